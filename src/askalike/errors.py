@@ -1,0 +1,118 @@
+"""Every error that askalike raises on purpose, in one tree.
+
+::
+
+    AskalikeError
+    ├── InputError              a file or record given by the user cannot be used
+    │   ├── FormatError         the format is unknown, ambiguous or not what was said
+    │   ├── UnsafeInputError    the input asks for something that is never done (entities, paths outside, bombs)
+    │   └── DamagedInputError   truncated, mis-encoded or empty: names file and line
+    ├── SettingError            an option or argument has a value that cannot be used
+    ├── ForumError              a forum's folder
+    │   ├── ForumNotFoundError  there is no forum at this path
+    │   ├── ForumExistsError    there is something at this path already
+    │   ├── ForumVersionError   written by another, incompatible version
+    │   ├── DamagedForumError   a stored file is damaged
+    │   └── BusyForumError      another process is writing
+    ├── UnknownIdError          a question or answer id that the forum does not hold
+    ├── EvaluationError         gold and run do not fit each other, or a measure is not defined
+    └── MissingExtraError       an optional dependency is not installed
+
+A message says what was found, what was expected, and what to do. ``hint`` holds the last part on its own, so that
+the command line and the service can show it apart.
+
+Enters: nothing. Leaves: exceptions. May import: nothing of askalike.
+"""
+
+from __future__ import annotations
+
+__all__ = [
+    "AskalikeError",
+    "BusyForumError",
+    "DamagedForumError",
+    "DamagedInputError",
+    "EvaluationError",
+    "ForumError",
+    "ForumExistsError",
+    "ForumNotFoundError",
+    "ForumVersionError",
+    "FormatError",
+    "InputError",
+    "MissingExtraError",
+    "SettingError",
+    "UnknownIdError",
+    "UnsafeInputError",
+]
+
+
+class AskalikeError(Exception):
+    """The root of all errors that askalike raises on purpose.
+
+    Args:
+        message: what was found and what was expected.
+        hint: what the reader can do about it; may be empty.
+    """
+
+    def __init__(self, message: str, hint: str = "") -> None:
+        super().__init__(message)
+        self.message = message
+        self.hint = hint
+
+    def __str__(self) -> str:
+        return f"{self.message} ({self.hint})" if self.hint else self.message
+
+
+class InputError(AskalikeError):
+    """A file or record given by the user cannot be used."""
+
+
+class FormatError(InputError):
+    """The format is unknown, ambiguous, or not what was said."""
+
+
+class UnsafeInputError(InputError):
+    """The input asks for something that is never done: entities, paths outside its folder, bombs."""
+
+
+class DamagedInputError(InputError):
+    """The input is truncated, mis-encoded or empty; the message names file and line."""
+
+
+class SettingError(AskalikeError):
+    """An option or argument has a value that cannot be used."""
+
+
+class ForumError(AskalikeError):
+    """A forum's folder cannot be used as asked."""
+
+
+class ForumNotFoundError(ForumError):
+    """There is no forum at this path."""
+
+
+class ForumExistsError(ForumError):
+    """There is something at this path already."""
+
+
+class ForumVersionError(ForumError):
+    """The forum was written by another, incompatible version."""
+
+
+class DamagedForumError(ForumError):
+    """A stored file of the forum is damaged."""
+
+
+class BusyForumError(ForumError):
+    """Another process is writing to the forum."""
+
+
+class UnknownIdError(AskalikeError):
+    """A question or answer id that the forum does not hold."""
+
+
+class EvaluationError(AskalikeError):
+    """Gold and run do not fit each other, or a measure is not defined for them."""
+
+
+class MissingExtraError(AskalikeError):
+    """An optional dependency is not installed."""

@@ -1,0 +1,200 @@
+"""The few plain values that travel between the stages of a question's journey.
+
+Enters: nothing. Leaves: frozen dataclasses and aliases. May import: nothing of askalike.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Literal
+
+__all__ = [
+    "Answer",
+    "Filters",
+    "Hit",
+    "Judged",
+    "Link",
+    "LinkKind",
+    "Markup",
+    "Match",
+    "Qrels",
+    "Question",
+    "Record",
+    "Reject",
+    "Run",
+    "Source",
+]
+
+Markup = Literal["html", "markdown", "plain"]
+"""How a body is written. ``html`` is parsed, ``markdown`` has its code blocks recognised, ``plain`` is taken as it is."""
+
+LinkKind = Literal["duplicate", "related"]
+"""``duplicate``: the source asks the same as the target (the original). ``related``: merely linked."""
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """One question of a forum. Title and body are kept apart to the end.
+
+    Args:
+        id: the forum's own identifier, unique in the forum, not empty.
+        title: one line; may be empty when the source has none.
+        body: in the markup named; may be empty.
+        markup: how the body is written.
+        tags: labels, in the source's order.
+        created: when it was asked, with a time zone (UTC where the source names none), or None when unknown.
+        closed: when it was closed, or None.
+        score: votes, or None when the source has none.
+        url: where it can be read, or "".
+        author: a display name or id, or "".
+    """
+
+    id: str
+    title: str
+    body: str = ""
+    markup: Markup = "plain"
+    tags: tuple[str, ...] = ()
+    created: datetime | None = None
+    closed: datetime | None = None
+    score: int | None = None
+    url: str = ""
+    author: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """One answer to a question of the same forum.
+
+    Args:
+        id: unique among the forum's answers.
+        question_id: the question that it answers.
+        is_accepted: marked as the solution by the asker or a moderator.
+    """
+
+    id: str
+    question_id: str
+    body: str
+    markup: Markup = "plain"
+    created: datetime | None = None
+    score: int | None = None
+    author: str = ""
+    is_accepted: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """A directed mark between two questions: ``source_id`` is a duplicate of, or related to, ``target_id``."""
+
+    source_id: str
+    target_id: str
+    kind: LinkKind = "duplicate"
+
+
+Record = Question | Answer | Link
+"""What a reader yields, in any order that its file has."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reject:
+    """A record that could not be read: never skipped in silence.
+
+    Args:
+        file: the file's name, relative to what was given.
+        line: line of the record (1 is the first), or 0 when the format has no lines.
+        record_id: the record's id where it could be read, else "".
+        reason: what was wrong, in words.
+    """
+
+    file: str
+    line: int
+    record_id: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """Where records come from: named so that reading it again can tell what has gone."""
+
+    name: str
+    format: str
+
+
+@dataclass(frozen=True, slots=True)
+class Filters:
+    """What a hit must satisfy.
+
+    Args:
+        tags: every one of these tags.
+        before: asked strictly before this moment; questions without a date do not satisfy it.
+        exclude_ids: never these questions.
+    """
+
+    tags: tuple[str, ...] = ()
+    before: datetime | None = None
+    exclude_ids: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class Match:
+    """A word of the query that occurs in a hit.
+
+    Args:
+        word: as the hit's text writes it.
+        field: where it occurs: "title" or "body".
+        weight: its share of the lexical score, ≥ 0.
+    """
+
+    word: str
+    field: Literal["title", "body"]
+    weight: float
+
+
+@dataclass(frozen=True, slots=True)
+class Hit:
+    """One similar question.
+
+    Args:
+        rank: 1 is the best.
+        score: higher is better; what the ranking is sorted by.
+        components: the scores that it was made of, by name (``bm25``, …).
+        matched: words of the query found in the question, strongest first.
+        answer: its best answer (accepted first, then most voted, then oldest), or None.
+        duplicate_of: ids of the originals that it is marked a duplicate of.
+    """
+
+    rank: int
+    score: float
+    question: Question
+    components: Mapping[str, float] = field(default_factory=dict)
+    matched: tuple[Match, ...] = ()
+    answer: Answer | None = None
+    answer_count: int = 0
+    duplicate_of: tuple[str, ...] = ()
+
+
+Qrels = dict[str, dict[str, int]]
+"""query id → {document id: grade}; a grade > 0 is relevant, 0 is judged and not relevant."""
+
+Run = dict[str, list[tuple[str, float]]]
+"""query id → [(document id, score), …] in the order of the file or engine; a higher score is better."""
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """A judged re-ranking set: what a researcher scores systems on.
+
+    Args:
+        name: for example "semeval2016-test".
+        queries: query id → question.
+        documents: document id → question (the candidates, and more where the set has them).
+        candidates: query id → candidates' ids with the search engine's scores, best first, file order.
+        qrels: query id → {document id: grade}.
+    """
+
+    name: str
+    queries: dict[str, Question]
+    documents: dict[str, Question]
+    candidates: Run
+    qrels: Qrels
