@@ -1,0 +1,4 @@
+"""Files of a forum → questions, answers and links: one file per format, and how a format is recognised.
+
+May import: askalike.types, askalike.errors.
+"""

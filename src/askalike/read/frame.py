@@ -1,0 +1,169 @@
+"""What every reader shares: the protocol, the context that a reading carries, and the record of what was refused.
+
+Enters: a path given by the user. Leaves: questions, answers and links, one by one, and a count of everything else.
+May import: askalike.types, askalike.errors.
+
+The law of counts: every record that a reader meets raises ``ReadContext.records_in`` by one and is then either yielded
+or rejected, so ``records_in == yielded + rejects.count`` at the end. What a format holds besides questions, answers and
+links (tag wikis, deleted posts, system messages) is no record: it is counted by kind in ``ReadContext.skipped``.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from types import TracebackType
+from typing import IO, Protocol
+
+from askalike.types import Record, Reject
+
+__all__ = ["Limits", "ReadContext", "ReadOptions", "Reader", "Rejects"]
+
+_PREVIEW = 20
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """How much of an input is believed before it is called unsafe or damaged.
+
+    Args:
+        line_bytes: the longest line of a text file.
+        document_bytes: the largest JSON document that has to be held whole.
+        field_chars: the longest title or body.
+        xml_depth: how deep XML elements may nest.
+        xml_token_bytes: the longest XML tag, and the longest text inside one XML element.
+        archive_members: how many members an archive may list.
+        archive_unpacked_bytes: how large the wanted members may be together.
+        archive_ratio: unpacked size divided by packed size.
+    """
+
+    line_bytes: int = 16 << 20
+    document_bytes: int = 256 << 20
+    field_chars: int = 4 << 20
+    xml_depth: int = 64
+    xml_token_bytes: int = 16 << 20
+    archive_members: int = 10_000
+    archive_unpacked_bytes: int = 400 << 30
+    archive_ratio: float = 200.0
+
+
+class Rejects:
+    """Counts, names and keeps every record that could not be read.
+
+    Args:
+        path: the reject file, one JSON object a line, made at the first reject; None keeps only the count and preview.
+
+    >>> rejects = Rejects()
+    >>> rejects.add(Reject("posts.csv", 7, "", "no id"))
+    >>> rejects.count, rejects.first[0].line
+    (1, 7)
+    """
+
+    def __init__(self, path: Path | None = None) -> None:
+        self.path = path
+        self.count = 0
+        self.first: list[Reject] = []
+        self._file: IO[str] | None = None
+
+    def add(self, reject: Reject) -> None:
+        """Count a reject, keep it among the first 20, and write it to the reject file."""
+        self.count += 1
+        if len(self.first) < _PREVIEW:
+            self.first.append(reject)
+        if self.path is None:
+            return
+        if self._file is None:
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            self._file = self.path.open("w", encoding="utf-8")
+        self._file.write(json.dumps(asdict(reject), ensure_ascii=True) + "\n")
+
+    def close(self) -> None:
+        """Close the reject file; what was counted stays."""
+        if self._file is not None:
+            self._file.close()
+            self._file = None
+            self.path = None
+
+    def __enter__(self) -> Rejects:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+@dataclass(frozen=True, slots=True)
+class ReadOptions:
+    """What the user may say about an input.
+
+    Args:
+        mapping: our field → the table's column, for example ``{"title": "subject"}``; empty: guessed from the header.
+        site_url: the forum's address, for example ``https://devops.stackexchange.com``; "" leaves urls empty.
+        is_html_escaped_twice: bodies are HTML escaped once more; None: found out from the first bodies and shown.
+        limits: how much of an input is believed.
+    """
+
+    mapping: Mapping[str, str] = field(default_factory=dict)
+    site_url: str = ""
+    is_html_escaped_twice: bool | None = None
+    limits: Limits = field(default_factory=Limits)
+
+
+def _ignore_bytes(count: int) -> None:
+    """Progress that nobody watches."""
+
+
+def _ignore_text(text: str) -> None:
+    """A notice that nobody reads."""
+
+
+@dataclass
+class ReadContext:
+    """What one reading carries along.
+
+    Args:
+        options: what the user said about the input.
+        rejects: where records go that cannot be read.
+        advance: called with the number of bytes read (of the file as it is stored) since the last call.
+        notice: called with a sentence that the user should see, such as a guessed column mapping.
+        records_in: questions, answers and links met so far.
+        skipped: kind → how many things of that kind were met that are no question, answer or link.
+    """
+
+    options: ReadOptions = field(default_factory=ReadOptions)
+    rejects: Rejects = field(default_factory=Rejects)
+    advance: Callable[[int], None] = _ignore_bytes
+    notice: Callable[[str], None] = _ignore_text
+    records_in: int = 0
+    skipped: Counter[str] = field(default_factory=Counter)
+
+    def reject(self, file: str, line: int, record_id: str, reason: str) -> None:
+        """Count a record as met and as refused."""
+        self.records_in += 1
+        self.rejects.add(Reject(file, line, record_id, reason))
+
+
+class Reader(Protocol):
+    """One format: recognises a path and turns it into records, in the order of its files."""
+
+    name: str
+    title: str
+
+    def matches(self, path: Path) -> bool:
+        """Say whether names and first bytes look like this format; never raises on odd files."""
+
+    def size_bytes(self, path: Path) -> int:
+        """Return how many bytes ``read`` will report through ``advance`` in all."""
+
+    def read(self, path: Path, context: ReadContext) -> Iterator[Record]:
+        """Yield every record, counting each in ``context.records_in``.
+
+        Raises:
+            DamagedInputError: a file is truncated, mis-encoded or empty.
+            UnsafeInputError: the input asks for something that is never done.
+            FormatError: the input is not of this format.
+        """
