@@ -1,0 +1,10 @@
+"""A forum on disk: SQLite in WAL mode, the one source of truth; everything else is rebuilt from it.
+
+May import: ``askalike.types``, ``askalike.errors``.
+"""
+
+from askalike.archive.archive import Archive, Change, Counts
+from askalike.archive.layout import Layout
+from askalike.archive.load import LoadCounts, LoadReport, load
+
+__all__ = ["Archive", "Change", "Counts", "Layout", "LoadCounts", "LoadReport", "load"]

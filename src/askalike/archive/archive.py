@@ -1,0 +1,337 @@
+"""A forum's questions, answers and links on disk, with a log of every change.
+
+Enters: values of ``askalike.types``. Leaves: the same, and ``Change`` for whoever keeps an index in step.
+May import: types, errors. Knows nothing of text, engines or models.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import sqlite3
+import threading
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from askalike.archive import rows, schema
+from askalike.archive.writes import (
+    Operation,
+    delete_question,
+    log_change,
+    put_row,
+    require_question,
+    source_number,
+    unknown_id,
+)
+from askalike.errors import BusyForumError, DamagedForumError, ForumNotFoundError
+from askalike.types import Answer, Link, Question
+
+__all__ = ["Archive", "Change", "Counts"]
+
+MANUAL_SOURCE = "manual"
+"""The source of what was added by hand or by a program; loading an archive never deletes it."""
+
+_QUESTION = ", ".join(rows.QUESTION_COLUMNS)
+_ANSWER = ", ".join(rows.ANSWER_COLUMNS)
+_BATCH = 500
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One entry of the log: the question ``num`` was added, edited or deleted by change ``seq``."""
+
+    seq: int
+    operation: Operation
+    num: int
+
+
+@dataclass(frozen=True, slots=True)
+class Counts:
+    """How much an archive holds."""
+
+    questions: int
+    answers: int
+    duplicates: int
+    related: int
+    questions_with_answer: int
+    first_us: int | None
+    last_us: int | None
+
+
+class Archive:
+    """The tables of one forum.
+
+    Reading is safe from any thread (each gets its own connection); writes go one at a time, over all processes.
+    Every write is durable when the method returns.
+    """
+
+    def __init__(self, path: Path) -> None:
+        if not path.is_file():
+            raise ForumNotFoundError(
+                f"there is no forum at {path.parent}", 'make one with "askalike index ARCHIVE --into FORUM"'
+            )
+        self.path = path
+        self._local = threading.local()
+        self._opened: list[sqlite3.Connection] = []
+        self._guard = threading.Lock()
+        if not schema.is_finished(self.connection):
+            self.close()
+            raise ForumNotFoundError(f"the forum at {path.parent} was not finished when it was made", "make it again")
+
+    @classmethod
+    def create(cls, path: Path, settings: dict[str, str]) -> Archive:
+        """Make a new, empty archive file; an unfinished one of a killed process is finished."""
+        path.parent.mkdir(parents=True, exist_ok=True)
+        connection = schema.connect(path)
+        try:
+            if not schema.is_finished(connection):
+                schema.create_tables(connection, settings)
+        finally:
+            connection.close()
+        return cls(path)
+
+    @property
+    def connection(self) -> sqlite3.Connection:
+        """Return this thread's connection."""
+        connection: sqlite3.Connection | None = getattr(self._local, "connection", None)
+        if connection is None:
+            connection = schema.connect(self.path)
+            self._local.connection = connection
+            with self._guard:
+                self._opened.append(connection)
+        return connection
+
+    def close(self) -> None:
+        """Close every connection; the archive must not be used after."""
+        with self._guard:
+            for connection in self._opened:
+                connection.close()
+            self._opened.clear()
+        self._local = threading.local()
+
+    @contextlib.contextmanager
+    def write(self) -> Iterator[sqlite3.Connection]:
+        """Give a connection inside one transaction: committed and on disk at the end, or rolled back on any error.
+
+        Raises:
+            BusyForumError: another process has been writing for longer than the busy timeout.
+        """
+        connection = self.connection
+        try:
+            connection.execute("BEGIN IMMEDIATE")
+        except sqlite3.OperationalError as error:
+            raise BusyForumError(
+                f"{self.path.parent} is being written by another process", "wait until it has finished"
+            ) from error
+        try:
+            yield connection
+        except BaseException:
+            connection.execute("ROLLBACK")
+            raise
+        connection.execute("COMMIT")
+
+    @contextlib.contextmanager
+    def snapshot(self) -> Iterator[sqlite3.Connection]:
+        """Give a connection whose reads all see one state of the archive."""
+        connection = self.connection
+        connection.execute("BEGIN")
+        try:
+            yield connection
+        finally:
+            connection.execute("ROLLBACK")
+
+    # -- settings ----------------------------------------------------------------------------------------------
+
+    def settings(self) -> dict[str, str]:
+        """Return the forum's settings as they were stored."""
+        return {row["key"]: row["value"] for row in self.connection.execute("SELECT key, value FROM settings")}
+
+    # -- writes ------------------------------------------------------------------------------------------------
+
+    def put_questions(self, questions: Sequence[Question]) -> dict[str, Operation]:
+        """Add new questions and edit those whose id is known, in one durable transaction.
+
+        Returns:
+            for each id that changed, whether it was added or edited; unchanged ones are left out.
+        """
+        prepared = [(question.id, rows.question_values(question)) for question in questions]
+        done: dict[str, Operation] = {}
+        with self.write() as connection:
+            source = source_number(connection, MANUAL_SOURCE, "manual")
+            for identifier, values in prepared:
+                operation = put_row(connection, "question", identifier, values, source)
+                if operation is not None and done.get(identifier) != "add":
+                    done[identifier] = operation
+        return done
+
+    def put_answers(self, answers: Sequence[Answer]) -> dict[str, Operation]:
+        """Add or edit answers of questions that the archive holds, in one durable transaction.
+
+        Raises:
+            UnknownIdError: an answer's question is not there; nothing is stored then.
+        """
+        prepared = [(answer.id, answer.question_id, rows.answer_values(answer)) for answer in answers]
+        done: dict[str, Operation] = {}
+        with self.write() as connection:
+            source = source_number(connection, MANUAL_SOURCE, "manual")
+            for identifier, question_id, values in prepared:
+                require_question(connection, question_id)
+                operation = put_row(connection, "answer", identifier, values, source)
+                if operation is not None:
+                    done[identifier] = operation
+        return done
+
+    def put_links(self, links: Sequence[Link]) -> int:
+        """Store links between questions that the archive holds; return how many were new.
+
+        Raises:
+            UnknownIdError: an end of a link is not there; nothing is stored then.
+        """
+        for link in links:
+            rows.check_link(link)
+        added = 0
+        with self.write() as connection:
+            source = source_number(connection, MANUAL_SOURCE, "manual")
+            for link in links:
+                require_question(connection, link.source_id)
+                require_question(connection, link.target_id)
+                cursor = connection.execute(
+                    "INSERT OR IGNORE INTO links VALUES (?, ?, ?, ?)",
+                    (link.source_id, link.target_id, link.kind, source),
+                )
+                if cursor.rowcount:
+                    added += 1
+                    log_change(connection, "link", "add", link.source_id, None)
+        return added
+
+    def delete_questions(self, ids: Sequence[str]) -> None:
+        """Delete questions with their answers and links, in one durable transaction.
+
+        Raises:
+            UnknownIdError: one of them is not there; nothing is deleted then.
+        """
+        with self.write() as connection:
+            for identifier in ids:
+                require_question(connection, identifier)
+                delete_question(connection, identifier)
+
+    # -- reads -------------------------------------------------------------------------------------------------
+
+    def last_change(self) -> int:
+        """Return the sequence number of the newest change, 0 when there is none."""
+        return int(self.connection.execute("SELECT coalesce(max(seq), 0) FROM changes").fetchone()[0])
+
+    def question_changes(self, after: int, limit: int) -> list[Change]:
+        """Return the changes of questions with seq > ``after``, oldest first, at most ``limit``."""
+        found = self.connection.execute(
+            "SELECT seq, operation, num FROM changes WHERE seq > ? AND kind = 'question' ORDER BY seq LIMIT ?",
+            (after, limit),
+        )
+        return [Change(row["seq"], row["operation"], row["num"]) for row in found]
+
+    def count_question_changes(self, after: int) -> int:
+        """Return how many changes of questions an index at ``after`` has not seen."""
+        found = self.connection.execute("SELECT count(*) FROM changes WHERE seq > ? AND kind = 'question'", (after,))
+        return int(found.fetchone()[0])
+
+    def question(self, identifier: str) -> Question:
+        """Return one question.
+
+        Raises:
+            UnknownIdError: it is not there.
+        """
+        row = self.connection.execute(f"SELECT {_QUESTION} FROM questions WHERE id = ?", (identifier,)).fetchone()
+        if row is None:
+            raise unknown_id("question", identifier)
+        return rows.question_of(row)
+
+    def questions_by_num(self, nums: Sequence[int]) -> dict[int, Question]:
+        """Return the questions with these internal numbers; numbers that are gone are left out."""
+        found: dict[int, Question] = {}
+        for start in range(0, len(nums), _BATCH):
+            batch = nums[start : start + _BATCH]
+            marks = ", ".join("?" * len(batch))
+            for row in self.connection.execute(f"SELECT num, {_QUESTION} FROM questions WHERE num IN ({marks})", batch):
+                found[row["num"]] = rows.question_of(row)
+        return found
+
+    def nums_by_id(self, ids: Iterable[str]) -> dict[str, int]:
+        """Return the internal numbers of those ids that are there."""
+        wanted = list(ids)
+        found: dict[str, int] = {}
+        for start in range(0, len(wanted), _BATCH):
+            batch = wanted[start : start + _BATCH]
+            marks = ", ".join("?" * len(batch))
+            for row in self.connection.execute(f"SELECT id, num FROM questions WHERE id IN ({marks})", batch):
+                found[row["id"]] = row["num"]
+        return found
+
+    def all_questions(self) -> Iterator[tuple[int, Question]]:
+        """Yield (internal number, question) for every question, in order of number, without holding them all."""
+        last = 0
+        while True:
+            found = self.connection.execute(
+                f"SELECT num, {_QUESTION} FROM questions WHERE num > ? ORDER BY num LIMIT ?", (last, _BATCH)
+            ).fetchall()
+            if not found:
+                return
+            for row in found:
+                yield row["num"], rows.question_of(row)
+            last = found[-1]["num"]
+
+    def answers(self, question_id: str) -> list[Answer]:
+        """Return a question's answers, best first: accepted, then most voted, then oldest, then by id."""
+        found = self.connection.execute(
+            f"SELECT {_ANSWER} FROM answers WHERE question_id = ?"
+            " ORDER BY is_accepted DESC, coalesce(score, 0) DESC, coalesce(created_us, 0), id",
+            (question_id,),
+        )
+        return [rows.answer_of(row) for row in found]
+
+    def originals(self, question_id: str) -> tuple[str, ...]:
+        """Return the ids of the questions that this one is marked a duplicate of and that are in the archive."""
+        found = self.connection.execute(
+            "SELECT target_id FROM links JOIN questions ON questions.id = links.target_id"
+            " WHERE links.source_id = ? AND kind = 'duplicate' ORDER BY target_id",
+            (question_id,),
+        )
+        return tuple(row["target_id"] for row in found)
+
+    def links(self) -> list[Link]:
+        """Return all links whose two ends are in the archive, ordered by source, target and kind."""
+        found = self.connection.execute(
+            "SELECT source_id, target_id, kind FROM links"
+            " WHERE source_id IN (SELECT id FROM questions) AND target_id IN (SELECT id FROM questions)"
+            " ORDER BY source_id, target_id, kind"
+        )
+        return [Link(row["source_id"], row["target_id"], row["kind"]) for row in found]
+
+    def counts(self) -> Counts:
+        """Return how much the archive holds."""
+        one = self.connection.execute(
+            "SELECT count(*) AS questions, min(created_us) AS first, max(created_us) AS last FROM questions"
+        ).fetchone()
+        kinds = dict(self.connection.execute("SELECT kind, count(*) FROM links GROUP BY kind").fetchall())
+        answered = self.connection.execute("SELECT count(DISTINCT question_id), count(*) FROM answers").fetchone()
+        return Counts(
+            questions=one["questions"],
+            answers=answered[1],
+            duplicates=kinds.get("duplicate", 0),
+            related=kinds.get("related", 0),
+            questions_with_answer=answered[0],
+            first_us=one["first"],
+            last_us=one["last"],
+        )
+
+    def check(self) -> None:
+        """Read the whole file and check its structure.
+
+        Raises:
+            DamagedForumError: SQLite found damage; the message holds its first words.
+        """
+        try:
+            found = self.connection.execute("PRAGMA quick_check(1)").fetchone()[0]
+        except sqlite3.DatabaseError as error:
+            found = str(error)
+        if found != "ok":
+            raise DamagedForumError(f"{self.path} is damaged: {found}", "restore it from a backup")

@@ -1,0 +1,47 @@
+"""The names of the files in a forum's folder, in one frozen place.
+
+Enters: the folder's path. Leaves: paths. May import: nothing of askalike.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+__all__ = ["Layout"]
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """Where things are in a forum's folder.
+
+    ::
+
+        FORUM/
+          archive.sqlite      questions, answers, links, change log: the only thing that cannot be rebuilt
+          lexical/            candidate index, rebuilt from the archive at need
+          index.lock          held by the one process that writes indexes
+          rejects.jsonl       records of the last load that could not be read
+    """
+
+    folder: Path
+
+    @property
+    def archive(self) -> Path:
+        """Return the SQLite file."""
+        return self.folder / "archive.sqlite"
+
+    @property
+    def lexical(self) -> Path:
+        """Return the folder of the lexical index."""
+        return self.folder / "lexical"
+
+    @property
+    def lock(self) -> Path:
+        """Return the file that the writer of the indexes locks."""
+        return self.folder / "index.lock"
+
+    @property
+    def rejects(self) -> Path:
+        """Return the file that keeps what the last load could not read."""
+        return self.folder / "rejects.jsonl"

@@ -1,0 +1,203 @@
+"""Bulk load: makes the archive hold what a stream of records holds, in one transaction.
+
+Loading the same source again adds what is new, updates what was edited and deletes what has gone. Either all of it
+happens or, after an error, an interruption or a kill, nothing: an archive is never half-loaded.
+
+Enters: an iterable of ``Question | Answer | Link`` in any order. Leaves: ``LoadReport``. May import: types, errors.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+
+from askalike.archive import rows
+from askalike.archive.archive import Archive
+from askalike.archive.writes import delete_question, log_change, put_row, source_number
+from askalike.errors import InputError
+from askalike.types import Answer, Link, Question, Record, Reject, Source
+
+__all__ = ["LoadCounts", "LoadReport", "load"]
+
+MASS_DELETE_SHARE = 0.5
+MASS_DELETE_FLOOR = 20
+
+
+@dataclass(slots=True)
+class LoadCounts:
+    """What happened to one kind of record."""
+
+    added: int = 0
+    edited: int = 0
+    deleted: int = 0
+    unchanged: int = 0
+    rejected: int = 0
+
+    def count(self, operation: str | None) -> None:
+        """Count one record that was added, edited or (None) left as it was."""
+        if operation == "add":
+            self.added += 1
+        elif operation == "edit":
+            self.edited += 1
+        else:
+            self.unchanged += 1
+
+
+@dataclass(slots=True)
+class LoadReport:
+    """What a load did, by kind of record; ``rejected`` counts only what the archive itself refused."""
+
+    questions: LoadCounts = field(default_factory=LoadCounts)
+    answers: LoadCounts = field(default_factory=LoadCounts)
+    links: LoadCounts = field(default_factory=LoadCounts)
+
+
+def load(
+    archive: Archive,
+    records: Iterable[Record],
+    source: Source,
+    reject: Callable[[Reject], None],
+    *,
+    is_mass_delete_allowed: bool = False,
+) -> LoadReport:
+    """Make the archive hold what ``records`` holds for ``source``.
+
+    Questions, answers and links of other sources stay. A record that cannot be stored (an id seen before in the same
+    load, an answer without its question, a value that does not fit) is handed to ``reject`` and counted. Links may
+    point to questions that are not there; they have no effect until the question comes.
+
+    Args:
+        records: in any order; held one at a time.
+        source: what these records belong to; the same name at the next load.
+        reject: called with each record that cannot be stored.
+        is_mass_delete_allowed: go on when more than half of the source's questions would be deleted.
+
+    Raises:
+        InputError: the stream has no question, or would delete more than half of the source's questions.
+        BusyForumError: another process is writing.
+    """
+    with archive.write() as connection:
+        loading = _Loading(connection, source, reject)
+        for record in records:
+            loading.take(record)
+        loading.finish(is_mass_delete_allowed)
+    archive.connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    return loading.report
+
+
+class _Loading:
+    """One load under way, inside its transaction."""
+
+    def __init__(self, connection: sqlite3.Connection, source: Source, reject: Callable[[Reject], None]) -> None:
+        self.connection = connection
+        self.source = source
+        self.reject = reject
+        self.report = LoadReport()
+        self.number = source_number(connection, source.name, source.format)
+        for table in ("seen_questions", "seen_answers"):
+            connection.execute(f"CREATE TEMP TABLE IF NOT EXISTS {table} (id TEXT PRIMARY KEY) WITHOUT ROWID")
+            connection.execute(f"DELETE FROM temp.{table}")
+        connection.execute(
+            "CREATE TEMP TABLE IF NOT EXISTS seen_links"
+            " (source_id TEXT, target_id TEXT, kind TEXT, PRIMARY KEY (source_id, target_id, kind)) WITHOUT ROWID"
+        )
+        connection.execute("DELETE FROM temp.seen_links")
+
+    def take(self, record: Record) -> None:
+        """Store one record, or reject it."""
+        try:
+            if isinstance(record, Question):
+                values = rows.question_values(record)
+                if self._is_first("seen_questions", record.id, self.report.questions):
+                    self.report.questions.count(put_row(self.connection, "question", record.id, values, self.number))
+            elif isinstance(record, Answer):
+                values = rows.answer_values(record)
+                if self._is_first("seen_answers", record.id, self.report.answers):
+                    self.report.answers.count(put_row(self.connection, "answer", record.id, values, self.number))
+            else:
+                rows.check_link(record)
+                self._take_link(record)
+        except InputError as error:
+            counts, identifier = self._counts_of(record)
+            self._refuse(counts, identifier, str(error))
+
+    def finish(self, is_mass_delete_allowed: bool) -> None:
+        """Refuse answers without a question, then delete what has gone from the source."""
+        if not self.report.questions.added + self.report.questions.edited + self.report.questions.unchanged:
+            raise InputError(f"{self.source.name} holds no question", "look at the rejects, or name the right --format")
+        self._refuse_orphans()
+        gone = self.connection.execute(
+            "SELECT id FROM questions WHERE source = ? AND id NOT IN (SELECT id FROM temp.seen_questions)",
+            (self.number,),
+        ).fetchall()
+        held = self.connection.execute("SELECT count(*) FROM questions WHERE source = ?", (self.number,)).fetchone()[0]
+        if len(gone) > max(MASS_DELETE_FLOOR, MASS_DELETE_SHARE * held) and not is_mass_delete_allowed:
+            raise InputError(
+                f"{len(gone)} of the {held} questions that came from {self.source.name} are not in it any more",
+                "nothing was changed; say --allow-mass-delete if they are to be deleted, or give this archive its own --source",
+            )
+        for row in gone:
+            delete_question(self.connection, row["id"])
+        self.report.questions.deleted = len(gone)
+        self._delete_gone_answers()
+        self._delete_gone_links()
+
+    def _is_first(self, table: str, identifier: str, counts: LoadCounts) -> bool:
+        if self.connection.execute(f"INSERT OR IGNORE INTO temp.{table} VALUES (?)", (identifier,)).rowcount:
+            return True
+        self._refuse(counts, identifier, "a record with this id came before in the same archive")
+        return False
+
+    def _take_link(self, link: Link) -> None:
+        key = (link.source_id, link.target_id, link.kind)
+        if not self.connection.execute("INSERT OR IGNORE INTO temp.seen_links VALUES (?, ?, ?)", key).rowcount:
+            self.report.links.unchanged += 1
+            return
+        if self.connection.execute("INSERT OR IGNORE INTO links VALUES (?, ?, ?, ?)", (*key, self.number)).rowcount:
+            self.report.links.added += 1
+            log_change(self.connection, "link", "add", link.source_id, None)
+        else:
+            self.report.links.unchanged += 1
+
+    def _refuse_orphans(self) -> None:
+        orphans = self.connection.execute(
+            "SELECT num, id, question_id FROM answers WHERE question_id NOT IN (SELECT id FROM questions)"
+        ).fetchall()
+        for row in orphans:
+            self.connection.execute("DELETE FROM answers WHERE num = ?", (row["num"],))
+            log_change(self.connection, "answer", "delete", row["id"], row["num"])
+            self.report.answers.added -= 1
+            self._refuse(self.report.answers, row["id"], f"its question {row['question_id']!r} is not in the archive")
+
+    def _delete_gone_answers(self) -> None:
+        gone = self.connection.execute(
+            "SELECT num, id FROM answers WHERE source = ? AND id NOT IN (SELECT id FROM temp.seen_answers)",
+            (self.number,),
+        ).fetchall()
+        for row in gone:
+            self.connection.execute("DELETE FROM answers WHERE num = ?", (row["num"],))
+            log_change(self.connection, "answer", "delete", row["id"], row["num"])
+        self.report.answers.deleted += len(gone)
+
+    def _delete_gone_links(self) -> None:
+        gone = self.connection.execute(
+            "SELECT source_id, target_id, kind FROM links WHERE source = ? AND (source_id, target_id, kind)"
+            " NOT IN (SELECT source_id, target_id, kind FROM temp.seen_links)",
+            (self.number,),
+        ).fetchall()
+        for row in gone:
+            self.connection.execute("DELETE FROM links WHERE source_id = ? AND target_id = ? AND kind = ?", tuple(row))
+            log_change(self.connection, "link", "delete", row["source_id"], None)
+        self.report.links.deleted += len(gone)
+
+    def _counts_of(self, record: Record) -> tuple[LoadCounts, str]:
+        if isinstance(record, Question):
+            return self.report.questions, str(record.id)
+        if isinstance(record, Answer):
+            return self.report.answers, str(record.id)
+        return self.report.links, str(record.source_id)
+
+    def _refuse(self, counts: LoadCounts, identifier: str, reason: str) -> None:
+        counts.rejected += 1
+        self.reject(Reject(file=self.source.name, line=0, record_id=identifier, reason=reason))

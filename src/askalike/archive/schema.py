@@ -1,0 +1,131 @@
+"""The archive's tables, its format number, and how its file is created, opened and checked.
+
+Enters: a path. Leaves: a configured ``sqlite3.Connection``. May import: errors.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from pathlib import Path
+
+from askalike.errors import DamagedForumError, ForumVersionError
+
+__all__ = ["APPLICATION_ID", "FORMAT", "connect", "create_tables", "is_finished"]
+
+FORMAT = 1
+"""Raised with each incompatible change of the tables; an older format passes through a named ``upgrade_N_to_M``."""
+
+APPLICATION_ID = 0x41736B41
+"""Marks the file as askalike's own in SQLite's header ("AskA")."""
+
+BUSY_TIMEOUT_S = 30.0
+
+TABLES = """
+CREATE TABLE settings (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
+CREATE TABLE sources (num INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, format TEXT NOT NULL);
+CREATE TABLE questions (
+    num INTEGER PRIMARY KEY AUTOINCREMENT,
+    id TEXT NOT NULL UNIQUE,
+    title TEXT NOT NULL,
+    body TEXT NOT NULL,
+    markup TEXT NOT NULL,
+    tags TEXT NOT NULL,
+    created_us INTEGER,
+    closed_us INTEGER,
+    score INTEGER,
+    url TEXT NOT NULL,
+    author TEXT NOT NULL,
+    source INTEGER NOT NULL REFERENCES sources (num),
+    digest BLOB NOT NULL
+);
+CREATE INDEX questions_by_source ON questions (source);
+CREATE TABLE answers (
+    num INTEGER PRIMARY KEY AUTOINCREMENT,
+    id TEXT NOT NULL UNIQUE,
+    question_id TEXT NOT NULL,
+    body TEXT NOT NULL,
+    markup TEXT NOT NULL,
+    created_us INTEGER,
+    score INTEGER,
+    author TEXT NOT NULL,
+    is_accepted INTEGER NOT NULL,
+    source INTEGER NOT NULL REFERENCES sources (num),
+    digest BLOB NOT NULL
+);
+CREATE INDEX answers_by_question ON answers (question_id);
+CREATE TABLE links (
+    source_id TEXT NOT NULL,
+    target_id TEXT NOT NULL,
+    kind TEXT NOT NULL,
+    source INTEGER NOT NULL REFERENCES sources (num),
+    PRIMARY KEY (source_id, target_id, kind)
+) WITHOUT ROWID;
+CREATE INDEX links_by_target ON links (target_id);
+CREATE TABLE changes (
+    seq INTEGER PRIMARY KEY AUTOINCREMENT,
+    at_us INTEGER NOT NULL,
+    kind TEXT NOT NULL,
+    operation TEXT NOT NULL,
+    id TEXT NOT NULL,
+    num INTEGER
+);
+"""
+
+
+def connect(path: Path) -> sqlite3.Connection:
+    """Open the archive's file as every reader and writer must: WAL, full synchronisation, foreign keys.
+
+    A commit returns only when its pages are on disk (``synchronous=FULL`` in WAL mode), so that what was
+    acknowledged survives a killed process and a lost power supply.
+
+    Raises:
+        DamagedForumError: the file is not an SQLite database.
+        ForumVersionError: it is one of another program or format.
+    """
+    connection = sqlite3.connect(
+        path, timeout=BUSY_TIMEOUT_S, isolation_level=None, check_same_thread=False, cached_statements=256
+    )
+    connection.row_factory = sqlite3.Row
+    try:
+        connection.execute("PRAGMA journal_mode = WAL")
+        connection.execute("PRAGMA synchronous = FULL")
+        connection.execute("PRAGMA foreign_keys = ON")
+        connection.execute("PRAGMA cache_size = -65536")
+        connection.execute("PRAGMA mmap_size = 1073741824")
+        connection.execute("PRAGMA temp_store = FILE")
+        application = connection.execute("PRAGMA application_id").fetchone()[0]
+        version = connection.execute("PRAGMA user_version").fetchone()[0]
+    except sqlite3.DatabaseError as error:
+        connection.close()
+        raise DamagedForumError(
+            f"{path} cannot be read as a database: {error}",
+            "restore it from a backup, or index the archive into a new folder",
+        ) from error
+    if version and (application != APPLICATION_ID or version != FORMAT):
+        connection.close()
+        raise ForumVersionError(
+            f"{path} has format {version}, this version of askalike reads format {FORMAT}",
+            "use the version that wrote it, or index the archive again into a new folder",
+        )
+    return connection
+
+
+def is_finished(connection: sqlite3.Connection) -> bool:
+    """Return whether the tables were created completely: a process may have been killed before."""
+    return bool(connection.execute("PRAGMA user_version").fetchone()[0])
+
+
+def create_tables(connection: sqlite3.Connection, settings: dict[str, str]) -> None:
+    """Create all tables with the given settings, in one transaction: all or nothing."""
+    connection.execute("BEGIN IMMEDIATE")
+    try:
+        for statement in TABLES.split(";"):
+            if statement.strip():
+                connection.execute(statement)
+        connection.executemany("INSERT INTO settings (key, value) VALUES (?, ?)", sorted(settings.items()))
+        connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
+        connection.execute(f"PRAGMA user_version = {FORMAT}")
+    except BaseException:
+        connection.execute("ROLLBACK")
+        raise
+    connection.execute("COMMIT")

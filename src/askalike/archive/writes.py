@@ -1,0 +1,95 @@
+"""Changes to single rows, each logged, inside a transaction that the caller holds.
+
+Shared by the archive's own methods and the bulk load, so that a row is written and logged in one way only.
+May import: types, errors, ``archive.rows``.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+import time
+from typing import Literal
+
+from askalike.archive import rows
+from askalike.errors import UnknownIdError
+
+__all__ = [
+    "Operation",
+    "RecordKind",
+    "delete_question",
+    "log_change",
+    "put_row",
+    "require_question",
+    "source_number",
+    "unknown_id",
+]
+
+Operation = Literal["add", "edit", "delete"]
+RecordKind = Literal["question", "answer", "link"]
+
+_TABLE_OF = {"question": ("questions", rows.QUESTION_COLUMNS), "answer": ("answers", rows.ANSWER_COLUMNS)}
+
+
+def source_number(connection: sqlite3.Connection, name: str, form: str) -> int:
+    """Return the number of a source, made at its first use."""
+    connection.execute("INSERT OR IGNORE INTO sources (name, format) VALUES (?, ?)", (name, form))
+    return int(connection.execute("SELECT num FROM sources WHERE name = ?", (name,)).fetchone()[0])
+
+
+def log_change(
+    connection: sqlite3.Connection, kind: RecordKind, operation: Operation, identifier: str, num: int | None
+) -> None:
+    """Append one entry to the change log."""
+    connection.execute(
+        "INSERT INTO changes (at_us, kind, operation, id, num) VALUES (?, ?, ?, ?, ?)",
+        (time.time_ns() // 1000, kind, operation, identifier, num),
+    )
+
+
+def put_row(
+    connection: sqlite3.Connection,
+    kind: Literal["question", "answer"],
+    identifier: str,
+    values: tuple[rows.Value, ...],
+    source: int,
+) -> Operation | None:
+    """Insert or update one question or answer and log it; return None when nothing of it changed."""
+    table, columns = _TABLE_OF[kind]
+    fresh = rows.digest(values)
+    known = connection.execute(f"SELECT num, digest, source FROM {table} WHERE id = ?", (identifier,)).fetchone()
+    if known is None:
+        names = ", ".join((*columns, "source", "digest"))
+        marks = ", ".join("?" * (len(columns) + 2))
+        cursor = connection.execute(f"INSERT INTO {table} ({names}) VALUES ({marks})", (*values, source, fresh))
+        log_change(connection, kind, "add", identifier, cursor.lastrowid)
+        return "add"
+    if known["digest"] == fresh:
+        if known["source"] != source:
+            connection.execute(f"UPDATE {table} SET source = ? WHERE num = ?", (source, known["num"]))
+        return None
+    assignments = ", ".join(f"{name} = ?" for name in (*columns, "source", "digest"))
+    connection.execute(f"UPDATE {table} SET {assignments} WHERE num = ?", (*values, source, fresh, known["num"]))
+    log_change(connection, kind, "edit", identifier, known["num"])
+    return "edit"
+
+
+def delete_question(connection: sqlite3.Connection, identifier: str) -> None:
+    """Delete one question with its answers and links, and log it."""
+    num = connection.execute("SELECT num FROM questions WHERE id = ?", (identifier,)).fetchone()["num"]
+    connection.execute("DELETE FROM questions WHERE num = ?", (num,))
+    connection.execute("DELETE FROM answers WHERE question_id = ?", (identifier,))
+    connection.execute("DELETE FROM links WHERE source_id = ? OR target_id = ?", (identifier, identifier))
+    log_change(connection, "question", "delete", identifier, num)
+
+
+def require_question(connection: sqlite3.Connection, identifier: str) -> None:
+    """Raise UnknownIdError unless the question is there."""
+    if connection.execute("SELECT 1 FROM questions WHERE id = ?", (identifier,)).fetchone() is None:
+        raise unknown_id("question", identifier)
+
+
+def unknown_id(kind: str, identifier: str) -> UnknownIdError:
+    """Return the error for an id that is not there."""
+    return UnknownIdError(
+        f"the forum holds no {kind} with the id {identifier!r}", "look it up with a search, or add it first"
+    )
