@@ -4,7 +4,8 @@ Enters: a path given by the user. Leaves: questions, answers and links, one by o
 May import: askalike.types, askalike.errors.
 
 The law of counts: every record that a reader meets raises ``ReadContext.records_in`` by one and is then either yielded
-or rejected, so ``records_in == yielded + rejects.count`` at the end. What a format holds besides questions, answers and
+or rejected, so ``records_in == yielded + rejects.count`` at the end. (A line that cannot be read at all counts as one
+record, whatever it held.) What a format holds besides questions, answers and
 links (tag wikis, deleted posts, system messages) is no record: it is counted by kind in ``ReadContext.skipped``.
 """
 
@@ -18,7 +19,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import IO, Protocol
 
-from askalike.types import Record, Reject
+from askalike.types import Markup, Record, Reject
 
 __all__ = ["Limits", "ReadContext", "ReadOptions", "Reader", "Rejects"]
 
@@ -103,12 +104,14 @@ class ReadOptions:
     Args:
         mapping: our field → the table's column, for example ``{"title": "subject"}``; empty: guessed from the header.
         site_url: the forum's address, for example ``https://devops.stackexchange.com``; "" leaves urls empty.
+        markup: how bodies are written, where the format leaves it open; None: what the format's reader says.
         is_html_escaped_twice: bodies are HTML escaped once more; None: found out from the first bodies and shown.
         limits: how much of an input is believed.
     """
 
     mapping: Mapping[str, str] = field(default_factory=dict)
     site_url: str = ""
+    markup: Markup | None = None
     is_html_escaped_twice: bool | None = None
     limits: Limits = field(default_factory=Limits)
 
@@ -132,6 +135,7 @@ class ReadContext:
         notice: called with a sentence that the user should see, such as a guessed column mapping.
         records_in: questions, answers and links met so far.
         skipped: kind → how many things of that kind were met that are no question, answer or link.
+        repaired: kind → how many values were left out or replaced in records that were kept.
     """
 
     options: ReadOptions = field(default_factory=ReadOptions)
@@ -140,6 +144,13 @@ class ReadContext:
     notice: Callable[[str], None] = _ignore_text
     records_in: int = 0
     skipped: Counter[str] = field(default_factory=Counter)
+    repaired: Counter[str] = field(default_factory=Counter)
+
+    def repair(self, kind: str) -> None:
+        """Count a value that was left out or replaced, such as a date that nobody can read; the first is shown."""
+        if not self.repaired[kind]:
+            self.notice(f"the input holds {kind}; the records are kept, and the end of the report counts them")
+        self.repaired[kind] += 1
 
     def reject(self, file: str, line: int, record_id: str, reason: str) -> None:
         """Count a record as met and as refused."""

@@ -1,0 +1,182 @@
+"""Opens the files of an input: plain or gzipped, inside the folder that was given, line by line, with progress.
+
+Enters: paths. Leaves: byte streams, numbered lines, first bytes. May import: askalike.errors and the frame.
+"""
+
+from __future__ import annotations
+
+import gzip
+import io
+import zlib
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO, BinaryIO, cast
+
+from askalike.errors import DamagedInputError, InputError, UnsafeInputError
+from askalike.read.frame import ReadContext
+
+__all__ = [
+    "first_bytes",
+    "folder_members",
+    "member",
+    "open_bytes",
+    "plain_suffix",
+    "read_blocks",
+    "read_lines",
+    "regular_size",
+]
+
+_BLOCK_BYTES = 1 << 18
+_SNIFF_BYTES = 1 << 16
+_BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+_FETCH_AGAIN = "fetch the file again from where it came"
+
+
+class _Counted(io.RawIOBase):
+    """A raw file that reports how many of its bytes have been read."""
+
+    def __init__(self, file: IO[bytes], advance: Callable[[int], None]) -> None:
+        self._file = file
+        self._advance = advance
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: object) -> int:
+        count = cast("io.FileIO", self._file).readinto(buffer)  # type: ignore[arg-type]
+        if count:
+            self._advance(count)
+        return count or 0
+
+    def close(self) -> None:
+        self._file.close()
+        super().close()
+
+
+def plain_suffix(path: Path) -> str:
+    """Return a name's ending without ``.gz``, in lower case.
+
+    >>> plain_suffix(Path("posts.CSV.gz")), plain_suffix(Path("posts"))
+    ('.csv', '')
+    """
+    name = path.name.lower().removesuffix(".gz")
+    return Path(name).suffix
+
+
+@contextmanager
+def open_bytes(path: Path, context: ReadContext) -> Iterator[BinaryIO]:
+    """Open a file for bytes, unpacking ``.gz``; progress counts the bytes as they are stored.
+
+    Raises:
+        InputError: the file is not there, or may not be read.
+    """
+    try:
+        raw = path.open("rb", buffering=0)
+    except OSError as error:
+        hint = "look at the path and its permissions"
+        raise InputError(f"{path} cannot be opened: {error.strerror}", hint) from error
+    with io.BufferedReader(_Counted(raw, context.advance), _BLOCK_BYTES) as stream:
+        if path.name.lower().endswith(".gz"):
+            with gzip.GzipFile(fileobj=stream) as unpacked:
+                yield cast("BinaryIO", unpacked)
+        else:
+            yield cast("BinaryIO", stream)
+
+
+def read_blocks(path: Path, name: str, context: ReadContext) -> Iterator[bytes]:
+    """Yield a file's bytes, unpacked, in blocks; the last may be short.
+
+    Raises:
+        DamagedInputError: the file is empty, or its gzip stream is truncated or damaged; names file and line.
+    """
+    line = 1
+    with open_bytes(path, context) as stream:
+        while True:
+            try:
+                block = stream.read(_BLOCK_BYTES)
+            except EOFError as error:
+                raise DamagedInputError(f"{name}, line {line}: the gzip file ends too early", _FETCH_AGAIN) from error
+            except (zlib.error, gzip.BadGzipFile) as error:
+                raise DamagedInputError(f"{name}, line {line}: damaged gzip data ({error})", _FETCH_AGAIN) from error
+            if not block:
+                break
+            line += block.count(b"\n")
+            yield block
+
+
+def read_lines(path: Path, name: str, context: ReadContext) -> Iterator[tuple[int, bytes]]:
+    """Yield (number, line) without the line's end; the first is 1, and a byte order mark before it is left out.
+
+    Raises:
+        DamagedInputError: the file is empty, a gzip stream is damaged, or a line is longer than ``limits.line_bytes``.
+    """
+    limit = context.options.limits.line_bytes
+    number, rest, is_empty = 0, b"", True
+    for block in read_blocks(path, name, context):
+        if is_empty:
+            block = block.removeprefix(_BYTE_ORDER_MARK)
+            is_empty = False
+        lines = (rest + block).split(b"\n")
+        rest = lines.pop()
+        for line in lines:
+            number += 1
+            yield number, line
+        if len(rest) > limit:
+            raise DamagedInputError(
+                f"{name}, line {number + 1}: a line longer than {limit:,} bytes",
+                "the file is damaged or no text with one record a line",
+            )
+    if is_empty:
+        raise DamagedInputError(f"{name} is empty", _FETCH_AGAIN)
+    if rest:
+        yield number + 1, rest
+
+
+def first_bytes(path: Path, count: int = _SNIFF_BYTES) -> bytes:
+    """Return a file's first bytes, unpacked and without a byte order mark; b"" for whatever cannot be read."""
+    try:
+        if not path.is_file():
+            return b""
+        with path.open("rb") as stream:
+            if path.name.lower().endswith(".gz"):
+                with gzip.GzipFile(fileobj=stream) as unpacked:
+                    return unpacked.read(count).removeprefix(_BYTE_ORDER_MARK)
+            return stream.read(count).removeprefix(_BYTE_ORDER_MARK)
+    except (OSError, EOFError, zlib.error):
+        return b""
+
+
+def member(folder: Path, *names: str) -> Path | None:
+    """Return the first of the named files that a folder holds, or None.
+
+    Raises:
+        UnsafeInputError: it is a symbolic link that leads out of the folder.
+    """
+    for name in names:
+        path = folder / name
+        if path.is_symlink() and not path.resolve().is_relative_to(folder.resolve()):
+            raise UnsafeInputError(
+                f"{path} is a symbolic link that leads out of the folder", "copy the file there, or give its own path"
+            )
+        if path.is_file():
+            return path
+    return None
+
+
+def folder_members(folder: Path, *suffixes: str) -> list[Path]:
+    """Return a folder's files with one of these endings (``.gz`` apart), by name; subfolders are not entered.
+
+    Raises:
+        UnsafeInputError: one is a symbolic link that leads out of the folder.
+    """
+    names = sorted(path.name for path in folder.iterdir() if plain_suffix(path) in suffixes)
+    return [path for path in (member(folder, name) for name in names) if path is not None]
+
+
+def regular_size(path: Path) -> int:
+    """Return a file's size in bytes, 0 where there is no regular file."""
+    try:
+        return path.stat().st_size if path.is_file() else 0
+    except OSError:
+        return 0

@@ -1,0 +1,182 @@
+"""One value of a record at a time: text, identifier, number, moment, tags, made fit to be stored.
+
+Enters: what JSON, CSV, XML or Parquet gave. Leaves: the types of ``askalike.types``. May import: the frame.
+
+A value that makes the whole record useless raises ``Unreadable``, and the reader rejects the record with that reason. A
+value that can be missed (a date, a score) is left out and counted in ``ReadContext.repaired``.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from datetime import UTC, date, datetime
+
+from askalike.read.frame import ReadContext
+
+__all__ = ["Unreadable", "identifier", "moment", "one_line", "tags", "text", "whole_number"]
+
+_UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
+_ID_CHARS = 1_000
+_MILLISECONDS_FROM = 100_000_000_000  # as seconds this is the year 5138; such numbers count milliseconds
+_DIGITS = re.compile(r"-?\d{9,}(\.\d+)?")
+_ANGLED = re.compile(r"<([^<>]+)>")
+_LARGEST = 2**63 - 1
+
+
+class Unreadable(ValueError):
+    """A record cannot be used; the message is the reason for its reject."""
+
+
+def text(value: object, name: str, context: ReadContext) -> str:
+    """Return a text; NUL and lone surrogates, which no database or page can hold, become U+FFFD and are counted.
+
+    Args:
+        value: a string, number, or UTF-8 bytes; None is "".
+        name: the field, for the reason.
+
+    Raises:
+        Unreadable: a list or object, or longer than ``limits.field_chars``.
+    """
+    if not isinstance(value, str):
+        value = _as_string(value, name)
+    if len(value) > context.options.limits.field_chars:
+        raise Unreadable(f"the {name} has {len(value):,} characters, at most {context.options.limits.field_chars:,}")
+    if value.isascii():
+        if "\x00" not in value:
+            return value
+    elif _UNSTORABLE.search(value) is None:
+        return value
+    context.repair("texts with NUL characters or half surrogate pairs, replaced by U+FFFD")
+    return _UNSTORABLE.sub("\ufffd", value)
+
+
+def one_line(value: object, name: str, context: ReadContext) -> str:
+    """Return a text without line ends and without space around it, as titles and names are."""
+    result = text(value, name, context).strip()
+    return " ".join(result.split()) if "\n" in result or "\r" in result else result
+
+
+def _as_string(value: object, name: str) -> str:
+    if value is None:
+        return ""
+    if isinstance(value, bool | int | float):
+        return str(value)
+    if isinstance(value, bytes):
+        try:
+            return value.decode("utf-8")
+        except UnicodeDecodeError as error:
+            raise Unreadable(f"the {name} is not UTF-8") from error
+    raise Unreadable(f"the {name} is a {type(value).__name__}, expected text")
+
+
+def identifier(value: object, name: str = "id") -> str:
+    """Return an identifier: a string without space around it, or a whole number written out.
+
+    >>> identifier(17.0), identifier(" t-4 ")
+    ('17', 't-4')
+
+    Raises:
+        Unreadable: missing, empty, too long, or with characters that cannot be stored.
+    """
+    if isinstance(value, float) and value.is_integer():
+        value = int(value)  # a column of ids with gaps is often stored as floats
+    if isinstance(value, bool) or not isinstance(value, str | int):
+        raise Unreadable(f"no {name}" if value is None else f"the {name} is a {type(value).__name__}, expected text")
+    result = str(value).strip()
+    if not result:
+        raise Unreadable(f"no {name}")
+    if len(result) > _ID_CHARS:
+        raise Unreadable(f"the {name} has {len(result):,} characters, at most {_ID_CHARS:,}")
+    if _UNSTORABLE.search(result):
+        raise Unreadable(f"the {name} holds NUL characters or half surrogate pairs")
+    return result
+
+
+def whole_number(value: object, context: ReadContext) -> int | None:
+    """Return a count such as a score; None when missing, and counted as a repair when it is no number of 64 bits."""
+    if isinstance(value, int) and not isinstance(value, bool):
+        number: float = value
+    elif value is None or value == "":
+        return None
+    else:
+        try:
+            number = float(str(value))
+        except ValueError:
+            number = math.nan
+    if not -_LARGEST <= number <= _LARGEST:  # NaN fails too
+        context.repair("scores that are no numbers, left out")
+        return None
+    return int(number)
+
+
+def moment(value: object, context: ReadContext) -> datetime | None:
+    """Return a moment in UTC; None when missing, and counted as a repair when it cannot be read.
+
+    Args:
+        value: ISO 8601 (without a zone it is UTC; a day alone is its midnight), seconds or milliseconds since 1970 as a
+            number or in digits, or a ``datetime``.
+
+    >>> moment("2020-01-01T02:00:00+01:00", ReadContext()), moment(0, ReadContext())
+    (datetime.datetime(2020, 1, 1, 1, 0, tzinfo=datetime.timezone.utc), \
+datetime.datetime(1970, 1, 1, 0, 0, tzinfo=datetime.timezone.utc))
+    """
+    if value is None or value == "":
+        return None
+    try:
+        if isinstance(value, str):
+            value = value.strip()
+            if not value:
+                return None
+            value = float(value) if _DIGITS.fullmatch(value) else datetime.fromisoformat(value.removesuffix(" UTC"))
+        if isinstance(value, int | float) and not isinstance(value, bool):
+            return datetime.fromtimestamp(value / 1000 if abs(value) >= _MILLISECONDS_FROM else value, UTC)
+        if isinstance(value, date) and not isinstance(value, datetime):
+            value = datetime(value.year, value.month, value.day)
+        if isinstance(value, datetime):
+            return value.replace(tzinfo=UTC) if value.tzinfo is None else value.astimezone(UTC)
+    except (ValueError, OverflowError, OSError):
+        pass  # falls through to the repair below
+    context.repair("dates that cannot be read, left out")
+    return None
+
+
+def tags(value: object, context: ReadContext) -> tuple[str, ...]:
+    """Return labels in their order, each once.
+
+    Args:
+        value: a list of strings or of ``{"name": ...}``, or one string: ``<a><b>``, ``|a|b|``, a JSON list, or a list
+            with commas or semicolons.
+
+    >>> tags("<a><b>", ReadContext()), tags("|a|b|", ReadContext()), tags("x, y", ReadContext())
+    (('a', 'b'), ('a', 'b'), ('x', 'y'))
+    """
+    if not value:
+        return ()
+    if isinstance(value, str):
+        items: list[object] = list(_split_tags(value))
+    elif isinstance(value, list | tuple):
+        items = list(value)
+    else:
+        raise Unreadable(f"the tags are a {type(value).__name__}, expected a list or text")
+    names = (item.get("name") if isinstance(item, dict) else item for item in items)
+    cleaned = (text(name, "tag", context).strip() for name in names)
+    return tuple(dict.fromkeys(name for name in cleaned if name))
+
+
+def _split_tags(value: str) -> list[str]:
+    value = value.strip()
+    if value.startswith("<") and value.endswith(">"):
+        return _ANGLED.findall(value)
+    if value.startswith("[") and value.endswith("]"):
+        try:
+            items = json.loads(value)
+        except ValueError:
+            items = None
+        if isinstance(items, list) and all(isinstance(item, str) for item in items):
+            return items
+    for separator in ("|", ",", ";"):
+        if separator in value:
+            return value.split(separator)
+    return [value]
