@@ -1,5 +1,37 @@
-"""askalike finds the questions in a community forum that ask the same thing."""
+"""askalike finds the questions in a community forum that ask the same thing, so that good answers are reused.
+
+::
+
+    from askalike import Forum
+
+    forum = Forum.create("my.forum")
+    forum.load("dump/")
+    for hit in forum.similar("Wifi drops every evening", k=5):
+        print(hit.score, hit.question.title)
+
+The names here are the public ones; importing them loads neither torch nor a web framework.
+"""
 
 from askalike._version import __version__
+from askalike.errors import AskalikeError
+from askalike.forum import Forum, ImportOptions, ImportReport, Info
+from askalike.text.settings import TextSettings
+from askalike.types import Answer, Filters, Hit, Link, Match, Qrels, Question, Run
 
-__all__ = ["__version__"]
+__all__ = [
+    "Answer",
+    "AskalikeError",
+    "Filters",
+    "Forum",
+    "Hit",
+    "ImportOptions",
+    "ImportReport",
+    "Info",
+    "Link",
+    "Match",
+    "Qrels",
+    "Question",
+    "Run",
+    "TextSettings",
+    "__version__",
+]

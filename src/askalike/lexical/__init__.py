@@ -1,0 +1,11 @@
+"""Candidate search and term-based scorers, one file per model.
+
+Enters: terms that ``askalike.text`` has prepared. Leaves: scores. May import: types, errors.
+"""
+
+from askalike.lexical.bm25 import BM25
+from askalike.lexical.index import FieldWeights, IndexEntry, LexicalIndex
+from askalike.lexical.statistics import CollectionStatistics
+from askalike.lexical.tfidf import TfIdf
+
+__all__ = ["BM25", "CollectionStatistics", "FieldWeights", "IndexEntry", "LexicalIndex", "TfIdf"]

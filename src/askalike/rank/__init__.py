@@ -1,0 +1,10 @@
+"""From a question to ranked similar questions, over any engine that gives candidates and records.
+
+May import: types, errors, text, lexical. Knows neither SQLite nor tantivy.
+"""
+
+from askalike.rank.engine import Candidate, Engine
+from askalike.rank.query import Query, QuerySettings
+from askalike.rank.search import SearchSettings, ranking, similar
+
+__all__ = ["Candidate", "Engine", "Query", "QuerySettings", "SearchSettings", "ranking", "similar"]

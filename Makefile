@@ -1,0 +1,49 @@
+# The one entry to everything: `make demo` and `make test` work on a machine that has only Python (3.11 or newer) and make.
+
+PYTHON ?= python3
+VENV ?= .venv
+BIN := $(VENV)/bin
+export OMP_WAIT_POLICY ?= PASSIVE
+
+.PHONY: help setup demo test check format bench clean constraints
+
+help:  ## show this list
+	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /\1\t/' | expand -t 14
+
+setup: $(VENV)/.ready  ## make .venv with everything that development needs, in exact versions
+
+$(VENV)/.ready: pyproject.toml constraints.txt
+	@$(PYTHON) -c 'import sys; sys.exit(0 if sys.version_info >= (3, 11) else "askalike needs Python 3.11 or newer, this is " + sys.version.split()[0] + "; say make PYTHON=/path/to/python")'
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt pip
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --build-constraint constraints.txt --editable . --group dev
+	@touch $@
+
+demo: setup  ## index the bundled forum and answer three questions
+	@$(BIN)/askalike demo
+
+test: setup  ## run the tests
+	$(BIN)/python -m pytest
+
+check: setup  ## lint, format, types, architecture
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/python -m pytest tests/architecture
+
+format: setup  ## put the code into its format
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+$(VENV)/.bench: $(VENV)/.ready
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --group bench
+	@touch $@
+
+bench: $(VENV)/.bench  ## measure speed and quality on the real data sets; writes results/
+	$(BIN)/python -m benchmarks
+
+constraints:  ## write constraints.txt anew from what is installed
+	$(BIN)/python -m pip freeze --exclude-editable --all | grep -v '^setuptools' > constraints.txt
+
+clean:  ## remove what was built
+	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache homenet.forum

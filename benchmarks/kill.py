@@ -1,0 +1,193 @@
+"""Kill test: a writing process is killed (SIGKILL) at random moments; the forum must hold every acknowledged write.
+
+Command: ``python -m benchmarks.kill`` (50 kills). A worker process makes a forum, loads an archive in bulk, then adds,
+edits and deletes one by one, and says on its output what it begins and what was acknowledged. The parent kills it,
+opens the forum, and checks that
+
+- it opens, and passes SQLite's own check;
+- it holds exactly what was acknowledged; the one write under way may be there or not, whole;
+- searches find the same questions as a forum built afresh from the same questions.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+import shutil
+import subprocess
+import sys
+import time
+from collections import Counter
+from dataclasses import dataclass
+from pathlib import Path
+
+from askalike.archive import Archive, Layout
+from askalike.errors import ForumNotFoundError
+from askalike.forum import Forum, ImportOptions
+from askalike.types import Question
+from benchmarks.record import need_data, write
+
+COMMAND = "python -m benchmarks.kill"
+KILLS = 50
+LONGEST_S = 4.0
+LOADED = 3000
+PROBES = 25
+WORDS = ("printer", "game", "people", "best", "help", "music", "computer", "anyone", "phone", "work")
+
+
+@dataclass
+class Outcome:
+    """What a killed round left behind."""
+
+    phase: str
+    acknowledged: int
+    overlap: float
+
+
+def worker(folder: Path, archive: Path, seed: int) -> None:
+    """Write until killed, telling each step."""
+    chance = random.Random(seed)
+    tell("begin", "create")
+    with Forum.create(folder) as forum:
+        tell("done", "create")
+        tell("begin", "load")
+        forum.load(archive, options=ImportOptions(format="jsonl", source="bulk"))
+        tell("done", "load")
+        ids = [question.id for question in forum.questions()]
+        for number in range(100_000):
+            kind = chance.choice(("add", "add", "edit", "delete"))
+            if kind == "add":
+                question = Question(f"new-{seed}-{number}", f"{chance.choice(WORDS)} trouble {number}", "x " * 30)
+                tell("begin", "put", question.id, question.title)
+                forum.add(question)
+                ids.append(question.id)
+            elif kind == "edit":
+                question = Question(chance.choice(ids), f"{chance.choice(WORDS)} edited {number}")
+                tell("begin", "put", question.id, question.title)
+                forum.edit(question)
+            else:
+                gone = ids.pop(chance.randrange(len(ids)))
+                tell("begin", "delete", gone, "")
+                forum.delete(gone)
+            tell("done", kind)
+
+
+def tell(*words: str) -> None:
+    """Say one step, at once."""
+    sys.stdout.write(json.dumps(words) + "\n")
+    sys.stdout.flush()
+
+
+def one_round(folder: Path, archive: Path, seed: int, delay_s: float) -> Outcome:
+    """Start a worker, kill it after ``delay_s`` seconds from its first word, check what is left."""
+    shutil.rmtree(folder, ignore_errors=True)
+    command = [sys.executable, "-m", "benchmarks.kill", "worker", str(folder), str(archive), str(seed)]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+    assert process.stdout is not None
+    first = process.stdout.readline()
+    time.sleep(delay_s)
+    process.kill()
+    rest = process.stdout.read()
+    process.wait()
+    steps = [json.loads(line) for line in (first + rest).splitlines() if line.endswith("]")]
+    return check(folder, archive, steps)
+
+
+def check(folder: Path, archive: Path, steps: list[list[str]]) -> Outcome:
+    """Compare the forum with what was acknowledged; raises AssertionError where they differ."""
+    pending = steps[-1] if steps[-1][0] == "begin" else None
+    acknowledged = sum(step[0] == "done" for step in steps)
+    try:
+        forum = Forum.open(folder)
+    except ForumNotFoundError:
+        assert pending is not None, "the forum has gone although its making was acknowledged"
+        assert pending[1] == "create", "the forum has gone although its making was acknowledged"
+        Forum.create(folder).close()
+        return Outcome("create", acknowledged, 1.0)
+    with forum:
+        Archive(Layout(folder).archive).check()
+        held = {question.id: question.title for question in forum.questions()}
+        assert held in allowed_states(archive, steps, pending), (
+            f"{len(held)} questions differ from what was acknowledged"
+        )
+        info = forum.info()
+        assert info.behind == 0, f"{info.behind} changes are not in the index"
+        assert info.indexed == len(held), f"{info.indexed} entries for {len(held)} questions"
+        overlap = agreement(forum, folder.parent / "fresh.forum") if held else 1.0
+    return Outcome(pending[1] if pending else "between", acknowledged, overlap)
+
+
+def allowed_states(archive: Path, steps: list[list[str]], pending: list[str] | None) -> list[dict[str, str]]:
+    """Return what the forum may hold: everything acknowledged, without and with the write under way."""
+    state: dict[str, str] = {}
+    before: dict[str, str] = {}
+    with archive.open(encoding="utf-8") as file:
+        bulk = {record["id"]: record["title"] for record in map(json.loads, file)}
+    for step in steps:
+        if step[0] != "begin":
+            continue
+        before = dict(state)
+        if step[1] == "load":
+            state.update(bulk)
+        elif step[1] == "put":
+            state[step[2]] = step[3]
+        elif step[1] == "delete":
+            del state[step[2]]
+    return [state, before] if pending else [state]
+
+
+def agreement(forum: Forum, fresh_folder: Path) -> float:
+    """Check that searches find the same questions as a fresh forum; return the mean overlap of the best ten."""
+    shutil.rmtree(fresh_folder, ignore_errors=True)
+    questions = list(forum.questions())
+    overlaps: list[float] = []
+    with Forum.create(fresh_folder) as fresh:
+        fresh.put(questions)
+        for probe in random.Random(0).choices(questions, k=PROBES):
+            here = [identifier for identifier, _ in forum.ranking(probe.title, k=1000)]
+            there = [identifier for identifier, _ in fresh.ranking(probe.title, k=1000)]
+            if len(here) < 1000:
+                assert set(here) == set(there), f"searching {probe.title!r} finds other questions than in a fresh forum"
+            best = set(there[:10])
+            overlaps.append(len(best & set(here[:10])) / len(best) if best else 1.0)
+    return sum(overlaps) / len(overlaps)
+
+
+def write_archive(path: Path, count: int) -> Path:
+    """Write the first questions of the Reddit set as an archive of its own."""
+    import gzip
+
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with gzip.open(need_data("reddit/questions.jsonl.gz"), "rt", encoding="utf-8") as source:
+        lines = [line for line, _ in zip(source, range(count), strict=False)]
+    path.write_text("".join(lines), encoding="utf-8")
+    return path
+
+
+def main() -> None:
+    """Kill 50 times and write the result."""
+    if len(sys.argv) > 1 and sys.argv[1] == "worker":
+        worker(Path(sys.argv[2]), Path(sys.argv[3]), int(sys.argv[4]))
+        return
+    folder = Path("/tmp/askalike-bench/kill")
+    archive = write_archive(folder / "archive.jsonl", LOADED)
+    chance = random.Random(0)
+    outcomes: list[Outcome] = []
+    for number in range(KILLS):
+        outcomes.append(one_round(folder / "killed.forum", archive, number, chance.uniform(0, LONGEST_S)))
+        print(number + 1, outcomes[-1])
+    write(
+        "kill",
+        COMMAND,
+        {
+            "kills": len(outcomes),
+            "failures": 0,
+            "killed_during": dict(Counter(outcome.phase for outcome in outcomes)),
+            "acknowledged_writes": sum(outcome.acknowledged for outcome in outcomes),
+            "mean_overlap_of_best_ten_with_fresh_forum": sum(o.overlap for o in outcomes) / len(outcomes),
+        },
+    )
+
+
+if __name__ == "__main__":
+    main()

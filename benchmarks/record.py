@@ -1,0 +1,70 @@
+"""What every result carries: command, commit, machine, moment; and where it is written."""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import subprocess
+import sys
+from datetime import UTC, datetime
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+REPOSITORY = Path(__file__).resolve().parent.parent
+RESULTS = REPOSITORY / "results"
+DATA = Path(os.environ.get("ASKALIKE_DATA", REPOSITORY.parent / "shared" / "data"))
+
+
+def need_data(name: str) -> Path:
+    """Return a path of the real data sets, or stop saying what is missing."""
+    path = DATA / name
+    if not path.exists():
+        sys.exit(f"{path} is not there; set ASKALIKE_DATA to the folder of the real data sets")
+    return path
+
+
+def percentiles(seconds: list[float]) -> dict[str, float]:
+    """Return p50, p95, p99 and mean in milliseconds."""
+    found = np.percentile(np.array(seconds) * 1000, [50, 95, 99])
+    names = ("p50_ms", "p95_ms", "p99_ms")
+    return {name: round(float(value), 2) for name, value in zip(names, found, strict=True)} | {
+        "mean_ms": round(1000 * sum(seconds) / len(seconds), 2)
+    }
+
+
+def write(name: str, command: str, body: dict[str, Any]) -> Path:
+    """Write ``results/NAME.json`` with everything that is needed to measure it again."""
+    commit = subprocess.run(
+        ["git", "describe", "--always", "--dirty"], cwd=REPOSITORY, capture_output=True, text=True, check=False
+    ).stdout.strip()
+    record = {
+        "name": name,
+        "command": command,
+        "commit": commit,
+        "when": datetime.now(UTC).isoformat(timespec="seconds"),
+        "machine": {
+            "cpu": _processor(),
+            "cores": os.cpu_count(),
+            "system": platform.system(),
+            "python": platform.python_version(),
+        },
+        "versions": {package: version(package) for package in ("tantivy", "numpy", "PyStemmer", "selectolax")},
+        **body,
+    }
+    RESULTS.mkdir(exist_ok=True)
+    path = RESULTS / f"{name}.json"
+    path.write_text(json.dumps(record, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+    print(f"wrote {path.relative_to(REPOSITORY)}")
+    return path
+
+
+def _processor() -> str:
+    try:
+        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
+    except OSError:
+        return platform.processor()
+    return next((line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")), platform.machine())

@@ -1,0 +1,99 @@
+"""``askalike add``, ``edit`` and ``delete``: single changes to a forum."""
+
+from __future__ import annotations
+
+import secrets
+from dataclasses import replace
+from datetime import UTC, datetime
+from typing import Annotated
+
+import typer
+
+from askalike.cli.arguments import ForumArgument, JsonOption, body_text, moment
+from askalike.cli.display import console, print_json, safe
+from askalike.errors import SettingError
+from askalike.forum import Forum
+from askalike.types import Answer, Link, Question
+from askalike.wire import answer_object, question_object
+
+__all__ = ["add", "delete", "edit"]
+
+IdOption = Annotated[str, typer.Option("--id", help="Its id; made up if left out.")]
+BodyOption = Annotated[str | None, typer.Option("--body", help="In Markdown; - reads it from standard input.")]
+TagOption = Annotated[list[str] | None, typer.Option("--tag", help="A tag; may be repeated.")]
+
+
+def add(
+    forum: ForumArgument,
+    title: Annotated[str, typer.Option("--title", help="The question's title.")] = "",
+    body: BodyOption = None,
+    identifier: IdOption = "",
+    tag: TagOption = None,
+    created: Annotated[str | None, typer.Option("--created", help="When it was asked; now if left out.")] = None,
+    answer_to: Annotated[str, typer.Option("--answer-to", help="Add an answer to this question instead.")] = "",
+    duplicate_of: Annotated[str, typer.Option("--duplicate-of", help="Mark it a duplicate of this question.")] = "",
+    as_json: JsonOption = False,
+) -> None:
+    """Add a question (--title), or an answer (--answer-to); it is on disk and found when the command returns."""
+    if bool(title) == bool(answer_to):
+        raise SettingError("neither or both of --title and --answer-to were given", "give one of them")
+    made = identifier or f"m-{secrets.token_hex(6)}"
+    when = moment(created, "--created") or datetime.now(UTC).replace(microsecond=0)
+    text = body_text(body or "")
+    with Forum.open(forum) as opened:
+        if answer_to:
+            answer = Answer(made, answer_to, text, "markdown", when)
+            opened.add_answers([answer])
+            found = answer_object(answer)
+        else:
+            question = Question(made, title, text, "markdown", tuple(tag or ()), when)
+            if duplicate_of:
+                opened.question(duplicate_of)
+            opened.add(question)
+            if duplicate_of:
+                opened.add_links([Link(made, duplicate_of, "duplicate")])
+            found = question_object(question)
+    if as_json:
+        print_json(found)
+    else:
+        console.print(f"added {safe(made)}", markup=False)
+
+
+def edit(
+    forum: ForumArgument,
+    identifier: Annotated[str, typer.Argument(metavar="ID", help="The question's id.")],
+    title: Annotated[str | None, typer.Option("--title", help="Its new title.")] = None,
+    body: BodyOption = None,
+    tag: TagOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Change a question's title, body or tags; what is not given stays."""
+    if title is None and body is None and tag is None:
+        raise SettingError("nothing to change was given", "give --title, --body or --tag")
+    with Forum.open(forum) as opened:
+        question = opened.question(identifier)
+        if title is not None:
+            question = replace(question, title=title)
+        if body is not None:
+            question = replace(question, body=body_text(body), markup="markdown")
+        if tag is not None:
+            question = replace(question, tags=tuple(tag))
+        opened.edit(question)
+    if as_json:
+        print_json(question_object(question))
+    else:
+        console.print(f"edited {safe(identifier)}", markup=False)
+
+
+def delete(
+    forum: ForumArgument,
+    identifiers: Annotated[list[str], typer.Argument(metavar="ID...", help="The questions' ids.")],
+    as_json: JsonOption = False,
+) -> None:
+    """Delete questions with their answers and links."""
+    with Forum.open(forum) as opened:
+        opened.delete(identifiers)
+    if as_json:
+        print_json({"deleted": identifiers})
+    else:
+        console.print(f"deleted {', '.join(safe(one) for one in identifiers)}", markup=False)

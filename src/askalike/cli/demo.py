@@ -1,0 +1,64 @@
+"""``askalike demo``: the bundled forum indexed, three questions asked, and what to try next."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from askalike.cli.arguments import JsonOption
+from askalike.cli.display import console, print_hits, print_json
+from askalike.cli.progress import BarProgress
+from askalike.data import bundled_forum
+from askalike.errors import ForumNotFoundError
+from askalike.forum import Forum, ImportOptions
+from askalike.wire import hit_object
+
+__all__ = ["QUESTIONS", "demo"]
+
+QUESTIONS = (
+    "My laptop loses the wireless connection all the time",
+    "ssh says the remote host identification has changed, is somebody attacking me?",
+    "No space left on device, but df shows there is plenty free",
+)
+SHOWN = 3
+
+
+def demo(
+    into: Annotated[Path, typer.Option("--into", help="Where the demonstration forum is kept.")] = Path(
+        "homenet.forum"
+    ),
+    as_json: JsonOption = False,
+) -> None:
+    """Index the bundled forum and answer three questions."""
+    began = time.monotonic()
+    with BarProgress() as progress:
+        try:
+            forum = Forum.open(into, progress=progress)
+        except ForumNotFoundError:
+            forum = Forum.create(into)
+        forum.load(bundled_forum(), options=ImportOptions(format="jsonl", source="homenet"), progress=progress)
+    with forum:
+        counts = forum.info().counts
+        indexed_s = time.monotonic() - began
+        found = {question: forum.similar(question, k=SHOWN) for question in QUESTIONS}
+    if as_json:
+        print_json({question: [hit_object(hit) for hit in hits] for question, hits in found.items()})
+        return
+    console.print(
+        f"{counts.questions} questions and {counts.answers} answers of the bundled forum are in {into}"
+        f" ({indexed_s:.1f} s)."
+    )
+    for question, hits in found.items():
+        console.rule(f"[bold]“{question}”", align="left", style="dim")
+        print_hits(hits)
+    console.rule(style="dim")
+    console.print("Try next:", style="bold")
+    for line in (
+        f'askalike search {into} "printer gone after a power cut" -k 5',
+        f"askalike evaluate {into}",
+        "askalike index YOUR-ARCHIVE --into my.forum      (Stack Exchange dump, Discourse, CSV, JSONL, …)",
+    ):
+        console.print(f"  {line}", markup=False)

@@ -1,0 +1,90 @@
+"""How results look on a terminal: rich text from untrusted words, or JSON.
+
+Enters: values and strings from anywhere. Leaves: output. May import: types, text, wire.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import unicodedata
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from askalike.text.markup import excerpt, plain_text
+from askalike.types import Answer, Hit
+
+__all__ = ["console", "errors", "print_hits", "print_json", "safe"]
+
+ANSWER_CHARACTERS = 240
+MATCHED_WORDS = 8
+
+_UNSEEN = {"Cc", "Cf", "Cs"}
+
+console = Console(highlight=False, soft_wrap=False)
+errors = Console(stderr=True, highlight=False)
+
+
+def safe(text: str) -> str:
+    """Return text that cannot move the cursor, set colours or turn the writing direction: one line, no controls.
+
+    >>> safe("red \\x1b[31m alert\\nnext")
+    'red [31m alert next'
+    """
+    spaced = " ".join(text.split())
+    if spaced.isascii() and spaced.isprintable():
+        return spaced
+    return "".join(letter for letter in spaced if unicodedata.category(letter) not in _UNSEEN or letter == "\u200d")
+
+
+def print_json(value: Any) -> None:
+    """Print one JSON value, readable and in the order given."""
+    sys.stdout.write(json.dumps(value, ensure_ascii=False, indent=2, allow_nan=False) + "\n")
+
+
+def print_hits(hits: list[Hit]) -> None:
+    """Print hits: rank, score, title, id and date, the words that matched, the best answer's first lines."""
+    if not hits:
+        console.print("No earlier question shares a word with this one.")
+    table = Table.grid(padding=(0, 1, 1, 1))
+    table.add_column(justify="right", style="cyan")
+    table.add_column(justify="right", style="cyan")
+    table.add_column()
+    for hit in hits:
+        title = Text(safe(hit.question.title) or "(no title)", style="bold")
+        shown = Text("\n").join([title, _details(hit), _answer(hit.answer, hit.answer_count)])
+        table.add_row(str(hit.rank), f"{hit.score:.2f}", shown)
+    console.print(table)
+
+
+def _details(hit: Hit) -> Text:
+    question = hit.question
+    parts = [safe(question.id)]
+    if question.created is not None:
+        parts.append(question.created.date().isoformat())
+    if question.tags:
+        parts.append(" ".join(f"[{safe(tag)}]" for tag in question.tags))
+    if question.url:
+        parts.append(safe(question.url))
+    if hit.duplicate_of:
+        parts.append("duplicate of " + ", ".join(safe(one) for one in hit.duplicate_of))
+    line = Text(" · ".join(parts), style="dim")
+    words = list(dict.fromkeys(safe(match.word).lower() for match in hit.matched))
+    if words:
+        more = f" and {len(words) - MATCHED_WORDS} more" if len(words) > MATCHED_WORDS else ""
+        line.append("\nmatched: " + ", ".join(words[:MATCHED_WORDS]) + more, style="green")
+    return line
+
+
+def _answer(answer: Answer | None, count: int) -> Text:
+    if answer is None:
+        return Text("no answer yet", style="dim")
+    shown = safe(excerpt(plain_text(answer.body, answer.markup), ANSWER_CHARACTERS))
+    line = Text("accepted answer: " if answer.is_accepted else "answer: ", style="yellow")
+    line.append(shown, style="default")
+    if count > 1:
+        line.append(f"  (+{count - 1} more)", style="dim")
+    return line

@@ -1,0 +1,88 @@
+"""``askalike evaluate``: how well a forum's own duplicate marks are found."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from askalike.cli.arguments import ForumArgument, JsonOption
+from askalike.cli.display import console, errors, print_json
+from askalike.cli.progress import BarProgress
+from askalike.cli.score import comparison_line, comparison_object, notes, report_object, report_table
+from askalike.errors import SettingError
+from askalike.evaluate import compare, write_trec_qrels, write_trec_run
+from askalike.experiments.forum_trial import SYSTEMS, TASKS, Trial, run_trial
+from askalike.forum import Forum
+
+__all__ = ["evaluate"]
+
+DEFAULT_SYSTEMS = ("bm25", "tfidf")
+
+
+def evaluate(
+    forum: ForumArgument,
+    protocol: Annotated[
+        str, typer.Option("--protocol", help="retrieval, rerank (with AskUbuntu's scoring), or both.")
+    ] = "both",
+    system: Annotated[
+        list[str] | None, typer.Option("--system", help=f"One of {', '.join(SYSTEMS)}; may be repeated.")
+    ] = None,
+    split: Annotated[str, typer.Option("--split", help="train, dev, test or all duplicate components.")] = "all",
+    seed: Annotated[int, typer.Option("--seed", help="Of the split.")] = 0,
+    save: Annotated[Path | None, typer.Option("--save", help="Folder for qrels and runs in TREC's format.")] = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Rank the forum's questions for each one that is marked a duplicate, and score the rankings.
+
+    Retrieval searches all other questions. Rerank scores the twenty best that the lexical search found.
+    """
+    tasks = tuple(TASKS) if protocol == "both" else (protocol,)
+    if unknown := [name for name in tasks if name not in TASKS]:
+        raise SettingError(f"there is no protocol {unknown[0]!r}", f"expected both or one of {', '.join(TASKS)}")
+    found: dict[str, Any] = {}
+    with BarProgress() as progress, Forum.open(forum, progress=progress) as opened:
+        for task in tasks:
+            trial = run_trial(opened, task, tuple(system or DEFAULT_SYSTEMS), split, seed)
+            if save is not None:
+                _save(trial, save)
+            if not as_json:
+                _print(trial)
+            found[task] = _object(trial)
+    if as_json:
+        print_json({"forum": str(forum), "split": split, "seed": seed, **found})
+
+
+def _print(trial: Trial) -> None:
+    console.print(f"\n{trial.title}", style="bold", markup=False)
+    console.print(report_table(dict(trial.reports)))
+    first, *others = trial.reports
+    for other in others:
+        name = trial.main_measure
+        found = compare(trial.reports[other], trial.reports[first], name)
+        console.print(comparison_line(found, f"{other} against {first}"), markup=False)
+    for note in notes(trial.reports[first]):
+        console.print(f"note: {note}", markup=False, style="dim")
+
+
+def _object(trial: Trial) -> dict[str, Any]:
+    first, *others = trial.reports
+    return {
+        "systems": {name: report_object(report) for name, report in trial.reports.items()},
+        "against_first": {
+            other: [
+                comparison_object(compare(trial.reports[other], trial.reports[first], name))
+                for name in trial.reports[first].measures
+            ]
+            for other in others
+        },
+    }
+
+
+def _save(trial: Trial, folder: Path) -> None:
+    folder.mkdir(parents=True, exist_ok=True)
+    write_trec_qrels(folder / f"{trial.task}.qrels", trial.qrels)
+    for name, run in trial.runs.items():
+        write_trec_run(folder / f"{trial.task}.{name}.run", run, tag=name)
+    errors.print(f"wrote {trial.task} qrels and runs to {folder}", markup=False)

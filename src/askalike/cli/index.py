@@ -1,0 +1,118 @@
+"""``askalike index`` and ``askalike reindex``: an archive's files into a forum, and a forum's indexes anew."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from askalike.cli.arguments import ForumArgument, JsonOption
+from askalike.cli.display import console, print_json, safe
+from askalike.cli.progress import BarProgress
+from askalike.errors import ForumNotFoundError, SettingError
+from askalike.forum import Forum, ImportOptions, ImportReport
+from askalike.read.frame import ReadOptions
+from askalike.read.registry import READERS
+from askalike.text.settings import TextSettings
+
+__all__ = ["index", "reindex"]
+
+SHOWN_REJECTS = 5
+
+
+def index(
+    archive: Annotated[Path, typer.Argument(metavar="ARCHIVE", help="A dump, export, table or folder.")],
+    into: Annotated[Path, typer.Option("--into", help="The forum's folder; made when it is not there.")],
+    form: Annotated[
+        str, typer.Option("--format", help=f"One of {', '.join(sorted(READERS))}; detected if left out.")
+    ] = "",
+    column: Annotated[
+        list[str] | None, typer.Option("--column", help="Table column of a field, as title=subject; may be repeated.")
+    ] = None,
+    source: Annotated[str, typer.Option("--source", help="Name of the archive; its path if left out.")] = "",
+    site_url: Annotated[str, typer.Option("--site-url", help="The forum's address, for links to questions.")] = "",
+    language: Annotated[str, typer.Option("--language", help="Language of a new forum.")] = "english",
+    code: Annotated[bool, typer.Option("--code/--no-code", help="Whether code blocks of a new forum count.")] = True,
+    allow_mass_delete: Annotated[
+        bool, typer.Option("--allow-mass-delete", help="Delete even if over half of the questions have gone.")
+    ] = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Read an archive into a forum: add what is new, update what was edited, delete what has gone."""
+    options = ImportOptions(
+        format=form,
+        source=source,
+        is_mass_delete_allowed=allow_mass_delete,
+        read=ReadOptions(mapping=_mapping(column or []), site_url=site_url),
+    )
+    began = time.monotonic()
+    with BarProgress() as progress, _open_or_create(into, language, code, progress) as forum:
+        report = forum.load(archive, options=options, progress=progress)
+    found = report_object(report, into, time.monotonic() - began)
+    if as_json:
+        print_json(found)
+    else:
+        _print_report(found, into)
+
+
+def reindex(forum: ForumArgument, as_json: JsonOption = False) -> None:
+    """Build a forum's indexes anew from its archive, whatever state they are in."""
+    with BarProgress() as progress, Forum.reindex(forum, progress=progress) as opened:
+        indexed = opened.info().indexed
+    if as_json:
+        print_json({"forum": str(forum), "indexed": indexed})
+    else:
+        console.print(f"{indexed:,} questions indexed")
+
+
+def report_object(report: ImportReport, into: Path, seconds: float) -> dict[str, Any]:
+    """Return what an import did as JSON."""
+    return {
+        "forum": str(into),
+        "format": report.format,
+        "source": report.source,
+        "seconds": round(seconds, 2),
+        "records_in": report.records_in,
+        "rejected": report.rejected,
+        "skipped": report.skipped,
+        **asdict(report.load),
+        "first_rejects": [asdict(reject) for reject in report.first_rejects],
+    }
+
+
+def _print_report(found: dict[str, Any], into: Path) -> None:
+    for kind in ("questions", "answers", "links"):
+        counts = found[kind]
+        if any(counts.values()):
+            shown = ", ".join(f"{value:,} {name}" for name, value in counts.items() if value)
+            console.print(f"{kind:10s} {shown}")
+    for kind, count in found["skipped"].items():
+        console.print(f"left out   {count:,} {safe(kind)}")
+    if found["rejected"]:
+        console.print(f"rejected   {found['rejected']:,} records, kept in {into / 'rejects.jsonl'}; the first:")
+        for reject in found["first_rejects"][:SHOWN_REJECTS]:
+            where = f"{reject['file']}:{reject['line']}" if reject["line"] else reject["file"]
+            console.print(
+                f"           {safe(where)} {safe(reject['record_id'])}: {safe(reject['reason'])}", markup=False
+            )
+    console.print(f'{into} is ready after {found["seconds"]:.1f} s; ask it: askalike search {into} "your question"')
+
+
+def _mapping(columns: list[str]) -> dict[str, str]:
+    mapping: dict[str, str] = {}
+    for one in columns:
+        field, equals, name = one.partition("=")
+        if not equals or not field or not name:
+            raise SettingError(f"--column is {one!r}", "expected FIELD=COLUMN, such as title=subject")
+        mapping[field] = name
+    return mapping
+
+
+def _open_or_create(into: Path, language: str, with_code: bool, progress: BarProgress) -> Forum:
+    try:
+        return Forum.open(into, progress=progress)
+    except ForumNotFoundError:
+        return Forum.create(into, text=TextSettings(language=language, with_code=with_code))

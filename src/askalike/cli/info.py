@@ -1,0 +1,47 @@
+"""``askalike info``: what a forum holds."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from rich.table import Table
+
+from askalike.archive.rows import from_microseconds
+from askalike.cli.arguments import ForumArgument, JsonOption
+from askalike.cli.display import console, print_json
+from askalike.forum import Forum, Info
+from askalike.wire import moment_text
+
+__all__ = ["info"]
+
+
+def info(forum: ForumArgument, as_json: JsonOption = False) -> None:
+    """Show how much a forum holds and whether its index is in step."""
+    with Forum.open(forum) as opened:
+        found = info_object(opened.info())
+    if as_json:
+        print_json(found)
+        return
+    table = Table(show_header=False, box=None, pad_edge=False)
+    for name, value in found.items():
+        table.add_row(name.replace("_", " "), f"{value:,}" if isinstance(value, int) else str(value or "-"))
+    console.print(table)
+
+
+def info_object(found: Info) -> dict[str, Any]:
+    """Return the facts as JSON."""
+    counts = found.counts
+    return {
+        "forum": found.path,
+        "language": found.language,
+        "questions": counts.questions,
+        "answers": counts.answers,
+        "questions_with_answer": counts.questions_with_answer,
+        "duplicate_marks": counts.duplicates,
+        "related_marks": counts.related,
+        "first_question": moment_text(from_microseconds(counts.first_us)),
+        "last_question": moment_text(from_microseconds(counts.last_us)),
+        "indexed": found.indexed,
+        "changes_not_indexed": found.behind,
+        "size_bytes": found.size_bytes,
+    }

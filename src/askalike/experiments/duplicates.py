@@ -1,0 +1,76 @@
+"""A forum's own duplicate marks as a test collection.
+
+Enters: an open forum. Leaves: ``DuplicateTask``. May import: forum, evaluate, types, errors.
+
+Policy, in this one place:
+
+- A *query* is a question that is marked a duplicate of another one that the forum holds.
+- *Relevant* to it is every other question of its duplicate component (marks taken as undirected and transitive: if b
+  and c are both duplicates of a, then c is relevant to b).
+- The *collection* is every question of the forum but the query itself.
+- A *split* keeps whole components together, so that nothing learned on one part was seen in another.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from askalike.errors import EvaluationError
+from askalike.evaluate import components, split_components
+from askalike.forum import Forum
+from askalike.types import Qrels, Question
+
+__all__ = ["SPLITS", "DuplicateTask", "duplicate_task"]
+
+SPLITS: Mapping[str, float] = {"train": 0.6, "dev": 0.2, "test": 0.2}
+"""The parts of a forum's duplicate components and their shares."""
+
+SPLIT_SEED = 0
+
+
+@dataclass(frozen=True, slots=True)
+class DuplicateTask:
+    """Queries and what is relevant to them.
+
+    Args:
+        part: "train", "dev", "test" or "all".
+        queries: id → question, ordered by id.
+        qrels: query id → {relevant id: 1}.
+    """
+
+    part: str
+    queries: Mapping[str, Question]
+    qrels: Qrels
+
+
+def duplicate_task(forum: Forum, part: str = "all", seed: int = SPLIT_SEED) -> DuplicateTask:
+    """Return the forum's duplicate marks as a task.
+
+    Raises:
+        EvaluationError: the forum has no duplicate marks, or none in this part.
+    """
+    pairs = [(link.source_id, link.target_id) for link in forum.links() if link.kind == "duplicate"]
+    if not pairs:
+        raise EvaluationError(
+            f"the forum at {forum.path} has no duplicate marks to evaluate on",
+            "index an archive that has them, or score runs on judged data with askalike score",
+        )
+    wanted = _members(pairs, part, seed)
+    groups = {member: group for group in components(pairs) for member in group}
+    queries = sorted({source for source, _ in pairs if source in wanted})
+    if not queries:
+        raise EvaluationError(f"no duplicate mark falls into the part {part!r}", "use --split all for a small forum")
+    return DuplicateTask(
+        part=part,
+        queries={query: forum.question(query) for query in queries},
+        qrels={query: {one: 1 for one in sorted(groups[query]) if one != query} for query in queries},
+    )
+
+
+def _members(pairs: list[tuple[str, str]], part: str, seed: int) -> set[str]:
+    if part == "all":
+        return {member for pair in pairs for member in pair}
+    if part not in SPLITS:
+        raise EvaluationError(f"there is no split {part!r}", f"expected all or one of {', '.join(SPLITS)}")
+    return set(split_components(pairs, SPLITS, seed)[part])

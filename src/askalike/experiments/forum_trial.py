@@ -1,0 +1,98 @@
+"""Systems tried on a forum's duplicate marks: full retrieval, and re-ranking of what the lexical search found.
+
+Enters: an open forum, the names of a task and of systems. Leaves: runs and reports. May import: forum, evaluate, its
+own folder.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from askalike.errors import SettingError
+from askalike.evaluate import Report, evaluate
+from askalike.experiments.duplicates import DuplicateTask, duplicate_task
+from askalike.experiments.rankings import forum_run, rerank, tfidf_run
+from askalike.experiments.scorers import SCORERS, make_scorer
+from askalike.forum import Forum
+from askalike.types import Qrels, Question, Run
+
+__all__ = ["SYSTEMS", "TASKS", "Trial", "run_trial"]
+
+CANDIDATES = 20
+DEPTH = 100
+
+TASKS: Mapping[str, tuple[str, tuple[str, ...]]] = {
+    "retrieval": ("trec", ("recall@10", "recall@100", "mrr", "ndcg@10", "success@1")),
+    "rerank": ("askubuntu", ("map", "mrr", "p@1", "p@5")),
+}
+"""task → (protocol, measures); the measure that systems are compared by is the one in ``MAIN_MEASURE``."""
+
+MAIN_MEASURE = {"retrieval": "ndcg@10", "rerank": "map"}
+
+SYSTEMS = tuple(SCORERS)
+"""``bm25`` is the forum's own search; the rest score pairs, over the whole collection or over its candidates."""
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """What the systems answered to one task, and how it was scored."""
+
+    task: str
+    title: str
+    qrels: Qrels
+    runs: Mapping[str, Run]
+    reports: Mapping[str, Report]
+
+    @property
+    def main_measure(self) -> str:
+        """The measure that systems are compared by."""
+        return MAIN_MEASURE[self.task]
+
+
+def run_trial(forum: Forum, task: str, systems: Sequence[str], part: str = "all", seed: int = 0) -> Trial:
+    """Let systems answer one task and score their runs.
+
+    Raises:
+        EvaluationError: the forum has no duplicate marks in this part.
+        SettingError: there is no such task or system.
+    """
+    if task not in TASKS:
+        raise SettingError(f"there is no task {task!r}", f"expected one of {', '.join(TASKS)}")
+    protocol, measures = TASKS[task]
+    marks = duplicate_task(forum, part, seed)
+    collection = list(forum.questions())
+    if task == "retrieval":
+        runs = {name: _retrieve(forum, marks, name, collection) for name in systems}
+        qrels = marks.qrels
+        title = f"Full retrieval over {len(collection):,} questions, {len(marks.queries):,} queries ({part})"
+    else:
+        candidates = forum_run(forum, marks, CANDIDATES)
+        runs = {name: _rerank(forum, marks, name, collection, candidates) for name in systems}
+        qrels = judge_candidates(marks, candidates)
+        title = f"Re-ranking of the lexical search's {CANDIDATES} best ({part})"
+    reports = {name: evaluate(qrels, run, protocol, measures) for name, run in runs.items()}
+    return Trial(task, title, qrels, runs, reports)
+
+
+def judge_candidates(task: DuplicateTask, candidates: Run) -> Qrels:
+    """Return a judgement, 1 or 0, for every candidate of every query that has candidates."""
+    return {
+        query: {document: task.qrels[query].get(document, 0) for document, _ in found}
+        for query, found in candidates.items()
+        if found
+    }
+
+
+def _retrieve(forum: Forum, task: DuplicateTask, system: str, collection: Sequence[Question]) -> Run:
+    if system == "bm25":
+        return forum_run(forum, task, DEPTH)
+    return tfidf_run(task, make_scorer(system, collection, forum.analyzer.settings), collection, DEPTH)
+
+
+def _rerank(forum: Forum, task: DuplicateTask, system: str, collection: Sequence[Question], candidates: Run) -> Run:
+    found = {query: entries for query, entries in candidates.items() if entries}
+    if system == "bm25":
+        return found
+    scorer = make_scorer(system, collection, forum.analyzer.settings)
+    return rerank(found, scorer, task.queries, {question.id: question for question in collection})

@@ -1,0 +1,10 @@
+"""A forum as its users hold it: archive, indexes and search behind one class.
+
+May import: everything but cli and serve.
+"""
+
+from askalike.forum.forum import Forum, Info
+from askalike.forum.importing import ImportOptions, ImportReport
+from askalike.forum.progress import Progress
+
+__all__ = ["Forum", "ImportOptions", "ImportReport", "Info", "Progress"]

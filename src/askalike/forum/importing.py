@@ -1,0 +1,98 @@
+"""From an archive's files into a forum's archive.
+
+Enters: a path and how to read it. Leaves: ``ImportReport``. May import: read, archive.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from askalike.archive import Archive, LoadReport, load
+from askalike.errors import InputError
+from askalike.forum.progress import Progress
+from askalike.read.detection import choose
+from askalike.read.frame import ReadContext, Reader, ReadOptions, Rejects
+from askalike.types import Record, Reject, Source
+
+__all__ = ["ImportOptions", "ImportReport", "import_archive"]
+
+
+@dataclass(frozen=True, slots=True)
+class ImportOptions:
+    """How an archive is read into a forum.
+
+    Args:
+        format: a name from ``read.registry.READERS``; "" detects it.
+        source: what the records belong to; reading the same source again also deletes what has gone from it.
+            "" takes the archive's own path.
+        is_mass_delete_allowed: go on when more than half of the source's questions would be deleted.
+        read: what the reader is told.
+    """
+
+    format: str = ""
+    source: str = ""
+    is_mass_delete_allowed: bool = False
+    read: ReadOptions = field(default_factory=ReadOptions)
+
+
+@dataclass(frozen=True, slots=True)
+class ImportReport:
+    """What reading an archive did.
+
+    Args:
+        records_in: questions, answers and links that the files hold, readable or not.
+        rejected: how many of them could not be read or stored; ``first_rejects`` names some, the reject file all.
+        skipped: kind → count of what is no question, answer or link.
+    """
+
+    format: str
+    source: str
+    load: LoadReport
+    records_in: int
+    rejected: int
+    first_rejects: tuple[Reject, ...]
+    skipped: dict[str, int]
+
+
+def import_archive(
+    archive: Archive, path: Path, options: ImportOptions, rejects_path: Path, progress: Progress
+) -> ImportReport:
+    """Read ``path`` into the archive in one transaction: all of it, or after an error nothing.
+
+    Raises:
+        InputError: the path cannot be read; the message names file and line.
+    """
+    reader = choose(path, options.format or None)
+    source = Source(options.source or str(path.resolve()), reader.name)
+    progress.start(f"reading {path.name} ({reader.name})", reader.size_bytes(path), "bytes")
+    with Rejects(rejects_path) as rejects:
+        rejects_path.unlink(missing_ok=True)
+        context = ReadContext(options=options.read, rejects=rejects, advance=progress.advance, notice=progress.notice)
+        report = load(
+            archive,
+            _checked(reader, path, context),
+            source,
+            rejects.add,
+            is_mass_delete_allowed=options.is_mass_delete_allowed,
+        )
+        return ImportReport(
+            format=reader.name,
+            source=source.name,
+            load=report,
+            records_in=context.records_in,
+            rejected=rejects.count,
+            first_rejects=tuple(rejects.first),
+            skipped=dict(context.skipped),
+        )
+
+
+def _checked(reader: Reader, path: Path, context: ReadContext) -> Iterator[Record]:
+    """Yield the reader's records; a file that the system refuses to give is an InputError, not a crash."""
+    try:
+        yield from reader.read(path, context)
+    except OSError as error:
+        raise InputError(
+            f"{error.filename or path} cannot be read: {error.strerror or error}", "check its rights"
+        ) from error

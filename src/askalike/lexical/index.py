@@ -1,0 +1,264 @@
+"""The candidate index: BM25 over title and body through tantivy, fed with the project's own terms.
+
+Each entry is known by the archive's internal number. The index remembers the last change of the archive that it has
+seen (its mark), so that a gap after a crash is found and replayed. Applying a change twice does no harm.
+
+Enters: ``IndexEntry`` and query terms. Leaves: (number, score), best first. May import: types, errors.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import tantivy
+
+from askalike.errors import BusyForumError, DamagedForumError
+from askalike.types import Filters
+
+__all__ = ["FieldWeights", "IndexEntry", "LexicalIndex", "Mark"]
+
+FORMAT = 1
+WRITER_MEMORY_BYTES = 96 * 1024 * 1024
+
+_MARK_FILE = "mark.json"
+
+
+@dataclass(frozen=True, slots=True)
+class IndexEntry:
+    """What is indexed of one question: terms of title and body, exact tags, moment of asking."""
+
+    num: int
+    title: Sequence[str]
+    body: Sequence[str]
+    tags: Sequence[str] = ()
+    created_us: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class FieldWeights:
+    """How much a match in each field counts: ``score = title · BM25_title + body · BM25_body``."""
+
+    title: float = 1.0
+    body: float = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """How far an index has come.
+
+    Args:
+        applied: every change of the archive up to this sequence number is in the index.
+        scanned: while the index is built from nothing: entries up to this internal number are in it; 0 afterwards.
+        is_complete: False while it is being built from nothing.
+        fingerprint: of the text settings that the entries were prepared with.
+        format: of the index itself.
+    """
+
+    applied: int
+    scanned: int
+    is_complete: bool
+    fingerprint: str
+    format: int = FORMAT
+
+
+class LexicalIndex:
+    """BM25 (k1 = 1.2, b = 0.75) over two fields; one process writes, any number search.
+
+    Lengths are kept in one byte (tantivy's and Lucene's way), and entries deleted since the last merge of their
+    segment still count in document frequencies: scores can differ by a few percent from the exact formula.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        try:
+            self._mark = self._read_mark()
+            self._index = tantivy.Index.open(str(folder / "entries"))
+            self._index.reload()
+            self._searcher = self._index.searcher()
+        except (ValueError, OSError, KeyError, TypeError) as error:
+            raise DamagedForumError(
+                f"the candidate index in {folder} cannot be read: {error}", 'rebuild it with "askalike reindex FORUM"'
+            ) from error
+        self._schema = self._index.schema
+        self._mark_stat = self._stat()
+
+    @classmethod
+    def create(cls, folder: Path, *, applied: int, fingerprint: str) -> LexicalIndex:
+        """Make an empty index in place of whatever is at ``folder``.
+
+        Args:
+            applied: the archive's last change when the scan that fills the index begins.
+            fingerprint: of the text settings.
+        """
+        shutil.rmtree(folder, ignore_errors=True)
+        (folder / "entries").mkdir(parents=True)
+        tantivy.Index(_schema(), str(folder / "entries"))
+        _write_mark(folder, Mark(applied=applied, scanned=0, is_complete=False, fingerprint=fingerprint))
+        return cls(folder)
+
+    @staticmethod
+    def exists(folder: Path) -> bool:
+        """Return whether an index was begun at ``folder``."""
+        return (folder / _MARK_FILE).is_file()
+
+    @property
+    def mark(self) -> Mark:
+        """Return how far this index has come, as of the last look at the disk."""
+        return self._mark
+
+    @property
+    def entries(self) -> int:
+        """Return how many questions are in the index."""
+        return int(self._searcher.num_docs)
+
+    def refresh(self) -> None:
+        """See what another process (or this one) has committed since; cheap when nothing was."""
+        stat = self._stat()
+        if stat != self._mark_stat:
+            self._mark_stat = stat
+            self._mark = self._read_mark()
+            self._index.reload()
+            self._searcher = self._index.searcher()
+
+    @contextmanager
+    def writing(self) -> Iterator[LexicalWriter]:
+        """Give the writer; what it has committed stays, the rest is dropped at the end.
+
+        Raises:
+            BusyForumError: another writer is open, in this process or another.
+        """
+        try:
+            inner = self._index.writer(WRITER_MEMORY_BYTES, 1)
+        except ValueError as error:
+            raise BusyForumError(
+                f"the candidate index in {self.folder} is being written by another process",
+                "wait until it has finished",
+            ) from error
+        try:
+            yield LexicalWriter(inner, self.folder)
+        finally:
+            inner.rollback()
+            inner.wait_merging_threads()
+            self.refresh()
+
+    def search(
+        self, weights: Mapping[str, float], fields: FieldWeights, limit: int, filters: Filters | None = None
+    ) -> list[tuple[int, float]]:
+        """Return the best entries: ``score = Σ_t weight(t) · (title · BM25_title(t) + body · BM25_body(t))``.
+
+        Args:
+            weights: term → weight > 0.
+            limit: at most this many, ≥ 1.
+            filters: tags and ``before`` are applied here; ``exclude_ids`` is the caller's, who knows ids.
+
+        Returns:
+            (internal number, score), by score descending, then number ascending.
+        """
+        if not weights:
+            return []
+        clauses: list[tuple[Any, Any]] = []
+        for term, weight in weights.items():
+            for name, boost in (("title", fields.title), ("body", fields.body)):
+                if boost:
+                    found = tantivy.Query.term_query(self._schema, name, term, "freq")
+                    clauses.append((tantivy.Occur.Should, tantivy.Query.boost_query(found, weight * boost)))
+        query = tantivy.Query.boolean_query(clauses)
+        if filters is not None and (filters.tags or filters.before is not None):
+            query = tantivy.Query.boolean_query([(tantivy.Occur.Must, query), *self._filter_clauses(filters)])
+        searcher = self._searcher
+        hits = searcher.search(query, limit, count=False).hits
+        nums = searcher.fast_field_values("num", [address for _, address in hits])
+        found = [(int(num or 0), float(score)) for num, (score, _) in zip(nums, hits, strict=True)]
+        return sorted(found, key=lambda hit: (-hit[1], hit[0]))
+
+    def document_frequency(self, term: str) -> int:
+        """Return in how many entries the term occurs, counting the field where it occurs in more."""
+        searcher = self._searcher
+        return max(searcher.doc_freq("title", term), searcher.doc_freq("body", term))
+
+    def _filter_clauses(self, filters: Filters) -> list[tuple[Any, Any]]:
+        conditions = [tantivy.Query.term_query(self._schema, "tag", tag.casefold(), "basic") for tag in filters.tags]
+        if filters.before is not None:
+            conditions.append(
+                tantivy.Query.range_query(
+                    self._schema,
+                    "created_us",
+                    tantivy.FieldType.Integer,
+                    upper_bound=round(filters.before.timestamp() * 1_000_000),
+                    include_upper=False,
+                )
+            )
+        return [(tantivy.Occur.Must, tantivy.Query.const_score_query(condition, 0.0)) for condition in conditions]
+
+    def _read_mark(self) -> Mark:
+        mark = Mark(**json.loads((self.folder / _MARK_FILE).read_text(encoding="utf-8")))
+        if mark.format != FORMAT:
+            raise ValueError(f"it has format {mark.format}, expected {FORMAT}")
+        return mark
+
+    def _stat(self) -> tuple[int, int]:
+        found = (self.folder / _MARK_FILE).stat()
+        return found.st_mtime_ns, found.st_ino
+
+
+class LexicalWriter:
+    """Adds, replaces and removes entries; nothing is seen or kept before ``commit``."""
+
+    def __init__(self, inner: Any, folder: Path) -> None:
+        self._inner = inner
+        self._folder = folder
+
+    def put(self, entry: IndexEntry) -> None:
+        """Add an entry, or replace the one with its number."""
+        self.remove(entry.num)
+        document = tantivy.Document()
+        document.add_unsigned("num", entry.num)
+        document.add_text("key", str(entry.num))
+        document.add_text("title", " ".join(entry.title))
+        document.add_text("body", " ".join(entry.body))
+        for tag in entry.tags:
+            document.add_text("tag", tag.casefold())
+        if entry.created_us is not None:
+            document.add_integer("created_us", entry.created_us)
+        self._inner.add_document(document)
+
+    def remove(self, num: int) -> None:
+        """Remove the entry with this number; nothing happens when there is none."""
+        self._inner.delete_documents_by_term("key", str(num))
+
+    def commit(self, mark: Mark) -> None:
+        """Put everything so far on disk, then the mark; a crash between the two only means work done twice."""
+        self._inner.commit()
+        _write_mark(self._folder, mark)
+
+
+def _schema() -> Any:
+    builder = tantivy.SchemaBuilder()
+    builder.add_unsigned_field("num", stored=False, indexed=False, fast=True)
+    builder.add_text_field("key", tokenizer_name="raw", index_option="basic")
+    builder.add_text_field("title", tokenizer_name="whitespace", index_option="freq")
+    builder.add_text_field("body", tokenizer_name="whitespace", index_option="freq")
+    builder.add_text_field("tag", tokenizer_name="raw", index_option="basic")
+    builder.add_integer_field("created_us", stored=False, indexed=True, fast=True)
+    return builder.build()
+
+
+def _write_mark(folder: Path, mark: Mark) -> None:
+    temporary = folder / f"{_MARK_FILE}.{os.getpid()}.tmp"
+    with temporary.open("w", encoding="utf-8") as file:
+        json.dump(asdict(mark), file)
+        file.flush()
+        os.fsync(file.fileno())
+    temporary.replace(folder / _MARK_FILE)
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

@@ -1,0 +1,45 @@
+"""What ranking asks of whatever holds a forum: candidates, document frequencies, records.
+
+One machine's SQLite and tantivy are one engine; a distributed one has to give no more than this.
+May import: types.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from askalike.types import Answer, Filters, Question
+
+__all__ = ["Candidate", "Engine"]
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """One question found by a candidate search, by the engine's own key."""
+
+    key: int
+    score: float
+
+
+class Engine(Protocol):
+    """A forum as the search pipeline sees it."""
+
+    def size(self) -> int:
+        """Return how many questions can be found."""
+
+    def document_frequency(self, term: str) -> int:
+        """Return in how many questions the term occurs."""
+
+    def lexical(self, weights: Mapping[str, float], limit: int, filters: Filters) -> list[Candidate]:
+        """Return the questions that match weighted terms best, by score descending."""
+
+    def questions(self, keys: Sequence[int]) -> dict[int, Question]:
+        """Return the questions with these keys; those that have gone meanwhile are left out."""
+
+    def answers(self, question_id: str) -> list[Answer]:
+        """Return a question's answers, best first."""
+
+    def originals(self, question_id: str) -> tuple[str, ...]:
+        """Return the ids of the questions that this one is marked a duplicate of."""

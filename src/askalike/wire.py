@@ -1,0 +1,69 @@
+"""The values of ``askalike.types`` as JSON objects, one shape for the command line, files and the service.
+
+Enters: values. Leaves: plain dictionaries whose moments are ISO 8601 in UTC. May import: types.
+"""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Any
+
+from askalike.types import Answer, Hit, Question
+
+__all__ = ["answer_object", "hit_object", "moment_text", "question_object"]
+
+
+def moment_text(moment: datetime | None) -> str | None:
+    """Return ISO 8601 in UTC with a Z, or None; a moment without a time zone is taken as UTC.
+
+    >>> moment_text(datetime(2024, 5, 1, 12, 30))
+    '2024-05-01T12:30:00Z'
+    """
+    if moment is None:
+        return None
+    aware = moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC)
+    return aware.astimezone(UTC).isoformat().replace("+00:00", "Z")
+
+
+def question_object(question: Question) -> dict[str, Any]:
+    """Return a question as JSON."""
+    return {
+        "id": question.id,
+        "title": question.title,
+        "body": question.body,
+        "markup": question.markup,
+        "tags": list(question.tags),
+        "created": moment_text(question.created),
+        "closed": moment_text(question.closed),
+        "score": question.score,
+        "url": question.url,
+        "author": question.author,
+    }
+
+
+def answer_object(answer: Answer) -> dict[str, Any]:
+    """Return an answer as JSON."""
+    return {
+        "id": answer.id,
+        "question_id": answer.question_id,
+        "body": answer.body,
+        "markup": answer.markup,
+        "created": moment_text(answer.created),
+        "score": answer.score,
+        "author": answer.author,
+        "accepted": answer.is_accepted,
+    }
+
+
+def hit_object(hit: Hit) -> dict[str, Any]:
+    """Return a hit as JSON, with its question and best answer."""
+    return {
+        "rank": hit.rank,
+        "score": hit.score,
+        "components": dict(hit.components),
+        "matched": [{"word": match.word, "field": match.field, "weight": match.weight} for match in hit.matched],
+        "duplicate_of": list(hit.duplicate_of),
+        "question": question_object(hit.question),
+        "answers": hit.answer_count,
+        "best_answer": answer_object(hit.answer) if hit.answer else None,
+    }

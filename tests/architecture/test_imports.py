@@ -1,0 +1,99 @@
+"""The allowed imports between the package's folders, as data; and that importing the package stays light."""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import askalike
+
+PACKAGE = Path(askalike.__file__).parent
+
+BASE = {"types", "errors", "_version"}
+ALLOWED: dict[str, set[str]] = {
+    "_version": set(),
+    "types": set(),
+    "errors": set(),
+    "wire": {"types"},
+    "text": {"types", "errors"},
+    "read": {"types", "errors"},
+    "evaluate": {"types", "errors"},
+    "archive": {"types", "errors"},
+    "lexical": {"types", "errors"},
+    "rank": {"types", "errors", "text", "lexical"},
+    "forum": {"types", "errors", "text", "read", "archive", "lexical", "rank"},
+    "experiments": {"types", "errors", "text", "lexical", "evaluate", "forum", "read"},
+    "cli": {
+        *BASE,
+        "wire",
+        "text",
+        "read",
+        "archive",
+        "lexical",
+        "rank",
+        "forum",
+        "evaluate",
+        "experiments",
+        "data",
+    },
+    "data": {"errors"},
+    "__init__": {"_version", "types", "errors", "forum", "text"},
+}
+"""Folder or top module → what of the package it may import besides itself."""
+
+
+def _room(path: Path) -> str:
+    relative = path.relative_to(PACKAGE)
+    return relative.parts[0] if len(relative.parts) > 1 else relative.stem
+
+
+def _imports(path: Path) -> set[str]:
+    found: set[str] = set()
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.ImportFrom) and node.module and node.module.split(".")[0] == "askalike":
+            parts = node.module.split(".")
+            found.update([parts[1]] if len(parts) > 1 else [alias.name for alias in node.names])
+        elif isinstance(node, ast.Import):
+            found.update(alias.name.split(".")[1] for alias in node.names if alias.name.startswith("askalike."))
+    return found
+
+
+@pytest.mark.parametrize("path", sorted(PACKAGE.rglob("*.py")), ids=lambda path: str(path.relative_to(PACKAGE)))
+def test_a_module_imports_only_what_its_folder_may(path: Path) -> None:
+    room = _room(path)
+    assert room in ALLOWED, f"{room} has no row in the table of allowed imports"
+    assert _imports(path) - {room} <= ALLOWED[room]
+
+
+def test_the_allowed_imports_have_no_cycle() -> None:
+    done: set[str] = set()
+    rooms = {room: allowed & set(ALLOWED) for room, allowed in ALLOWED.items() if room not in ("__init__", "data")}
+    while rooms:
+        free = {room for room, allowed in rooms.items() if allowed - {"data"} <= done}
+        assert free, f"these import each other: {sorted(rooms)}"
+        done |= free
+        rooms = {room: allowed for room, allowed in rooms.items() if room not in free}
+
+
+HEAVY = ("torch", "fastapi", "starlette", "pyarrow", "sklearn", "matplotlib", "pandas", "transformers")
+
+
+def test_importing_the_package_loads_nothing_heavy() -> None:
+    program = f"import sys, askalike.cli.main; print([name for name in {HEAVY!r} if name in sys.modules])"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
+
+
+def test_every_public_name_of_the_package_exists_and_is_listed() -> None:
+    assert askalike.__all__ == sorted(askalike.__all__)
+    for name in askalike.__all__:
+        assert hasattr(askalike, name)
+
+
+@pytest.mark.parametrize("path", sorted(PACKAGE.rglob("*.py")), ids=lambda path: str(path.relative_to(PACKAGE)))
+def test_a_file_stays_readable_in_length(path: Path) -> None:
+    assert len(path.read_text(encoding="utf-8").splitlines()) <= 350

@@ -1,0 +1,291 @@
+"""What the archive promises: durable rows, a change log, and clear refusals."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta, timezone
+from pathlib import Path
+
+import pytest
+
+from askalike.archive import Archive, load
+from askalike.errors import (
+    DamagedForumError,
+    ForumNotFoundError,
+    ForumVersionError,
+    InputError,
+    UnknownIdError,
+)
+from askalike.types import Answer, Link, Question, Record, Reject, Source
+
+FULL = Question(
+    id="q1",
+    title="Títle 🙂",
+    body="<p>body</p>",
+    markup="html",
+    tags=("b", "a"),
+    created=datetime(2020, 1, 2, 3, 4, 5, 678901, tzinfo=UTC),
+    closed=datetime(2021, 1, 2, tzinfo=UTC),
+    score=-3,
+    url="https://example.org/q1",
+    author="ann",
+)
+FIRST = Source("first", "jsonl")
+
+
+@pytest.fixture
+def archive(tmp_path: Path) -> Iterator[Archive]:
+    made = Archive.create(tmp_path / "forum" / "archive.sqlite", {"language": "english"})
+    yield made
+    made.close()
+
+
+def no_reject(reject: Reject) -> None:
+    raise AssertionError(reject)
+
+
+def test_a_question_comes_back_as_it_was_put(archive: Archive) -> None:
+    archive.add_questions([FULL])
+    assert archive.question("q1") == FULL
+
+
+def test_a_moment_in_another_zone_comes_back_in_utc(archive: Archive) -> None:
+    there = datetime(2020, 6, 1, 12, tzinfo=timezone(timedelta(hours=2)))
+    archive.add_questions([Question("q", "t", created=there)])
+    assert archive.question("q").created == there
+    assert archive.question("q").created == datetime(2020, 6, 1, 10, tzinfo=UTC)
+
+
+def test_settings_are_kept(archive: Archive) -> None:
+    assert archive.settings() == {"language": "english"}
+
+
+def test_adding_a_taken_id_stores_nothing(archive: Archive) -> None:
+    archive.add_questions([FULL])
+    with pytest.raises(InputError, match="'q1' is taken"):
+        archive.add_questions([Question("q2", "new"), Question("q1", "again")])
+    assert archive.counts().questions == 1
+
+
+def test_adding_one_id_twice_at_once_stores_nothing(archive: Archive) -> None:
+    with pytest.raises(InputError, match="'a' is taken"):
+        archive.add_questions([Question("a", "one"), Question("a", "two")])
+    assert archive.counts().questions == 0
+
+
+def test_editing_an_unknown_question_stores_nothing(archive: Archive) -> None:
+    archive.add_questions([FULL])
+    with pytest.raises(UnknownIdError, match="'q2'"):
+        archive.edit_questions([Question("q1", "changed"), Question("q2", "unknown")])
+    assert archive.question("q1") == FULL
+
+
+def test_an_edit_keeps_the_internal_number_and_a_delete_frees_it_for_ever(archive: Archive) -> None:
+    archive.add_questions([FULL])
+    before = archive.nums_by_id(["q1"])["q1"]
+    archive.edit_questions([Question("q1", "changed")])
+    assert archive.nums_by_id(["q1"])["q1"] == before
+    archive.delete_questions(["q1"])
+    archive.add_questions([FULL])
+    assert archive.nums_by_id(["q1"])["q1"] > before
+
+
+def test_the_log_names_each_change_in_order(archive: Archive) -> None:
+    archive.add_questions([Question("a", "one"), Question("b", "two")])
+    archive.put_questions([Question("a", "one"), Question("b", "changed")])
+    archive.delete_questions(["a"])
+    log = archive.question_changes(0, 100)
+    assert [(change.operation, change.num) for change in log] == [("add", 1), ("add", 2), ("edit", 2), ("delete", 1)]
+    assert archive.last_change() == log[-1].seq
+    assert archive.question_changes(log[1].seq, 100) == log[2:]
+    assert archive.count_question_changes(log[1].seq) == 2
+
+
+def test_deleting_a_question_takes_its_answers_and_links_along(archive: Archive) -> None:
+    archive.add_questions([Question("a", "one"), Question("b", "two")])
+    archive.put_answers([Answer("x", "a", "because")])
+    archive.put_links([Link("b", "a", "duplicate")])
+    archive.delete_questions(["a"])
+    assert archive.answers("a") == []
+    assert archive.links() == []
+
+
+def test_answers_come_best_first(archive: Archive) -> None:
+    archive.add_questions([Question("q", "t")])
+    old, new = datetime(2020, 1, 1, tzinfo=UTC), datetime(2021, 1, 1, tzinfo=UTC)
+    archive.put_answers(
+        [
+            Answer("late", "q", "b", created=new, score=2),
+            Answer("early", "q", "b", created=old, score=2),
+            Answer("voted", "q", "b", created=new, score=9),
+            Answer("right", "q", "b", created=new, score=0, is_accepted=True),
+        ]
+    )
+    assert [answer.id for answer in archive.answers("q")] == ["right", "voted", "early", "late"]
+
+
+def test_an_answer_needs_its_question(archive: Archive) -> None:
+    with pytest.raises(UnknownIdError, match="'nowhere'"):
+        archive.put_answers([Answer("x", "nowhere", "b")])
+
+
+@pytest.mark.parametrize(
+    ("question", "words"),
+    [
+        (Question("", "t"), "id is ''"),
+        (Question(" a", "t"), "id is ' a'"),
+        (Question("a", "t\ud800"), "title has a lone surrogate"),
+        (Question("a", "t", tags=("\udfff",)), "tag has a lone surrogate"),
+        (Question("a", "t", markup="bbcode"), "markup is 'bbcode'"),  # type: ignore[arg-type]
+        (Question("a", "t", score=2**70), "score is"),
+        (Question("a" * 513, "t"), "513 characters"),
+    ],
+)
+def test_a_value_that_cannot_be_stored_is_refused_by_name(archive: Archive, question: Question, words: str) -> None:
+    with pytest.raises(InputError, match=words):
+        archive.put_questions([question])
+    assert archive.counts().questions == 0
+
+
+def test_a_link_to_itself_is_refused(archive: Archive) -> None:
+    archive.add_questions([Question("a", "t")])
+    with pytest.raises(InputError, match="linked to itself"):
+        archive.put_links([Link("a", "a")])
+
+
+# -- bulk load -----------------------------------------------------------------------------------------------------
+
+
+def test_loading_again_adds_updates_and_deletes(archive: Archive) -> None:
+    first: list[Record] = [Question(f"q{number}", f"title {number}") for number in range(10)]
+    first += [Answer("a0", "q0", "old"), Answer("a1", "q1", "stays"), Link("q1", "q0")]
+    load(archive, first, FIRST, no_reject)
+    second: list[Record] = [Question(f"q{number}", f"title {number}") for number in range(1, 12)]
+    second[0] = Question("q1", "changed")
+    second += [Answer("a1", "q1", "stays"), Answer("a2", "q2", "new"), Link("q3", "q2", "related")]
+    report = load(archive, second, FIRST, no_reject)
+    questions = report.questions
+    assert (questions.added, questions.edited, questions.deleted, questions.unchanged) == (2, 1, 1, 8)
+    assert archive.question("q1").title == "changed"
+    assert [answer.id for answer in archive.answers("q2")] == ["a2"]
+    assert archive.links() == [Link("q3", "q2", "related")]
+
+
+def test_loading_the_same_again_changes_nothing(archive: Archive) -> None:
+    records: list[Record] = [FULL, Answer("a", "q1", "b"), Question("q2", "t"), Link("q2", "q1")]
+    load(archive, records, FIRST, no_reject)
+    before = archive.last_change()
+    report = load(archive, records, FIRST, no_reject)
+    assert archive.last_change() == before
+    assert report.questions.unchanged == 2
+    assert report.answers.unchanged == 1
+    assert report.links.unchanged == 1
+
+
+def test_loading_one_source_leaves_the_others_alone(archive: Archive) -> None:
+    archive.add_questions([Question("by-hand", "t")])
+    load(archive, [Question("one", "t")], FIRST, no_reject)
+    load(archive, [Question("two", "t")], Source("second", "jsonl"), no_reject)
+    load(archive, [Question("three", "t")], FIRST, no_reject)
+    assert {question.id for _, question in archive.all_questions()} == {"by-hand", "two", "three"}
+
+
+def test_answers_may_come_before_their_question(archive: Archive) -> None:
+    load(archive, [Answer("a", "q", "b"), Question("q", "t")], FIRST, no_reject)
+    assert [answer.id for answer in archive.answers("q")] == ["a"]
+
+
+def test_orphans_and_repeated_ids_are_rejected_by_name(archive: Archive) -> None:
+    rejects: list[Reject] = []
+    records: list[Record] = [Question("q", "first"), Question("q", "second"), Answer("a", "gone", "b")]
+    report = load(archive, records, FIRST, rejects.append)
+    assert [(reject.record_id, "before" in reject.reason or "gone" in reject.reason) for reject in rejects] == [
+        ("q", True),
+        ("a", True),
+    ]
+    assert archive.question("q").title == "first"
+    assert (report.questions.rejected, report.answers.rejected, report.answers.added) == (1, 1, 0)
+
+
+def test_an_error_in_the_middle_leaves_the_archive_as_it_was(archive: Archive) -> None:
+    load(archive, [Question("old", "t")], FIRST, no_reject)
+
+    def broken() -> Iterator[Record]:
+        yield Question("new", "t")
+        raise InputError("line 2 is damaged")
+
+    with pytest.raises(InputError, match="line 2"):
+        load(archive, broken(), FIRST, no_reject)
+    assert {question.id for _, question in archive.all_questions()} == {"old"}
+
+
+def test_a_source_without_questions_is_refused(archive: Archive) -> None:
+    with pytest.raises(InputError, match="holds no question"):
+        load(archive, [], FIRST, no_reject)
+
+
+def test_losing_most_of_a_source_needs_a_word(archive: Archive) -> None:
+    load(archive, [Question(f"q{number}", "t") for number in range(50)], FIRST, no_reject)
+    with pytest.raises(InputError, match="49 of the 50"):
+        load(archive, [Question("q0", "t")], FIRST, no_reject)
+    assert archive.counts().questions == 50
+    load(archive, [Question("q0", "t")], FIRST, no_reject, is_mass_delete_allowed=True)
+    assert archive.counts().questions == 1
+
+
+# -- the file ------------------------------------------------------------------------------------------------------
+
+
+def test_there_is_no_archive_where_there_is_no_file(tmp_path: Path) -> None:
+    with pytest.raises(ForumNotFoundError, match="no forum"):
+        Archive(tmp_path / "archive.sqlite")
+
+
+def test_an_archive_that_was_not_finished_is_finished_by_create(tmp_path: Path) -> None:
+    path = tmp_path / "archive.sqlite"
+    sqlite3.connect(path).close()
+    path.touch()
+    with pytest.raises(ForumNotFoundError, match="not finished"):
+        Archive(path)
+    Archive.create(path, {}).close()
+    Archive(path).close()
+
+
+def test_a_file_that_is_no_database_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "archive.sqlite"
+    path.write_bytes(b"hello, this is not a database " * 100)
+    with pytest.raises(DamagedForumError, match="cannot be read as a database"):
+        Archive(path)
+
+
+def test_a_database_of_another_format_is_refused(archive: Archive) -> None:
+    connection = sqlite3.connect(archive.path)
+    connection.execute("PRAGMA user_version = 99")
+    connection.close()
+    with pytest.raises(ForumVersionError, match="format 99"):
+        Archive(archive.path)
+
+
+def test_damage_inside_the_file_is_found_by_the_check(archive: Archive) -> None:
+    load(archive, [Question(f"q{number}", "title", "body " * 200) for number in range(300)], FIRST, no_reject)
+    archive.check()
+    archive.close()
+    content = bytearray(archive.path.read_bytes())
+    content[8192:20480] = b"\xff" * 12288
+    archive.path.write_bytes(bytes(content))
+    with pytest.raises(DamagedForumError, match="damaged"):
+        Archive(archive.path).check()
+
+
+def test_each_thread_reads_through_its_own_connection(archive: Archive) -> None:
+    import threading
+
+    archive.add_questions([FULL])
+    seen: list[Question] = []
+    threads = [threading.Thread(target=lambda: seen.append(archive.question("q1"))) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert seen == [FULL] * 4
