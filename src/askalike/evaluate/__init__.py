@@ -1,0 +1,91 @@
+"""Judging runs: measures, protocols, reports, significance, files of judgements and runs, splits without leaks.
+
+Enters: `Qrels` and `Run`, or files of them. Leaves: reports and comparisons. May import: askalike.types,
+askalike.errors, NumPy; it knows no engine.
+"""
+
+from askalike.evaluate.compare import Comparison, compare
+from askalike.evaluate.files import (
+    FORMATS,
+    detect,
+    read_askubuntu,
+    read_gold,
+    read_run,
+    read_semeval_gold,
+    read_semeval_run,
+    read_trec_qrels,
+    read_trec_run,
+    write_askubuntu,
+    write_semeval_gold,
+    write_semeval_run,
+    write_trec_qrels,
+    write_trec_run,
+)
+from askalike.evaluate.leaks import Leak, check_leaks, find_leaks
+from askalike.evaluate.measures import (
+    MEASURES,
+    Measure,
+    Ranked,
+    average_precision,
+    ndcg_at,
+    parse_measure,
+    precision_at,
+    recall_at,
+    reciprocal_rank,
+    success_at,
+)
+from askalike.evaluate.protocols import PROTOCOLS, Protocol, parse_protocol
+from askalike.evaluate.report import DEFAULT_MEASURES, Report, evaluate
+from askalike.evaluate.significance import (
+    Interval,
+    RandomisationTest,
+    bootstrap_difference,
+    bootstrap_mean,
+    randomisation_test,
+)
+from askalike.evaluate.split import components, split_components
+
+__all__ = [
+    "DEFAULT_MEASURES",
+    "FORMATS",
+    "MEASURES",
+    "PROTOCOLS",
+    "Comparison",
+    "Interval",
+    "Leak",
+    "Measure",
+    "Protocol",
+    "RandomisationTest",
+    "Ranked",
+    "Report",
+    "average_precision",
+    "bootstrap_difference",
+    "bootstrap_mean",
+    "check_leaks",
+    "compare",
+    "components",
+    "detect",
+    "evaluate",
+    "find_leaks",
+    "ndcg_at",
+    "parse_measure",
+    "parse_protocol",
+    "precision_at",
+    "randomisation_test",
+    "read_askubuntu",
+    "read_gold",
+    "read_run",
+    "read_semeval_gold",
+    "read_semeval_run",
+    "read_trec_qrels",
+    "read_trec_run",
+    "recall_at",
+    "reciprocal_rank",
+    "split_components",
+    "success_at",
+    "write_askubuntu",
+    "write_semeval_gold",
+    "write_semeval_run",
+    "write_trec_qrels",
+    "write_trec_run",
+]
