@@ -1,0 +1,69 @@
+"""Files that were cut into parts, or packed with bzip2, as one run of unpacked blocks.
+
+Enters: paths in order, each plain, ``.gz`` or ``.bz2``. Leaves: blocks of bytes, or a stream of them.
+May import: askalike.errors, the frame and files.
+"""
+
+from __future__ import annotations
+
+import bz2
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from askalike.errors import DamagedInputError
+from askalike.read.files import read_blocks
+from askalike.read.frame import ReadContext
+
+__all__ = ["BlockStream", "first_bzip2_bytes", "joined_blocks"]
+
+_BLOCK_BYTES = 1 << 18
+_FETCH_AGAIN = "fetch the file again from where it came"
+
+
+class BlockStream:
+    """Blocks as something to read from: every call returns the next block, whatever size is asked for."""
+
+    def __init__(self, blocks: Iterator[bytes]) -> None:
+        self._blocks = blocks
+
+    def read(self, size: int = -1) -> bytes:
+        """Return the next block, b"" at the end."""
+        return next(self._blocks, b"")
+
+
+def joined_blocks(paths: Sequence[Path], context: ReadContext) -> Iterator[bytes]:
+    """Yield the unpacked bytes of all files, one after the other.
+
+    Raises:
+        DamagedInputError: a file is empty, or its packing is damaged or ends too early; names the file.
+    """
+    for path in paths:
+        blocks = read_blocks(path, path.name, context)
+        yield from _unpack_bzip2(blocks, path.name) if path.suffix.lower() == ".bz2" else blocks
+
+
+def first_bzip2_bytes(path: Path, count: int = 1 << 14) -> bytes:
+    """Return the first unpacked bytes of a bzip2 file; b"" for whatever cannot be read."""
+    try:
+        with bz2.BZ2File(path) as stream:
+            return stream.read(count)
+    except (OSError, EOFError):
+        return b""
+
+
+def _unpack_bzip2(blocks: Iterator[bytes], name: str) -> Iterator[bytes]:
+    """Unpack all streams of a bzip2 file (parallel packers write many), never more than a block at a time."""
+    unpacker = bz2.BZ2Decompressor()
+    for block in blocks:
+        while block or not (unpacker.needs_input or unpacker.eof):
+            if unpacker.eof:
+                unpacker = bz2.BZ2Decompressor()
+            try:
+                unpacked = unpacker.decompress(block, _BLOCK_BYTES)
+            except OSError as error:
+                raise DamagedInputError(f"{name}: damaged bzip2 data ({error})", _FETCH_AGAIN) from error
+            block = unpacker.unused_data if unpacker.eof else b""
+            if unpacked:
+                yield unpacked
+    if not unpacker.eof:
+        raise DamagedInputError(f"{name}: the bzip2 file ends too early", _FETCH_AGAIN)
