@@ -79,7 +79,7 @@ def choose_columns(header: Sequence[str], mapping: Mapping[str, str], file: str)
         missing = "an id" if "id" not in columns else "a title or a body"
         raise FormatError(
             f"{file}: no column is known to hold {missing}; the columns are {_listed(header)}",
-            "say which is which, for example --map id=COLUMN --map title=COLUMN --map body=COLUMN",
+            "say which is which, for example --column id=COLUMN --column title=COLUMN --column body=COLUMN",
         )
     return columns
 

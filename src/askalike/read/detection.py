@@ -8,7 +8,6 @@ readers of general ones, ``jsonl`` before ``table``. Of several in the same plac
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
 
 from askalike.errors import FormatError, InputError
@@ -61,15 +60,14 @@ def detect(path: Path) -> Reader:
     if particular:
         raise FormatError(
             f"{path} looks like several formats: {', '.join(reader.name for reader in particular)}",
-            f"say which it is: {_options(particular)}",
+            f"say which it is: {', '.join(f'--format {reader.name}' for reader in particular)}",
         )
     if general:
         return general[0]
-    raise FormatError(
-        f"the format of {path} is not recognised",
-        f"say what it is: {_options(list(READERS.values()))}; for a table with other column names,"
-        " --format table --map id=COLUMN --map title=COLUMN --map body=COLUMN",
-    )
+    hint = f"say it with --format, one of {', '.join(sorted(READERS))}"
+    if path.is_file():
+        hint += "; a table with other column names: --format table --column id=NAME --column title=NAME"
+    raise FormatError(f"the format of {path} is not recognised", hint)
 
 
 def _recognises(reader: Reader, path: Path) -> bool:
@@ -77,7 +75,3 @@ def _recognises(reader: Reader, path: Path) -> bool:
         return reader.matches(path)
     except OSError:  # a folder or file that may not be read: the reader that is chosen will say so
         return False
-
-
-def _options(readers: Sequence[Reader]) -> str:
-    return ", ".join(f"--format {name}" for name in sorted(reader.name for reader in readers))

@@ -90,7 +90,7 @@ def read_blocks(path: Path, name: str, context: ReadContext) -> Iterator[bytes]:
     Raises:
         DamagedInputError: the file is empty, or its gzip stream is truncated or damaged; names file and line.
     """
-    line = 1
+    line, is_empty = 1, True
     with open_bytes(path, context) as stream:
         while True:
             try:
@@ -101,8 +101,11 @@ def read_blocks(path: Path, name: str, context: ReadContext) -> Iterator[bytes]:
                 raise DamagedInputError(f"{name}, line {line}: damaged gzip data ({error})", _FETCH_AGAIN) from error
             if not block:
                 break
+            is_empty = False
             line += block.count(b"\n")
             yield block
+    if is_empty:
+        raise DamagedInputError(f"{name} is empty", _FETCH_AGAIN)
 
 
 def read_lines(path: Path, name: str, context: ReadContext) -> Iterator[tuple[int, bytes]]:
@@ -112,11 +115,11 @@ def read_lines(path: Path, name: str, context: ReadContext) -> Iterator[tuple[in
         DamagedInputError: the file is empty, a gzip stream is damaged, or a line is longer than ``limits.line_bytes``.
     """
     limit = context.options.limits.line_bytes
-    number, rest, is_empty = 0, b"", True
+    number, rest, is_first = 0, b"", True
     for block in read_blocks(path, name, context):
-        if is_empty:
+        if is_first:
             block = block.removeprefix(_BYTE_ORDER_MARK)
-            is_empty = False
+            is_first = False
         lines = (rest + block).split(b"\n")
         rest = lines.pop()
         for line in lines:
@@ -127,8 +130,6 @@ def read_lines(path: Path, name: str, context: ReadContext) -> Iterator[tuple[in
                 f"{name}, line {number + 1}: a line longer than {limit:,} bytes",
                 "the file is damaged or no text with one record a line",
             )
-    if is_empty:
-        raise DamagedInputError(f"{name} is empty", _FETCH_AGAIN)
     if rest:
         yield number + 1, rest
 

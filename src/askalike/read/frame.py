@@ -55,7 +55,8 @@ class Rejects:
     """Counts, names and keeps every record that could not be read.
 
     Args:
-        path: the reject file, one JSON object a line, made at the first reject; None keeps only the count and preview.
+        path: the reject file, one JSON object a line, made at the first reject (one of an earlier reading is removed
+            at once); None keeps only the count and the preview.
 
     >>> rejects = Rejects()
     >>> rejects.add(Reject("posts.csv", 7, "", "no id"))
@@ -68,6 +69,8 @@ class Rejects:
         self.count = 0
         self.first: list[Reject] = []
         self._file: IO[str] | None = None
+        if path is not None:
+            path.unlink(missing_ok=True)
 
     def add(self, reject: Reject) -> None:
         """Count a reject, keep it among the first 20, and write it to the reject file."""
@@ -78,7 +81,7 @@ class Rejects:
             return
         if self._file is None:
             self.path.parent.mkdir(parents=True, exist_ok=True)
-            self._file = self.path.open("w", encoding="utf-8")
+            self._file = self.path.open("a", encoding="utf-8")
         self._file.write(json.dumps(asdict(reject), ensure_ascii=True) + "\n")
 
     def close(self) -> None:
@@ -86,7 +89,6 @@ class Rejects:
         if self._file is not None:
             self._file.close()
             self._file = None
-            self.path = None
 
     def __enter__(self) -> Rejects:
         return self
@@ -149,7 +151,7 @@ class ReadContext:
     def repair(self, kind: str) -> None:
         """Count a value that was left out or replaced, such as a date that nobody can read; the first is shown."""
         if not self.repaired[kind]:
-            self.notice(f"the input holds {kind}; the records are kept, and the end of the report counts them")
+            self.notice(f"the input holds {kind}; the records themselves are kept")
         self.repaired[kind] += 1
 
     def reject(self, file: str, line: int, record_id: str, reason: str) -> None:

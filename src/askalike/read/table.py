@@ -38,7 +38,7 @@ class TableReader:
     """Reads tables of questions or posts."""
 
     name = "table"
-    title = "a table: CSV, TSV, Parquet or JSON Lines; columns are guessed or given by --map FIELD=COLUMN"
+    title = "a table: CSV, TSV, Parquet or JSON Lines; columns are guessed or given by --column FIELD=COLUMN"
 
     def matches(self, path: Path) -> bool:
         """Say whether the columns' names tell where id and title or body are (of Parquet: whether it is one)."""
@@ -65,7 +65,7 @@ class TableReader:
         table = open_table(path, path.name, context, has_header=not is_headerless(mapping))
         columns = choose_columns(table.header, mapping, path.name)
         if not is_headerless(mapping):
-            context.notice(f"{path.name}: {describe(table.header, columns)}; to change it, say --map FIELD=COLUMN")
+            context.notice(f"{path.name}: {describe(table.header, columns)}; to change it, say --column FIELD=COLUMN")
         sample = list(islice(table.rows, _SAMPLE_ROWS))
         style = _style(path.name, sample, columns, context)
         rows = _Rows(path.name, columns, style, context)
@@ -118,6 +118,9 @@ class _Rows:
         """Yield what a row holds; reject what cannot be read."""
         if row.problem:
             self.context.reject(self.file, row.line, "", row.problem)
+            return
+        if all(cell is None or cell == "" for cell in row.cells):
+            self.context.skipped["blank row"] += 1
             return
         cells = {name: row.cells[position] for name, position in self.columns.items()}
         if self.style.is_escaped:

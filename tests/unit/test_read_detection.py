@@ -1,0 +1,106 @@
+"""Detection: one format is found, or the choices are listed."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import os
+from pathlib import Path
+
+import py7zr
+import pytest
+
+from askalike.errors import FormatError, InputError
+from askalike.read.detection import choose, detect, named
+from askalike.read.registry import READERS
+
+TOPIC = json.dumps({"post_stream": {"posts": []}, "id": 1, "title": "t"})
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "expected"),
+    [
+        ("Posts.xml", '<?xml version="1.0"?>\n<posts>\n', "stackexchange"),
+        ("renamed.xml", "\ufeff<posts/>", "stackexchange"),
+        ("1.json", TOPIC, "discourse"),
+        ("all.json", f"[{TOPIC}]", "discourse"),
+        ("all.jsonl", TOPIC + "\n", "discourse"),
+        ("q.jsonl", '{"id": 1, "title": "t"}\n', "jsonl"),
+        ("q.jsonl", '{"qid": 1, "question": "t"}\n', "table"),
+        ("q.csv", "post_id,subject\n1,t\n", "table"),
+        ("q.tsv", "id\ttitle\n1\tt\n", "table"),
+        ("links.tsv", "1\t2\tduplicate\n", "pairs"),
+        ("links.csv", "duplicate_id,original_id\n1,2\n", "pairs"),
+    ],
+)
+def test_a_file_is_recognised_plain_and_gzipped(tmp_path: Path, name: str, content: str, expected: str) -> None:
+    (tmp_path / name).write_text(content, encoding="utf-8")
+    assert detect(tmp_path / name).name == expected
+    if not name.endswith(".xml"):
+        (tmp_path / f"{name}.gz").write_bytes(gzip.compress(content.encode()))
+        assert detect(tmp_path / f"{name}.gz").name == expected
+
+
+def test_folders_and_archives_are_recognised(tmp_path: Path) -> None:
+    for folder, name, content in (
+        ("stackexchange", "Posts.xml", "<posts/>"),
+        ("discourse", "1.json", TOPIC),
+        ("jsonl", "questions.jsonl", '{"id": 1, "title": "t"}'),
+    ):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / name).write_text(content)
+        assert detect(tmp_path / folder).name == folder
+    with py7zr.SevenZipFile(tmp_path / "site.7z", "w") as archive:
+        archive.writestr(b"<posts/>", "Posts.xml")
+    assert detect(tmp_path / "site.7z").name == "stackexchange"
+
+
+def test_a_particular_format_comes_before_a_general_one(tmp_path: Path) -> None:
+    path = tmp_path / "topics.jsonl"
+    path.write_text('{"id": 1, "title": "t", "post_stream": {"posts": []}}\n')
+    assert READERS["jsonl"].matches(path)
+    assert READERS["table"].matches(path)
+    assert detect(path).name == "discourse"
+
+
+def test_several_particular_formats_are_listed(tmp_path: Path) -> None:
+    (tmp_path / "Posts.xml").write_text("<posts/>")
+    (tmp_path / "1.json").write_text(TOPIC)
+    with pytest.raises(FormatError, match="looks like several formats: stackexchange, discourse") as caught:
+        detect(tmp_path)
+    assert "--format stackexchange, --format discourse" in caught.value.hint
+
+
+@pytest.mark.parametrize("content", [b"", b"hello", b"\x00\xff" * 100, b"{", b"[1, 2]", b"<html>", b"PK\x03\x04"])
+@pytest.mark.parametrize("name", ["a", "a.xml", "a.json", "a.jsonl", "a.csv", "a.tsv.gz", "a.parquet", "a.7z"])
+def test_a_file_of_no_format_lists_the_choices(tmp_path: Path, name: str, content: bytes) -> None:
+    (tmp_path / name).write_bytes(content)
+    with pytest.raises(FormatError, match="is not recognised") as caught:
+        detect(tmp_path / name)
+    assert all(reader in caught.value.hint for reader in READERS)
+
+
+def test_odd_files_do_not_break_detection(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe.csv")
+    (tmp_path / "loop.json").symlink_to(tmp_path / "loop.json")
+    for path in (tmp_path / "pipe.csv", tmp_path):
+        with pytest.raises(FormatError):
+            detect(path)
+
+
+def test_nothing_at_the_path_is_said(tmp_path: Path) -> None:
+    for find in (detect, choose):
+        with pytest.raises(InputError, match="there is nothing at"):
+            find(tmp_path / "none")
+
+
+def test_a_named_format_is_taken_as_it_is(tmp_path: Path) -> None:
+    assert choose(tmp_path, "table").name == "table"
+    with pytest.raises(FormatError, match="'tabel' is no format") as caught:
+        named("tabel")
+    assert "table" in caught.value.hint
+
+
+def test_every_reader_has_its_name_in_the_table_and_one_line_of_help() -> None:
+    assert all(name == reader.name for name, reader in READERS.items())
+    assert all(reader.title and "\n" not in reader.title for reader in READERS.values())

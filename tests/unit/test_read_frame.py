@@ -1,0 +1,59 @@
+"""What every reader shares: rejects are kept, counts add up, repairs are told once."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from askalike.read.frame import ReadContext, Rejects
+from askalike.types import Reject
+
+
+def test_rejects_are_counted_and_the_first_twenty_kept() -> None:
+    rejects = Rejects()
+    for line in range(1, 31):
+        rejects.add(Reject("a.csv", line, "", "no id"))
+    assert rejects.count == 30
+    assert [reject.line for reject in rejects.first] == list(range(1, 21))
+
+
+def test_the_reject_file_holds_one_json_object_a_line(tmp_path: Path) -> None:
+    path = tmp_path / "new" / "rejects.jsonl"
+    with Rejects(path) as rejects:
+        assert not path.exists()
+        rejects.add(Reject("a.csv", 2, "x\ud800", "bad"))
+        rejects.add(Reject("a.csv", 3, "", "no id"))
+    rows = [json.loads(line) for line in path.read_text().splitlines()]
+    assert rows[1] == {"file": "a.csv", "line": 3, "record_id": "", "reason": "no id"}
+    assert len(rows) == 2
+
+
+def test_a_reject_after_closing_is_added_to_the_same_file(tmp_path: Path) -> None:
+    rejects = Rejects(tmp_path / "r.jsonl")
+    rejects.add(Reject("a", 1, "", "one"))
+    rejects.close()
+    rejects.add(Reject("a", 2, "", "two"))
+    rejects.close()
+    assert len((tmp_path / "r.jsonl").read_text().splitlines()) == 2
+
+
+def test_rejects_of_an_earlier_reading_do_not_stay(tmp_path: Path) -> None:
+    path = tmp_path / "r.jsonl"
+    path.write_text("old\n")
+    Rejects(path).close()
+    assert not path.exists()
+
+
+def test_a_reject_counts_as_a_record_that_came_in() -> None:
+    context = ReadContext()
+    context.reject("a.csv", 1, "7", "no title")
+    assert (context.records_in, context.rejects.count) == (1, 1)
+
+
+def test_a_repair_is_told_once_and_counted_every_time() -> None:
+    told: list[str] = []
+    context = ReadContext(notice=told.append)
+    for _ in range(3):
+        context.repair("dates that cannot be read, left out")
+    assert len(told) == 1
+    assert context.repaired["dates that cannot be read, left out"] == 3
