@@ -24,6 +24,8 @@ from pathlib import Path
 from askalike.archive import Archive, Layout
 from askalike.errors import ForumNotFoundError
 from askalike.forum import Forum, ImportOptions
+from askalike.read.frame import ReadContext
+from askalike.read.registry import READERS
 from askalike.types import Question
 from benchmarks.record import need_data, write
 
@@ -121,8 +123,8 @@ def allowed_states(archive: Path, steps: list[list[str]], pending: list[str] | N
     """Return what the forum may hold: everything acknowledged, without and with the write under way."""
     state: dict[str, str] = {}
     before: dict[str, str] = {}
-    with archive.open(encoding="utf-8") as file:
-        bulk = {record["id"]: record["title"] for record in map(json.loads, file)}
+    records = READERS["jsonl"].read(archive, ReadContext())
+    bulk = {record.id: record.title for record in records if isinstance(record, Question)}
     for step in steps:
         if step[0] != "begin":
             continue

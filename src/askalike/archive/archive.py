@@ -17,13 +17,14 @@ from askalike.archive import rows, schema
 from askalike.archive.writes import (
     Operation,
     delete_question,
+    has_question,
     log_change,
     put_row,
     require_question,
     source_number,
     unknown_id,
 )
-from askalike.errors import BusyForumError, DamagedForumError, ForumNotFoundError
+from askalike.errors import BusyForumError, DamagedForumError, ForumError, ForumNotFoundError, InputError
 from askalike.types import Answer, Link, Question
 
 __all__ = ["Archive", "Change", "Counts"]
@@ -125,20 +126,15 @@ class Archive:
             ) from error
         try:
             yield connection
+            connection.execute("COMMIT")
+        except sqlite3.OperationalError as error:
+            _roll_back(connection)
+            raise ForumError(
+                f"{self.path} cannot be written: {error}", "nothing was changed; free space or fix the folder's rights"
+            ) from error
         except BaseException:
-            connection.execute("ROLLBACK")
+            _roll_back(connection)
             raise
-        connection.execute("COMMIT")
-
-    @contextlib.contextmanager
-    def snapshot(self) -> Iterator[sqlite3.Connection]:
-        """Give a connection whose reads all see one state of the archive."""
-        connection = self.connection
-        connection.execute("BEGIN")
-        try:
-            yield connection
-        finally:
-            connection.execute("ROLLBACK")
 
     # -- settings ----------------------------------------------------------------------------------------------
 
@@ -148,20 +144,48 @@ class Archive:
 
     # -- writes ------------------------------------------------------------------------------------------------
 
+    def add_questions(self, questions: Sequence[Question]) -> None:
+        """Add new questions, in one durable transaction.
+
+        Raises:
+            InputError: an id is taken already, or a value cannot be stored; nothing is stored then.
+        """
+        ids = [question.id for question in questions]
+        with self.write() as connection:
+            taken = next((one for one in ids if has_question(connection, one)), None)
+            if taken is not None or len(set(ids)) < len(ids):
+                twice = taken if taken is not None else next(one for one in ids if ids.count(one) > 1)
+                raise InputError(f"the id {twice!r} is taken already", "edit that question, or choose another id")
+            self._put(connection, questions)
+
+    def edit_questions(self, questions: Sequence[Question]) -> None:
+        """Replace questions that the archive holds, in one durable transaction.
+
+        Raises:
+            UnknownIdError: an id is not there; nothing is stored then.
+            InputError: a value cannot be stored; nothing is stored then.
+        """
+        with self.write() as connection:
+            for question in questions:
+                require_question(connection, question.id)
+            self._put(connection, questions)
+
     def put_questions(self, questions: Sequence[Question]) -> dict[str, Operation]:
         """Add new questions and edit those whose id is known, in one durable transaction.
 
         Returns:
             for each id that changed, whether it was added or edited; unchanged ones are left out.
         """
-        prepared = [(question.id, rows.question_values(question)) for question in questions]
-        done: dict[str, Operation] = {}
         with self.write() as connection:
-            source = source_number(connection, MANUAL_SOURCE, "manual")
-            for identifier, values in prepared:
-                operation = put_row(connection, "question", identifier, values, source)
-                if operation is not None and done.get(identifier) != "add":
-                    done[identifier] = operation
+            return self._put(connection, questions)
+
+    def _put(self, connection: sqlite3.Connection, questions: Sequence[Question]) -> dict[str, Operation]:
+        source = source_number(connection, MANUAL_SOURCE, "manual")
+        done: dict[str, Operation] = {}
+        for question in questions:
+            operation = put_row(connection, "question", question.id, rows.question_values(question), source)
+            if operation is not None:
+                done.setdefault(question.id, operation)
         return done
 
     def put_answers(self, answers: Sequence[Answer]) -> dict[str, Operation]:
@@ -266,9 +290,9 @@ class Archive:
                 found[row["id"]] = row["num"]
         return found
 
-    def all_questions(self) -> Iterator[tuple[int, Question]]:
-        """Yield (internal number, question) for every question, in order of number, without holding them all."""
-        last = 0
+    def all_questions(self, after: int = 0) -> Iterator[tuple[int, Question]]:
+        """Yield (internal number, question) for numbers > ``after``, in their order, without holding them all."""
+        last = after
         while True:
             found = self.connection.execute(
                 f"SELECT num, {_QUESTION} FROM questions WHERE num > ? ORDER BY num LIMIT ?", (last, _BATCH)
@@ -278,6 +302,10 @@ class Archive:
             for row in found:
                 yield row["num"], rows.question_of(row)
             last = found[-1]["num"]
+
+    def count_questions(self, after: int = 0) -> int:
+        """Return how many questions have an internal number > ``after``."""
+        return int(self.connection.execute("SELECT count(*) FROM questions WHERE num > ?", (after,)).fetchone()[0])
 
     def answers(self, question_id: str) -> list[Answer]:
         """Return a question's answers, best first: accepted, then most voted, then oldest, then by id."""
@@ -301,7 +329,7 @@ class Archive:
         """Return all links whose two ends are in the archive, ordered by source, target and kind."""
         found = self.connection.execute(
             "SELECT source_id, target_id, kind FROM links"
-            " WHERE source_id IN (SELECT id FROM questions) AND target_id IN (SELECT id FROM questions)"
+            " JOIN questions AS one ON one.id = source_id JOIN questions AS other ON other.id = target_id"
             " ORDER BY source_id, target_id, kind"
         )
         return [Link(row["source_id"], row["target_id"], row["kind"]) for row in found]
@@ -335,3 +363,9 @@ class Archive:
             found = str(error)
         if found != "ok":
             raise DamagedForumError(f"{self.path} is damaged: {found}", "restore it from a backup")
+
+
+def _roll_back(connection: sqlite3.Connection) -> None:
+    """Undo the open transaction; SQLite has already done so after some errors, such as a full disk."""
+    if connection.in_transaction:
+        connection.execute("ROLLBACK")

@@ -14,24 +14,37 @@ from dataclasses import dataclass, field
 
 from askalike.archive import rows
 from askalike.archive.archive import Archive
-from askalike.archive.writes import delete_question, log_change, put_row, source_number
+from askalike.archive.writes import (
+    delete_answer,
+    delete_link,
+    delete_question,
+    log_change,
+    put_row,
+    source_number,
+)
 from askalike.errors import InputError
 from askalike.types import Answer, Link, Question, Record, Reject, Source
 
 __all__ = ["LoadCounts", "LoadReport", "load"]
 
 MASS_DELETE_SHARE = 0.5
-MASS_DELETE_FLOOR = 20
+MASS_DELETE_FLOOR = 5
 
 
 @dataclass(slots=True)
 class LoadCounts:
-    """What happened to one kind of record."""
+    """What happened to one kind of record.
+
+    Args:
+        kept: not in the source any more, and kept all the same, because some of its records could not be read.
+        rejected: refused by the archive; what the reader refused is counted by the reader.
+    """
 
     added: int = 0
     edited: int = 0
     deleted: int = 0
     unchanged: int = 0
+    kept: int = 0
     rejected: int = 0
 
     def count(self, operation: str | None) -> None:
@@ -46,7 +59,7 @@ class LoadCounts:
 
 @dataclass(slots=True)
 class LoadReport:
-    """What a load did, by kind of record; ``rejected`` counts only what the archive itself refused."""
+    """What a load did, by kind of record."""
 
     questions: LoadCounts = field(default_factory=LoadCounts)
     answers: LoadCounts = field(default_factory=LoadCounts)
@@ -59,6 +72,7 @@ def load(
     source: Source,
     reject: Callable[[Reject], None],
     *,
+    unread: Callable[[], int] = lambda: 0,
     is_mass_delete_allowed: bool = False,
 ) -> LoadReport:
     """Make the archive hold what ``records`` holds for ``source``.
@@ -67,10 +81,14 @@ def load(
     load, an answer without its question, a value that does not fit) is handed to ``reject`` and counted. Links may
     point to questions that are not there; they have no effect until the question comes.
 
+    What has gone from the source is deleted only if every record of it could be read: one that could not may be among
+    those that seem to have gone.
+
     Args:
         records: in any order; held one at a time.
         source: what these records belong to; the same name at the next load.
         reject: called with each record that cannot be stored.
+        unread: asked after the last record: how many records of the source could not be read.
         is_mass_delete_allowed: go on when more than half of the source's questions would be deleted.
 
     Raises:
@@ -81,7 +99,7 @@ def load(
         loading = _Loading(connection, source, reject)
         for record in records:
             loading.take(record)
-        loading.finish(is_mass_delete_allowed)
+        loading.finish(unread(), is_mass_delete_allowed)
     archive.connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
     return loading.report
 
@@ -122,26 +140,43 @@ class _Loading:
             counts, identifier = self._counts_of(record)
             self._refuse(counts, identifier, str(error))
 
-    def finish(self, is_mass_delete_allowed: bool) -> None:
+    def finish(self, unread: int, is_mass_delete_allowed: bool) -> None:
         """Refuse answers without a question, then delete what has gone from the source."""
         if not self.report.questions.added + self.report.questions.edited + self.report.questions.unchanged:
             raise InputError(f"{self.source.name} holds no question", "look at the rejects, or name the right --format")
         self._refuse_orphans()
-        gone = self.connection.execute(
-            "SELECT id FROM questions WHERE source = ? AND id NOT IN (SELECT id FROM temp.seen_questions)",
+        gone = {
+            "questions": self._gone("questions", "id"),
+            "answers": self._gone("answers", "id"),
+            "links": self._gone("links", "source_id, target_id, kind"),
+        }
+        if unread:
+            for kind, found in gone.items():
+                getattr(self.report, kind).kept = len(found)
+            return
+        self._check_mass_delete(len(gone["questions"]), is_mass_delete_allowed)
+        for row in gone["questions"]:
+            delete_question(self.connection, row["id"])
+        for row in gone["answers"]:
+            delete_answer(self.connection, row["id"])
+        for row in gone["links"]:
+            delete_link(self.connection, Link(row["source_id"], row["target_id"], row["kind"]))
+        for kind, found in gone.items():
+            getattr(self.report, kind).deleted = len(found)
+
+    def _gone(self, table: str, key: str) -> list[sqlite3.Row]:
+        return self.connection.execute(
+            f"SELECT {key} FROM {table} WHERE source = ? AND ({key}) NOT IN (SELECT {key} FROM temp.seen_{table})",
             (self.number,),
         ).fetchall()
+
+    def _check_mass_delete(self, gone: int, is_allowed: bool) -> None:
         held = self.connection.execute("SELECT count(*) FROM questions WHERE source = ?", (self.number,)).fetchone()[0]
-        if len(gone) > max(MASS_DELETE_FLOOR, MASS_DELETE_SHARE * held) and not is_mass_delete_allowed:
+        if gone > max(MASS_DELETE_FLOOR, MASS_DELETE_SHARE * held) and not is_allowed:
             raise InputError(
-                f"{len(gone)} of the {held} questions that came from {self.source.name} are not in it any more",
-                "nothing was changed; say --allow-mass-delete if they are to be deleted, or give this archive its own --source",
+                f"{gone} of the {held} questions that came from {self.source.name} are not in it any more",
+                "nothing was changed; say --allow-mass-delete if they are to be deleted, or give it its own --source",
             )
-        for row in gone:
-            delete_question(self.connection, row["id"])
-        self.report.questions.deleted = len(gone)
-        self._delete_gone_answers()
-        self._delete_gone_links()
 
     def _is_first(self, table: str, identifier: str, counts: LoadCounts) -> bool:
         if self.connection.execute(f"INSERT OR IGNORE INTO temp.{table} VALUES (?)", (identifier,)).rowcount:
@@ -162,34 +197,12 @@ class _Loading:
 
     def _refuse_orphans(self) -> None:
         orphans = self.connection.execute(
-            "SELECT num, id, question_id FROM answers WHERE question_id NOT IN (SELECT id FROM questions)"
+            "SELECT id, question_id FROM answers WHERE question_id NOT IN (SELECT id FROM questions)"
         ).fetchall()
         for row in orphans:
-            self.connection.execute("DELETE FROM answers WHERE num = ?", (row["num"],))
-            log_change(self.connection, "answer", "delete", row["id"], row["num"])
+            delete_answer(self.connection, row["id"])
             self.report.answers.added -= 1
             self._refuse(self.report.answers, row["id"], f"its question {row['question_id']!r} is not in the archive")
-
-    def _delete_gone_answers(self) -> None:
-        gone = self.connection.execute(
-            "SELECT num, id FROM answers WHERE source = ? AND id NOT IN (SELECT id FROM temp.seen_answers)",
-            (self.number,),
-        ).fetchall()
-        for row in gone:
-            self.connection.execute("DELETE FROM answers WHERE num = ?", (row["num"],))
-            log_change(self.connection, "answer", "delete", row["id"], row["num"])
-        self.report.answers.deleted += len(gone)
-
-    def _delete_gone_links(self) -> None:
-        gone = self.connection.execute(
-            "SELECT source_id, target_id, kind FROM links WHERE source = ? AND (source_id, target_id, kind)"
-            " NOT IN (SELECT source_id, target_id, kind FROM temp.seen_links)",
-            (self.number,),
-        ).fetchall()
-        for row in gone:
-            self.connection.execute("DELETE FROM links WHERE source_id = ? AND target_id = ? AND kind = ?", tuple(row))
-            log_change(self.connection, "link", "delete", row["source_id"], None)
-        self.report.links.deleted += len(gone)
 
     def _counts_of(self, record: Record) -> tuple[LoadCounts, str]:
         if isinstance(record, Question):

@@ -12,11 +12,15 @@ from typing import Literal
 
 from askalike.archive import rows
 from askalike.errors import UnknownIdError
+from askalike.types import Link
 
 __all__ = [
     "Operation",
     "RecordKind",
+    "delete_answer",
+    "delete_link",
     "delete_question",
+    "has_question",
     "log_change",
     "put_row",
     "require_question",
@@ -82,9 +86,31 @@ def delete_question(connection: sqlite3.Connection, identifier: str) -> None:
     log_change(connection, "question", "delete", identifier, num)
 
 
+def delete_answer(connection: sqlite3.Connection, identifier: str) -> None:
+    """Delete one answer and log it; nothing happens when it went with its question."""
+    gone = connection.execute("DELETE FROM answers WHERE id = ? RETURNING num", (identifier,)).fetchone()
+    if gone is not None:
+        log_change(connection, "answer", "delete", identifier, gone["num"])
+
+
+def delete_link(connection: sqlite3.Connection, link: Link) -> None:
+    """Delete one link and log it under its source's id; nothing happens when it went with a question."""
+    gone = connection.execute(
+        "DELETE FROM links WHERE source_id = ? AND target_id = ? AND kind = ? RETURNING source_id",
+        (link.source_id, link.target_id, link.kind),
+    ).fetchone()
+    if gone is not None:
+        log_change(connection, "link", "delete", link.source_id, None)
+
+
+def has_question(connection: sqlite3.Connection, identifier: str) -> bool:
+    """Return whether the question is there."""
+    return connection.execute("SELECT 1 FROM questions WHERE id = ?", (identifier,)).fetchone() is not None
+
+
 def require_question(connection: sqlite3.Connection, identifier: str) -> None:
     """Raise UnknownIdError unless the question is there."""
-    if connection.execute("SELECT 1 FROM questions WHERE id = ?", (identifier,)).fetchone() is None:
+    if not has_question(connection, identifier):
         raise unknown_id("question", identifier)
 
 

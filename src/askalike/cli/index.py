@@ -30,7 +30,7 @@ def index(
         str, typer.Option("--format", help=f"One of {', '.join(sorted(READERS))}; detected if left out.")
     ] = "",
     column: Annotated[
-        list[str] | None, typer.Option("--column", help="Table column of a field, as title=subject; may be repeated.")
+        list[str] | None, typer.Option("--map", help="Table column of a field, as title=subject; may be repeated.")
     ] = None,
     source: Annotated[str, typer.Option("--source", help="Name of the archive; its path if left out.")] = "",
     site_url: Annotated[str, typer.Option("--site-url", help="The forum's address, for links to questions.")] = "",
@@ -106,7 +106,7 @@ def _mapping(columns: list[str]) -> dict[str, str]:
     for one in columns:
         field, equals, name = one.partition("=")
         if not equals or not field or not name:
-            raise SettingError(f"--column is {one!r}", "expected FIELD=COLUMN, such as title=subject")
+            raise SettingError(f"--map is {one!r}", "expected FIELD=COLUMN, such as title=subject")
         mapping[field] = name
     return mapping
 

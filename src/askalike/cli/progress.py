@@ -21,7 +21,7 @@ class _Rate(TextColumn):
     def __init__(self) -> None:
         super().__init__("")
 
-    def render(self, task: object) -> Text:  # type: ignore[override]
+    def render(self, task: object) -> Text:
         speed = getattr(task, "finished_speed", None) or getattr(task, "speed", None)
         unit = getattr(task, "fields", {}).get("unit", "")
         if not speed:

@@ -5,8 +5,9 @@ Enters: an open forum. Leaves: ``DuplicateTask``. May import: forum, evaluate, t
 Policy, in this one place:
 
 - A *query* is a question that is marked a duplicate of another one that the forum holds.
-- *Relevant* to it is every other question of its duplicate component (marks taken as undirected and transitive: if b
-  and c are both duplicates of a, then c is relevant to b).
+- *Relevant* to it is every question that it is marked with, in either direction, and every other question that is
+  marked a duplicate of the same original. Marks are not followed further: chains of them join questions that ask
+  different things (one component of the travel forum has 206 questions).
 - The *collection* is every question of the forum but the query itself.
 - A *split* keeps whole components together, so that nothing learned on one part was seen in another.
 """
@@ -17,7 +18,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from askalike.errors import EvaluationError
-from askalike.evaluate import components, split_components
+from askalike.evaluate import split_components
 from askalike.forum import Forum
 from askalike.types import Qrels, Question
 
@@ -57,15 +58,26 @@ def duplicate_task(forum: Forum, part: str = "all", seed: int = SPLIT_SEED) -> D
             "index an archive that has them, or score runs on judged data with askalike score",
         )
     wanted = _members(pairs, part, seed)
-    groups = {member: group for group in components(pairs) for member in group}
+    relevant = _relevant(pairs)
     queries = sorted({source for source, _ in pairs if source in wanted})
     if not queries:
         raise EvaluationError(f"no duplicate mark falls into the part {part!r}", "use --split all for a small forum")
     return DuplicateTask(
         part=part,
         queries={query: forum.question(query) for query in queries},
-        qrels={query: {one: 1 for one in sorted(groups[query]) if one != query} for query in queries},
+        qrels={query: dict.fromkeys(sorted(relevant[query]), 1) for query in queries},
     )
+
+
+def _relevant(pairs: list[tuple[str, str]]) -> dict[str, set[str]]:
+    copies: dict[str, set[str]] = {}
+    for source, target in pairs:
+        copies.setdefault(target, set()).add(source)
+    relevant: dict[str, set[str]] = {}
+    for source, target in pairs:
+        relevant.setdefault(source, set()).update({target, *copies[target]} - {source})
+        relevant.setdefault(target, set()).add(source)
+    return relevant
 
 
 def _members(pairs: list[tuple[str, str]], part: str, seed: int) -> set[str]:

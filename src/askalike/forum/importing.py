@@ -70,11 +70,19 @@ def import_archive(
     with Rejects(rejects_path) as rejects:
         rejects_path.unlink(missing_ok=True)
         context = ReadContext(options=options.read, rejects=rejects, advance=progress.advance, notice=progress.notice)
+        refused = 0
+
+        def refuse(reject: Reject) -> None:
+            nonlocal refused
+            refused += 1
+            rejects.add(reject)
+
         report = load(
             archive,
             _checked(reader, path, context),
             source,
-            rejects.add,
+            refuse,
+            unread=lambda: rejects.count - refused,
             is_mass_delete_allowed=options.is_mass_delete_allowed,
         )
         return ImportReport(

@@ -1,0 +1,404 @@
+"""From an archive to an answer, and back to a readable forum after every kind of accident."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import threading
+from collections.abc import Iterator
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+
+import filelock
+import pytest
+
+from askalike import Answer, Filters, Forum, ImportOptions, Link, Question, TextSettings
+from askalike.archive import Archive, Layout
+from askalike.data import bundled_forum
+from askalike.errors import (
+    BusyForumError,
+    DamagedForumError,
+    ForumExistsError,
+    ForumNotFoundError,
+    InputError,
+    SettingError,
+    UnknownIdError,
+)
+from askalike.forum.catchup import catch_up
+from askalike.forum.progress import SilentProgress
+
+SSH = "remote host identification has changed"
+
+
+def ids(forum: Forum, title: str, k: int = 10, filters: Filters | None = None) -> list[str]:
+    return [hit.question.id for hit in forum.similar(title, k=k, filters=filters)]
+
+
+@pytest.fixture(scope="module")
+def homenet(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Forum]:
+    with Forum.create(tmp_path_factory.mktemp("forums") / "homenet.forum") as forum:
+        forum.load(bundled_forum())
+        yield forum
+
+
+@pytest.fixture
+def small(tmp_path: Path) -> Iterator[Forum]:
+    with Forum.create(tmp_path / "small.forum") as forum:
+        forum.add(
+            [
+                Question(
+                    "1",
+                    "Printer is offline",
+                    "It says offline since the update.",
+                    created=datetime(2020, 1, 1, tzinfo=UTC),
+                ),
+                Question(
+                    "2",
+                    "Router reboots at night",
+                    "every night",
+                    tags=("Router", "wifi"),
+                    created=datetime(2021, 1, 1, tzinfo=UTC),
+                ),
+                Question("3", "Printer prints garbage", "strange letters", tags=("printer",)),
+            ]
+        )
+        yield forum
+
+
+# -- finding -------------------------------------------------------------------------------------------------------
+
+
+def test_the_bundled_forum_is_read_whole(homenet: Forum) -> None:
+    info = homenet.info()
+    assert (info.counts.questions, info.counts.duplicates, info.indexed, info.behind) == (252, 60, 252, 0)
+
+
+def test_hits_carry_rank_score_components_words_and_the_best_answer(homenet: Forum) -> None:
+    hits = homenet.similar(f"ssh: {SSH}", k=3)
+    assert [hit.rank for hit in hits] == [1, 2, 3]
+    assert hits[0].score > hits[1].score > hits[2].score
+    assert {hits[0].question.id, hits[1].question.id} == {"q1014", "q1169"}
+    assert hits[0].components == {"bm25": hits[0].score}
+    assert {match.word.lower() for match in hits[0].matched if match.field == "title"} >= {"ssh", "host", "changed"}
+    assert hits[0].answer is not None
+    assert hits[0].answer.is_accepted
+
+
+def test_a_marked_duplicate_names_its_original(homenet: Forum) -> None:
+    hit = next(hit for hit in homenet.similar("Xbox complains about double NAT") if hit.question.id == "q1115")
+    assert len(hit.duplicate_of) == 1
+
+
+def test_a_body_finds_what_the_title_does_not_say(small: Forum) -> None:
+    assert ids(small, "Problem") == []
+    assert [hit.question.id for hit in small.similar("Problem", "all letters look strange")] == ["3"]
+
+
+def test_no_words_find_nothing(small: Forum) -> None:
+    assert small.similar("") == []
+    assert small.similar("the of and", "?!") == []
+
+
+def test_more_hits_than_questions_is_no_error(small: Forum) -> None:
+    assert sorted(ids(small, "printer", k=1000)) == ["1", "3"]
+
+
+@pytest.mark.parametrize("k", [0, -1, 1001])
+def test_k_out_of_range_is_refused(small: Forum, k: int) -> None:
+    with pytest.raises(SettingError, match=f"k is {k}"):
+        small.similar("printer", k=k)
+
+
+def test_filters_by_tag_moment_and_id(small: Forum) -> None:
+    assert ids(small, "printer router night offline", filters=Filters(tags=("router",))) == ["2"]
+    assert ids(small, "printer router", filters=Filters(tags=("router", "printer"))) == []
+    assert ids(small, "printer router night", filters=Filters(before=datetime(2020, 6, 1))) == ["1"]
+    assert ids(small, "printer router night", filters=Filters(before=datetime(2020, 1, 1, tzinfo=UTC))) == []
+    assert ids(small, "printer", filters=Filters(exclude_ids=frozenset(["1"]))) == ["3"]
+
+
+def test_filters_do_not_change_scores(small: Forum) -> None:
+    free = {hit.question.id: hit.score for hit in small.similar("router night")}
+    kept = {hit.question.id: hit.score for hit in small.similar("router night", filters=Filters(tags=("wifi",)))}
+    assert kept["2"] == pytest.approx(free["2"])
+
+
+def test_excluding_many_still_fills_the_list(tmp_path: Path) -> None:
+    with Forum.create(tmp_path / "f") as forum:
+        forum.add([Question(f"{number:03d}", "same words here") for number in range(100)])
+        away = frozenset(f"{number:03d}" for number in range(90))
+        assert ids(forum, "same words", k=10, filters=Filters(exclude_ids=away)) == [f"{n:03d}" for n in range(90, 100)]
+
+
+def test_equal_scores_are_ordered_by_id(tmp_path: Path) -> None:
+    with Forum.create(tmp_path / "f") as forum:
+        forum.add([Question(name, "same words here") for name in ("c", "a", "b")])
+        assert ids(forum, "same words") == ["a", "b", "c"]
+
+
+def test_hostile_texts_are_stored_and_searched(small: Forum) -> None:
+    texts = [
+        "\x00 nul",
+        "‮right to left",
+        "a" * 100_000,
+        "x " * 20_000,
+        "<script>alert(1)</script>",
+        "🙂" * 50,
+        '"); DROP TABLE',
+    ]
+    small.add([Question(f"h{number}", text[:200], text, "html") for number, text in enumerate(texts)])
+    for text in texts:
+        small.similar(text, text, markup="html")
+    assert ids(small, "alert drop table")[:1] != []
+
+
+# -- changing ------------------------------------------------------------------------------------------------------
+
+
+def test_each_change_shows_in_the_next_search(small: Forum) -> None:
+    small.add(Question("4", "Scanner is silent"))
+    assert ids(small, "scanner") == ["4"]
+    small.edit(Question("4", "Keyboard is silent"))
+    assert ids(small, "scanner") == []
+    assert ids(small, "keyboard") == ["4"]
+    small.delete("4")
+    assert ids(small, "keyboard") == []
+
+
+def test_put_adds_and_edits(small: Forum) -> None:
+    small.put([Question("1", "Monitor flickers"), Question("5", "Monitor is dark")])
+    assert ids(small, "monitor") == ["1", "5"] or ids(small, "monitor") == ["5", "1"]
+    with pytest.raises(UnknownIdError):
+        small.edit(Question("6", "nowhere"))
+
+
+def test_answers_and_marks_are_shown(small: Forum) -> None:
+    small.add_answers([Answer("a", "1", "Switch it on.", is_accepted=True), Answer("b", "1", "Pray.")])
+    small.add_links([Link("3", "1", "duplicate")])
+    hits = {hit.question.id: hit for hit in small.similar("printer")}
+    answer = hits["1"].answer
+    assert answer is not None
+    assert (answer.id, hits["1"].answer_count, hits["3"].duplicate_of) == ("a", 2, ("1",))
+
+
+def test_another_open_forum_sees_the_change(small: Forum) -> None:
+    with Forum.open(small.path) as other:
+        assert ids(other, "scanner") == []
+        small.add(Question("4", "Scanner is silent"))
+        assert ids(other, "scanner") == ["4"]
+
+
+def test_threads_may_search_and_write_at_once(small: Forum) -> None:
+    errors: list[BaseException] = []
+
+    def work(number: int) -> None:
+        try:
+            for step in range(5):
+                small.add(Question(f"t{number}-{step}", f"thread {number} speaks"))
+                assert ids(small, "thread speaks")
+        except BaseException as error:  # noqa: BLE001 - handed to the main thread, which fails the test
+            errors.append(error)
+
+    threads = [threading.Thread(target=work, args=(number,)) for number in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert errors == []
+    assert len(ids(small, "thread speaks", k=100)) == 20
+
+
+def test_another_language_stems_its_own_words(tmp_path: Path) -> None:
+    with Forum.create(tmp_path / "f", text=TextSettings(language="german")) as forum:
+        forum.add(Question("1", "Drucker druckt keine Bilder"))
+    with Forum.open(tmp_path / "f") as forum:
+        assert forum.info().language == "german"
+        assert ids(forum, "drucken Bild") == ["1"]
+
+
+# -- loading again -------------------------------------------------------------------------------------------------
+
+
+def write_archive(path: Path, records: list[dict[str, object]]) -> Path:
+    path.write_text("".join(json.dumps(record) + "\n" for record in records), encoding="utf-8")
+    return path
+
+
+def test_indexing_again_adds_edits_deletes_and_says_how_many(tmp_path: Path) -> None:
+    archive = write_archive(tmp_path / "a.jsonl", [{"id": f"{n}", "title": f"title number {n}"} for n in range(10)])
+    with Forum.create(tmp_path / "f") as forum:
+        forum.load(archive)
+        records: list[dict[str, object]] = [{"id": f"{n}", "title": f"title number {n}"} for n in range(1, 12)]
+        records[0]["title"] = "something else"
+        write_archive(archive, records)
+        questions = forum.load(archive).load.questions
+        assert (questions.added, questions.edited, questions.deleted, questions.unchanged) == (2, 1, 1, 8)
+        assert ids(forum, "title number", k=100).count("0") == 0
+        assert ids(forum, "something else") == ["1"]
+
+
+def test_a_truncated_archive_changes_nothing(tmp_path: Path) -> None:
+    archive = tmp_path / "a.jsonl.gz"
+    lines = "".join(json.dumps({"id": f"{n}", "title": f"title number {n}"}) + "\n" for n in range(1000))
+    archive.write_bytes(gzip.compress(lines.encode()))
+    with Forum.create(tmp_path / "f") as forum:
+        forum.load(archive)
+        before = forum.info()
+        archive.write_bytes(archive.read_bytes()[:-2000])
+        with pytest.raises(InputError, match=r"a\.jsonl"):
+            forum.load(archive)
+        assert replace(forum.info(), size_bytes=0) == replace(before, size_bytes=0)
+
+
+def test_nothing_is_deleted_when_a_record_could_not_be_read(tmp_path: Path) -> None:
+    archive = write_archive(tmp_path / "a.jsonl", [{"id": f"{n}", "title": f"title number {n}"} for n in range(10)])
+    with Forum.create(tmp_path / "f") as forum:
+        forum.load(archive)
+        archive.write_bytes(b'{"id": "new", "title": "new"}\n' + b'{"id": "0", "title": "\xff\xfe broken"}\n')
+        report = forum.load(archive, options=ImportOptions(format="jsonl"))
+        assert (report.rejected, report.load.questions.kept, report.load.questions.deleted) == (1, 10, 0)
+        assert report.first_rejects[0].line == 2
+        assert forum.question("0").title == "title number 0"
+
+
+def test_rejects_are_counted_named_and_kept(tmp_path: Path) -> None:
+    archive = write_archive(
+        tmp_path / "a.jsonl", [{"id": "1", "title": "one"}, {"id": "1", "title": "again"}, {"title": ""}]
+    )
+    with Forum.create(tmp_path / "f") as forum:
+        report = forum.load(archive, options=ImportOptions(format="jsonl"))
+    assert report.records_in == 3
+    assert report.rejected == 2
+    kept = [json.loads(line) for line in Layout(tmp_path / "f").rejects.read_text(encoding="utf-8").splitlines()]
+    assert {reject["record_id"] for reject in kept} == {"1", ""}
+
+
+# -- accidents -----------------------------------------------------------------------------------------------------
+
+
+def test_a_forum_is_not_made_over_something_else(tmp_path: Path) -> None:
+    Forum.create(tmp_path / "f").close()
+    with pytest.raises(ForumExistsError, match="already"):
+        Forum.create(tmp_path / "f")
+    (tmp_path / "g").mkdir()
+    (tmp_path / "g" / "letter.txt").write_text("dear", encoding="utf-8")
+    with pytest.raises(ForumExistsError, match="not empty"):
+        Forum.create(tmp_path / "g")
+    assert (tmp_path / "g" / "letter.txt").read_text(encoding="utf-8") == "dear"
+
+
+def test_opening_nothing_says_how_to_make_a_forum(tmp_path: Path) -> None:
+    with pytest.raises(ForumNotFoundError, match="askalike index"):
+        Forum.open(tmp_path / "nowhere")
+    assert not (tmp_path / "nowhere").exists()
+
+
+def test_changes_that_were_stored_but_not_indexed_are_replayed_at_open(small: Forum) -> None:
+    small.close()
+    archive = Archive(Layout(small.path).archive)
+    archive.add_questions([Question("4", "Scanner is silent")])
+    archive.delete_questions(["1"])
+    archive.close()
+    with Forum.open(small.path) as forum:
+        assert ids(forum, "scanner printer") == ["4", "3"]
+
+
+def test_an_index_that_was_left_half_built_is_finished_at_open(small: Forum, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("askalike.forum.catchup.SCAN_COMMIT", 2)
+    layout = Layout(small.path)
+    small.close()
+
+    class Interrupting(SilentProgress):
+        def advance(self, count: int) -> None: ...
+
+    def interrupt_after_first_commit(entries: object, analyzer: object, progress: object) -> Iterator[object]:
+        for done, entry in enumerate(original(entries, analyzer, progress)):  # type: ignore[operator]
+            if done == 0 and next(calls) == 1:
+                raise KeyboardInterrupt
+            yield entry
+
+    import askalike.forum.catchup as module
+    from askalike.lexical import LexicalIndex
+    from askalike.text.analyzer import Analyzer
+
+    original: object = module._entries
+    calls = iter(range(100))
+    archive = Archive(layout.archive)
+    analyzer = Analyzer(TextSettings())
+    index = LexicalIndex.create(layout.lexical, applied=archive.last_change(), fingerprint=module.fingerprint(analyzer))
+    monkeypatch.setattr(module, "_entries", interrupt_after_first_commit)
+    with pytest.raises(KeyboardInterrupt):
+        catch_up(archive, index, analyzer, SilentProgress())
+    assert (index.mark.is_complete, index.mark.scanned, index.entries) == (False, 2, 2)
+    monkeypatch.setattr(module, "_entries", original)
+    archive.close()
+    with Forum.open(small.path) as forum:
+        assert sorted(ids(forum, "printer router")) == ["1", "2", "3"]
+        assert forum.info().indexed == 3
+
+
+def test_a_missing_index_is_built_anew(small: Forum) -> None:
+    import shutil
+
+    small.close()
+    shutil.rmtree(Layout(small.path).lexical)
+    with Forum.open(small.path) as forum:
+        assert sorted(ids(forum, "printer router")) == ["1", "2", "3"]
+
+
+@pytest.mark.parametrize("content", [b"", b"{", b'{"format": 99}', b"[1]"])
+def test_a_damaged_mark_is_refused_and_reindex_mends_it(small: Forum, content: bytes) -> None:
+    small.close()
+    (Layout(small.path).lexical / "mark.json").write_bytes(content)
+    with pytest.raises(DamagedForumError, match="askalike reindex"):
+        Forum.open(small.path)
+    with Forum.reindex(small.path) as forum:
+        assert sorted(ids(forum, "printer router")) == ["1", "2", "3"]
+
+
+def test_a_damaged_index_is_refused_and_reindex_mends_it(small: Forum) -> None:
+    small.close()
+    (Layout(small.path).lexical / "entries" / "meta.json").write_bytes(b"damaged")
+    with pytest.raises(DamagedForumError, match="askalike reindex"):
+        Forum.open(small.path)
+    with Forum.reindex(small.path) as forum:
+        assert sorted(ids(forum, "printer router")) == ["1", "2", "3"]
+
+
+def test_an_index_ahead_of_its_archive_is_built_anew(small: Forum, tmp_path: Path) -> None:
+    import shutil
+
+    layout = Layout(small.path)
+    small.close()
+    shutil.copy(layout.archive, tmp_path / "backup.sqlite")
+    with Forum.open(small.path) as forum:
+        forum.add(Question("4", "Scanner is silent"))
+    for leftover in small.path.glob("archive.sqlite*"):
+        leftover.unlink()
+    shutil.copy(tmp_path / "backup.sqlite", layout.archive)
+    with Forum.open(small.path) as forum:
+        assert ids(forum, "scanner") == []
+        assert sorted(ids(forum, "printer router")) == ["1", "2", "3"]
+
+
+def test_a_write_beside_a_busy_indexer_is_stored_and_says_so(small: Forum, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("askalike.forum.forum.LOCK_TIMEOUT_S", 0.05)
+    with filelock.FileLock(Layout(small.path).lock), pytest.raises(BusyForumError, match="change is stored"):
+        small.add(Question("4", "Scanner is silent"))
+    assert small.question("4").title == "Scanner is silent"
+    with Forum.open(small.path) as other:
+        assert ids(other, "scanner") == ["4"]
+
+
+def test_a_reader_opens_beside_a_busy_indexer(small: Forum) -> None:
+    archive = Archive(Layout(small.path).archive)
+    with filelock.FileLock(Layout(small.path).lock):
+        archive.add_questions([Question("4", "Scanner is silent")])
+        monkey = pytest.MonkeyPatch()
+        monkey.setattr("askalike.forum.forum.LOCK_TIMEOUT_S", 0.05)
+        with Forum.open(small.path) as other:
+            assert other.info().behind == 1
+            assert ids(other, "printer") == ["1", "3"] or ids(other, "printer") == ["3", "1"]
+        monkey.undo()
+    archive.close()
