@@ -26,9 +26,8 @@ from askalike.types import Answer, Link, LinkKind, Markup, Question, Record
 __all__ = ["JsonlReader", "load_object"]
 
 _ANSWER_NAMES = frozenset(["id", "body", "text", "markup", "created", "date", "score", "author", "accepted"])
-_QUESTION_NAMES = (_ANSWER_NAMES - {"accepted"}) | {
-    *("title", "tags", "closed", "url", "answers", "duplicate_of", "related", "links"),
-}
+_LINK_NAMES = frozenset(["duplicate_of", "related", "links"])
+_QUESTION_NAMES = (_ANSWER_NAMES - {"accepted"}) | _LINK_NAMES | {"title", "tags", "closed", "url", "answers"}
 _MARKUPS = frozenset(get_args(Markup))
 _LOOKS_NATIVE = re.compile(rb'"id"\s*:')
 _HAS_TEXT = re.compile(rb'"(title|body)"\s*:')
@@ -122,7 +121,7 @@ class _Lines:
             question_id = identifier(data.get("id"))
             question = self._question(question_id, data)
             answers = _list(data.get("answers"), "answers")
-            links = list(self._links(question_id, data))
+            links = [] if _LINK_NAMES.isdisjoint(data) else list(self._links(question_id, data))
         except Unreadable as error:
             self.context.reject(self.file, number, question_id, str(error))
             return

@@ -54,6 +54,8 @@ def text(value: object, name: str, context: ReadContext) -> str:
 
 def one_line(value: object, name: str, context: ReadContext) -> str:
     """Return a text without line ends and without space around it, as titles and names are."""
+    if not value:
+        return "" if value is None else text(value, name, context)
     result = text(value, name, context).strip()
     return " ".join(result.split()) if "\n" in result or "\r" in result else result
 
