@@ -22,6 +22,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from askalike.archive import Archive, Layout
+from askalike.archive import check as check_archive
 from askalike.errors import ForumNotFoundError
 from askalike.forum import Forum, ImportOptions
 from askalike.read.frame import ReadContext
@@ -107,7 +108,7 @@ def check(folder: Path, archive: Path, steps: list[list[str]]) -> Outcome:
         Forum.create(folder).close()
         return Outcome("create", acknowledged, 1.0)
     with forum:
-        Archive(Layout(folder).archive).check()
+        check_archive(Archive(Layout(folder).archive))
         held = {question.id: question.title for question in forum.questions()}
         assert held in allowed_states(archive, steps, pending), (
             f"{len(held)} questions differ from what was acknowledged"

@@ -31,7 +31,7 @@ Markup = Literal["html", "markdown", "plain"]
 """How a body is written. ``html`` is parsed, ``markdown`` has its code blocks recognised, ``plain`` is taken as it is."""
 
 LinkKind = Literal["duplicate", "related"]
-"""``duplicate``: the source asks the same as the target (the original). ``related``: merely linked."""
+"""``duplicate``: the source asks the same as the target, its original. ``related``: merely linked."""
 
 
 @dataclass(frozen=True, slots=True)

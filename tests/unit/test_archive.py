@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from askalike.archive import Archive, load
+from askalike.archive import Archive, check, count, load
 from askalike.errors import (
     DamagedForumError,
     ForumNotFoundError,
@@ -65,13 +65,13 @@ def test_adding_a_taken_id_stores_nothing(archive: Archive) -> None:
     archive.add_questions([FULL])
     with pytest.raises(InputError, match="'q1' is taken"):
         archive.add_questions([Question("q2", "new"), Question("q1", "again")])
-    assert archive.counts().questions == 1
+    assert count(archive).questions == 1
 
 
 def test_adding_one_id_twice_at_once_stores_nothing(archive: Archive) -> None:
     with pytest.raises(InputError, match="'a' is taken"):
         archive.add_questions([Question("a", "one"), Question("a", "two")])
-    assert archive.counts().questions == 0
+    assert count(archive).questions == 0
 
 
 def test_editing_an_unknown_question_stores_nothing(archive: Archive) -> None:
@@ -145,7 +145,7 @@ def test_an_answer_needs_its_question(archive: Archive) -> None:
 def test_a_value_that_cannot_be_stored_is_refused_by_name(archive: Archive, question: Question, words: str) -> None:
     with pytest.raises(InputError, match=words):
         archive.put_questions([question])
-    assert archive.counts().questions == 0
+    assert count(archive).questions == 0
 
 
 def test_a_link_to_itself_is_refused(archive: Archive) -> None:
@@ -229,9 +229,9 @@ def test_losing_most_of_a_source_needs_a_word(archive: Archive) -> None:
     load(archive, [Question(f"q{number}", "t") for number in range(50)], FIRST, no_reject)
     with pytest.raises(InputError, match="49 of the 50"):
         load(archive, [Question("q0", "t")], FIRST, no_reject)
-    assert archive.counts().questions == 50
+    assert count(archive).questions == 50
     load(archive, [Question("q0", "t")], FIRST, no_reject, is_mass_delete_allowed=True)
-    assert archive.counts().questions == 1
+    assert count(archive).questions == 1
 
 
 # -- the file ------------------------------------------------------------------------------------------------------
@@ -269,13 +269,13 @@ def test_a_database_of_another_format_is_refused(archive: Archive) -> None:
 
 def test_damage_inside_the_file_is_found_by_the_check(archive: Archive) -> None:
     load(archive, [Question(f"q{number}", "title", "body " * 200) for number in range(300)], FIRST, no_reject)
-    archive.check()
+    check(archive)
     archive.close()
     content = bytearray(archive.path.read_bytes())
     content[8192:20480] = b"\xff" * 12288
     archive.path.write_bytes(bytes(content))
     with pytest.raises(DamagedForumError, match="damaged"):
-        Archive(archive.path).check()
+        check(Archive(archive.path))
 
 
 def test_each_thread_reads_through_its_own_connection(archive: Archive) -> None:

@@ -77,7 +77,9 @@ def test_tfidf_cosine_is_what_the_formula_gives_by_hand() -> None:
 
 def test_tfidf_of_a_text_with_itself_is_one_and_with_strangers_zero() -> None:
     model = TfIdf(DOCUMENTS, longest=3)
-    np.testing.assert_allclose(model.scores(DOCUMENTS[1], [DOCUMENTS[1], DOCUMENTS[2], []]), [1.0, 0.0, 0.0], atol=1e-12)
+    np.testing.assert_allclose(
+        model.scores(DOCUMENTS[1], [DOCUMENTS[1], DOCUMENTS[2], []]), [1.0, 0.0, 0.0], atol=1e-12
+    )
 
 
 def test_longer_ngrams_tell_word_orders_apart() -> None:

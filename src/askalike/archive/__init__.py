@@ -3,8 +3,9 @@
 May import: ``askalike.types``, ``askalike.errors``.
 """
 
-from askalike.archive.archive import Archive, Change, Counts
+from askalike.archive.archive import Archive, Change
+from askalike.archive.inspection import Counts, check, count
 from askalike.archive.layout import Layout
 from askalike.archive.load import LoadCounts, LoadReport, load
 
-__all__ = ["Archive", "Change", "Counts", "Layout", "LoadCounts", "LoadReport", "load"]
+__all__ = ["Archive", "Change", "Counts", "Layout", "LoadCounts", "LoadReport", "check", "count", "load"]

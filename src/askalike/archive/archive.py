@@ -24,10 +24,10 @@ from askalike.archive.writes import (
     source_number,
     unknown_id,
 )
-from askalike.errors import BusyForumError, DamagedForumError, ForumError, ForumNotFoundError, InputError
+from askalike.errors import BusyForumError, ForumError, ForumNotFoundError, InputError
 from askalike.types import Answer, Link, Question
 
-__all__ = ["Archive", "Change", "Counts"]
+__all__ = ["Archive", "Change"]
 
 MANUAL_SOURCE = "manual"
 """The source of what was added by hand or by a program; loading an archive never deletes it."""
@@ -44,19 +44,6 @@ class Change:
     seq: int
     operation: Operation
     num: int
-
-
-@dataclass(frozen=True, slots=True)
-class Counts:
-    """How much an archive holds."""
-
-    questions: int
-    answers: int
-    duplicates: int
-    related: int
-    questions_with_answer: int
-    first_us: int | None
-    last_us: int | None
 
 
 class Archive:
@@ -333,36 +320,6 @@ class Archive:
             " ORDER BY source_id, target_id, kind"
         )
         return [Link(row["source_id"], row["target_id"], row["kind"]) for row in found]
-
-    def counts(self) -> Counts:
-        """Return how much the archive holds."""
-        one = self.connection.execute(
-            "SELECT count(*) AS questions, min(created_us) AS first, max(created_us) AS last FROM questions"
-        ).fetchone()
-        kinds = dict(self.connection.execute("SELECT kind, count(*) FROM links GROUP BY kind").fetchall())
-        answered = self.connection.execute("SELECT count(DISTINCT question_id), count(*) FROM answers").fetchone()
-        return Counts(
-            questions=one["questions"],
-            answers=answered[1],
-            duplicates=kinds.get("duplicate", 0),
-            related=kinds.get("related", 0),
-            questions_with_answer=answered[0],
-            first_us=one["first"],
-            last_us=one["last"],
-        )
-
-    def check(self) -> None:
-        """Read the whole file and check its structure.
-
-        Raises:
-            DamagedForumError: SQLite found damage; the message holds its first words.
-        """
-        try:
-            found = self.connection.execute("PRAGMA quick_check(1)").fetchone()[0]
-        except sqlite3.DatabaseError as error:
-            found = str(error)
-        if found != "ok":
-            raise DamagedForumError(f"{self.path} is damaged: {found}", "restore it from a backup")
 
 
 def _roll_back(connection: sqlite3.Connection) -> None:

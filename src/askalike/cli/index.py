@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, cast, get_args
 
 import typer
 
@@ -17,6 +17,7 @@ from askalike.forum import Forum, ImportOptions, ImportReport
 from askalike.read.frame import ReadOptions
 from askalike.read.registry import READERS
 from askalike.text.settings import TextSettings
+from askalike.types import Markup
 
 __all__ = ["index", "reindex"]
 
@@ -30,9 +31,12 @@ def index(
         str, typer.Option("--format", help=f"One of {', '.join(sorted(READERS))}; detected if left out.")
     ] = "",
     column: Annotated[
-        list[str] | None, typer.Option("--map", help="Table column of a field, as title=subject; may be repeated.")
+        list[str] | None, typer.Option("--column", help="Column of a field, as title=subject; may be repeated.")
     ] = None,
     source: Annotated[str, typer.Option("--source", help="Name of the archive; its path if left out.")] = "",
+    markup: Annotated[
+        str, typer.Option("--markup", help="How bodies of a table are written: html, markdown, plain.")
+    ] = "",
     site_url: Annotated[str, typer.Option("--site-url", help="The forum's address, for links to questions.")] = "",
     language: Annotated[str, typer.Option("--language", help="Language of a new forum.")] = "english",
     code: Annotated[bool, typer.Option("--code/--no-code", help="Whether code blocks of a new forum count.")] = True,
@@ -46,7 +50,7 @@ def index(
         format=form,
         source=source,
         is_mass_delete_allowed=allow_mass_delete,
-        read=ReadOptions(mapping=_mapping(column or []), site_url=site_url),
+        read=ReadOptions(mapping=_mapping(column or []), site_url=site_url, markup=_markup(markup)),
     )
     began = time.monotonic()
     with BarProgress() as progress, _open_or_create(into, language, code, progress) as forum:
@@ -78,6 +82,7 @@ def report_object(report: ImportReport, into: Path, seconds: float) -> dict[str,
         "records_in": report.records_in,
         "rejected": report.rejected,
         "skipped": report.skipped,
+        "repaired": report.repaired,
         **asdict(report.load),
         "first_rejects": [asdict(reject) for reject in report.first_rejects],
     }
@@ -90,7 +95,11 @@ def _print_report(found: dict[str, Any], into: Path) -> None:
             shown = ", ".join(f"{value:,} {name}" for name, value in counts.items() if value)
             console.print(f"{kind:10s} {shown}")
     for kind, count in found["skipped"].items():
-        console.print(f"left out   {count:,} {safe(kind)}")
+        console.print(f"left out   {count:,} {safe(kind)}", markup=False)
+    for kind, count in found["repaired"].items():
+        console.print(f"mended     {count:,} {safe(kind)}", markup=False)
+    if found["questions"]["kept"]:
+        console.print("kept       what is not in the archive any more, since a record of it could not be read")
     if found["rejected"]:
         console.print(f"rejected   {found['rejected']:,} records, kept in {into / 'rejects.jsonl'}; the first:")
         for reject in found["first_rejects"][:SHOWN_REJECTS]:
@@ -105,10 +114,21 @@ def _mapping(columns: list[str]) -> dict[str, str]:
     mapping: dict[str, str] = {}
     for one in columns:
         field, equals, name = one.partition("=")
-        if not equals or not field or not name:
-            raise SettingError(f"--map is {one!r}", "expected FIELD=COLUMN, such as title=subject")
+        if not equals or not field:
+            raise SettingError(
+                f"--column is {one!r}", "expected FIELD=COLUMN, such as title=subject; FIELD= says there is none"
+            )
         mapping[field] = name
     return mapping
+
+
+def _markup(name: str) -> Markup | None:
+    for known in get_args(Markup):
+        if name == known:
+            return cast(Markup, name)
+    if name:
+        raise SettingError(f"--markup is {name!r}", f"expected one of {', '.join(get_args(Markup))}")
+    return None
 
 
 def _open_or_create(into: Path, language: str, with_code: bool, progress: BarProgress) -> Forum:

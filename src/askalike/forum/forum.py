@@ -16,7 +16,7 @@ from types import TracebackType
 
 import filelock
 
-from askalike.archive import Archive, Counts, Layout
+from askalike.archive import Archive, Counts, Layout, count
 from askalike.errors import BusyForumError, ForumExistsError, ForumNotFoundError, ForumVersionError
 from askalike.forum.catchup import catch_up, open_index, remove_index
 from askalike.forum.engine import LocalEngine
@@ -255,7 +255,7 @@ class Forum:
         return Info(
             path=str(self.path),
             language=self.analyzer.settings.language,
-            counts=self._archive.counts(),
+            counts=count(self._archive),
             indexed=self._index.entries,
             behind=waiting if mark.is_complete else waiting + self._archive.count_questions(mark.scanned),
             size_bytes=sum(file.stat().st_size for file in self.path.rglob("*") if file.is_file()),

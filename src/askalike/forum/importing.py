@@ -45,6 +45,7 @@ class ImportReport:
         records_in: questions, answers and links that the files hold, readable or not.
         rejected: how many of them could not be read or stored; ``first_rejects`` names some, the reject file all.
         skipped: kind → count of what is no question, answer or link.
+        repaired: kind → count of values that were mended, such as a date that is none.
     """
 
     format: str
@@ -54,6 +55,7 @@ class ImportReport:
     rejected: int
     first_rejects: tuple[Reject, ...]
     skipped: dict[str, int]
+    repaired: dict[str, int]
 
 
 def import_archive(
@@ -68,7 +70,6 @@ def import_archive(
     source = Source(options.source or str(path.resolve()), reader.name)
     progress.start(f"reading {path.name} ({reader.name})", reader.size_bytes(path), "bytes")
     with Rejects(rejects_path) as rejects:
-        rejects_path.unlink(missing_ok=True)
         context = ReadContext(options=options.read, rejects=rejects, advance=progress.advance, notice=progress.notice)
         refused = 0
 
@@ -93,6 +94,7 @@ def import_archive(
             rejected=rejects.count,
             first_rejects=tuple(rejects.first),
             skipped=dict(context.skipped),
+            repaired=dict(context.repaired),
         )
 
 

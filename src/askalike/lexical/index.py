@@ -175,8 +175,8 @@ class LexicalIndex:
         searcher = self._searcher
         hits = searcher.search(query, limit, count=False).hits
         nums = searcher.fast_field_values("num", [address for _, address in hits])
-        found = [(int(num or 0), float(score)) for num, (score, _) in zip(nums, hits, strict=True)]
-        return sorted(found, key=lambda hit: (-hit[1], hit[0]))
+        ranked = [(int(num or 0), float(score)) for num, (score, _) in zip(nums, hits, strict=True)]
+        return sorted(ranked, key=lambda hit: (-hit[1], hit[0]))
 
     def document_frequency(self, term: str) -> int:
         """Return in how many entries the term occurs, counting the field where it occurs in more."""
