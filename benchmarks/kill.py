@@ -11,6 +11,7 @@ opens the forum, and checks that
 
 from __future__ import annotations
 
+import contextlib
 import json
 import random
 import shutil
@@ -28,7 +29,7 @@ from askalike.forum import Forum, ImportOptions
 from askalike.read.frame import ReadContext
 from askalike.read.registry import READERS
 from askalike.types import Question
-from benchmarks.record import need_data, write
+from benchmarks.record import REPOSITORY, need_data, write
 
 COMMAND = "python -m benchmarks.kill"
 KILLS = 50
@@ -85,13 +86,12 @@ def one_round(folder: Path, archive: Path, seed: int, delay_s: float) -> Outcome
     """Start a worker, kill it after ``delay_s`` seconds from its first word, check what is left."""
     shutil.rmtree(folder, ignore_errors=True)
     command = [sys.executable, "-m", "benchmarks.kill", "worker", str(folder), str(archive), str(seed)]
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
-    assert process.stdout is not None
-    first = process.stdout.readline()
-    time.sleep(delay_s)
-    process.kill()
-    rest = process.stdout.read()
-    process.wait()
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=REPOSITORY) as process:
+        assert process.stdout is not None
+        first = process.stdout.readline()
+        time.sleep(delay_s)
+        process.kill()
+        rest = process.stdout.read()
     steps = [json.loads(line) for line in (first + rest).splitlines() if line.endswith("]")]
     return check(folder, archive, steps)
 
@@ -108,7 +108,8 @@ def check(folder: Path, archive: Path, steps: list[list[str]]) -> Outcome:
         Forum.create(folder).close()
         return Outcome("create", acknowledged, 1.0)
     with forum:
-        check_archive(Archive(Layout(folder).archive))
+        with contextlib.closing(Archive(Layout(folder).archive)) as stored:
+            check_archive(stored)
         held = {question.id: question.title for question in forum.questions()}
         assert held in allowed_states(archive, steps, pending), (
             f"{len(held)} questions differ from what was acknowledged"

@@ -28,7 +28,7 @@ __all__ = [
 ]
 
 Markup = Literal["html", "markdown", "plain"]
-"""How a body is written. ``html`` is parsed, ``markdown`` has its code blocks recognised, ``plain`` is taken as it is."""
+"""How a body is written. ``html`` is parsed, in ``markdown`` code blocks are recognised, ``plain`` is taken as is."""
 
 LinkKind = Literal["duplicate", "related"]
 """``duplicate``: the source asks the same as the target, its original. ``related``: merely linked."""

@@ -338,6 +338,19 @@ def test_an_index_that_was_left_half_built_is_finished_at_open(small: Forum, mon
         assert forum.info().indexed == 3
 
 
+def test_a_new_index_takes_each_question_once(small: Forum) -> None:
+    import askalike.forum.catchup as module
+
+    small.edit(Question("1", "Printer is offline again"))
+    archive = Archive(Layout(small.path).archive)
+    index = module.LexicalIndex.create(
+        Layout(small.path).lexical, applied=0, fingerprint=module.fingerprint(small.analyzer)
+    )
+    assert catch_up(archive, index, small.analyzer, SilentProgress()) == 3
+    assert catch_up(archive, index, small.analyzer, SilentProgress()) == 0
+    archive.close()
+
+
 def test_a_missing_index_is_built_anew(small: Forum) -> None:
     import shutil
 

@@ -77,8 +77,9 @@ def catch_up(archive: Archive, index: LexicalIndex, analyzer: Analyzer, progress
 
 def _scan(archive: Archive, index: LexicalIndex, writer: LexicalWriter, analyzer: Analyzer, progress: Progress) -> int:
     """Fill an index from nothing, going on after the last number that a killed process committed."""
-    index.refresh()
     mark = index.mark
+    if not mark.scanned:
+        mark = replace(mark, applied=archive.last_change())  # what the scan sees need not be replayed after it
     total = archive.count_questions(mark.scanned)
     progress.start("indexing", total, "questions")
     done = 0

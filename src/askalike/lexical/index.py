@@ -142,6 +142,8 @@ class LexicalIndex:
                 "wait until it has finished",
             ) from error
         try:
+            # files that a killed writer left: their names would be taken again
+            inner.garbage_collect_files()
             yield LexicalWriter(inner, self.folder)
         finally:
             inner.rollback()

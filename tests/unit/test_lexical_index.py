@@ -1,0 +1,130 @@
+"""The candidate index: what is put is found, what is removed is gone, and the mark says how far it has come."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from askalike.errors import BusyForumError, DamagedForumError
+from askalike.lexical import FieldWeights, IndexEntry, LexicalIndex
+from askalike.types import Filters
+
+EQUAL = FieldWeights(1.0, 1.0)
+
+
+@pytest.fixture
+def index(tmp_path: Path) -> LexicalIndex:
+    made = LexicalIndex.create(tmp_path / "lexical", applied=7, fingerprint="f")
+    with made.writing() as writer:
+        writer.put(IndexEntry(1, ["printer", "offline"], ["update"], ["Hardware"], 1_000))
+        writer.put(IndexEntry(2, ["router"], ["printer", "and", "router", "/etc/hosts"], ["wifi"], 2_000))
+        writer.commit(made.mark)
+    return made
+
+
+def found(index: LexicalIndex, *terms: str, filters: Filters | None = None) -> list[int]:
+    return [num for num, _ in index.search(dict.fromkeys(terms, 1.0), EQUAL, 10, filters)]
+
+
+def test_terms_are_found_in_title_and_body_exactly_as_they_were_put(index: LexicalIndex) -> None:
+    assert found(index, "printer") == [1, 2]
+    assert found(index, "/etc/hosts") == [2]
+    assert found(index, "etc") == []
+    assert found(index) == []
+
+
+def test_field_weights_decide_which_field_counts(index: LexicalIndex) -> None:
+    assert [num for num, _ in index.search({"printer": 1.0}, FieldWeights(1.0, 0.0), 10)] == [1]
+    assert [num for num, _ in index.search({"printer": 1.0}, FieldWeights(0.0, 1.0), 10)] == [2]
+
+
+def test_a_term_weight_scales_its_score(index: LexicalIndex) -> None:
+    (_, once), *_ = index.search({"offline": 1.0}, EQUAL, 1)
+    (_, twice), *_ = index.search({"offline": 2.0}, EQUAL, 1)
+    assert twice == pytest.approx(2 * once, rel=1e-5)
+
+
+def test_putting_a_number_again_replaces_it(index: LexicalIndex) -> None:
+    with index.writing() as writer:
+        writer.put(IndexEntry(1, ["scanner"], []))
+        writer.put(IndexEntry(1, ["monitor"], []))
+        writer.commit(index.mark)
+    assert (found(index, "offline"), found(index, "scanner"), found(index, "monitor")) == ([], [], [1])
+    assert index.entries == 2
+
+
+def test_a_removed_number_is_gone_and_removing_it_again_does_no_harm(index: LexicalIndex) -> None:
+    for _ in range(2):
+        with index.writing() as writer:
+            writer.remove(1)
+            writer.commit(index.mark)
+    assert found(index, "printer") == [2]
+
+
+def test_what_was_not_committed_is_not_kept(index: LexicalIndex) -> None:
+    with index.writing() as writer:
+        writer.put(IndexEntry(3, ["printer"], []))
+    assert found(index, "printer") == [1, 2]
+    assert LexicalIndex(index.folder).entries == 2
+
+
+def test_tags_are_matched_whole_and_without_case(index: LexicalIndex) -> None:
+    assert found(index, "printer", filters=Filters(tags=("hardware",))) == [1]
+    assert found(index, "printer", filters=Filters(tags=("hard",))) == []
+
+
+def test_before_is_strict(index: LexicalIndex) -> None:
+    second = datetime.fromtimestamp(0.002, UTC)
+    assert found(index, "printer", filters=Filters(before=second)) == [1]
+
+
+def test_document_frequency_counts_the_field_that_has_it_more(index: LexicalIndex) -> None:
+    assert index.document_frequency("printer") == 1
+    assert index.document_frequency("nothing") == 0
+
+
+def test_the_mark_moves_with_the_commit_and_other_readers_see_it(index: LexicalIndex) -> None:
+    other = LexicalIndex(index.folder)
+    with index.writing() as writer:
+        writer.put(IndexEntry(3, ["scanner"], []))
+        writer.commit(replace(index.mark, applied=9, is_complete=True))
+    assert found(other, "scanner") == []
+    other.refresh()
+    assert found(other, "scanner") == [3]
+    assert (other.mark.applied, other.mark.is_complete) == (9, True)
+
+
+def test_there_is_one_writer_at_a_time(index: LexicalIndex) -> None:
+    other = LexicalIndex(index.folder)
+    with index.writing(), pytest.raises(BusyForumError, match="another process"), other.writing():
+        pass
+
+
+def test_an_index_of_another_format_is_refused(index: LexicalIndex) -> None:
+    mark = index.folder / "mark.json"
+    mark.write_text(mark.read_text(encoding="utf-8").replace('"format": 1', '"format": 2'), encoding="utf-8")
+    with pytest.raises(DamagedForumError, match="format 2"):
+        LexicalIndex(index.folder)
+
+
+def test_creating_again_starts_from_nothing(index: LexicalIndex) -> None:
+    assert LexicalIndex.create(index.folder, applied=0, fingerprint="g").entries == 0
+
+
+def test_files_of_a_writer_that_was_killed_before_its_commit_are_no_obstacle(index: LexicalIndex) -> None:
+    state = index.folder / "entries" / "meta.json"
+    before = state.read_bytes()
+    with index.writing() as writer:
+        writer.remove(1)
+        writer.commit(index.mark)
+    assert list(state.parent.glob("*.del"))
+    state.write_bytes(before)  # as if the process had been killed after its deletions were written
+    again = LexicalIndex(index.folder)
+    assert again.entries == 2
+    with again.writing() as writer:
+        writer.remove(1)
+        writer.commit(again.mark)
+    assert found(again, "printer") == [2]

@@ -1,0 +1,150 @@
+"""Terms are stems without stop words; compounds give themselves and their parts."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from askalike.text import analyzer as module
+from askalike.text.analyzer import LONGEST_TERM, Analyzer
+from askalike.text.settings import LANGUAGES, TextSettings
+from askalike.text.stop_words import STOP_WORDS
+
+
+def _terms(text: str, **choices: str | bool) -> list[str]:
+    return Analyzer(TextSettings.from_json(choices)).terms(text)
+
+
+def test_stop_words_go_and_words_are_stemmed() -> None:
+    assert _terms("The drives are mounting") == ["drive", "mount"]
+
+
+def test_question_words_and_negations_are_kept() -> None:
+    assert _terms("why is it not without", stem=False) == ["why", "not", "without"]
+
+
+def test_topic_words_that_large_stop_lists_name_are_kept() -> None:
+    assert _terms("computer help open system fix", stem=False) == ["computer", "help", "open", "system", "fix"]
+
+
+def test_stemming_and_stop_words_can_be_left_out() -> None:
+    assert _terms("The Drives", stem=False, stop_words=False) == ["the", "drives"]
+
+
+@pytest.mark.parametrize(
+    ("text", "whole"),
+    [("22.04", "22.04"), ("0x80070035", "0x80070035"), ("C++", "c++"), (".NET", ".net"), ("x11s", "x11s")],
+)
+def test_tokens_kept_whole_are_not_stemmed(text: str, whole: str) -> None:
+    assert _terms(text)[0] == whole
+
+
+@pytest.mark.parametrize(
+    ("query", "text"),
+    [
+        ("resolv.conf", "/etc/resolv.conf"),
+        ("example.org", "https://www.example.org/page"),
+        ("http 404", "HTTP-404"),
+        ("next", "the end.Next sentence"),
+        ("5.15.0", "5.15.0-91-generic"),
+        ("c++", "c++17"),
+        ("1000", "1,000"),
+        ("don't", "dont"),
+        ("user", "the user’s"),
+        ("WIFI", "wifi"),
+    ],
+)
+def test_a_query_shares_all_its_terms_with(query: str, text: str) -> None:
+    assert set(_terms(query)) <= set(_terms(text))
+
+
+def test_english_contractions_leave_their_first_word() -> None:
+    assert _terms("we'll she'll they're can't user's", stem=False) == ["cant", "user"]
+
+
+def test_other_languages_part_words_at_apostrophes() -> None:
+    assert _terms("l’avion d'été", language="french", stem=False) == ["avion", "été"]
+
+
+def test_a_long_word_is_cut() -> None:
+    assert _terms("x1" * 100) == [("x1" * 100)[:LONGEST_TERM]]
+
+
+def test_pairs_show_the_word_as_the_text_writes_it() -> None:
+    pairs = Analyzer(TextSettings()).pairs("Don’t  mount (/etc/FSTAB), Café\u200b or Core™!")
+    assert pairs == [
+        ("Don’t", "dont"),
+        ("mount", "mount"),
+        ("/etc/FSTAB", "/etc/fstab"),
+        ("/etc/FSTAB", "fstab"),
+        ("Café\u200b", "café"),
+        ("Core™", "coretm"),
+    ]
+
+
+def test_title_and_body_are_prepared_apart() -> None:
+    prepared = Analyzer(TextSettings()).prepare("Mounting", "<p>a drive</p><pre>sudo mount</pre>", "html")
+    assert (prepared.title, prepared.body) == (["mount"], ["drive", "sudo", "mount"])
+
+
+def test_code_can_be_left_out() -> None:
+    prepared = Analyzer(TextSettings(with_code=False)).prepare("", "<p>a drive</p><pre>sudo</pre>", "html")
+    assert prepared.body == ["drive"]
+
+
+def test_a_banner_gives_no_terms() -> None:
+    prepared = Analyzer(TextSettings()).prepare("", "Possible Duplicate: Old title? New body.", "plain")
+    assert prepared.body == ["new", "bodi"]
+
+
+def test_a_full_memory_changes_no_term(monkeypatch: pytest.MonkeyPatch) -> None:
+    text = " ".join(f"word{number % 7} (mounting), /etc/file{number % 5}" for number in range(40))
+    expected = Analyzer(TextSettings()).terms(text)
+    monkeypatch.setattr(module, "_MOST_PIECES", 3)
+    monkeypatch.setattr(module, "_MOST_WORDS", 2)
+    analyzer = Analyzer(TextSettings())
+    assert analyzer.terms(text) == expected
+    assert len(analyzer._memory) <= 3
+
+
+def test_threads_share_an_analyzer() -> None:
+    analyzer = Analyzer(TextSettings())
+    texts = [" ".join(f"mounting{number + shift} running" for number in range(50)) for shift in range(8)]
+    with ThreadPoolExecutor(4) as pool:
+        assert list(pool.map(analyzer.terms, texts)) == [Analyzer(TextSettings()).terms(text) for text in texts]
+
+
+@pytest.mark.parametrize(
+    ("language", "word", "stem"),
+    [
+        ("english", "connections", "connect"),
+        ("german", "häuser", "haus"),
+        ("french", "continuellement", "continuel"),
+        ("spanish", "canciones", "cancion"),
+        ("italian", "abbandonata", "abbandon"),
+        ("portuguese", "quilométricas", "quilométr"),
+        ("dutch", "lichamelijke", "licham"),
+        ("swedish", "klostrets", "klostr"),
+        ("russian", "вагонами", "вагон"),
+        ("finnish", "edeltäjien", "edeltäj"),
+    ],
+)
+def test_the_stem_of_a_known_word(language: str, word: str, stem: str) -> None:
+    assert _terms(word, language=language) == [stem]
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_every_snowball_language_gives_terms(language: str) -> None:
+    assert _terms("Xylophone 22.04", language=language)[-1] == "22.04"
+
+
+@pytest.mark.parametrize("language", sorted(STOP_WORDS))
+def test_stop_words_belong_to_a_language_and_are_dropped(language: str) -> None:
+    assert language in LANGUAGES
+    assert _terms(" ".join(sorted(STOP_WORDS[language])), language=language) == []
+
+
+def test_a_language_without_a_list_drops_nothing() -> None:
+    assert "tamil" not in STOP_WORDS
+    assert len(_terms("the is a", language="tamil")) == 3
