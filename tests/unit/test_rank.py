@@ -7,7 +7,8 @@ from collections.abc import Mapping, Sequence
 import pytest
 
 from askalike.errors import SettingError
-from askalike.rank import Candidate, Query, QuerySettings, SearchSettings, ranking, similar
+from askalike.lexical.bm25 import inverse_document_frequency
+from askalike.rank import Candidate, Query, QuerySettings, QueryTerm, SearchSettings, ranking, similar
 from askalike.rank.matches import matches
 from askalike.rank.query import weigh
 from askalike.text.analyzer import Analyzer
@@ -51,19 +52,19 @@ class ListEngine:
 
 def test_weights_are_title_counts_plus_weighted_body_counts() -> None:
     query = Query("printer printer offline", "printer network network")
-    weights = weigh(query, ANALYZER, QuerySettings(body_weight=0.5), 100, lambda term: 1)
-    assert weights == {"printer": 2.5, "offlin": 1.0, "network": 1.0}
+    terms = weigh(query, ANALYZER, QuerySettings(body_weight=0.5), 100, lambda term: 1)
+    assert {term: found.weight for term, found in terms.items()} == {"printer": 2.5, "offlin": 1.0, "network": 1.0}
 
 
 def test_terms_that_no_question_has_are_left_out() -> None:
-    weights = weigh(Query("printer zzz"), ANALYZER, QuerySettings(), 100, lambda term: int(term == "printer"))
-    assert weights == {"printer": 1.0}
+    terms = weigh(Query("printer zzz"), ANALYZER, QuerySettings(), 100, lambda term: int(term == "printer"))
+    assert terms == {"printer": QueryTerm(1.0, inverse_document_frequency(100, 1))}
 
 
 def test_only_the_most_telling_terms_are_kept() -> None:
     frequency = {"rare": 1, "common": 90, "middl": 30}
-    weights = weigh(Query("common rare middle"), ANALYZER, QuerySettings(max_terms=2), 100, frequency.__getitem__)
-    assert list(weights) == ["rare", "middl"]
+    terms = weigh(Query("common rare middle"), ANALYZER, QuerySettings(max_terms=2), 100, frequency.__getitem__)
+    assert list(terms) == ["rare", "middl"]
 
 
 def test_a_body_that_does_not_count_is_not_looked_at() -> None:
@@ -78,7 +79,8 @@ def test_settings_out_of_range_are_refused(body_weight: float, max_terms: int) -
 
 def test_matches_show_the_words_of_the_found_question_strongest_first() -> None:
     question = Question("1", "Printers are offline", "The <b>printer</b> prints nothing", "html")
-    found = matches(question, {"printer": 2.0, "offlin": 1.0, "print": 0.5}, ANALYZER, lambda term: 1.0)
+    terms = {"printer": QueryTerm(2.0, 1.0), "offlin": QueryTerm(0.5, 2.0), "print": QueryTerm(0.5, 1.0)}
+    found = matches(question, terms, ANALYZER)
     assert [(match.word, match.field, match.weight) for match in found] == [
         ("Printers", "title", 2.0),
         ("printer", "body", 2.0),

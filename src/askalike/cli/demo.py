@@ -19,9 +19,9 @@ from askalike.wire import hit_object
 __all__ = ["QUESTIONS", "demo"]
 
 QUESTIONS = (
-    "My laptop loses the wireless connection all the time",
-    "ssh says the remote host identification has changed, is somebody attacking me?",
-    "No space left on device, but df shows there is plenty free",
+    "Clock is wrong after booting Windows",
+    "Bluetooth headset sounds awful as soon as I join a call",
+    "ssh says the remote host identification has changed, am I hacked?",
 )
 SHOWN = 3
 

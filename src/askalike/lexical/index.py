@@ -26,6 +26,8 @@ __all__ = ["FieldWeights", "IndexEntry", "LexicalIndex", "Mark"]
 
 FORMAT = 1
 WRITER_MEMORY_BYTES = 96 * 1024 * 1024
+MOST_REMEMBERED = 100_000
+"""Terms whose document frequency is kept until the index changes."""
 
 _MARK_FILE = "mark.json"
 
@@ -87,6 +89,7 @@ class LexicalIndex:
                 f"the candidate index in {folder} cannot be read: {error}", 'rebuild it with "askalike reindex FORUM"'
             ) from error
         self._schema = self._index.schema
+        self._frequencies: dict[str, int] = {}
         self._mark_stat = self._stat()
 
     @classmethod
@@ -126,6 +129,7 @@ class LexicalIndex:
             self._mark = self._read_mark()
             self._index.reload()
             self._searcher = self._index.searcher()
+            self._frequencies = {}
 
     @contextmanager
     def writing(self) -> Iterator[LexicalWriter]:
@@ -182,8 +186,13 @@ class LexicalIndex:
 
     def document_frequency(self, term: str) -> int:
         """Return in how many entries the term occurs, counting the field where it occurs in more."""
-        searcher = self._searcher
-        return max(searcher.doc_freq("title", term), searcher.doc_freq("body", term))
+        known = self._frequencies.get(term)
+        if known is None:
+            searcher = self._searcher
+            known = max(searcher.doc_freq("title", term), searcher.doc_freq("body", term))
+            if len(self._frequencies) < MOST_REMEMBERED:
+                self._frequencies[term] = known
+        return known
 
     def _filter_clauses(self, filters: Filters) -> list[tuple[Any, Any]]:
         conditions = [tantivy.Query.term_query(self._schema, "tag", tag.casefold(), "basic") for tag in filters.tags]

@@ -4,7 +4,7 @@ May import: types, errors, text, lexical. Knows neither SQLite nor tantivy.
 """
 
 from askalike.rank.engine import Candidate, Engine
-from askalike.rank.query import Query, QuerySettings
+from askalike.rank.query import Query, QuerySettings, QueryTerm
 from askalike.rank.search import SearchSettings, ranking, similar
 
-__all__ = ["Candidate", "Engine", "Query", "QuerySettings", "SearchSettings", "ranking", "similar"]
+__all__ = ["Candidate", "Engine", "Query", "QuerySettings", "QueryTerm", "SearchSettings", "ranking", "similar"]

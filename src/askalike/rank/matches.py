@@ -6,9 +6,10 @@ May import: text, types.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Literal
 
+from askalike.rank.query import QueryTerm
 from askalike.text.analyzer import Analyzer
 from askalike.text.markup import plain_text
 from askalike.types import Match, Question
@@ -19,9 +20,7 @@ MAX_BODY_CHARACTERS = 50_000
 """Only so much of a body is looked at for the words to show; the score has seen all of it."""
 
 
-def matches(
-    question: Question, weights: Mapping[str, float], analyzer: Analyzer, idf: Callable[[str], float]
-) -> tuple[Match, ...]:
+def matches(question: Question, terms: Mapping[str, QueryTerm], analyzer: Analyzer) -> tuple[Match, ...]:
     """Return one ``Match`` for each query term and field that the question has, in the question's own spelling.
 
     A match's weight is ``weight(t) · idf(t)``: its part of the score before term frequency and length count.
@@ -33,7 +32,7 @@ def matches(
     for field, text in texts:
         seen: set[str] = set()
         for word, term in analyzer.pairs(text):
-            if term in weights and term not in seen:
+            if term in terms and term not in seen:
                 seen.add(term)
-                found.append(Match(word, field, weights[term] * idf(term)))
+                found.append(Match(word, field, terms[term].weight * terms[term].idf))
     return tuple(sorted(found, key=lambda match: (-match.weight, match.field != "title", match.word)))

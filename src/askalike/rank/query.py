@@ -15,7 +15,7 @@ from askalike.lexical.bm25 import inverse_document_frequency
 from askalike.text.analyzer import Analyzer
 from askalike.types import Markup
 
-__all__ = ["Query", "QuerySettings", "weigh"]
+__all__ = ["Query", "QuerySettings", "QueryTerm", "weigh"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,14 +51,22 @@ class QuerySettings:
             )
 
 
+@dataclass(frozen=True, slots=True)
+class QueryTerm:
+    """A term of the query: how much it counts, and how rare it is in the forum."""
+
+    weight: float
+    idf: float
+
+
 def weigh(
     query: Query,
     analyzer: Analyzer,
     settings: QuerySettings,
     size: int,
     document_frequency: Callable[[str], int],
-) -> dict[str, float]:
-    """Return term → weight, ``tf(t, title) + body_weight · tf(t, body)``, for the most telling terms of the query.
+) -> dict[str, QueryTerm]:
+    """Return the most telling terms of the query, weighted ``tf(t, title) + body_weight · tf(t, body)``.
 
     Terms that no question has are left out: they cannot match. The order is by weight · idf descending, then term.
     """
@@ -67,9 +75,10 @@ def weigh(
     if settings.body_weight:
         for term, times in Counter(prepared.body).items():
             weights[term] = weights.get(term, 0.0) + settings.body_weight * times
-    ranked: list[tuple[float, str]] = []
+    found: dict[str, QueryTerm] = {}
     for term, weight in weights.items():
         frequency = document_frequency(term)
         if frequency:
-            ranked.append((-weight * inverse_document_frequency(max(size, frequency), frequency), term))
-    return {term: weights[term] for _, term in heapq.nsmallest(settings.max_terms, ranked)}
+            found[term] = QueryTerm(weight, inverse_document_frequency(max(size, frequency), frequency))
+    best = heapq.nsmallest(settings.max_terms, found, key=lambda term: (-found[term].weight * found[term].idf, term))
+    return {term: found[term] for term in best}

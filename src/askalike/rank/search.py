@@ -6,13 +6,11 @@ Enters: a ``Query``, filters and an ``Engine``. Leaves: ``Hit`` values. May impo
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from functools import cache
 
 from askalike.errors import SettingError
-from askalike.lexical.bm25 import inverse_document_frequency
 from askalike.rank.engine import Candidate, Engine
 from askalike.rank.matches import matches
-from askalike.rank.query import Query, QuerySettings, weigh
+from askalike.rank.query import Query, QuerySettings, QueryTerm, weigh
 from askalike.text.analyzer import Analyzer
 from askalike.types import Filters, Hit, Question
 
@@ -32,7 +30,7 @@ class SearchSettings:
 class Ranking:
     """What a search found, before it is explained: the query's weighted terms and the questions, best first."""
 
-    weights: dict[str, float]
+    terms: dict[str, QueryTerm]
     found: list[tuple[Candidate, Question]]
 
 
@@ -49,7 +47,8 @@ def ranking(
     """
     if not 1 <= k <= MAX_HITS:
         raise SettingError(f"k is {k}", f"expected a number from 1 to {MAX_HITS}")
-    weights = weigh(query, analyzer, settings.query, engine.size(), engine.document_frequency)
+    terms = weigh(query, analyzer, settings.query, engine.size(), engine.document_frequency)
+    weights = {term: found.weight for term, found in terms.items()}
     limit = k + len(filters.exclude_ids)
     while True:
         candidates = engine.lexical(weights, limit, filters)
@@ -60,7 +59,7 @@ def ranking(
             if candidate.key in questions and questions[candidate.key].id not in filters.exclude_ids
         ]
         if len(kept) >= k or len(candidates) < limit:
-            return Ranking(weights, sorted(kept, key=lambda pair: (-pair[0].score, pair[1].id))[:k])
+            return Ranking(terms, sorted(kept, key=lambda pair: (-pair[0].score, pair[1].id))[:k])
         limit *= 2
 
 
@@ -73,13 +72,6 @@ def similar(
         SettingError: k is not between 1 and ``MAX_HITS``.
     """
     ranked = ranking(engine, analyzer, query, k, filters, settings)
-    size = engine.size()
-
-    @cache
-    def idf(term: str) -> float:
-        frequency = engine.document_frequency(term)
-        return inverse_document_frequency(max(size, frequency), frequency)
-
     hits: list[Hit] = []
     for rank, (candidate, question) in enumerate(ranked.found, start=1):
         answers = engine.answers(question.id)
@@ -89,7 +81,7 @@ def similar(
                 score=candidate.score,
                 question=question,
                 components={"bm25": candidate.score},
-                matched=matches(question, ranked.weights, analyzer, idf),
+                matched=matches(question, ranked.terms, analyzer),
                 answer=answers[0] if answers else None,
                 answer_count=len(answers),
                 duplicate_of=engine.originals(question.id),

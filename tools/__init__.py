@@ -1,0 +1,1 @@
+"""Programs for the project's own upkeep; not part of the package."""
