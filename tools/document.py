@@ -1,18 +1,26 @@
-"""Writes the documents that are made from the program and its results: ``docs/cli.md`` and ``docs/results.md``.
+"""Writes the documents that are made from the program and its results: reference, results, picture.
 
 Command: ``python -m tools.document``. A test checks that the committed documents are what this writes.
 """
 
 from __future__ import annotations
 
+import io
 import json
+import re
+import tempfile
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
 import typer
+from rich.console import Console
 
+from askalike import Forum
+from askalike.cli.demo import QUESTIONS
+from askalike.cli.display import print_hits
 from askalike.cli.main import app
+from askalike.data import bundled_forum
 
 REPOSITORY = Path(__file__).resolve().parent.parent
 RESULTS = REPOSITORY / "results"
@@ -179,9 +187,9 @@ def _search(result: Mapping[str, Any]) -> list[str]:
         *lines,
         "",
         f"{result['queries']:,} real titles ({result['queries_of_slow_rivals']} for the two slow rivals). All engines"
-        " get the same terms. The rivals' time is ranking alone; `Forum.similar` also reads the questions, their answers"
-        f" and the words that matched. Building the rivals took {_seconds(result['rivals_build_s'])}; none of them takes"
-        " single changes but FTS5.",
+        " get the same terms. The rivals' time is ranking alone; `Forum.similar` also reads the questions, their"
+        f" answers and the words that matched. Building the rivals took {_seconds(result['rivals_build_s'])}; of them,"
+        " only FTS5 takes single changes.",
     ]
 
 
@@ -250,7 +258,20 @@ SECTIONS = {
 }
 """Name of the results file → how its section is written, in the document's order."""
 
-DOCUMENTS = {"docs/cli.md": cli_document, "docs/results.md": results_document}
+
+def picture() -> str:
+    """Return what a search on the bundled forum looks like on a terminal, as SVG."""
+    shown = Console(record=True, width=96, file=io.StringIO(), force_terminal=True, color_system="truecolor")
+    with tempfile.TemporaryDirectory() as folder, Forum.create(Path(folder) / "homenet.forum") as forum:
+        forum.load(bundled_forum())
+        for question in QUESTIONS:
+            shown.print(f'$ askalike search homenet.forum "{question}" -k 2', markup=False, style="bold green")
+            print_hits(forum.similar(question, k=2), shown)
+    svg = shown.export_svg(title="askalike", unique_id="askalike")
+    return re.sub(r"\s*@font-face \{.*?\}", "", svg, flags=re.DOTALL)
+
+
+DOCUMENTS = {"docs/cli.md": cli_document, "docs/results.md": results_document, "docs/demo.svg": picture}
 
 
 def main() -> None:

@@ -45,10 +45,10 @@ def print_json(value: Any) -> None:
     sys.stdout.write(json.dumps(value, ensure_ascii=False, indent=2, allow_nan=False) + "\n")
 
 
-def print_hits(hits: list[Hit]) -> None:
+def print_hits(hits: list[Hit], to: Console = console) -> None:
     """Print hits: rank, score, title, id and date, the words that matched, the best answer's first lines."""
     if not hits:
-        console.print("No earlier question shares a word with this one.")
+        to.print("No earlier question shares a word with this one.")
     table = Table.grid(padding=(0, 1, 1, 1))
     table.add_column(justify="right", style="cyan")
     table.add_column(justify="right", style="cyan")
@@ -57,7 +57,7 @@ def print_hits(hits: list[Hit]) -> None:
         title = Text(safe(hit.question.title) or "(no title)", style="bold")
         shown = Text("\n").join([title, _details(hit), _answer(hit.answer, hit.answer_count)])
         table.add_row(str(hit.rank), f"{hit.score:.2f}", shown)
-    console.print(table)
+    to.print(table)
 
 
 def _details(hit: Hit) -> Text:

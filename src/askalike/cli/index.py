@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import shutil
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any, cast, get_args
@@ -14,6 +17,7 @@ from askalike.cli.display import console, print_json, safe
 from askalike.cli.progress import BarProgress
 from askalike.errors import ForumNotFoundError, SettingError
 from askalike.forum import Forum, ImportOptions, ImportReport
+from askalike.read.detection import choose
 from askalike.read.frame import ReadOptions
 from askalike.read.registry import READERS
 from askalike.text.settings import TextSettings
@@ -53,7 +57,8 @@ def index(
         read=ReadOptions(mapping=_mapping(column or []), site_url=site_url, markup=_markup(markup)),
     )
     began = time.monotonic()
-    with BarProgress() as progress, _open_or_create(into, language, code, progress) as forum:
+    choose(archive, form or None)  # a wrong path or format is said before a forum is made
+    with BarProgress() as progress, _opened_or_made(into, language, code, progress) as forum:
         report = forum.load(archive, options=options, progress=progress)
     found = report_object(report, into, time.monotonic() - began)
     if as_json:
@@ -131,8 +136,19 @@ def _markup(name: str) -> Markup | None:
     return None
 
 
-def _open_or_create(into: Path, language: str, with_code: bool, progress: BarProgress) -> Forum:
+@contextmanager
+def _opened_or_made(into: Path, language: str, with_code: bool, progress: BarProgress) -> Iterator[Forum]:
+    """Give the forum; one that was made for an archive that cannot be read is taken away again."""
     try:
-        return Forum.open(into, progress=progress)
+        forum = Forum.open(into, progress=progress)
     except ForumNotFoundError:
-        return Forum.create(into, text=TextSettings(language=language, with_code=with_code))
+        forum = Forum.create(into, text=TextSettings(language=language, with_code=with_code))
+        try:
+            with forum:
+                yield forum
+        except BaseException:
+            shutil.rmtree(into)
+            raise
+        return
+    with forum:
+        yield forum

@@ -1,0 +1,124 @@
+"""The documents agree with the program: commands, options, measures, formats, files, and code that runs."""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+from pathlib import Path
+
+import pytest
+import typer
+from tools.document import DOCUMENTS, RESULTS
+
+from askalike import Forum
+from askalike.cli.main import app
+from askalike.data import bundled_forum
+from askalike.evaluate import MEASURES, PROTOCOLS
+from askalike.evaluate.files import FORMATS
+from askalike.experiments.forum_trial import SYSTEMS
+from askalike.read.registry import READERS
+from askalike.text.settings import LANGUAGES
+
+REPOSITORY = Path(__file__).resolve().parents[2]
+COMMANDS = typer.main.get_command(app).commands  # type: ignore[attr-defined]
+DOCS = sorted([*REPOSITORY.glob("*.md"), *(REPOSITORY / "docs").rglob("*.md")])
+
+
+def text_of(name: str) -> str:
+    return (REPOSITORY / name).read_text(encoding="utf-8")
+
+
+def blocks(path: Path, language: str) -> list[str]:
+    return re.findall(rf"^```{language}\n(.*?)^```", path.read_text(encoding="utf-8"), flags=re.DOTALL | re.MULTILINE)
+
+
+@pytest.mark.parametrize("name", DOCUMENTS)
+def test_a_written_document_is_what_the_program_writes_now(name: str) -> None:
+    assert text_of(name) == DOCUMENTS[name](), f"{name} is old: run python -m tools.document"
+
+
+@pytest.mark.parametrize("path", DOCS, ids=lambda path: str(path.relative_to(REPOSITORY)))
+def test_every_askalike_command_in_the_documents_exists(path: Path) -> None:
+    lines = [line for block in blocks(path, "sh") for line in block.splitlines()]
+    typed = [line[2:] for block in blocks(path, "console") for line in block.splitlines() if line.startswith("$ ")]
+    for line in (*lines, *typed):
+        words = shlex.split(line, comments=True)
+        if not words or words[0] != "askalike":
+            continue
+        assert words[1] in COMMANDS, line
+        known = {
+            option for parameter in COMMANDS[words[1]].params for option in (*parameter.opts, *parameter.secondary_opts)
+        }
+        used = {word.split("=")[0] for word in words[2:] if re.match(r"^--?[a-z]", word)}
+        assert used <= known, line
+
+
+@pytest.mark.parametrize("path", DOCS, ids=lambda path: str(path.relative_to(REPOSITORY)))
+def test_links_between_documents_lead_somewhere(path: Path) -> None:
+    for target in re.findall(r"\]\(([^)#]+)", path.read_text(encoding="utf-8")):
+        if "://" not in target:
+            assert (path.parent / target).exists(), f"{path.name} links to {target}"
+
+
+def test_the_readme_shows_its_result_and_commands_by_line_25() -> None:
+    top = "\n".join(text_of("README.md").splitlines()[:25])
+    for needed in ("askalike search", "make demo", "make test", "accepted answer"):
+        assert needed in top
+
+
+def test_the_readmes_python_runs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    with Forum.create("travel.forum") as forum:
+        forum.load(bundled_forum())
+    for block in blocks(REPOSITORY / "README.md", "python"):
+        exec(compile(block, "README.md", "exec"), {})
+    assert re.match(r"\d+\.\d ", capsys.readouterr().out)
+
+
+@pytest.mark.parametrize(
+    ("document", "names"),
+    [
+        ("docs/evaluation.md", [*PROTOCOLS, *SYSTEMS, *MEASURES]),
+        ("docs/formats.md", list(READERS)),
+        ("docs/cli.md", [f"askalike {name}" for name in COMMANDS]),
+    ],
+)
+def test_a_document_names_everything_that_there_is(document: str, names: list[str]) -> None:
+    text = text_of(document)
+    assert [name for name in names if name not in text] == []
+
+
+def test_the_file_formats_of_evaluation_are_documented() -> None:
+    words = text_of("docs/evaluation.md").lower()
+    assert [name for name in FORMATS if name.replace("-", " ") not in words] == []
+
+
+def test_the_architecture_names_every_folder_and_no_file_that_is_not_there() -> None:
+    text = text_of("ARCHITECTURE.md")
+    package = REPOSITORY / "src" / "askalike"
+    folders = {path.parent.name for path in package.glob("*/__init__.py")} - {"data"}
+    assert [name for name in sorted(folders) if f"`{name}/" not in text] == []
+    for row in re.findall(r"^\| (`[^|]+) \|", text, flags=re.MULTILINE):
+        names = re.findall(r"`([^`]+)`", row)
+        folder = names[0].rsplit("/", 1)[0] if "/" in names[0] else ""
+        for name in names:
+            path = name if "/" in name or not folder else f"{folder}/{name}"
+            assert list(package.glob(path.rstrip("/"))), f"ARCHITECTURE.md names {path}"
+
+
+def test_the_architecture_fits_its_length() -> None:
+    assert len(text_of("ARCHITECTURE.md").splitlines()) <= 150
+
+
+def test_every_result_says_how_it_was_made() -> None:
+    for path in RESULTS.glob("*.json"):
+        result = json.loads(path.read_text(encoding="utf-8"))
+        assert {"name", "command", "commit", "when", "machine"} <= set(result), path.name
+        assert result["name"] == path.stem
+
+
+def test_the_languages_are_those_of_snowball() -> None:
+    assert {"english", "german", "russian", "turkish"} <= set(LANGUAGES)

@@ -1,0 +1,281 @@
+"""Every command as a user types it: output, JSON, exit codes, and errors that say what to do."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+
+from askalike.cli.demo import QUESTIONS
+from askalike.cli.display import safe
+from askalike.cli.main import main
+from askalike.data import bundled_forum
+
+
+class Done(NamedTuple):
+    """What a command left."""
+
+    code: int
+    out: str
+    err: str
+
+    @property
+    def json(self) -> Any:
+        return json.loads(self.out)
+
+
+Run = Callable[..., Done]
+
+
+@pytest.fixture
+def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
+    def call(*words: object, stdin: bytes = b"") -> Done:
+        monkeypatch.setattr(sys, "argv", ["askalike", *map(str, words)])
+        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(stdin)))
+        monkeypatch.setenv("COLUMNS", "100")
+        code = 0
+        try:
+            main()
+        except SystemExit as stop:
+            code = int(stop.code or 0)
+        return Done(code, *capsys.readouterr())
+
+    return call
+
+
+@pytest.fixture(scope="module")
+def homenet(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    from askalike import Forum
+
+    path = tmp_path_factory.mktemp("cli") / "homenet.forum"
+    with Forum.create(path) as forum:
+        forum.load(bundled_forum())
+    return path
+
+
+def test_demo_indexes_answers_three_questions_and_says_what_next(run: Run, tmp_path: Path) -> None:
+    done = run("demo", "--into", tmp_path / "demo.forum")
+    assert done.code == 0
+    for question in QUESTIONS:
+        assert question in done.out
+    assert "Windows shows wrong time after I've been in Ubuntu" in done.out
+    assert "Try next" in done.out
+    assert run("demo", "--into", tmp_path / "demo.forum").code == 0
+
+
+def test_index_reports_what_it_did_and_again_that_nothing_changed(run: Run, tmp_path: Path) -> None:
+    forum = tmp_path / "my.forum"
+    first = run("index", bundled_forum(), "--into", forum, "--json").json
+    assert (first["format"], first["questions"]["added"], first["answers"]["added"], first["links"]["added"]) == (
+        "jsonl",
+        252,
+        279,
+        85,
+    )
+    again = run("index", bundled_forum(), "--into", forum)
+    assert "252 unchanged" in again.out
+
+
+def test_index_names_rejects_and_where_they_are_kept(run: Run, tmp_path: Path) -> None:
+    table = tmp_path / "posts.csv"
+    table.write_text("id,title,body\n1,Printer is offline,help\n,No id here,x\n", encoding="utf-8")
+    done = run("index", table, "--into", tmp_path / "f")
+    assert done.code == 0
+    assert "1 records" in done.out
+    assert "posts.csv:3" in done.out
+    assert (tmp_path / "f" / "rejects.jsonl").is_file()
+
+
+def test_index_takes_columns_from_the_command_line(run: Run, tmp_path: Path) -> None:
+    table = tmp_path / "posts.csv"
+    table.write_text("number,betreff,text\n1,Printer is offline,help\n", encoding="utf-8")
+    words = ("index", table, "--into", tmp_path / "f", "--format", "table", "--json")
+    done = run(*words, "--column", "id=number", "--column", "title=betreff", "--column", "body=text")
+    assert done.json["questions"]["added"] == 1
+    assert run(*words, "--column", "nonsense").code == 2
+
+
+def test_search_shows_rank_title_date_id_words_and_answer(run: Run, homenet: Path) -> None:
+    done = run("search", homenet, "Clock is wrong after booting Windows", "-k", "2")
+    for shown in ("Windows shows wrong time", "2022-02-07", "q1131", "matched:", "wrong", "accepted answer:"):
+        assert shown in done.out
+
+
+def test_search_as_json_holds_the_same_for_programs(run: Run, homenet: Path) -> None:
+    hits = run("search", homenet, "Clock is wrong after booting Windows", "-k", "2", "--json").json
+    assert [hit["rank"] for hit in hits] == [1, 2]
+    assert hits[0]["question"]["id"] == "q1131"
+    assert hits[0]["best_answer"]["accepted"] is True
+    assert hits[0]["components"] == {"bm25": hits[0]["score"]}
+    assert {"word", "field", "weight"} == set(hits[0]["matched"][0])
+
+
+def test_search_reads_the_body_from_standard_input(run: Run, homenet: Path) -> None:
+    body = b"The panel goes dark when I close the lid: logind HandleLidSwitch"
+    hits = run("search", homenet, "Problem", "--body", "-", "--json", stdin=body).json
+    assert "q1157" in [hit["question"]["id"] for hit in hits]
+
+
+def test_search_filters_by_tag_date_and_id(run: Run, homenet: Path) -> None:
+    words = ("search", homenet, "printer offline network", "--json")
+    assert all("printer" in hit["question"]["tags"] for hit in run(*words, "--tag", "printer").json)
+    assert all(hit["question"]["created"] < "2020" for hit in run(*words, "--before", "2020-01-01").json)
+    first = run(*words).json[0]["question"]["id"]
+    assert first not in [hit["question"]["id"] for hit in run(*words, "--exclude", first).json]
+
+
+def test_search_that_finds_nothing_says_so(run: Run, homenet: Path) -> None:
+    assert "No earlier question" in run("search", homenet, "xyzzy").out
+    assert run("search", homenet, "xyzzy", "--json").json == []
+
+
+def test_info_counts(run: Run, homenet: Path) -> None:
+    assert "252" in run("info", homenet).out
+    found = run("info", homenet, "--json").json
+    assert (found["questions"], found["duplicate_marks"], found["changes_not_indexed"]) == (252, 60, 0)
+
+
+def test_add_edit_and_delete_show_in_searches(run: Run, tmp_path: Path) -> None:
+    forum = tmp_path / "f"
+    run("index", bundled_forum(), "--into", forum)
+    made = run(
+        "add", forum, "--title", "Zebra crossing", "--body", "-", "--tag", "zoo", "--json", stdin=b"stripes"
+    ).json
+    assert (made["body"], made["tags"]) == ("stripes", ["zoo"])
+    assert run("add", forum, "--answer-to", made["id"], "--body", "Look left.").code == 0
+    twin = run("add", forum, "--title", "Zebra walkway", "--id", "z2", "--duplicate-of", made["id"], "--json").json
+    assert twin["id"] == "z2"
+    hits = {hit["question"]["id"]: hit for hit in run("search", forum, "zebra", "--json").json}
+    assert hits[made["id"]]["best_answer"]["body"] == "Look left."
+    assert hits["z2"]["duplicate_of"] == [made["id"]]
+    run("edit", forum, "z2", "--title", "Giraffe walkway")
+    assert [hit["question"]["id"] for hit in run("search", forum, "giraffe", "--json").json] == ["z2"]
+    run("delete", forum, "z2", made["id"])
+    assert run("search", forum, "zebra giraffe", "--json").json == []
+
+
+def test_score_prints_means_and_the_paired_test(run: Run, tmp_path: Path) -> None:
+    gold, good, bad = tmp_path / "gold.qrels", tmp_path / "good.run", tmp_path / "bad.run"
+    gold.write_text("q1 0 a 1\nq1 0 b 0\nq2 0 c 1\nq2 0 d 0\n", encoding="utf-8")
+    good.write_text("q1 Q0 a 1 2 t\nq1 Q0 b 2 1 t\nq2 Q0 c 1 2 t\nq2 Q0 d 2 1 t\n", encoding="utf-8")
+    bad.write_text("q1 Q0 b 1 2 t\nq1 Q0 a 2 1 t\nq2 Q0 d 1 2 t\nq2 Q0 c 2 1 t\n", encoding="utf-8")
+    found = run("score", "--protocol", "trec", gold, good, "--against", bad, "--json").json
+    assert (found["map"], found["mrr"], found["p@1"], found["queries"]) == (1.0, 1.0, 1.0, 2)
+    assert found["against"]["map"] == 0.5
+    assert found["comparison"][0]["p_value"] == 0.5  # two queries have four sign patterns, two as extreme
+    shown = run("score", "--protocol", "trec", gold, good, "--against", bad)
+    assert "100.00" in shown.out
+    assert "p = 0.5000" in shown.out
+
+
+def test_evaluate_ranks_the_forums_own_duplicates(run: Run, homenet: Path, tmp_path: Path) -> None:
+    found = run("evaluate", homenet, "--save", tmp_path / "runs", "--json").json
+    assert found["retrieval"]["systems"]["bm25"]["queries"] == 60
+    assert found["retrieval"]["systems"]["bm25"]["recall@100"] > 0.8
+    assert found["rerank"]["systems"]["tfidf"]["map"] > 0.4
+    saved = run(
+        "score",
+        tmp_path / "runs" / "retrieval.qrels",
+        tmp_path / "runs" / "retrieval.bm25.run",
+        "--protocol",
+        "trec",
+        "--measure",
+        "recall@100",
+        "--json",
+    ).json
+    assert saved["recall@100"] == pytest.approx(found["retrieval"]["systems"]["bm25"]["recall@100"])
+    assert "Full retrieval" in run("evaluate", homenet, "--protocol", "retrieval", "--system", "bm25").out
+
+
+def test_reindex_builds_anew(run: Run, homenet: Path) -> None:
+    assert run("reindex", homenet, "--json").json["indexed"] == 252
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "said"),
+    [
+        (("search", "nowhere.forum", "x"), 1, "there is no forum at nowhere.forum"),
+        (("index", "nowhere.xml", "--into", "f"), 1, "nowhere.xml"),
+        (("index",), 2, "Missing"),
+        (("frobnicate",), 2, "frobnicate"),
+        (("score", "a", "b", "--protocol", "best"), 1, "askubuntu"),
+    ],
+)
+def test_errors_say_what_and_what_to_do(
+    run: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, words: tuple[str, ...], code: int, said: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    done = run(*words)
+    assert done.code == code
+    assert said in done.err
+    assert "Traceback" not in done.err
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_an_archive_that_cannot_be_read_leaves_no_forum(run: Run, tmp_path: Path) -> None:
+    archive = tmp_path / "Posts.xml"
+    archive.write_text('<?xml version="1.0"?>\n<posts>\n<row Id="1" PostTypeId="1" Title="cut', encoding="utf-8")
+    done = run("index", archive, "--into", tmp_path / "f")
+    assert done.code == 1
+    assert "Posts.xml" in done.err
+    assert not (tmp_path / "f").exists()
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("search", "FORUM", "x", "-k", "0"),
+        ("search", "FORUM", "x", "--before", "yesterday"),
+        ("evaluate", "FORUM", "--protocol", "magic"),
+        ("evaluate", "FORUM", "--system", "oracle"),
+        ("add", "FORUM"),
+        ("edit", "FORUM", "q1001"),
+        ("index", "ARCHIVE", "--into", "FORUM2", "--language", "klingon"),
+        ("index", "ARCHIVE", "--into", "FORUM2", "--markup", "bbcode"),
+    ],
+)
+def test_a_wrong_value_is_wrong_usage(run: Run, homenet: Path, tmp_path: Path, words: tuple[str, ...]) -> None:
+    names = {"FORUM": homenet, "ARCHIVE": bundled_forum(), "FORUM2": tmp_path / "f"}
+    done = run(*(names.get(word, word) for word in words))
+    assert done.code == 2
+    assert done.err.startswith("error: ")
+    assert "hint: " in done.err
+
+
+def test_errors_are_json_too_when_json_was_asked_for(run: Run) -> None:
+    done = run("info", "nowhere.forum", "--json")
+    assert done.code == 1
+    assert set(done.json) == {"error", "hint"}
+
+
+def test_the_version_is_shown(run: Run) -> None:
+    assert run("--version").out.startswith("askalike 0.")
+
+
+def test_hostile_text_does_not_reach_the_terminal(run: Run, tmp_path: Path) -> None:
+    forum = tmp_path / "f"
+    run("index", bundled_forum(), "--into", forum)
+    run("add", forum, "--title", "zebra \x1b[31mred\x1b]0;title\x07 [bold]x[/bold] ‮rtl", "--body", "b", "--id", "h")
+    shown = run("search", forum, "zebra").out
+    assert "\x1b" not in shown
+    assert "\x07" not in shown
+    assert "‮" not in shown
+    assert "[bold]x[/bold]" in shown
+
+
+@pytest.mark.parametrize(("text", "shown"), [("a\tb\nc", "a b c"), ("\x9b31m", "31m"), ("👩‍💻 é", "👩‍💻 é"), ("", "")])
+def test_safe_text_keeps_letters_and_drops_controls(text: str, shown: str) -> None:
+    assert safe(text) == shown
+
+
+def test_a_closed_pipe_is_no_crash(homenet: Path) -> None:
+    command = f"{sys.executable} -m askalike.cli.main search {homenet} printer -k 50 --json | head -1"
+    done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, check=False, env=dict(os.environ))
+    assert "Traceback" not in done.stderr
