@@ -40,6 +40,7 @@ from askalike.text.tokens import parts, words
         ("Straße CAFÉ ﬁne İstanbul", ["strasse", "café", "fine", "istanbul"]),
         ("हिन्दी में कैसे", ["हिन्दी", "में", "कैसे"]),
         ("日本語テスト 한국어", ["日", "本", "語", "テスト", "한국어"]),
+        ("㊀'㐀 日-本", ["一", "㐀", "日", "本"]),
         ("שלום \u200fעולם", ["שלום", "עולם"]),
         # what must not get in the way
         ("zero\u200bwidth soft\u00adhyphen", ["zerowidth", "softhyphen"]),
