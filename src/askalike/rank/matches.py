@@ -31,8 +31,8 @@ def matches(question: Question, terms: Mapping[str, QueryTerm], analyzer: Analyz
     found: list[Match] = []
     for field, text in texts:
         seen: set[str] = set()
-        for word, term in analyzer.pairs(text):
-            if term in terms and term not in seen:
+        for word, term in analyzer.pairs_among(text, terms.keys()):
+            if term not in seen:
                 seen.add(term)
                 found.append(Match(word, field, terms[term].weight * terms[term].idf))
     return tuple(sorted(found, key=lambda match: (-match.weight, match.field != "title", match.word)))

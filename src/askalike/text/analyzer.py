@@ -12,7 +12,7 @@ Source: M. F. Porter, Snowball (snowballstem.org), through PyStemmer.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Set
 from dataclasses import dataclass
 from itertools import chain
 from threading import Lock
@@ -110,22 +110,33 @@ class Analyzer:
         >>> Analyzer(TextSettings()).pairs("Mounting ~/Disks")
         [('Mounting', 'mount'), ('~/Disks', '~/disks'), ('~/Disks', 'disk')]
         """
-        found: list[tuple[str, str]] = []
-        for piece in text.split():
-            form = normalised(piece)
-            position = 0
-            for surface in surfaces(form):
-                position = form.find(surface, position)
-                end = position + len(surface)
-                # show what the text had there: the piece as a whole where normalising moved its characters
-                written = piece[position:end] if len(form) == len(piece) else piece.strip(_BEFORE + _AFTER)
-                found.extend((written or piece, term) for term in self._of_word[word_of(surface)])
-                position = end
-        return found
+        return list(chain.from_iterable(map(self._pairs_of_piece, text.split())))
+
+    def pairs_among(self, text: str, wanted: Set[str]) -> list[tuple[str, str]]:
+        """Return those of ``pairs(text)`` whose term is wanted; far faster when few are.
+
+        >>> Analyzer(TextSettings()).pairs_among("Mounting ~/Disks by hand", {"disk"})
+        [('~/Disks', 'disk')]
+        """
+        memory = self._memory
+        pieces = [piece for piece in text.split() if not wanted.isdisjoint(memory[piece])]
+        return [pair for piece in pieces for pair in self._pairs_of_piece(piece) if pair[1] in wanted]
 
     def prepare(self, title: str, body: str, markup: Markup) -> Prepared:
         """Return the index terms of a question; code blocks count if the settings say so, banners never."""
         return Prepared(self.terms(title), self.terms(readable(body, markup, with_code=self.settings.with_code)))
+
+    def _pairs_of_piece(self, piece: str) -> Iterator[tuple[str, str]]:
+        form = normalised(piece)
+        position = 0
+        for surface in surfaces(form):
+            position = form.find(surface, position)
+            end = position + len(surface)
+            # show what the text had there: the piece as a whole where normalising moved its characters
+            written = piece[position:end] if len(form) == len(piece) else piece.strip(_BEFORE + _AFTER)
+            for term in self._of_word[word_of(surface)]:
+                yield written or piece, term
+            position = end
 
     def _terms_of_piece(self, piece: str) -> tuple[str, ...]:
         core = piece.lstrip(_BEFORE).rstrip(_AFTER)
