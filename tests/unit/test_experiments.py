@@ -1,0 +1,71 @@
+"""What is a query and what is relevant to it, on marks that can be checked by hand."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from askalike import Forum, Link, Question
+from askalike.errors import EvaluationError, SettingError
+from askalike.evaluate import check_leaks
+from askalike.experiments.duplicates import SPLITS, duplicate_task
+from askalike.experiments.forum_trial import judge_candidates, run_trial
+from askalike.experiments.rankings import forum_run
+
+
+@pytest.fixture
+def forum(tmp_path: Path) -> Iterator[Forum]:
+    # b and c are duplicates of a; d is a duplicate of c; e is merely related; x is alone
+    with Forum.create(tmp_path / "f") as made:
+        made.add([Question(name, f"printer offline number {name}") for name in "abcdex"])
+        made.add_links([Link("b", "a"), Link("c", "a"), Link("d", "c"), Link("e", "a", "related")])
+        yield made
+
+
+def test_relevant_are_direct_marks_and_other_duplicates_of_the_same_original(forum: Forum) -> None:
+    task = duplicate_task(forum)
+    assert set(task.queries) == {"b", "c", "d"}
+    assert {query: set(grades) for query, grades in task.qrels.items()} == {
+        "b": {"a", "c"},
+        "c": {"a", "b", "d"},
+        "d": {"c"},
+    }
+
+
+def test_a_query_is_never_found_itself(forum: Forum) -> None:
+    for query, found in forum_run(forum, duplicate_task(forum), 10).items():
+        assert query not in [document for document, _ in found]
+        assert len(found) == 5
+
+
+def test_candidates_are_all_judged(forum: Forum) -> None:
+    task = duplicate_task(forum)
+    judged = judge_candidates(task, {"b": [("a", 2.0), ("x", 1.0)], "c": []})
+    assert judged == {"b": {"a": 1, "x": 0}}
+
+
+def test_a_forum_without_marks_cannot_be_evaluated(tmp_path: Path) -> None:
+    with Forum.create(tmp_path / "g") as bare:
+        bare.add(Question("a", "t"))
+        with pytest.raises(EvaluationError, match="no duplicate marks"):
+            duplicate_task(bare)
+
+
+def test_an_unknown_part_or_task_is_refused(forum: Forum) -> None:
+    with pytest.raises(EvaluationError, match="expected all or one of train, dev, test"):
+        duplicate_task(forum, "tset")
+    with pytest.raises(SettingError, match="no task 'magic'"):
+        run_trial(forum, "magic", ("bm25",))
+
+
+def test_the_parts_of_a_forum_share_no_component(tmp_path: Path) -> None:
+    with Forum.create(tmp_path / "g") as many:
+        many.add([Question(f"q{number}", "t") for number in range(120)])
+        links = [Link(f"q{3 * number + copy}", f"q{3 * number}") for number in range(40) for copy in (1, 2)]
+        many.add_links(links)
+        parts = {part: set(duplicate_task(many, part).queries) for part in SPLITS}
+    check_leaks([(link.source_id, link.target_id) for link in links], parts)
+    assert sum(len(part) for part in parts.values()) == 80
+    assert all(parts.values())
