@@ -41,6 +41,8 @@ _INTEGER_LIMIT = 2**63
 
 Value = str | int | None
 
+_json = json.JSONEncoder(ensure_ascii=False).encode  # made once: dumps would make an encoder a row
+
 
 def to_microseconds(moment: datetime | None) -> int | None:
     """Return microseconds since 1970 UTC; a moment without a time zone is taken as UTC."""
@@ -76,7 +78,7 @@ def question_values(question: Question) -> tuple[Value, ...]:
         question.title,
         question.body,
         question.markup,
-        json.dumps(question.tags, ensure_ascii=False),
+        _json(question.tags),
         to_microseconds(question.created),
         to_microseconds(question.closed),
         question.score,
@@ -122,7 +124,7 @@ def check_link(link: Link) -> None:
 
 def digest(values: Iterable[Value]) -> bytes:
     """Return 16 bytes that differ when any value differs: how an edit is recognised."""
-    return hashlib.blake2b(json.dumps(list(values), ensure_ascii=False).encode(), digest_size=16).digest()
+    return hashlib.blake2b(repr(tuple(values)).encode(), digest_size=16).digest()
 
 
 def question_of(row: sqlite3.Row) -> Question:
