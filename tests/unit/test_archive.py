@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import sqlite3
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta, timezone
@@ -274,8 +275,8 @@ def test_damage_inside_the_file_is_found_by_the_check(archive: Archive) -> None:
     content = bytearray(archive.path.read_bytes())
     content[8192:20480] = b"\xff" * 12288
     archive.path.write_bytes(bytes(content))
-    with pytest.raises(DamagedForumError, match="damaged"):
-        check(Archive(archive.path))
+    with contextlib.closing(Archive(archive.path)) as damaged, pytest.raises(DamagedForumError, match="damaged"):
+        check(damaged)
 
 
 def test_each_thread_reads_through_its_own_connection(archive: Archive) -> None:

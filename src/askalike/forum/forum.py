@@ -106,7 +106,11 @@ class Forum:
         text = text or TextSettings()
         stored = {name: json.dumps(value) for name, value in text.to_json().items()}
         archive = Archive.create(layout.archive, stored)
-        return cls(layout.folder, archive, Analyzer(text), settings or ForumSettings())
+        try:
+            return cls(layout.folder, archive, Analyzer(text), settings or ForumSettings())
+        except BaseException:
+            archive.close()
+            raise
 
     @classmethod
     def open(
