@@ -88,8 +88,8 @@ def test_index_names_rejects_and_where_they_are_kept(run: Run, tmp_path: Path) -
     table.write_text("id,title,body\n1,Printer is offline,help\n,No id here,x\n", encoding="utf-8")
     done = run("index", table, "--into", tmp_path / "f")
     assert done.code == 0
-    assert "1 records" in done.out
-    assert "posts.csv:3" in done.out
+    assert "rejected   1 record, kept in" in done.out
+    assert "posts.csv:3: " in done.out
     assert (tmp_path / "f" / "rejects.jsonl").is_file()
 
 
@@ -205,7 +205,9 @@ def test_reindex_builds_anew(run: Run, homenet: Path) -> None:
         (("index", "nowhere.xml", "--into", "f"), 1, "nowhere.xml"),
         (("index",), 2, "Missing"),
         (("frobnicate",), 2, "frobnicate"),
-        (("score", "a", "b", "--protocol", "best"), 1, "askubuntu"),
+        (("score", "a", "b", "--protocol", "best"), 2, "askubuntu"),
+        (("score", "a", "b", "--protocol", "trec", "--measure", "luck@3"), 2, "ndcg@k"),
+        (("index", ".", "--into", "f", "--format", "nosuch"), 2, "stackexchange"),
     ],
 )
 def test_errors_say_what_and_what_to_do(
@@ -233,9 +235,15 @@ def test_an_archive_that_cannot_be_read_leaves_no_forum(run: Run, tmp_path: Path
     [
         ("search", "FORUM", "x", "-k", "0"),
         ("search", "FORUM", "x", "--before", "yesterday"),
+        ("search", "FORUM", " "),
         ("evaluate", "FORUM", "--protocol", "magic"),
         ("evaluate", "FORUM", "--system", "oracle"),
+        ("evaluate", "FORUM", "--split", "half"),
         ("add", "FORUM"),
+        ("add", "FORUM", "--answer-to", "q1001"),
+        ("add", "FORUM", "--answer-to", "q1001", "--body", "x", "--tag", "y"),
+        ("index", "ARCHIVE", "--into", "FORUM", "--language", "german"),
+        ("index", "ARCHIVE", "--into", "FORUM", "--no-code"),
         ("edit", "FORUM", "q1001"),
         ("index", "ARCHIVE", "--into", "FORUM2", "--language", "klingon"),
         ("index", "ARCHIVE", "--into", "FORUM2", "--markup", "bbcode"),
@@ -253,6 +261,71 @@ def test_errors_are_json_too_when_json_was_asked_for(run: Run) -> None:
     done = run("info", "nowhere.forum", "--json")
     assert done.code == 1
     assert set(done.json) == {"error", "hint"}
+
+
+def test_what_is_piped_has_no_spaces_at_its_ends_and_unbroken_paths_and_commands(run: Run, tmp_path: Path) -> None:
+    forum = tmp_path / ("a long name " * 9) / "my.forum"
+    done = run("index", bundled_forum(), "--into", forum)
+    assert f"  askalike search '{forum}' \"your question\"" in done.out.splitlines()
+    shown = run("search", forum, "Clock is wrong after booting Windows").out + run("info", forum).out
+    assert [line for line in shown.splitlines() if line != line.rstrip()] == []
+    assert f"error: there is no forum at {forum}2" in run("info", f"{forum}2").err.splitlines()
+
+
+def test_a_report_shows_whole_names_and_intervals_on_80_columns(
+    run: Run, homenet: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("askalike.cli.display.console._width", 80)
+    shown = run("evaluate", homenet, "--protocol", "retrieval", "--system", "tfidf-3-all-words").out
+    header = next(line for line in shown.splitlines() if line.startswith("run"))
+    assert header.split() == ["run", "recall@10", "recall@100", "mrr", "ndcg@10", "success@1", "queries"]
+    assert "…" not in shown
+    assert max(map(len, shown.splitlines())) <= 80
+    name = "[red]a-run-with-a-very-long-name-indeed.run"
+    (tmp_path / "gold").write_text("q1 0 a 1\nq2 0 c 1\n", encoding="utf-8")
+    (tmp_path / name).write_text("q1 Q0 a 1 2 t\nq2 Q0 c 1 2 t\n", encoding="utf-8")
+    shown = run("score", tmp_path / "gold", tmp_path / name, "--protocol", "trec").out
+    assert "".join(line[:20].split()[0] for line in shown.splitlines()[1:] if line[0] != " ") == name
+    assert "(100–100)" in shown
+
+
+def test_an_answer_without_words_is_said_to_have_none(run: Run, tmp_path: Path) -> None:
+    run("index", bundled_forum(), "--into", tmp_path / "f")
+    run("add", tmp_path / "f", "--title", "zebra", "--id", "z")
+    run("add", tmp_path / "f", "--answer-to", "z", "--body", "<!-- -->\n\n---")
+    assert "answer: (no text)" in run("search", tmp_path / "f", "zebra").out
+
+
+def test_a_damaged_archive_is_explained(run: Run, tmp_path: Path) -> None:
+    run("index", bundled_forum(), "--into", tmp_path / "f")
+    archive = tmp_path / "f" / "archive.sqlite"
+    stored = bytearray(archive.read_bytes())
+    stored[4096 * 4 :] = b"A" * (len(stored) - 4096 * 4)
+    archive.write_bytes(stored)
+    done = run("info", tmp_path / "f")
+    assert done.code == 1
+    assert done.err.startswith("error: the forum's archive cannot be read: ")
+    assert "hint: restore it from a backup" in done.err
+
+
+def test_a_folder_that_cannot_be_made_is_explained(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("", encoding="utf-8")
+    done = run("index", bundled_forum(), "--into", tmp_path / "file" / "f")
+    assert done.code == 1
+    assert done.err.startswith(f"error: {tmp_path / 'file'}")
+    assert "hint: check the path" in done.err
+
+
+def test_an_interrupted_indexing_keeps_what_was_loaded(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupt(*_: object) -> int:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr("askalike.forum.forum.catch_up", interrupt)
+        assert run("index", bundled_forum(), "--into", tmp_path / "f").code != 0
+    assert run("info", tmp_path / "f", "--json").json["indexed"] == 252
 
 
 def test_the_version_is_shown(run: Run) -> None:

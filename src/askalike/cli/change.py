@@ -37,6 +37,10 @@ def add(
     """Add a question (--title), or an answer (--answer-to); it is on disk and found when the command returns."""
     if bool(title) == bool(answer_to):
         raise SettingError("neither or both of --title and --answer-to were given", "give one of them")
+    if answer_to and (tag or duplicate_of):
+        raise SettingError("--tag and --duplicate-of do not go with --answer-to", "they are for questions")
+    if answer_to and not body:
+        raise SettingError("the answer has no text", "give it with --body, or --body - for standard input")
     made = identifier or f"m-{secrets.token_hex(6)}"
     when = moment(created, "--created") or datetime.now(UTC).replace(microsecond=0)
     text = body_text(body or "")

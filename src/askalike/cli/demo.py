@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import time
 from pathlib import Path
 from typing import Annotated
@@ -9,7 +10,7 @@ from typing import Annotated
 import typer
 
 from askalike.cli.arguments import JsonOption
-from askalike.cli.display import console, print_hits, print_json
+from askalike.cli.display import console, print_hits, print_json, print_whole
 from askalike.cli.progress import BarProgress
 from askalike.data import bundled_forum
 from askalike.errors import ForumNotFoundError
@@ -47,7 +48,7 @@ def demo(
     if as_json:
         print_json({question: [hit_object(hit) for hit in hits] for question, hits in found.items()})
         return
-    console.print(
+    print_whole(
         f"{counts.questions} questions and {counts.answers} answers of the bundled forum are in {into}"
         f" ({indexed_s:.1f} s)."
     )
@@ -57,8 +58,8 @@ def demo(
     console.rule(style="dim")
     console.print("Try next:", style="bold")
     for line in (
-        f'askalike search {into} "printer gone after a power cut" -k 5',
-        f"askalike evaluate {into}",
+        f'askalike search {shlex.quote(str(into))} "printer gone after a power cut" -k 5',
+        f"askalike evaluate {shlex.quote(str(into))}",
         "askalike index YOUR-ARCHIVE --into my.forum      (Stack Exchange dump, Discourse, CSV, JSONL, …)",
     ):
-        console.print(f"  {line}", markup=False)
+        print_whole(f"  {line}")

@@ -10,14 +10,14 @@ import sys
 import unicodedata
 from typing import Any
 
-from rich.console import Console
+from rich.console import Console, RenderableType
 from rich.table import Table
 from rich.text import Text
 
 from askalike.text.markup import excerpt, plain_text
 from askalike.types import Answer, Hit
 
-__all__ = ["console", "errors", "print_hits", "print_json", "safe"]
+__all__ = ["console", "errors", "print_aligned", "print_hits", "print_json", "print_whole", "safe"]
 
 ANSWER_CHARACTERS = 240
 MATCHED_WORDS = 8
@@ -45,10 +45,25 @@ def print_json(value: Any) -> None:
     sys.stdout.write(json.dumps(value, ensure_ascii=False, indent=2, allow_nan=False) + "\n")
 
 
+def print_whole(text: str, to: Console = console) -> None:
+    """Print a line that must not be broken, since it holds a path or a command to copy."""
+    to.print(text, markup=False, soft_wrap=True)
+
+
+def print_aligned(shown: RenderableType, to: Console = console) -> None:
+    """Print a table; into a file or pipe, without the spaces that only fill up its lines."""
+    if to.is_terminal:
+        to.print(shown)
+        return
+    for line in to.render_lines(shown, pad=False):
+        to.print("".join(segment.text for segment in line).rstrip(), markup=False, soft_wrap=True)
+
+
 def print_hits(hits: list[Hit], to: Console = console) -> None:
     """Print hits: rank, score, title, id and date, the words that matched, the best answer's first lines."""
     if not hits:
-        to.print("No earlier question shares a word with this one.")
+        to.print("No earlier question that may be shown shares a telling word with this one.")
+        return
     table = Table.grid(padding=(0, 1, 1, 1))
     table.add_column(justify="right", style="cyan")
     table.add_column(justify="right", style="cyan")
@@ -57,7 +72,7 @@ def print_hits(hits: list[Hit], to: Console = console) -> None:
         title = Text(safe(hit.question.title) or "(no title)", style="bold")
         shown = Text("\n").join([title, _details(hit), _answer(hit.answer, hit.answer_count)])
         table.add_row(str(hit.rank), f"{hit.score:.2f}", shown)
-    to.print(table)
+    print_aligned(table, to)
 
 
 def _details(hit: Hit) -> Text:
@@ -82,7 +97,7 @@ def _details(hit: Hit) -> Text:
 def _answer(answer: Answer | None, count: int) -> Text:
     if answer is None:
         return Text("no answer yet", style="dim")
-    shown = safe(excerpt(plain_text(answer.body, answer.markup), ANSWER_CHARACTERS))
+    shown = safe(excerpt(plain_text(answer.body, answer.markup), ANSWER_CHARACTERS)) or "(no text)"
     line = Text("accepted answer: " if answer.is_accepted else "answer: ", style="yellow")
     line.append(shown, style="default")
     if count > 1:

@@ -8,11 +8,12 @@ from typing import Annotated, Any
 import typer
 
 from askalike.cli.arguments import ForumArgument, JsonOption
-from askalike.cli.display import console, errors, print_json
+from askalike.cli.display import console, errors, print_aligned, print_json, print_whole
 from askalike.cli.progress import BarProgress
 from askalike.cli.score import comparison_line, comparison_object, notes, report_object, report_table
 from askalike.errors import SettingError
 from askalike.evaluate import compare, write_trec_qrels, write_trec_run
+from askalike.experiments.duplicates import SPLITS
 from askalike.experiments.forum_trial import SYSTEMS, TASKS, Trial, run_trial
 from askalike.forum import Forum
 
@@ -41,6 +42,8 @@ def evaluate(
     tasks = tuple(TASKS) if protocol == "both" else (protocol,)
     if unknown := [name for name in tasks if name not in TASKS]:
         raise SettingError(f"there is no protocol {unknown[0]!r}", f"expected both or one of {', '.join(TASKS)}")
+    if split not in ("all", *SPLITS):
+        raise SettingError(f"there is no split {split!r}", f"expected all or one of {', '.join(SPLITS)}")
     found: dict[str, Any] = {}
     with BarProgress() as progress, Forum.open(forum, progress=progress) as opened:
         for task in tasks:
@@ -56,7 +59,7 @@ def evaluate(
 
 def _print(trial: Trial) -> None:
     console.print(f"\n{trial.title}", style="bold", markup=False)
-    console.print(report_table(dict(trial.reports)))
+    print_aligned(report_table(dict(trial.reports)))
     first, *others = trial.reports
     for other in others:
         name = trial.main_measure
@@ -85,4 +88,4 @@ def _save(trial: Trial, folder: Path) -> None:
     write_trec_qrels(folder / f"{trial.task}.qrels", trial.qrels)
     for name, run in trial.runs.items():
         write_trec_run(folder / f"{trial.task}.{name}.run", run, tag=name)
-    errors.print(f"wrote {trial.task} qrels and runs to {folder}", markup=False)
+    print_whole(f"wrote {trial.task} qrels and runs to {folder}", errors)

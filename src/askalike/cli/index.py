@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import shutil
 import time
 from collections.abc import Iterator
@@ -13,7 +14,7 @@ from typing import Annotated, Any, cast, get_args
 import typer
 
 from askalike.cli.arguments import ForumArgument, JsonOption
-from askalike.cli.display import console, print_json, safe
+from askalike.cli.display import console, print_json, print_whole, safe
 from askalike.cli.progress import BarProgress
 from askalike.errors import ForumNotFoundError, SettingError
 from askalike.forum import Forum, ImportOptions, ImportReport
@@ -42,8 +43,11 @@ def index(
         str, typer.Option("--markup", help="How bodies of a table are written: html, markdown, plain.")
     ] = "",
     site_url: Annotated[str, typer.Option("--site-url", help="The forum's address, for links to questions.")] = "",
-    language: Annotated[str, typer.Option("--language", help="Language of a new forum.")] = "english",
-    code: Annotated[bool, typer.Option("--code/--no-code", help="Whether code blocks of a new forum count.")] = True,
+    language: Annotated[str, typer.Option("--language", help="Language of a new forum; English if left out.")] = "",
+    code: Annotated[
+        bool | None,
+        typer.Option("--code/--no-code", help="Whether code blocks of a new forum count; they do if left out."),
+    ] = None,
     allow_mass_delete: Annotated[
         bool, typer.Option("--allow-mass-delete", help="Delete even if over half of the questions have gone.")
     ] = False,
@@ -56,6 +60,8 @@ def index(
         is_mass_delete_allowed=allow_mass_delete,
         read=ReadOptions(mapping=_mapping(column or []), site_url=site_url, markup=_markup(markup)),
     )
+    if form and form not in READERS:
+        raise SettingError(f"there is no format {form!r}", f"expected one of {', '.join(sorted(READERS))}")
     began = time.monotonic()
     choose(archive, form or None)  # a wrong path or format is said before a forum is made
     with BarProgress() as progress, _opened_or_made(into, language, code, progress) as forum:
@@ -106,13 +112,14 @@ def _print_report(found: dict[str, Any], into: Path) -> None:
     if found["questions"]["kept"]:
         console.print("kept       what is not in the archive any more, since a record of it could not be read")
     if found["rejected"]:
-        console.print(f"rejected   {found['rejected']:,} records, kept in {into / 'rejects.jsonl'}; the first:")
+        count = f"{found['rejected']:,} record{'' if found['rejected'] == 1 else 's'}"
+        print_whole(f"rejected   {count}, kept in {into / 'rejects.jsonl'}; the first:")
         for reject in found["first_rejects"][:SHOWN_REJECTS]:
             where = f"{reject['file']}:{reject['line']}" if reject["line"] else reject["file"]
-            console.print(
-                f"           {safe(where)} {safe(reject['record_id'])}: {safe(reject['reason'])}", markup=False
-            )
-    console.print(f'{into} is ready after {found["seconds"]:.1f} s; ask it: askalike search {into} "your question"')
+            named = " ".join(filter(None, (safe(where), safe(reject["record_id"]))))
+            print_whole(f"           {named}: {safe(reject['reason'])}")
+    print_whole(f"{into} is ready after {found['seconds']:.1f} s; ask it:")
+    print_whole(f'  askalike search {shlex.quote(str(into))} "your question"')
 
 
 def _mapping(columns: list[str]) -> dict[str, str]:
@@ -137,18 +144,40 @@ def _markup(name: str) -> Markup | None:
 
 
 @contextmanager
-def _opened_or_made(into: Path, language: str, with_code: bool, progress: BarProgress) -> Iterator[Forum]:
-    """Give the forum; one that was made for an archive that cannot be read is taken away again."""
+def _opened_or_made(into: Path, language: str, with_code: bool | None, progress: BarProgress) -> Iterator[Forum]:
+    """Give the forum; one that was made for an archive that cannot be read is taken away again.
+
+    A forum that holds questions stays, whatever happens: what was loaded is on disk, and only indexing is not done.
+
+    Raises:
+        SettingError: the forum is there, with another language or another treatment of code than was asked for.
+    """
     try:
         forum = Forum.open(into, progress=progress)
     except ForumNotFoundError:
-        forum = Forum.create(into, text=TextSettings(language=language, with_code=with_code))
+        text = TextSettings(language=language or "english", with_code=with_code is not False)
+        forum = Forum.create(into, text=text)
+        is_empty = True
         try:
             with forum:
-                yield forum
+                try:
+                    yield forum
+                finally:
+                    is_empty = next(forum.questions(), None) is None
         except BaseException:
-            shutil.rmtree(into)
+            if is_empty:
+                shutil.rmtree(into)
             raise
         return
     with forum:
+        held = forum.analyzer.settings
+        if (language or held.language, held.with_code if with_code is None else with_code) != (
+            held.language,
+            held.with_code,
+        ):
+            code = "code counts" if held.with_code else "code does not count"
+            raise SettingError(
+                f"the forum at {into} was made with --language {held.language}, and {code}",
+                "leave --language and --code out, or index into a new folder",
+            )
         yield forum

@@ -8,7 +8,7 @@ from rich.table import Table
 
 from askalike.archive.rows import from_microseconds
 from askalike.cli.arguments import ForumArgument, JsonOption
-from askalike.cli.display import console, print_json
+from askalike.cli.display import print_aligned, print_json
 from askalike.forum import Forum, Info
 from askalike.wire import moment_text
 
@@ -25,7 +25,7 @@ def info(forum: ForumArgument, as_json: JsonOption = False) -> None:
     table = Table(show_header=False, box=None, pad_edge=False)
     for name, value in found.items():
         table.add_row(name.replace("_", " "), f"{value:,}" if isinstance(value, int) else str(value or "-"))
-    console.print(table)
+    print_aligned(table)
 
 
 def info_object(found: Info) -> dict[str, Any]:

@@ -7,6 +7,7 @@ May import: everything of the package but serve.
 from __future__ import annotations
 
 import os
+import sqlite3
 import sys
 from typing import Annotated
 
@@ -15,7 +16,7 @@ import typer
 from askalike._version import __version__
 from askalike.cli import change, demo, evaluate, index, info, score, search
 from askalike.cli.display import errors, print_json, safe
-from askalike.errors import AskalikeError, SettingError
+from askalike.errors import AskalikeError, DamagedForumError, SettingError
 
 __all__ = ["app", "main"]
 
@@ -64,15 +65,32 @@ def main() -> None:
     try:
         app()
     except AskalikeError as error:
-        if "--json" in sys.argv:
-            print_json({"error": error.message, "hint": error.hint})
-        errors.print(f"error: {safe(error.message)}", markup=False, style="red")
-        if error.hint:
-            errors.print(f"hint: {safe(error.hint)}", markup=False)
-        raise SystemExit(next(code for kind, code in EXIT_CODES if isinstance(error, kind))) from None
+        raise SystemExit(_explain(error)) from None
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         raise SystemExit(1) from None
+    except sqlite3.DatabaseError as error:
+        damaged = DamagedForumError(
+            f"the forum's archive cannot be read: {error}",
+            "restore it from a backup, or index the archive into a new folder",
+        )
+        raise SystemExit(_explain(damaged)) from None
+    except OSError as error:
+        where = f"{error.filename}: " if error.filename else ""
+        refused = AskalikeError(f"{where}{error.strerror or error}", "check the path, its rights and the free space")
+        raise SystemExit(_explain(refused)) from None
+
+
+def _explain(error: AskalikeError) -> int:
+    """Say what went wrong and what to do, for programs too when they asked for JSON; return the exit code."""
+    if "--json" in sys.argv:
+        print_json({"error": error.message, "hint": error.hint})
+    for line in (f"error: {safe(error.message)}", f"hint: {safe(error.hint)}" if error.hint else ""):
+        if line:
+            # a terminal gets whole words a line; a file or pipe gets one line, so that no path is broken
+            style = "red" if line.startswith("error") else None
+            errors.print(line, markup=False, style=style, soft_wrap=not errors.is_terminal)
+    return next(code for kind, code in EXIT_CODES if isinstance(error, kind))
 
 
 if __name__ == "__main__":

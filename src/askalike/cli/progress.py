@@ -68,7 +68,7 @@ class BarProgress:
 
     def notice(self, text: str) -> None:
         """Show a sentence above the bars."""
-        errors.print(Text(f"note: {safe(text)}", style="dim"))
+        errors.print(Text(f"note: {safe(text)}", style="dim"), soft_wrap=not errors.is_terminal)
 
     def _finish(self) -> None:
         if self._task is not None:

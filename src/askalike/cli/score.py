@@ -6,10 +6,12 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
+from rich.markup import escape
 from rich.table import Table
 
 from askalike.cli.arguments import JsonOption
-from askalike.cli.display import console, print_json
+from askalike.cli.display import console, print_aligned, print_json, safe
+from askalike.errors import EvaluationError, SettingError
 from askalike.evaluate import (
     DEFAULT_MEASURES,
     PROTOCOLS,
@@ -17,6 +19,7 @@ from askalike.evaluate import (
     Report,
     bootstrap_mean,
     compare,
+    parse_measure,
     parse_protocol,
     read_gold,
     read_run,
@@ -37,8 +40,13 @@ def score(
     as_json: JsonOption = False,
 ) -> None:
     """Score a run: its means with 95 % bootstrap intervals over queries."""
-    policy = parse_protocol(protocol)
     measures = tuple(measure or DEFAULT_MEASURES)
+    try:
+        policy = parse_protocol(protocol)
+        for name in measures:
+            parse_measure(name)
+    except EvaluationError as error:  # said before any file is read: the command was used wrongly
+        raise SettingError(error.message, error.hint) from error
     qrels = read_gold(gold)
     reports = {run.name: judge(qrels, read_run(run), policy, measures)}
     comparisons: list[Comparison] = []
@@ -54,7 +62,7 @@ def score(
             found["comparison"] = [comparison_object(one) for one in comparisons]
         print_json(found)
         return
-    console.print(report_table(reports))
+    print_aligned(report_table(reports))
     for one in comparisons:
         console.print(comparison_line(one, run.name), markup=False)
     for note in notes(reports[run.name]):
@@ -83,18 +91,23 @@ def interval(report: Report, measure: str) -> tuple[float, float]:
 
 def report_table(reports: dict[str, Report]) -> Table:
     """Return means times 100 with intervals, one row a run."""
-    table = Table(box=None, pad_edge=False)
-    table.add_column("run")
+    table = Table(box=None, pad_edge=False, padding=(0, 1, 0, 0))
+    table.add_column("run", overflow="fold", min_width=8)
     measures = next(iter(reports.values())).measures
     for name in (*measures, "queries"):
-        table.add_column(name, justify="right")
+        table.add_column(name, justify="right", min_width=0 if name == "queries" else 11)
     for run, report in reports.items():
-        cells = [run]
+        cells = [escape(safe(run))]
         for name in measures:
             low, high = interval(report, name)
-            cells.append(f"{100 * report.means[name]:.2f} [dim]({100 * low:.1f}–{100 * high:.1f})[/dim]")
+            cells.append(f"{100 * report.means[name]:.2f} [dim]({_bound(low)}–{_bound(high)})[/dim]")
         table.add_row(*cells, str(len(report.queries)))
     return table
+
+
+def _bound(share: float) -> str:
+    """Return an end of an interval times 100, in at most four characters."""
+    return f"{100 * share:.1f}" if share < 0.9995 else "100"
 
 
 def comparison_object(found: Comparison) -> dict[str, Any]:
