@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import sqlite3
 import threading
+import weakref
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -62,6 +63,7 @@ class Archive:
         self._local = threading.local()
         self._opened: list[sqlite3.Connection] = []
         self._guard = threading.Lock()
+        weakref.finalize(self, _close, self._opened)  # for who forgets to
         if not schema.is_finished(self.connection):
             self.close()
             raise ForumNotFoundError(f"the forum at {path.parent} was not finished when it was made", "make it again")
@@ -92,9 +94,7 @@ class Archive:
     def close(self) -> None:
         """Close every connection; the archive must not be used after."""
         with self._guard:
-            for connection in self._opened:
-                connection.close()
-            self._opened.clear()
+            _close(self._opened)
         self._local = threading.local()
 
     @contextlib.contextmanager
@@ -320,6 +320,12 @@ class Archive:
             " ORDER BY source_id, target_id, kind"
         )
         return [Link(row["source_id"], row["target_id"], row["kind"]) for row in found]
+
+
+def _close(connections: list[sqlite3.Connection]) -> None:
+    for connection in connections:
+        connection.close()
+    connections.clear()
 
 
 def _roll_back(connection: sqlite3.Connection) -> None:
