@@ -105,7 +105,7 @@ def test_the_log_names_each_change_in_order(archive: Archive) -> None:
 
 def test_deleting_a_question_takes_its_answers_and_links_along(archive: Archive) -> None:
     archive.add_questions([Question("a", "one"), Question("b", "two")])
-    archive.put_answers([Answer("x", "a", "because")])
+    archive.add_answers([Answer("x", "a", "because")])
     archive.put_links([Link("b", "a", "duplicate")])
     archive.delete_questions(["a"])
     assert archive.answers("a") == []
@@ -115,7 +115,7 @@ def test_deleting_a_question_takes_its_answers_and_links_along(archive: Archive)
 def test_answers_come_best_first(archive: Archive) -> None:
     archive.add_questions([Question("q", "t")])
     old, new = datetime(2020, 1, 1, tzinfo=UTC), datetime(2021, 1, 1, tzinfo=UTC)
-    archive.put_answers(
+    archive.add_answers(
         [
             Answer("late", "q", "b", created=new, score=2),
             Answer("early", "q", "b", created=old, score=2),
@@ -128,7 +128,7 @@ def test_answers_come_best_first(archive: Archive) -> None:
 
 def test_an_answer_needs_its_question(archive: Archive) -> None:
     with pytest.raises(UnknownIdError, match="'nowhere'"):
-        archive.put_answers([Answer("x", "nowhere", "b")])
+        archive.add_answers([Answer("x", "nowhere", "b")])
 
 
 @pytest.mark.parametrize(
@@ -195,6 +195,60 @@ def test_loading_one_source_leaves_the_others_alone(archive: Archive) -> None:
 def test_answers_may_come_before_their_question(archive: Archive) -> None:
     load(archive, [Answer("a", "q", "b"), Question("q", "t")], FIRST, no_reject)
     assert [answer.id for answer in archive.answers("q")] == ["a"]
+
+
+def test_an_answer_id_is_not_taken_twice(archive: Archive) -> None:
+    archive.add_questions([Question("a", "one"), Question("b", "two")])
+    archive.add_answers([Answer("x", "a", "because")])
+    with pytest.raises(InputError, match="'x' is taken"):
+        archive.add_answers([Answer("x", "b", "because")])
+    assert [answer.id for answer in archive.answers("a")] == ["x"]
+
+
+def test_another_archive_with_the_same_ids_changes_nothing(archive: Archive) -> None:
+    load(archive, [Question("1", "printer"), Question("2", "router")], FIRST, no_reject)
+    other: list[Record] = [Question("1", "zebra"), Question("2", "router"), Question("3", "lion")]
+    with pytest.raises(InputError, match=r"1 ids of second, such as '1', .* came from first"):
+        load(archive, other, Source("second", "jsonl"), no_reject)
+    assert [question.title for _, question in archive.all_questions()] == ["printer", "router"]
+
+
+def test_the_same_content_under_another_name_is_no_conflict(archive: Archive) -> None:
+    load(archive, [Question("1", "printer")], FIRST, no_reject)
+    load(archive, [Question("1", "printer"), Question("2", "lion")], Source("second", "jsonl"), no_reject)
+    load(archive, [Question("1", "scanner")], FIRST, no_reject)
+    assert [question.title for _, question in archive.all_questions()] == ["scanner", "lion"]
+
+
+def test_an_edit_by_hand_stays_with_its_archive_and_the_next_load_restores_it(archive: Archive) -> None:
+    load(archive, [Question("1", "printer")], FIRST, no_reject)
+    archive.edit_questions([Question("1", "edited")])
+    report = load(archive, [Question("1", "printer")], FIRST, no_reject)
+    assert (report.questions.edited, archive.question("1").title) == (1, "printer")
+
+
+def test_a_question_whose_new_version_cannot_be_stored_keeps_its_old_one(archive: Archive) -> None:
+    load(archive, [Question("1", "printer"), Question("2", "router")], FIRST, no_reject)
+    rejects: list[Reject] = []
+    report = load(archive, [Question("1", "bad \ud800"), Question("2", "router")], FIRST, rejects.append)
+    assert (len(rejects), report.questions.kept, report.questions.deleted) == (1, 1, 0)
+    assert archive.question("1").title == "printer"
+
+
+def test_an_answer_moved_to_a_question_that_is_not_there_is_rejected_and_counted_right(archive: Archive) -> None:
+    load(archive, [Question("1", "printer"), Answer("a", "1", "b"), Question("2", "t")], FIRST, no_reject)
+    rejects: list[Reject] = []
+    report = load(archive, [Question("1", "printer"), Answer("a", "9", "b"), Question("2", "t")], FIRST, rejects.append)
+    counts = report.answers
+    assert (counts.added, counts.edited, counts.unchanged, counts.deleted, counts.rejected) == (0, 0, 0, 0, 1)
+
+
+def test_an_answer_that_outlives_its_question_in_the_archive_is_rejected(archive: Archive) -> None:
+    load(archive, [Question("1", "printer"), Answer("a", "1", "b"), Question("2", "t")], FIRST, no_reject)
+    rejects: list[Reject] = []
+    report = load(archive, [Answer("a", "1", "b"), Question("2", "t")], FIRST, rejects.append)
+    assert (report.questions.deleted, report.answers.unchanged, report.answers.rejected) == (1, 0, 1)
+    assert [reject.record_id for reject in rejects] == ["a"]
 
 
 def test_orphans_and_repeated_ids_are_rejected_by_name(archive: Archive) -> None:

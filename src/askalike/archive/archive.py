@@ -175,22 +175,20 @@ class Archive:
                 done.setdefault(question.id, operation)
         return done
 
-    def put_answers(self, answers: Sequence[Answer]) -> dict[str, Operation]:
-        """Add or edit answers of questions that the archive holds, in one durable transaction.
+    def add_answers(self, answers: Sequence[Answer]) -> None:
+        """Add new answers to questions that the archive holds, in one durable transaction.
 
         Raises:
             UnknownIdError: an answer's question is not there; nothing is stored then.
+            InputError: an id is taken, or a value cannot be stored; nothing is stored then.
         """
-        prepared = [(answer.id, answer.question_id, rows.answer_values(answer)) for answer in answers]
-        done: dict[str, Operation] = {}
         with self.write() as connection:
             source = source_number(connection, MANUAL_SOURCE, "manual")
-            for identifier, question_id, values in prepared:
-                require_question(connection, question_id)
-                operation = put_row(connection, "answer", identifier, values, source)
-                if operation is not None:
-                    done[identifier] = operation
-        return done
+            for answer in answers:
+                require_question(connection, answer.question_id)
+                if connection.execute("SELECT 1 FROM answers WHERE id = ?", (answer.id,)).fetchone():
+                    raise InputError(f"the answer id {answer.id!r} is taken already", "choose another id")
+                put_row(connection, "answer", answer.id, rows.answer_values(answer), source)
 
     def put_links(self, links: Sequence[Link]) -> int:
         """Store links between questions that the archive holds; return how many were new.
@@ -231,6 +229,10 @@ class Archive:
     def last_change(self) -> int:
         """Return the sequence number of the newest change, 0 when there is none."""
         return int(self.connection.execute("SELECT coalesce(max(seq), 0) FROM changes").fetchone()[0])
+
+    def sources(self) -> tuple[str, ...]:
+        """Return the names of the sources that records came from, in the order of their first use."""
+        return tuple(row["name"] for row in self.connection.execute("SELECT name FROM sources ORDER BY num"))
 
     def question_changes(self, after: int, limit: int) -> list[Change]:
         """Return the changes of questions with seq > ``after``, oldest first, at most ``limit``."""

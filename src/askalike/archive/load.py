@@ -9,16 +9,19 @@ Enters: an iterable of ``Question | Answer | Link`` in any order. Leaves: ``Load
 from __future__ import annotations
 
 import sqlite3
+from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
 from askalike.archive import rows
 from askalike.archive.archive import Archive
 from askalike.archive.writes import (
+    PostKind,
     delete_answer,
     delete_link,
     delete_question,
     log_change,
+    owner_of_other_content,
     put_row,
     source_number,
 )
@@ -47,14 +50,18 @@ class LoadCounts:
     kept: int = 0
     rejected: int = 0
 
-    def count(self, operation: str | None) -> None:
+    def count(self, operation: str | None, times: int = 1) -> None:
         """Count one record that was added, edited or (None) left as it was."""
         if operation == "add":
-            self.added += 1
+            self.added += times
         elif operation == "edit":
-            self.edited += 1
+            self.edited += times
         else:
-            self.unchanged += 1
+            self.unchanged += times
+
+    def uncount(self, operation: str | None) -> None:
+        """Take back what ``count`` counted."""
+        self.count(operation, -1)
 
 
 @dataclass(slots=True)
@@ -77,12 +84,13 @@ def load(
 ) -> LoadReport:
     """Make the archive hold what ``records`` holds for ``source``.
 
-    Questions, answers and links of other sources stay. A record that cannot be stored (an id seen before in the same
-    load, an answer without its question, a value that does not fit) is handed to ``reject`` and counted. Links may
-    point to questions that are not there; they have no effect until the question comes.
+    Questions, answers and links of other sources stay as they are: a load that would change one is refused whole. A
+    record that cannot be stored (an id seen before in the same load, an answer without its question, a value that does
+    not fit) is handed to ``reject`` and counted. Links may point to questions that are not there; they have no effect
+    until the question comes.
 
-    What has gone from the source is deleted only if every record of it could be read: one that could not may be among
-    those that seem to have gone.
+    What has gone from the source is deleted only if every record of it could be read and stored: one that could not
+    may be among those that seem to have gone.
 
     Args:
         records: in any order; held one at a time.
@@ -92,7 +100,8 @@ def load(
         is_mass_delete_allowed: go on when more than half of the source's questions would be deleted.
 
     Raises:
-        InputError: the stream has no question, or would delete more than half of the source's questions.
+        InputError: the stream has no question, would delete more than half of the source's questions, or holds ids
+            that another source has with other content.
         BusyForumError: another process is writing.
     """
     with archive.write() as connection:
@@ -113,8 +122,13 @@ class _Loading:
         self.reject = reject
         self.report = LoadReport()
         self.number = source_number(connection, source.name, source.format)
+        self.unstorable = 0
+        self.contested: Counter[str] = Counter()
+        self.first_contested = ""
         for table in ("seen_questions", "seen_answers"):
-            connection.execute(f"CREATE TEMP TABLE IF NOT EXISTS {table} (id TEXT PRIMARY KEY) WITHOUT ROWID")
+            connection.execute(
+                f"CREATE TEMP TABLE IF NOT EXISTS {table} (id TEXT PRIMARY KEY, operation TEXT) WITHOUT ROWID"
+            )
             connection.execute(f"DELETE FROM temp.{table}")
         connection.execute(
             "CREATE TEMP TABLE IF NOT EXISTS seen_links"
@@ -126,31 +140,30 @@ class _Loading:
         """Store one record, or reject it."""
         try:
             if isinstance(record, Question):
-                values = rows.question_values(record)
-                if self._is_first("seen_questions", record.id, self.report.questions):
-                    self.report.questions.count(put_row(self.connection, "question", record.id, values, self.number))
+                self._put("question", record.id, rows.question_values(record), self.report.questions)
             elif isinstance(record, Answer):
-                values = rows.answer_values(record)
-                if self._is_first("seen_answers", record.id, self.report.answers):
-                    self.report.answers.count(put_row(self.connection, "answer", record.id, values, self.number))
+                self._put("answer", record.id, rows.answer_values(record), self.report.answers)
             else:
                 rows.check_link(record)
                 self._take_link(record)
         except InputError as error:
+            self.unstorable += 1
             counts, identifier = self._counts_of(record)
             self._refuse(counts, identifier, str(error))
 
     def finish(self, unread: int, is_mass_delete_allowed: bool) -> None:
-        """Refuse answers without a question, then delete what has gone from the source."""
+        """Refuse what must not be, then delete what has gone from the source."""
         if not self.report.questions.added + self.report.questions.edited + self.report.questions.unchanged:
             raise InputError(f"{self.source.name} holds no question", "look at the rejects, or name the right --format")
-        self._refuse_orphans()
+        self._check_contested()
+        is_complete = not unread and not self.unstorable
+        self._refuse_orphans(is_complete)
         gone = {
             "questions": self._gone("questions", "id"),
             "answers": self._gone("answers", "id"),
             "links": self._gone("links", "source_id, target_id, kind"),
         }
-        if unread:
+        if not is_complete:
             for kind, found in gone.items():
                 getattr(self.report, kind).kept = len(found)
             return
@@ -163,6 +176,30 @@ class _Loading:
             delete_link(self.connection, Link(row["source_id"], row["target_id"], row["kind"]))
         for kind, found in gone.items():
             getattr(self.report, kind).deleted = len(found)
+
+    def _put(self, kind: PostKind, identifier: str, values: tuple[rows.Value, ...], counts: LoadCounts) -> None:
+        table = f"temp.seen_{kind}s"
+        if not self.connection.execute(f"INSERT OR IGNORE INTO {table} (id) VALUES (?)", (identifier,)).rowcount:
+            self._refuse(counts, identifier, "a record with this id came before in the same archive")
+            return
+        owner = owner_of_other_content(self.connection, kind, identifier, values, self.number)
+        if owner is not None:
+            self.contested[owner] += 1
+            self.first_contested = self.first_contested or identifier
+            return
+        operation = put_row(self.connection, kind, identifier, values, self.number)
+        counts.count(operation)
+        self.connection.execute(f"UPDATE {table} SET operation = ? WHERE id = ?", (operation, identifier))
+
+    def _check_contested(self) -> None:
+        if self.contested:
+            owner, _ = self.contested.most_common(1)[0]
+            raise InputError(
+                f"{sum(self.contested.values())} ids of {self.source.name}, such as {self.first_contested!r}, stand for"
+                f" other questions or answers that came from {owner}",
+                "nothing was changed; give this archive a forum of its own,"
+                f' or say --source "{owner}" if it is a newer copy of that one',
+            )
 
     def _gone(self, table: str, key: str) -> list[sqlite3.Row]:
         return self.connection.execute(
@@ -178,12 +215,6 @@ class _Loading:
                 "nothing was changed; say --allow-mass-delete if they are to be deleted, or give it its own --source",
             )
 
-    def _is_first(self, table: str, identifier: str, counts: LoadCounts) -> bool:
-        if self.connection.execute(f"INSERT OR IGNORE INTO temp.{table} VALUES (?)", (identifier,)).rowcount:
-            return True
-        self._refuse(counts, identifier, "a record with this id came before in the same archive")
-        return False
-
     def _take_link(self, link: Link) -> None:
         key = (link.source_id, link.target_id, link.kind)
         if not self.connection.execute("INSERT OR IGNORE INTO temp.seen_links VALUES (?, ?, ?)", key).rowcount:
@@ -195,13 +226,18 @@ class _Loading:
         else:
             self.report.links.unchanged += 1
 
-    def _refuse_orphans(self) -> None:
+    def _refuse_orphans(self, is_complete: bool) -> None:
+        """Refuse answers whose question is not there, or goes with this load."""
+        staying = "SELECT id FROM questions"
+        if is_complete:
+            staying += f" WHERE source <> {self.number} OR id IN (SELECT id FROM temp.seen_questions)"
         orphans = self.connection.execute(
-            "SELECT id, question_id FROM answers WHERE question_id NOT IN (SELECT id FROM questions)"
+            "SELECT answers.id, question_id, operation FROM answers JOIN temp.seen_answers AS seen"
+            f" ON seen.id = answers.id WHERE question_id NOT IN ({staying})"
         ).fetchall()
         for row in orphans:
             delete_answer(self.connection, row["id"])
-            self.report.answers.added -= 1
+            self.report.answers.uncount(row["operation"])
             self._refuse(self.report.answers, row["id"], f"its question {row['question_id']!r} is not in the archive")
 
     def _counts_of(self, record: Record) -> tuple[LoadCounts, str]:

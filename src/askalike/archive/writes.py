@@ -16,12 +16,14 @@ from askalike.types import Link
 
 __all__ = [
     "Operation",
+    "PostKind",
     "RecordKind",
     "delete_answer",
     "delete_link",
     "delete_question",
     "has_question",
     "log_change",
+    "owner_of_other_content",
     "put_row",
     "require_question",
     "source_number",
@@ -30,6 +32,7 @@ __all__ = [
 
 Operation = Literal["add", "edit", "delete"]
 RecordKind = Literal["question", "answer", "link"]
+PostKind = Literal["question", "answer"]
 
 _TABLE_OF = {"question": ("questions", rows.QUESTION_COLUMNS), "answer": ("answers", rows.ANSWER_COLUMNS)}
 
@@ -52,15 +55,18 @@ def log_change(
 
 def put_row(
     connection: sqlite3.Connection,
-    kind: Literal["question", "answer"],
+    kind: PostKind,
     identifier: str,
     values: tuple[rows.Value, ...],
     source: int,
 ) -> Operation | None:
-    """Insert or update one question or answer and log it; return None when nothing of it changed."""
+    """Insert or update one question or answer and log it; return None when nothing of it changed.
+
+    A record stays with the source that it came from first.
+    """
     table, columns = _TABLE_OF[kind]
     fresh = rows.digest(values)
-    known = connection.execute(f"SELECT num, digest, source FROM {table} WHERE id = ?", (identifier,)).fetchone()
+    known = connection.execute(f"SELECT num, digest FROM {table} WHERE id = ?", (identifier,)).fetchone()
     if known is None:
         names = ", ".join((*columns, "source", "digest"))
         marks = ", ".join("?" * (len(columns) + 2))
@@ -68,11 +74,9 @@ def put_row(
         log_change(connection, kind, "add", identifier, cursor.lastrowid)
         return "add"
     if known["digest"] == fresh:
-        if known["source"] != source:
-            connection.execute(f"UPDATE {table} SET source = ? WHERE num = ?", (source, known["num"]))
         return None
-    assignments = ", ".join(f"{name} = ?" for name in (*columns, "source", "digest"))
-    connection.execute(f"UPDATE {table} SET {assignments} WHERE num = ?", (*values, source, fresh, known["num"]))
+    assignments = ", ".join(f"{name} = ?" for name in (*columns, "digest"))
+    connection.execute(f"UPDATE {table} SET {assignments} WHERE num = ?", (*values, fresh, known["num"]))
     log_change(connection, kind, "edit", identifier, known["num"])
     return "edit"
 
@@ -84,6 +88,18 @@ def delete_question(connection: sqlite3.Connection, identifier: str) -> None:
     connection.execute("DELETE FROM answers WHERE question_id = ?", (identifier,))
     connection.execute("DELETE FROM links WHERE source_id = ? OR target_id = ?", (identifier, identifier))
     log_change(connection, "question", "delete", identifier, num)
+
+
+def owner_of_other_content(
+    connection: sqlite3.Connection, kind: PostKind, identifier: str, values: tuple[rows.Value, ...], source: int
+) -> str | None:
+    """Return the name of another source that has this id with other content, or None."""
+    table, _ = _TABLE_OF[kind]
+    found = connection.execute(
+        f"SELECT digest, name FROM {table} JOIN sources ON sources.num = source WHERE id = ? AND source <> ?",
+        (identifier, source),
+    ).fetchone()
+    return None if found is None or found["digest"] == rows.digest(values) else str(found["name"])
 
 
 def delete_answer(connection: sqlite3.Connection, identifier: str) -> None:

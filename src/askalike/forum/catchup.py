@@ -25,7 +25,7 @@ from askalike.lexical.index import LexicalWriter
 from askalike.text.analyzer import Analyzer
 from askalike.types import Question
 
-__all__ = ["catch_up", "fingerprint", "open_index"]
+__all__ = ["catch_up", "fingerprint", "fitting_index", "open_index", "remove_index"]
 
 ANALYSIS_VERSION = 1
 """Raised whenever the same text gives other terms than before, so that indexes are built anew."""
@@ -40,18 +40,29 @@ def fingerprint(analyzer: Analyzer) -> str:
     return hashlib.blake2b(described.encode(), digest_size=8).hexdigest()
 
 
-def open_index(folder: Path, archive: Archive, analyzer: Analyzer) -> LexicalIndex:
-    """Open the index, or begin a new one where it cannot be brought in step.
+def fitting_index(folder: Path, archive: Archive, analyzer: Analyzer) -> LexicalIndex | None:
+    """Return the index if there is one that needs no more than catching up.
 
     Raises:
         DamagedForumError: there is an index, and it cannot be read.
     """
-    wanted = fingerprint(analyzer)
-    if LexicalIndex.exists(folder):
-        index = LexicalIndex(folder)
-        if index.mark.fingerprint == wanted and index.mark.applied <= archive.last_change():
-            return index
-    return LexicalIndex.create(folder, applied=archive.last_change(), fingerprint=wanted)
+    if not LexicalIndex.exists(folder):
+        return None
+    index = LexicalIndex(folder)
+    fits = index.mark.fingerprint == fingerprint(analyzer) and index.mark.applied <= archive.last_change()
+    return index if fits else None
+
+
+def open_index(folder: Path, archive: Archive, analyzer: Analyzer) -> LexicalIndex:
+    """Open the index, or begin a new one where it cannot be brought in step; the caller holds the lock.
+
+    Raises:
+        DamagedForumError: there is an index, and it cannot be read.
+    """
+    index = fitting_index(folder, archive, analyzer)
+    if index is not None:
+        return index
+    return LexicalIndex.create(folder, applied=archive.last_change(), fingerprint=fingerprint(analyzer))
 
 
 def remove_index(folder: Path) -> None:
@@ -65,7 +76,7 @@ def catch_up(archive: Archive, index: LexicalIndex, analyzer: Analyzer, progress
     Raises:
         BusyForumError: another process writes the index.
     """
-    index.refresh()
+    index.reopen()
     if index.mark.is_complete and index.mark.applied == archive.last_change():
         return 0
     with index.writing() as writer:
@@ -90,7 +101,7 @@ def _scan(archive: Archive, index: LexicalIndex, writer: LexicalWriter, analyzer
         done += len(batch)
         writer.commit(replace(mark, scanned=batch[-1][0]))
     writer.commit(replace(mark, scanned=0, is_complete=True))
-    index.refresh()
+    index.reopen()
     return done
 
 

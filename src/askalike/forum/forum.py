@@ -17,8 +17,8 @@ from types import TracebackType
 import filelock
 
 from askalike.archive import Archive, Counts, Layout, count
-from askalike.errors import BusyForumError, ForumExistsError, ForumNotFoundError, ForumVersionError
-from askalike.forum.catchup import catch_up, open_index, remove_index
+from askalike.errors import BusyForumError, ForumExistsError, ForumNotFoundError, ForumVersionError, SettingError
+from askalike.forum.catchup import catch_up, fitting_index, open_index, remove_index
 from askalike.forum.engine import LocalEngine
 from askalike.forum.importing import ImportOptions, ImportReport, import_archive
 from askalike.forum.progress import Progress, SilentProgress
@@ -192,8 +192,13 @@ class Forum:
         self.catch_up()
 
     def add_answers(self, answers: Iterable[Answer]) -> None:
-        """Add answers, or replace those whose id the forum holds."""
-        self._archive.put_answers(list(answers))
+        """Add new answers.
+
+        Raises:
+            UnknownIdError: an answer's question is not there; nothing is stored then.
+            InputError: an id is taken, or a value cannot be stored; nothing is stored then.
+        """
+        self._archive.add_answers(list(answers))
 
     def add_links(self, links: Iterable[Link]) -> None:
         """Mark questions as duplicates of, or related to, others."""
@@ -231,6 +236,10 @@ class Forum:
         found = ranking(self._engine(), self.analyzer, query, k, _with_zone(filters), self.settings.search).found
         return [(question.id, candidate.score) for candidate, question in found]
 
+    def sources(self) -> tuple[str, ...]:
+        """Return the names of the archives that were loaded, and "manual" where something was added by hand."""
+        return self._archive.sources()
+
     def question(self, identifier: str) -> Question:
         """Return one question.
 
@@ -262,7 +271,7 @@ class Forum:
             counts=count(self._archive),
             indexed=self._index.entries,
             behind=waiting if mark.is_complete else waiting + self._archive.count_questions(mark.scanned),
-            size_bytes=sum(file.stat().st_size for file in self.path.rglob("*") if file.is_file()),
+            size_bytes=_size_bytes(self.path),
         )
 
     # -- keeping the indexes in step ---------------------------------------------------------------------------
@@ -309,19 +318,21 @@ class Forum:
         return LocalEngine(self._archive, self._index, self.settings.fields)
 
     def _open_index(self) -> LexicalIndex:
+        """Open the index; only one that has to be made first waits for another process that is making it."""
+        index = fitting_index(self._layout.lexical, self._archive, self.analyzer)
+        if index is not None:
+            return index
         try:
             with self._lock.acquire(timeout=LOCK_TIMEOUT_S):
                 return open_index(self._layout.lexical, self._archive, self.analyzer)
         except filelock.Timeout as error:
-            if LexicalIndex.exists(self._layout.lexical):
-                return LexicalIndex(self._layout.lexical)
             raise BusyForumError(f"another process is indexing {self.path}", "wait until it has finished") from error
 
 
 def _text_settings(archive: Archive, layout: Layout) -> TextSettings:
     try:
         return TextSettings.from_json({name: json.loads(value) for name, value in archive.settings().items()})
-    except (KeyError, ValueError, TypeError) as error:
+    except (SettingError, ValueError) as error:
         raise ForumVersionError(
             f"the settings stored in {layout.archive} are not understood: {error}", "use the version that wrote it"
         ) from error
@@ -338,3 +349,12 @@ def _with_zone(filters: Filters | None) -> Filters:
     if filters.before is not None and filters.before.tzinfo is None:
         return replace(filters, before=filters.before.replace(tzinfo=UTC))
     return filters
+
+
+def _size_bytes(folder: Path) -> int:
+    """Return how much the folder's files hold; an index may replace its files while they are counted."""
+    total = 0
+    for file in folder.rglob("*"):
+        with contextlib.suppress(FileNotFoundError):
+            total += file.stat().st_size if file.is_file() else 0
+    return total

@@ -11,6 +11,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
@@ -79,8 +80,11 @@ class LexicalIndex:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
+        self._refreshing = threading.Lock()
+        self._frequencies: dict[str, int] = {}
         try:
-            self._mark = self._read_mark()
+            self._seen = self._state()
+            self._mark = _mark_of(self._seen)
             self._index = tantivy.Index.open(str(folder / "entries"))
             self._index.reload()
             self._searcher = self._index.searcher()
@@ -89,8 +93,6 @@ class LexicalIndex:
                 f"the candidate index in {folder} cannot be read: {error}", 'rebuild it with "askalike reindex FORUM"'
             ) from error
         self._schema = self._index.schema
-        self._frequencies: dict[str, int] = {}
-        self._mark_stat = self._stat()
 
     @classmethod
     def create(cls, folder: Path, *, applied: int, fingerprint: str) -> LexicalIndex:
@@ -122,14 +124,38 @@ class LexicalIndex:
         return int(self._searcher.num_docs)
 
     def refresh(self) -> None:
-        """See what another process (or this one) has committed since; cheap when nothing was."""
-        stat = self._stat()
-        if stat != self._mark_stat:
-            self._mark_stat = stat
-            self._mark = self._read_mark()
-            self._index.reload()
-            self._searcher = self._index.searcher()
-            self._frequencies = {}
+        """See what another process (or this one) has committed since; cheap when nothing was.
+
+        While another process builds the index anew, the complete one that was open before goes on answering.
+        """
+        state = self._state()
+        if state == self._seen:
+            return
+        with self._refreshing:
+            if state in (self._seen, None):
+                return
+            if not self._mark.is_complete or _mark_of(state).is_complete:
+                self._take(state)
+
+    def reopen(self) -> None:
+        """Take the index as it is on disk now, complete or not: what its writer must know.
+
+        Raises:
+            DamagedForumError: it has gone.
+        """
+        with self._refreshing:
+            try:
+                self._take(self._state())
+            except ValueError as error:
+                raise DamagedForumError(
+                    f"the candidate index in {self.folder} has gone: {error}", "open the forum again"
+                ) from error
+
+    def _take(self, state: bytes | None) -> None:
+        mark = _mark_of(state)
+        self._index.reload()
+        self._mark, self._searcher, self._frequencies = mark, self._index.searcher(), {}
+        self._seen = state  # last: who sees it must find the rest done
 
     @contextmanager
     def writing(self) -> Iterator[LexicalWriter]:
@@ -152,7 +178,7 @@ class LexicalIndex:
         finally:
             inner.rollback()
             inner.wait_merging_threads()
-            self.refresh()
+            self.reopen()
 
     def search(
         self, weights: Mapping[str, float], fields: FieldWeights, limit: int, filters: Filters | None = None
@@ -208,15 +234,12 @@ class LexicalIndex:
             )
         return [(tantivy.Occur.Must, tantivy.Query.const_score_query(condition, 0.0)) for condition in conditions]
 
-    def _read_mark(self) -> Mark:
-        mark = Mark(**json.loads((self.folder / _MARK_FILE).read_text(encoding="utf-8")))
-        if mark.format != FORMAT:
-            raise ValueError(f"it has format {mark.format}, expected {FORMAT}")
-        return mark
-
-    def _stat(self) -> tuple[int, int]:
-        found = (self.folder / _MARK_FILE).stat()
-        return found.st_mtime_ns, found.st_ino
+    def _state(self) -> bytes | None:
+        """Return the mark's file as it is now, None while there is none."""
+        try:
+            return (self.folder / _MARK_FILE).read_bytes()
+        except FileNotFoundError:
+            return None
 
 
 class LexicalWriter:
@@ -259,6 +282,15 @@ def _schema() -> Any:
     builder.add_text_field("tag", tokenizer_name="raw", index_option="basic")
     builder.add_integer_field("created_us", stored=False, indexed=True, fast=True)
     return builder.build()
+
+
+def _mark_of(state: bytes | None) -> Mark:
+    if state is None:
+        raise ValueError(f"its file {_MARK_FILE} is not there")
+    mark = Mark(**json.loads(state))
+    if mark.format != FORMAT:
+        raise ValueError(f"it has format {mark.format}, expected {FORMAT}")
+    return mark
 
 
 def _write_mark(folder: Path, mark: Mark) -> None:
