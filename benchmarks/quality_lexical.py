@@ -15,7 +15,7 @@ from typing import Any
 from askalike.evaluate import Report, bootstrap_mean, compare, evaluate
 from askalike.experiments.forum_trial import SYSTEMS, TASKS, run_trial
 from askalike.experiments.rankings import rerank
-from askalike.experiments.scorers import make_scorer
+from askalike.experiments.scorers import SCORERS, make_scorer
 from askalike.forum import Forum
 from askalike.read.judged import read_judged
 from askalike.text.settings import TextSettings
@@ -66,7 +66,7 @@ def semeval() -> dict[str, Any]:
     for split in SEMEVAL_SPLITS:
         judged = read_judged(folder, "semeval", split)
         reports = {"search engine": evaluate(judged.qrels, judged.candidates, "semeval")}
-        for name in SYSTEMS:
+        for name in SCORERS:
             scorer = make_scorer(name, collection, TextSettings())
             run = rerank(judged.candidates, scorer, judged.queries, judged.documents)
             reports[name] = evaluate(judged.qrels, run, "semeval")

@@ -9,6 +9,7 @@ import io
 import json
 import re
 import tempfile
+import textwrap
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
@@ -146,7 +147,7 @@ def _quality(result: Mapping[str, Any]) -> list[str]:
         "test2016": "SemEval 2016 test",
         "test2017": "SemEval 2017 test",
         "retrieval": "Travel duplicates, test part: full retrieval over 4,919 questions",
-        "rerank": "Travel duplicates, test part: re-ranking of the lexical search's 20 best, AskUbuntu's protocol",
+        "rerank": "Travel duplicates, test part: re-ranking of the search's 20 best, AskUbuntu's protocol",
     }
     for part, systems in {**result["semeval"], **result["travel test"]}.items():
         first = next(iter(systems))
@@ -259,6 +260,32 @@ SECTIONS = {
 """Name of the results file → how its section is written, in the document's order."""
 
 
+def readme() -> str:
+    """Return the README with the figures of the newest results."""
+    found = {name: json.loads((RESULTS / f"{name}.json").read_text(encoding="utf-8")) for name in README_RESULTS}
+    search = {kind: engines["askalike Forum.similar"] for kind, engines in found["index-and-search"]["search"].items()}
+    indexing, kill = found["index-and-search"]["indexing"], found["kill"]
+    slowest = max(values["p50_ms"] for values in found["updates"]["until_shown"].values())
+    figures = [
+        f"- On 2 cores and {indexing['questions']:,} real questions, a search takes {search['title']['p50_ms']:.1f} ms by"
+        f" title and {search['title and body']['p50_ms']:.1f} ms with a body (median), answers and matched words included.",
+        f"- Indexing them takes {indexing['seconds']:.0f} s and {indexing['peak_memory_mb']} MB of memory, and"
+        f" {indexing['size_mb']:.0f} MB on disk.",
+        f"- A new, edited or deleted question shows in searches after {slowest:.0f} ms at most (median), and is on disk"
+        " by then.",
+        f"- Killed {kill['kills']} times while writing, a forum lost none of {kill['acknowledged_writes']:,} acknowledged"
+        " writes.",
+        "- The scorers give the published figures of AskUbuntu and SemEval to two decimals.",
+    ]
+    begin, end = "<!-- figures: written by tools/document.py -->", "<!-- end of figures -->"
+    before, rest = (REPOSITORY / "README.md").read_text(encoding="utf-8").split(begin)
+    wrapped = "\n".join(textwrap.fill(line, 116, subsequent_indent="  ") for line in figures)
+    return f"{before}{begin}\n\n{wrapped}\n\n{end}{rest.split(end)[1]}"
+
+
+README_RESULTS = ("index-and-search", "updates", "kill")
+
+
 def picture() -> str:
     """Return what a search on the bundled forum looks like on a terminal, as SVG."""
     shown = Console(record=True, width=96, file=io.StringIO(), force_terminal=True, color_system="truecolor")
@@ -271,7 +298,12 @@ def picture() -> str:
     return re.sub(r"\s*@font-face \{.*?\}", "", svg, flags=re.DOTALL)
 
 
-DOCUMENTS = {"docs/cli.md": cli_document, "docs/results.md": results_document, "docs/demo.svg": picture}
+DOCUMENTS = {
+    "README.md": readme,
+    "docs/cli.md": cli_document,
+    "docs/results.md": results_document,
+    "docs/demo.svg": picture,
+}
 
 
 def main() -> None:

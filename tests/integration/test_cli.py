@@ -70,6 +70,14 @@ def test_demo_indexes_answers_three_questions_and_says_what_next(run: Run, tmp_p
     assert run("demo", "--into", tmp_path / "demo.forum").code == 0
 
 
+def test_demo_does_not_mix_with_a_forum_of_ones_own(run: Run, tmp_path: Path) -> None:
+    table = tmp_path / "posts.csv"
+    table.write_text("id,title,body\n1,Printer is offline,help\n", encoding="utf-8")
+    run("index", table, "--into", tmp_path / "f")
+    assert run("demo", "--into", tmp_path / "f").code == 2
+    assert run("info", tmp_path / "f", "--json").json["questions"] == 1
+
+
 def test_index_reports_what_it_did_and_again_that_nothing_changed(run: Run, tmp_path: Path) -> None:
     forum = tmp_path / "my.forum"
     first = run("index", bundled_forum(), "--into", forum, "--json").json
@@ -177,20 +185,20 @@ def test_score_prints_means_and_the_paired_test(run: Run, tmp_path: Path) -> Non
 
 def test_evaluate_ranks_the_forums_own_duplicates(run: Run, homenet: Path, tmp_path: Path) -> None:
     found = run("evaluate", homenet, "--save", tmp_path / "runs", "--json").json
-    assert found["retrieval"]["systems"]["bm25"]["queries"] == 60
-    assert found["retrieval"]["systems"]["bm25"]["recall@100"] > 0.8
+    assert found["retrieval"]["systems"]["search"]["queries"] == 60
+    assert found["retrieval"]["systems"]["search"]["recall@100"] > 0.8
     assert found["rerank"]["systems"]["tfidf"]["map"] > 0.4
     saved = run(
         "score",
         tmp_path / "runs" / "retrieval.qrels",
-        tmp_path / "runs" / "retrieval.bm25.run",
+        tmp_path / "runs" / "retrieval.search.run",
         "--protocol",
         "trec",
         "--measure",
         "recall@100",
         "--json",
     ).json
-    assert saved["recall@100"] == pytest.approx(found["retrieval"]["systems"]["bm25"]["recall@100"])
+    assert saved["recall@100"] == pytest.approx(found["retrieval"]["systems"]["search"]["recall@100"])
     assert "Full retrieval" in run("evaluate", homenet, "--protocol", "retrieval", "--system", "bm25").out
 
 

@@ -7,12 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from askalike import Forum, Link, Question
+from askalike import Forum, Link, Question, TextSettings
 from askalike.errors import EvaluationError, SettingError
 from askalike.evaluate import check_leaks
 from askalike.experiments.duplicates import SPLITS, duplicate_task
 from askalike.experiments.forum_trial import judge_candidates, run_trial
-from askalike.experiments.rankings import forum_run
+from askalike.experiments.rankings import collection_run, forum_run
+from askalike.experiments.scorers import make_scorer
 
 
 @pytest.fixture
@@ -40,6 +41,16 @@ def test_a_query_is_never_found_itself(forum: Forum) -> None:
         assert len(found) == 5
 
 
+def test_scoring_the_whole_collection_finds_the_best_pairs_without_the_query(forum: Forum) -> None:
+    collection = [*forum.questions(), Question("y", "printer offline number b")]
+    for system in ("bm25", "tfidf"):
+        scorer = make_scorer(system, collection, TextSettings())
+        run = collection_run(duplicate_task(forum), scorer, collection, 3)
+        assert run["b"][0][0] == "y"
+        assert len(run["b"]) == 3
+        assert "b" not in [document for document, _ in run["b"]]
+
+
 def test_candidates_are_all_judged(forum: Forum) -> None:
     task = duplicate_task(forum)
     judged = judge_candidates(task, {"b": [("a", 2.0), ("x", 1.0)], "c": []})
@@ -57,7 +68,7 @@ def test_an_unknown_part_or_task_is_refused(forum: Forum) -> None:
     with pytest.raises(EvaluationError, match="expected all or one of train, dev, test"):
         duplicate_task(forum, "tset")
     with pytest.raises(SettingError, match="no task 'magic'"):
-        run_trial(forum, "magic", ("bm25",))
+        run_trial(forum, "magic", ("search",))
 
 
 def test_the_parts_of_a_forum_share_no_component(tmp_path: Path) -> None:

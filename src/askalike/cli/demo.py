@@ -13,7 +13,7 @@ from askalike.cli.arguments import JsonOption
 from askalike.cli.display import console, print_hits, print_json, print_whole
 from askalike.cli.progress import BarProgress
 from askalike.data import bundled_forum
-from askalike.errors import ForumNotFoundError
+from askalike.errors import ForumNotFoundError, SettingError
 from askalike.forum import Forum, ImportOptions
 from askalike.wire import hit_object
 
@@ -25,6 +25,7 @@ QUESTIONS = (
     "ssh says the remote host identification has changed, am I hacked?",
 )
 SHOWN = 3
+SOURCE = "homenet"
 
 
 def demo(
@@ -40,7 +41,9 @@ def demo(
             forum = Forum.open(into, progress=progress)
         except ForumNotFoundError:
             forum = Forum.create(into)
-        forum.load(bundled_forum(), options=ImportOptions(format="jsonl", source="homenet"), progress=progress)
+        if forum.sources() and SOURCE not in forum.sources():
+            raise SettingError(f"{into} is another forum", "choose another folder with --into")
+        forum.load(bundled_forum(), options=ImportOptions(format="jsonl", source=SOURCE), progress=progress)
     with forum:
         counts = forum.info().counts
         indexed_s = time.monotonic() - began

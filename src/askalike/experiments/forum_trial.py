@@ -1,4 +1,4 @@
-"""Systems tried on a forum's duplicate marks: full retrieval, and re-ranking of what the lexical search found.
+"""Systems tried on a forum's duplicate marks: full retrieval, and re-ranking of what its search found.
 
 Enters: an open forum, the names of a task and of systems. Leaves: runs and reports. May import: forum, evaluate, its
 own folder.
@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from askalike.errors import SettingError
 from askalike.evaluate import Report, evaluate
 from askalike.experiments.duplicates import DuplicateTask, duplicate_task
-from askalike.experiments.rankings import forum_run, rerank, tfidf_run
+from askalike.experiments.rankings import collection_run, forum_run, rerank
 from askalike.experiments.scorers import SCORERS, make_scorer
 from askalike.forum import Forum
 from askalike.types import Qrels, Question, Run
@@ -30,8 +30,10 @@ TASKS: Mapping[str, tuple[str, tuple[str, ...]]] = {
 
 MAIN_MEASURE = {"retrieval": "ndcg@10", "rerank": "map"}
 
-SYSTEMS = tuple(SCORERS)
-"""``bm25`` is the forum's own search; the rest score pairs, over the whole collection or over its candidates."""
+OWN_SEARCH = "search"
+
+SYSTEMS = (OWN_SEARCH, *SCORERS)
+"""``search`` is the forum's own; the others score pairs, over the whole collection or over the search's candidates."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +72,7 @@ def run_trial(forum: Forum, task: str, systems: Sequence[str], part: str = "all"
         candidates = forum_run(forum, marks, CANDIDATES)
         runs = {name: _rerank(forum, marks, name, collection, candidates) for name in systems}
         qrels = judge_candidates(marks, candidates)
-        title = f"Re-ranking of the lexical search's {CANDIDATES} best ({part})"
+        title = f"Re-ranking of the search's {CANDIDATES} best ({part})"
     reports = {name: evaluate(qrels, run, protocol, measures) for name, run in runs.items()}
     return Trial(task, title, qrels, runs, reports)
 
@@ -85,14 +87,14 @@ def judge_candidates(task: DuplicateTask, candidates: Run) -> Qrels:
 
 
 def _retrieve(forum: Forum, task: DuplicateTask, system: str, collection: Sequence[Question]) -> Run:
-    if system == "bm25":
+    if system == OWN_SEARCH:
         return forum_run(forum, task, DEPTH)
-    return tfidf_run(task, make_scorer(system, collection, forum.analyzer.settings), collection, DEPTH)
+    return collection_run(task, make_scorer(system, collection, forum.analyzer.settings), collection, DEPTH)
 
 
 def _rerank(forum: Forum, task: DuplicateTask, system: str, collection: Sequence[Question], candidates: Run) -> Run:
     found = {query: entries for query, entries in candidates.items() if entries}
-    if system == "bm25":
+    if system == OWN_SEARCH:
         return found
     scorer = make_scorer(system, collection, forum.analyzer.settings)
     return rerank(found, scorer, task.queries, {question.id: question for question in collection})

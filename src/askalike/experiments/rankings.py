@@ -5,17 +5,18 @@ Enters: tasks and systems. Leaves: ``Run`` values. May import: forum, lexical, t
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
+from numpy.typing import NDArray
 
 from askalike.experiments.duplicates import DuplicateTask
-from askalike.experiments.scorers import JoinedTerms, PairScorer
+from askalike.experiments.scorers import JoinedTerms, PairScorer, TermScorer
 from askalike.forum import Forum
 from askalike.lexical import TfIdf
 from askalike.types import Filters, Question, Run
 
-__all__ = ["forum_run", "rerank", "tfidf_run"]
+__all__ = ["collection_run", "forum_run", "rerank"]
 
 
 def forum_run(forum: Forum, task: DuplicateTask, depth: int, *, title_only: bool = False) -> Run:
@@ -32,20 +33,25 @@ def forum_run(forum: Forum, task: DuplicateTask, depth: int, *, title_only: bool
     return run
 
 
-def tfidf_run(task: DuplicateTask, scorer: JoinedTerms, collection: Sequence[Question], depth: int) -> Run:
-    """Return the best of a whole collection by TF-IDF cosine, each query itself excluded; ties by id."""
-    if not isinstance(scorer.model, TfIdf):
-        raise TypeError(f"expected a scorer over TF-IDF, got {type(scorer.model).__name__}")
+def collection_run(task: DuplicateTask, scorer: JoinedTerms, collection: Sequence[Question], depth: int) -> Run:
+    """Return the best of a whole collection by scoring every pair, each query itself excluded; ties by id."""
     ordered = sorted(collection, key=lambda question: question.id)
-    vectors = scorer.model.vectors([scorer.terms(question) for question in ordered])  # (N, V)
-    queries = scorer.model.vectors([scorer.terms(question) for question in task.queries.values()])  # (Q, V)
+    score = _over_all(scorer.model, [scorer.terms(question) for question in ordered])
     run: Run = {}
-    for row, identifier in enumerate(task.queries):
-        scores = np.asarray((vectors @ queries[[row]].T).toarray(), dtype=np.float64).ravel()  # (N,)
+    for identifier, question in task.queries.items():
+        scores = score(scorer.terms(question))  # (N,)
         best = np.argsort(-scores, kind="stable")[: depth + 1]
         found = [(ordered[place].id, float(scores[place])) for place in best if scores[place] > 0]
         run[identifier] = [entry for entry in found if entry[0] != identifier][:depth]
     return run
+
+
+def _over_all(model: TermScorer, documents: Sequence[Sequence[str]]) -> Callable[[Sequence[str]], NDArray[np.float64]]:
+    """Return the function from a query's terms to the scores of all documents; vectors are made once."""
+    if not isinstance(model, TfIdf):
+        return lambda query: model.scores(query, documents)
+    vectors = model.vectors(documents)  # (N, V)
+    return lambda query: np.asarray((vectors @ model.vectors([query]).T).toarray(), dtype=np.float64).ravel()
 
 
 def rerank(
