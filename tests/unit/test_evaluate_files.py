@@ -187,6 +187,7 @@ Reader = Callable[[Path], object]
         (read_semeval_run, "Q\t\t1\t1\ttrue\n", 1, "has no id"),
         (read_semeval_gold, "Q\tD\t1\t1\ttrue\nQ\tD\t2\t0.5\tfalse\n", 2, "document D comes a second time"),
         (read_semeval_gold, "Q\tD\t0\t0.7\ttrue\n", 1, "rank is '0'"),
+        (read_semeval_gold, f"Q\tD\t{'9' * 5000}\t0.7\ttrue\n", 1, "rank is '999"),
         (read_askubuntu, "7\t1\t1 2\t1 1\n8\t1\t1 2\n", 2, "3 columns between tabs; expected 4"),
         (read_askubuntu, "7\t1\t1 2\t1\n", 1, "2 candidates but 1 scores"),
         (read_askubuntu, "7\t1\t\t\n", 1, "no candidate"),

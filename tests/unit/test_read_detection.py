@@ -83,9 +83,29 @@ def test_a_file_of_no_format_lists_the_choices(tmp_path: Path, name: str, conten
 def test_odd_files_do_not_break_detection(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe.csv")
     (tmp_path / "loop.json").symlink_to(tmp_path / "loop.json")
-    for path in (tmp_path / "pipe.csv", tmp_path):
-        with pytest.raises(FormatError):
-            detect(path)
+    with pytest.raises(FormatError):
+        detect(tmp_path)
+
+
+@pytest.mark.parametrize("name", [None, *READERS])
+def test_a_pipe_is_refused_whatever_its_format_is_said_to_be(tmp_path: Path, name: str | None) -> None:
+    os.mkfifo(tmp_path / "pipe.7z")
+    with pytest.raises(InputError, match="is a device, a pipe or a socket"):
+        choose(tmp_path / "pipe.7z", name)
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "why"),
+    [
+        ("a.jsonl", b"", "it is empty"),
+        ("a.csv", "hello".encode("utf-16"), "it is UTF-16, expected UTF-8"),
+        ("a.csv.gz", b"hello", "it holds no gzip data"),
+    ],
+)
+def test_what_can_be_told_of_an_unknown_file_is_told(tmp_path: Path, name: str, content: bytes, why: str) -> None:
+    (tmp_path / name).write_bytes(content)
+    with pytest.raises(FormatError, match=f"is not recognised: {why}"):
+        detect(tmp_path / name)
 
 
 def test_nothing_at_the_path_is_said(tmp_path: Path) -> None:

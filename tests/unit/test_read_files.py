@@ -84,6 +84,20 @@ def test_a_link_that_stays_inside_its_folder_is_followed(tmp_path: Path) -> None
     assert member(tmp_path, "none.json", "a.json") == tmp_path / "a.json"
 
 
+@pytest.mark.parametrize("target", ["a.json", "gone.json"])
+def test_a_link_that_leads_nowhere_is_named(tmp_path: Path, target: str) -> None:
+    (tmp_path / "a.json").symlink_to(tmp_path / target)
+    for find in (member, folder_members):
+        with pytest.raises(DamagedInputError, match=r"a\.json is a symbolic link that leads nowhere"):
+            find(tmp_path, "a.json" if find is member else ".json")
+
+
+def test_a_pipe_is_refused_before_it_is_opened(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(InputError, match="is a device, a pipe or a socket"):
+        lines(tmp_path / "pipe")
+
+
 def test_sniffing_never_raises_or_waits(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe.csv")
     assert first_bytes(tmp_path / "pipe.csv") == b""

@@ -114,6 +114,8 @@ def test_unknown_fields_are_left_out_and_named_once(tmp_path: Path) -> None:
         ('{"id": "1", "title": "t", "links": [1]}', "links is expected to hold pairs"),
         ('{"id": "1", "title": "t", "duplicate_of": [null]}', "no duplicate_of"),
         ('{"id": "a\\u0000", "title": "t"}', "the id holds NUL"),
+        ('{"id": "1", "title": "t", "markup": ["html"]}', "the markup is"),
+        ('{"id": "1", "title": "t", "markup": {}}', "the markup is"),
     ],
 )
 def test_a_line_that_cannot_be_used_is_rejected_and_the_next_is_read(tmp_path: Path, line: str, reason: str) -> None:

@@ -68,6 +68,7 @@ def test_columns_can_be_given_by_position_where_there_is_no_header(tmp_path: Pat
         ({"idd": "a"}, "'idd' is no field of a question"),
         ({"id": "nope"}, "has no column 'nope'"),
         ({"id": "#9"}, "has no column '#9'"),
+        ({"id": "#" + "9" * 5000}, "has no column '#999"),
     ],
 )
 def test_a_mapping_that_cannot_be_is_a_setting_error(mapping: dict[str, str], found: str) -> None:

@@ -32,7 +32,7 @@ FIELDS: dict[str, tuple[str, ...]] = {
 }
 """Field → names of columns that are taken for it, the likeliest first; compared by lower case letters and digits."""
 
-_POSITION = re.compile(r"#([1-9]\d*)")
+_POSITION = re.compile(r"#([1-9][0-9]{0,8})")
 _NOT_LETTER = re.compile(r"[^a-z0-9]")
 _SHOWN = 12
 

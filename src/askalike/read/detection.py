@@ -1,6 +1,6 @@
 """Finds the reader for a path, and never guesses between two.
 
-Enters: a path. Leaves: its reader. May import: errors, the registry.
+Enters: a path. Leaves: its reader. May import: errors, files, the registry.
 
 The rules, all of them: each reader looks at names and first bytes. Readers of a particular format come before the
 readers of general ones, ``jsonl`` before ``table``. Of several in the same place none is taken: the user says which.
@@ -8,9 +8,11 @@ readers of general ones, ``jsonl`` before ``table``. Of several in the same plac
 
 from __future__ import annotations
 
+import codecs
 from pathlib import Path
 
 from askalike.errors import FormatError, InputError
+from askalike.read.files import first_bytes
 from askalike.read.frame import Reader
 from askalike.read.registry import READERS
 
@@ -24,11 +26,10 @@ def choose(path: Path, format_name: str | None = None) -> Reader:
     """Return the reader that the user named, or else the one that is detected.
 
     Raises:
-        InputError: there is nothing at the path.
+        InputError: there is nothing at the path, or a device, pipe or socket.
         FormatError: no such format; or, when detected, no reader or several match.
     """
-    if not path.exists():
-        raise InputError(f"there is nothing at {path}", "look at the path")
+    _check_there(path)
     return detect(path) if format_name is None else named(format_name)
 
 
@@ -47,11 +48,10 @@ def detect(path: Path) -> Reader:
     """Return the one reader that recognises a path.
 
     Raises:
-        InputError: there is nothing at the path.
+        InputError: there is nothing at the path, or a device, pipe or socket.
         FormatError: no reader, or several, recognise it.
     """
-    if not path.exists():
-        raise InputError(f"there is nothing at {path}", "look at the path")
+    _check_there(path)
     matching = [reader for reader in READERS.values() if _recognises(reader, path)]
     particular = [reader for reader in matching if reader.name not in GENERAL]
     general = sorted((reader for reader in matching if reader.name in GENERAL), key=lambda r: GENERAL.index(r.name))
@@ -67,7 +67,29 @@ def detect(path: Path) -> Reader:
     hint = f"say it with --format, one of {', '.join(sorted(READERS))}"
     if path.is_file():
         hint += "; a table with other column names: --format table --column id=NAME --column title=NAME"
-    raise FormatError(f"the format of {path} is not recognised", hint)
+    raise FormatError(f"the format of {path} is not recognised{_why(path)}", hint)
+
+
+def _check_there(path: Path) -> None:
+    if not path.exists():
+        raise InputError(f"there is nothing at {path}", "look at the path")
+    if not path.is_file() and not path.is_dir():
+        raise InputError(
+            f"{path} is a device, a pipe or a socket, expected a file or folder",
+            "save what comes through it in a file first",
+        )
+
+
+def _why(path: Path) -> str:
+    """Say what can be told about a file that no reader knows."""
+    if not path.is_file():
+        return ""
+    if not path.stat().st_size:
+        return ": it is empty"
+    start = first_bytes(path, 2)
+    if not start and path.name.lower().endswith(".gz"):
+        return ": it holds no gzip data, or nothing in it"
+    return ": it is UTF-16, expected UTF-8" if start in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE) else ""
 
 
 def _recognises(reader: Reader, path: Path) -> bool:

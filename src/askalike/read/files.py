@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import gzip
 import io
+import os
 import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -69,8 +70,10 @@ def open_bytes(path: Path, context: ReadContext) -> Iterator[BinaryIO]:
     """Open a file for bytes, unpacking ``.gz``; progress counts the bytes as they are stored.
 
     Raises:
-        InputError: the file is not there, or may not be read.
+        InputError: the file is not there, may not be read, or is no file (opening a pipe could wait for ever).
     """
+    if path.exists() and not path.is_file() and not path.is_dir():
+        raise InputError(f"{path} is a device, a pipe or a socket, expected a file", "save what it gives in a file")
     try:
         raw = path.open("rb", buffering=0)
     except OSError as error:
@@ -153,13 +156,16 @@ def member(folder: Path, *names: str) -> Path | None:
 
     Raises:
         UnsafeInputError: it is a symbolic link that leads out of the folder.
+        DamagedInputError: it is a symbolic link that leads nowhere.
     """
     for name in names:
         path = folder / name
-        if path.is_symlink() and not path.resolve().is_relative_to(folder.resolve()):
+        if path.is_symlink() and not Path(os.path.realpath(path)).is_relative_to(os.path.realpath(folder)):
             raise UnsafeInputError(
                 f"{path} is a symbolic link that leads out of the folder", "copy the file there, or give its own path"
             )
+        if path.is_symlink() and not path.exists():
+            raise DamagedInputError(f"{path} is a symbolic link that leads nowhere", "mend the link, or remove it")
         if path.is_file():
             return path
     return None
@@ -170,6 +176,7 @@ def folder_members(folder: Path, *suffixes: str) -> list[Path]:
 
     Raises:
         UnsafeInputError: one is a symbolic link that leads out of the folder.
+        DamagedInputError: one is a symbolic link that leads nowhere.
     """
     names = sorted(path.name for path in folder.iterdir() if plain_suffix(path) in suffixes)
     return [path for path in (member(folder, name) for name in names) if path is not None]

@@ -218,6 +218,6 @@ def _list(value: object, name: str) -> list[object]:
 def _markup(value: object, default: Markup) -> Markup:
     if value is None:
         return default
-    if value not in _MARKUPS:
+    if not isinstance(value, str) or value not in _MARKUPS:
         raise Unreadable(f"the markup is {str(value)[:40]!r}, expected one of {', '.join(sorted(_MARKUPS))}")
     return cast("Markup", value)

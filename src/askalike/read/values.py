@@ -174,7 +174,7 @@ def _split_tags(value: str) -> list[str]:
     if value.startswith("[") and value.endswith("]"):
         try:
             items = json.loads(value)
-        except ValueError:
+        except (ValueError, RecursionError):
             items = None
         if isinstance(items, list) and all(isinstance(item, str) for item in items):
             return items

@@ -11,6 +11,7 @@ Source: the description of the format in the distribution of SemEval-2016 Task 3
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from math import isclose
 from pathlib import Path
@@ -24,6 +25,7 @@ from askalike.types import Qrels, Run
 __all__ = ["is_semeval", "read_semeval_gold", "read_semeval_run", "write_semeval_gold", "write_semeval_run"]
 
 _LABELS = {"true": 1, "false": 0}
+_RANK = re.compile(r"[1-9][0-9]{0,8}")
 
 
 class _Row(NamedTuple):
@@ -52,7 +54,7 @@ def read_semeval_gold(path: Path) -> tuple[Qrels, Run]:
     qrels: Qrels = {}
     run: Run = {}
     for row in _rows(path):
-        if not row.rank.isdecimal() or int(row.rank) == 0:
+        if _RANK.fullmatch(row.rank) is None:
             raise damaged(
                 row.place,
                 f"the rank is {row.rank!r}; expected the search engine's rank, a whole number from 1 on",
