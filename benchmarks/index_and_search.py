@@ -24,9 +24,9 @@ from askalike.forum import Forum
 from askalike.text.analyzer import Analyzer
 from askalike.text.settings import TextSettings
 from askalike.types import Filters, Question
-from benchmarks.record import need_data, percentiles, write
+from benchmarks.record import WORK, need_data, percentiles, write
 
-FORUM = Path("/tmp/askalike-bench/reddit.forum")
+FORUM = WORK / "reddit.forum"
 QUERIES = 1000
 SLOW_QUERIES = 50
 K = 10
@@ -81,7 +81,7 @@ def main() -> None:
     if len(sys.argv) > 1 and sys.argv[1] == "build":
         print(json.dumps(build(FORUM)))
         return
-    shutil.rmtree(FORUM.parent, ignore_errors=True)
+    shutil.rmtree(FORUM, ignore_errors=True)
     done = subprocess.run(
         [sys.executable, "-m", "benchmarks.index_and_search", "build"], capture_output=True, text=True, check=True
     )

@@ -30,7 +30,7 @@ from askalike.forum import Forum, ImportOptions
 from askalike.read.frame import ReadContext
 from askalike.read.registry import READERS
 from askalike.types import Answer, Question
-from benchmarks.record import REPOSITORY, need_data, write
+from benchmarks.record import REPOSITORY, WORK, need_data, write
 
 COMMAND = "python -m benchmarks.kill"
 KILLS = 50
@@ -199,7 +199,7 @@ def main() -> None:
     if len(sys.argv) > 1 and sys.argv[1] == "worker":
         worker(Path(sys.argv[2]), Path(sys.argv[3]), int(sys.argv[4]))
         return
-    folder = Path("/tmp/askalike-bench/kill")
+    folder = WORK / "kill"
     archive = write_archive(folder / "archive.jsonl", LOADED)
     chance = random.Random(0)
     outcomes: list[Outcome] = []

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 from askalike.evaluate import Report, bootstrap_mean, compare, evaluate
@@ -20,10 +19,10 @@ from askalike.forum import Forum
 from askalike.read.judged import read_judged
 from askalike.text.settings import TextSettings
 from askalike.types import Judged, Question
-from benchmarks.record import need_data, write
+from benchmarks.record import WORK, need_data, write
 
 COMMAND = "python -m benchmarks.quality_lexical"
-FORUM = Path("/tmp/askalike-bench/travel-quality.forum")
+FORUM = WORK / "travel-quality.forum"
 SEMEVAL_SPLITS = ("dev", "test2016", "test2017")
 
 

@@ -7,6 +7,7 @@ import os
 import platform
 import subprocess
 import sys
+import tempfile
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
@@ -16,6 +17,8 @@ import numpy as np
 
 REPOSITORY = Path(__file__).resolve().parent.parent
 RESULTS = REPOSITORY / "results"
+WORK = Path(os.environ.get("ASKALIKE_BENCH", Path(tempfile.gettempdir()) / "askalike-bench"))
+"""Where forums are built for measuring; what an earlier measurement left there is built over."""
 DATA = Path(os.environ.get("ASKALIKE_DATA", REPOSITORY.parent / "shared" / "data"))
 
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 import itertools
 import shutil
 from dataclasses import asdict
-from pathlib import Path
 
 from askalike.evaluate import evaluate
 from askalike.experiments.duplicates import duplicate_task
@@ -18,10 +17,10 @@ from askalike.forum import Forum
 from askalike.forum.forum import ForumSettings
 from askalike.lexical import FieldWeights
 from askalike.rank import QuerySettings, SearchSettings
-from benchmarks.record import need_data, write
+from benchmarks.record import WORK, need_data, write
 
 COMMAND = "python -m benchmarks.tune_lexical"
-FORUM = Path("/tmp/askalike-bench/travel.forum")
+FORUM = WORK / "travel.forum"
 GRID: dict[str, tuple[float, ...]] = {
     "title": (0.5, 1.0, 1.5, 2.0, 3.0),
     "body_weight": (0.1, 0.2, 0.3, 0.5, 0.7, 1.0),

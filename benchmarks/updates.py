@@ -11,16 +11,15 @@ import random
 import shutil
 import sys
 import time
-from pathlib import Path
 
 from askalike.forum import Forum
 from askalike.types import Question
 from benchmarks.index_and_search import FORUM
-from benchmarks.record import percentiles, write
+from benchmarks.record import WORK, percentiles, write
 
 CHANGES = 1000
 COMMAND = "python -m benchmarks.updates"
-COPY = Path("/tmp/askalike-bench/updates.forum")
+COPY = WORK / "updates.forum"
 
 
 def main() -> None:

@@ -267,14 +267,15 @@ def readme() -> str:
     indexing, kill = found["index-and-search"]["indexing"], found["kill"]
     slowest = max(values["p50_ms"] for values in found["updates"]["until_shown"].values())
     figures = [
-        f"- On 2 cores and {indexing['questions']:,} real questions, a search takes {search['title']['p50_ms']:.1f} ms by"
-        f" title and {search['title and body']['p50_ms']:.1f} ms with a body (median), answers and matched words included.",
+        f"- On 2 cores and {indexing['questions']:,} real questions, a search takes {search['title']['p50_ms']:.1f} ms"
+        f" by title and {search['title and body']['p50_ms']:.1f} ms with a body (median), answers and matched words"
+        " included.",
         f"- Indexing them takes {indexing['seconds']:.0f} s and {indexing['peak_memory_mb']} MB of memory, and"
         f" {indexing['size_mb']:.0f} MB on disk.",
         f"- A new, edited or deleted question shows in searches after {slowest:.0f} ms at most (median), and is on disk"
         " by then.",
-        f"- Killed {kill['kills']} times while writing, a forum lost none of {kill['acknowledged_writes']:,} acknowledged"
-        " writes.",
+        f"- Killed {kill['kills']} times while writing, a forum lost none of {kill['acknowledged_writes']:,}"
+        " acknowledged writes.",
         "- The scorers give the published figures of AskUbuntu and SemEval to two decimals.",
     ]
     begin, end = "<!-- figures: written by tools/document.py -->", "<!-- end of figures -->"

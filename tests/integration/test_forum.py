@@ -19,6 +19,7 @@ from askalike.data import bundled_forum
 from askalike.errors import (
     BusyForumError,
     DamagedForumError,
+    ForumError,
     ForumExistsError,
     ForumNotFoundError,
     ForumVersionError,
@@ -351,6 +352,22 @@ def test_a_new_index_takes_each_question_once(small: Forum) -> None:
     assert catch_up(archive, index, small.analyzer, SilentProgress()) == 3
     assert catch_up(archive, index, small.analyzer, SilentProgress()) == 0
     archive.close()
+
+
+def test_a_forum_that_cannot_be_written_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    import sqlite3
+
+    from askalike.archive import schema
+
+    Forum.create(tmp_path / "f").close()
+    connect = sqlite3.connect
+
+    def read_only(path: Path, **options: object) -> sqlite3.Connection:
+        return connect(f"file:{path}?mode=ro", uri=True, **options)  # type: ignore[call-overload,no-any-return]
+
+    monkeypatch.setattr(schema.sqlite3, "connect", read_only)
+    with Forum.open(tmp_path / "f") as forum, pytest.raises(ForumError, match="readonly database"):
+        forum.add(Question("1", "t"))
 
 
 def test_a_missing_index_is_built_anew(small: Forum) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import sqlite3
 from pathlib import Path
 
-from askalike.errors import DamagedForumError, ForumVersionError
+from askalike.errors import DamagedForumError, ForumError, ForumVersionError
 
 __all__ = ["APPLICATION_ID", "FORMAT", "connect", "create_tables", "is_finished"]
 
@@ -81,6 +81,7 @@ def connect(path: Path) -> sqlite3.Connection:
     Raises:
         DamagedForumError: the file is not an SQLite database.
         ForumVersionError: it is one of another program or format.
+        ForumError: the file or its folder cannot be written.
     """
     connection = sqlite3.connect(
         path, timeout=BUSY_TIMEOUT_S, isolation_level=None, check_same_thread=False, cached_statements=256
@@ -95,6 +96,11 @@ def connect(path: Path) -> sqlite3.Connection:
         connection.execute("PRAGMA temp_store = FILE")
         application = connection.execute("PRAGMA application_id").fetchone()[0]
         version = connection.execute("PRAGMA user_version").fetchone()[0]
+    except sqlite3.OperationalError as error:
+        connection.close()
+        raise ForumError(
+            f"{path} cannot be opened: {error}", "the forum's folder must be writable, also for searching"
+        ) from error
     except sqlite3.DatabaseError as error:
         connection.close()
         raise DamagedForumError(

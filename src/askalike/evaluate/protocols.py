@@ -110,7 +110,7 @@ def parse_protocol(name: str) -> Protocol:
     """
     protocol = PROTOCOLS.get(name.strip().lower())
     if protocol is None:
-        raise EvaluationError(f"there is no protocol {name!r}; expected one of {', '.join(PROTOCOLS)}")
+        raise EvaluationError(f"there is no protocol {name!r}", f"expected one of {', '.join(PROTOCOLS)}")
     return protocol
 
 
