@@ -10,9 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from askalike.archive import Archive, check, count, load
+from askalike.archive import Archive, check, count, load, schema
 from askalike.errors import (
     DamagedForumError,
+    ForumError,
     ForumNotFoundError,
     ForumVersionError,
     InputError,
@@ -280,6 +281,18 @@ def test_a_source_without_questions_is_refused(archive: Archive) -> None:
         load(archive, [], FIRST, no_reject)
 
 
+def test_links_alone_are_taken_for_the_questions_of_other_sources(archive: Archive) -> None:
+    links = [Link("q1", "q2")]
+    with pytest.raises(InputError, match="holds links alone, and the forum holds no question"):
+        load(archive, links, Source("marks", "pairs"), no_reject)
+    load(archive, [Question("q1", "t"), Question("q2", "u")], FIRST, no_reject)
+    assert load(archive, links, Source("marks", "pairs"), no_reject).links.added == 1
+    assert archive.originals("q1") == ("q2",)
+    assert load(archive, links, Source("marks", "pairs"), no_reject).links.unchanged == 1
+    with pytest.raises(InputError, match="holds no question"):
+        load(archive, links, FIRST, no_reject)
+
+
 def test_losing_most_of_a_source_needs_a_word(archive: Archive) -> None:
     load(archive, [Question(f"q{number}", "t") for number in range(50)], FIRST, no_reject)
     with pytest.raises(InputError, match="49 of the 50"):
@@ -305,6 +318,72 @@ def test_an_archive_that_was_not_finished_is_finished_by_create(tmp_path: Path) 
         Archive(path)
     Archive.create(path, {}).close()
     Archive(path).close()
+
+
+def test_making_an_archive_that_another_process_has_just_made_keeps_its_settings(tmp_path: Path) -> None:
+    path = tmp_path / "archive.sqlite"
+    with contextlib.closing(schema.connect(path)) as late:
+        Archive.create(path, {"language": "german"}).close()
+        schema.create_tables(late, {"language": "english"})
+    with contextlib.closing(Archive(path)) as made:
+        assert made.settings() == {"language": "german"}
+
+
+@pytest.mark.parametrize("replaces", [False, True])
+def test_a_write_to_a_file_that_has_gone_is_no_success(archive: Archive, replaces: bool) -> None:
+    archive.add_questions([Question("a", "t")])
+    archive.path.unlink()
+    if replaces:
+        Archive.create(archive.path.with_name("other"), {}).close()
+        archive.path.with_name("other").rename(archive.path)
+    with pytest.raises(ForumNotFoundError, match="deleted or replaced while it was open"):
+        archive.add_questions([Question("b", "t")])
+
+
+def test_damage_met_by_a_write_is_named(archive: Archive) -> None:
+    load(archive, [Question(f"q{number}", "title", "body " * 200) for number in range(300)], FIRST, no_reject)
+    archive.close()
+    content = bytearray(archive.path.read_bytes())
+    content[8192:] = b"\xff" * (len(content) - 8192)
+    archive.path.write_bytes(bytes(content))
+    with contextlib.closing(Archive(archive.path)) as damaged, pytest.raises(DamagedForumError, match="is damaged"):
+        damaged.add_questions([Question("new", "t")])
+
+
+def test_a_full_disk_changes_nothing_and_says_so(archive: Archive) -> None:
+    archive.connection.execute("PRAGMA max_page_count = 30")
+    questions = [Question(f"q{number}", "title", "body " * 200) for number in range(300)]
+    with pytest.raises(ForumError, match="cannot be written: database or disk is full") as caught:
+        archive.add_questions(questions)
+    assert "free space" in caught.value.hint
+    assert count(archive).questions == 0
+
+
+def test_a_checkpoint_that_finds_no_room_does_not_undo_a_load(
+    archive: Archive, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Full:
+        def execute(self, statement: str) -> None:
+            raise sqlite3.OperationalError("database or disk is full")
+
+    with monkeypatch.context() as patched:
+        connection = archive.connection
+        given = iter([connection, Full()])
+        patched.setattr(Archive, "connection", property(lambda _: next(given)))
+        load(archive, [Question("a", "t")], FIRST, no_reject)
+    assert archive.question("a").title == "t"
+
+
+def test_an_id_with_half_a_surrogate_pair_is_not_there(archive: Archive) -> None:
+    for refused in (archive.question, lambda odd: archive.delete_questions([odd])):
+        with pytest.raises(UnknownIdError):
+            refused("\udcff")
+    assert archive.answers("\udcff") == []
+    archive.add_questions([Question("a", "t")])
+    with pytest.raises(InputError, match="lone surrogate"):
+        archive.add_questions([Question("\udcff", "t")])
+    with pytest.raises(InputError, match="lone surrogate"):
+        archive.add_answers([Answer("\udcff", "a", "b")])
 
 
 def test_a_file_that_is_no_database_is_refused(tmp_path: Path) -> None:

@@ -25,7 +25,7 @@ from askalike.archive.writes import (
     source_number,
     unknown_id,
 )
-from askalike.errors import BusyForumError, ForumError, ForumNotFoundError, InputError
+from askalike.errors import ForumNotFoundError, InputError
 from askalike.types import Answer, Link, Question
 
 __all__ = ["Archive", "Change"]
@@ -60,6 +60,7 @@ class Archive:
                 f"there is no forum at {path.parent}", 'make one with "askalike index ARCHIVE --into FORUM"'
             )
         self.path = path
+        self._identity = schema.identity(path)
         self._local = threading.local()
         self._opened: list[sqlite3.Connection] = []
         self._guard = threading.Lock()
@@ -76,6 +77,11 @@ class Archive:
         try:
             if not schema.is_finished(connection):
                 schema.create_tables(connection, settings)
+        except sqlite3.DatabaseError as error:
+            refused = schema.refusal(path, error)
+            if refused is not None:
+                raise refused from error
+            raise
         finally:
             connection.close()
         return cls(path)
@@ -103,24 +109,21 @@ class Archive:
 
         Raises:
             BusyForumError: another process has been writing for longer than the busy timeout.
+            ForumNotFoundError: the file was deleted or replaced since it was opened.
+            ForumError: the file cannot be written, or is damaged.
         """
         connection = self.connection
         try:
             connection.execute("BEGIN IMMEDIATE")
-        except sqlite3.OperationalError as error:
-            raise BusyForumError(
-                f"{self.path.parent} is being written by another process", "wait until it has finished"
-            ) from error
-        try:
+            if schema.identity(self.path) != self._identity:  # a write to a deleted file would be lost
+                raise ForumNotFoundError(f"{self.path} was deleted or replaced while it was open", "open it again")
             yield connection
             connection.execute("COMMIT")
-        except sqlite3.OperationalError as error:
-            _roll_back(connection)
-            raise ForumError(
-                f"{self.path} cannot be written: {error}", "nothing was changed; free space or fix the folder's rights"
-            ) from error
-        except BaseException:
-            _roll_back(connection)
+        except BaseException as error:
+            schema.roll_back(connection)
+            refused = schema.refusal(self.path, error)
+            if refused is not None:
+                raise refused from error
             raise
 
     # -- settings ----------------------------------------------------------------------------------------------
@@ -138,6 +141,8 @@ class Archive:
             InputError: an id is taken already, or a value cannot be stored; nothing is stored then.
         """
         ids = [question.id for question in questions]
+        for question in questions:
+            rows.question_values(question)  # an id that cannot be stored cannot be looked up
         with self.write() as connection:
             taken = next((one for one in ids if has_question(connection, one)), None)
             if taken is not None or len(set(ids)) < len(ids):
@@ -185,10 +190,11 @@ class Archive:
         with self.write() as connection:
             source = source_number(connection, MANUAL_SOURCE, "manual")
             for answer in answers:
+                values = rows.answer_values(answer)
                 require_question(connection, answer.question_id)
                 if connection.execute("SELECT 1 FROM answers WHERE id = ?", (answer.id,)).fetchone():
                     raise InputError(f"the answer id {answer.id!r} is taken already", "choose another id")
-                put_row(connection, "answer", answer.id, rows.answer_values(answer), source)
+                put_row(connection, "answer", answer.id, values, source)
 
     def put_links(self, links: Sequence[Link]) -> int:
         """Store links between questions that the archive holds; return how many were new.
@@ -253,7 +259,9 @@ class Archive:
         Raises:
             UnknownIdError: it is not there.
         """
-        row = self.connection.execute(f"SELECT {_QUESTION} FROM questions WHERE id = ?", (identifier,)).fetchone()
+        row = None
+        if rows.is_storable(identifier):
+            row = self.connection.execute(f"SELECT {_QUESTION} FROM questions WHERE id = ?", (identifier,)).fetchone()
         if row is None:
             raise unknown_id("question", identifier)
         return rows.question_of(row)
@@ -298,6 +306,8 @@ class Archive:
 
     def answers(self, question_id: str) -> list[Answer]:
         """Return a question's answers, best first: accepted, then most voted, then oldest, then by id."""
+        if not rows.is_storable(question_id):
+            return []
         found = self.connection.execute(
             f"SELECT {_ANSWER} FROM answers WHERE question_id = ?"
             " ORDER BY is_accepted DESC, coalesce(score, 0) DESC, coalesce(created_us, 0), id",
@@ -328,9 +338,3 @@ def _close(connections: list[sqlite3.Connection]) -> None:
     for connection in connections:
         connection.close()
     connections.clear()
-
-
-def _roll_back(connection: sqlite3.Connection) -> None:
-    """Undo the open transaction; SQLite has already done so after some errors, such as a full disk."""
-    if connection.in_transaction:
-        connection.execute("ROLLBACK")

@@ -8,6 +8,7 @@ Enters: an iterable of ``Question | Answer | Link`` in any order. Leaves: ``Load
 
 from __future__ import annotations
 
+import contextlib
 import sqlite3
 from collections import Counter
 from collections.abc import Callable, Iterable
@@ -100,8 +101,8 @@ def load(
         is_mass_delete_allowed: go on when more than half of the source's questions would be deleted.
 
     Raises:
-        InputError: the stream has no question, would delete more than half of the source's questions, or holds ids
-            that another source has with other content.
+        InputError: the stream has no question (nor links alone, between the questions of others), would delete more
+            than half of the source's questions, or holds ids that another source has with other content.
         BusyForumError: another process is writing.
     """
     with archive.write() as connection:
@@ -109,7 +110,8 @@ def load(
         for record in records:
             loading.take(record)
         loading.finish(unread(), is_mass_delete_allowed)
-    archive.connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    with contextlib.suppress(sqlite3.OperationalError):  # what was loaded is on disk already, in the write-ahead log
+        archive.connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
     return loading.report
 
 
@@ -153,9 +155,8 @@ class _Loading:
 
     def finish(self, unread: int, is_mass_delete_allowed: bool) -> None:
         """Refuse what must not be, then delete what has gone from the source."""
-        if not self.report.questions.added + self.report.questions.edited + self.report.questions.unchanged:
-            raise InputError(f"{self.source.name} holds no question", "look at the rejects, or name the right --format")
         self._check_contested()
+        self._check_not_empty()
         is_complete = not unread and not self.unstorable
         self._refuse_orphans(is_complete)
         gone = {
@@ -190,6 +191,20 @@ class _Loading:
         operation = put_row(self.connection, kind, identifier, values, self.number)
         counts.count(operation)
         self.connection.execute(f"UPDATE {table} SET operation = ? WHERE id = ?", (operation, identifier))
+
+    def _check_not_empty(self) -> None:
+        """Refuse a source without questions, but for one of links between the questions of others."""
+        questions, links = self.report.questions, self.report.links
+        if questions.added + questions.edited + questions.unchanged:
+            return
+        if links.added + links.unchanged:
+            owners = {row["source"] for row in self.connection.execute("SELECT DISTINCT source FROM questions")}
+            if not owners:
+                found = f"{self.source.name} holds links alone, and the forum holds no question"
+                raise InputError(found, "index the questions first")
+            if self.number not in owners:
+                return
+        raise InputError(f"{self.source.name} holds no question", "look at the rejects, or name the right --format")
 
     def _check_contested(self) -> None:
         if self.contested:

@@ -24,6 +24,7 @@ __all__ = [
     "check_link",
     "digest",
     "from_microseconds",
+    "is_storable",
     "question_of",
     "question_values",
     "to_microseconds",
@@ -125,6 +126,15 @@ def check_link(link: Link) -> None:
 def digest(values: Iterable[Value]) -> bytes:
     """Return 16 bytes that differ when any value differs: how an edit is recognised."""
     return hashlib.blake2b(repr(tuple(values)).encode(), digest_size=16).digest()
+
+
+def is_storable(text: str) -> bool:
+    """Return whether a text can be written as UTF-8: half a surrogate pair cannot."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def question_of(row: sqlite3.Row) -> Question:

@@ -8,9 +8,9 @@ from __future__ import annotations
 import sqlite3
 from pathlib import Path
 
-from askalike.errors import DamagedForumError, ForumError, ForumVersionError
+from askalike.errors import BusyForumError, DamagedForumError, ForumError, ForumVersionError
 
-__all__ = ["APPLICATION_ID", "FORMAT", "connect", "create_tables", "is_finished"]
+__all__ = ["APPLICATION_ID", "FORMAT", "connect", "create_tables", "identity", "is_finished", "refusal", "roll_back"]
 
 FORMAT = 1
 """Raised with each incompatible change of the tables; an older format passes through a named ``upgrade_N_to_M``."""
@@ -116,15 +116,36 @@ def connect(path: Path) -> sqlite3.Connection:
     return connection
 
 
+def refusal(path: Path, error: BaseException) -> ForumError | None:
+    """Return what a failed write means for the user, or None where it is no failure of the file."""
+    if not isinstance(error, sqlite3.DatabaseError):
+        return None
+    code = getattr(error, "sqlite_errorcode", 0) & 0xFF  # the rest tells details
+    if code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
+        return BusyForumError(f"{path.parent} is being written by another process", "wait until it has finished")
+    if code in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB):
+        return DamagedForumError(f"{path} is damaged: {error}", "nothing was changed; restore it from a backup")
+    if isinstance(error, sqlite3.OperationalError):
+        hint = "nothing was changed; free space or fix the folder's rights"
+        return ForumError(f"{path} cannot be written: {error}", hint)
+    return None
+
+
 def is_finished(connection: sqlite3.Connection) -> bool:
     """Return whether the tables were created completely: a process may have been killed before."""
     return bool(connection.execute("PRAGMA user_version").fetchone()[0])
 
 
 def create_tables(connection: sqlite3.Connection, settings: dict[str, str]) -> None:
-    """Create all tables with the given settings, in one transaction: all or nothing."""
+    """Create all tables with the given settings, in one transaction: all or nothing.
+
+    Where another process has created them meanwhile, its settings stay.
+    """
     connection.execute("BEGIN IMMEDIATE")
     try:
+        if is_finished(connection):
+            connection.execute("ROLLBACK")
+            return
         for statement in TABLES.split(";"):
             if statement.strip():
                 connection.execute(statement)
@@ -135,3 +156,18 @@ def create_tables(connection: sqlite3.Connection, settings: dict[str, str]) -> N
         connection.execute("ROLLBACK")
         raise
     connection.execute("COMMIT")
+
+
+def identity(path: Path) -> tuple[int, int] | None:
+    """Return what tells a file from another under the same name, None where there is none."""
+    try:
+        found = path.stat()
+    except FileNotFoundError:
+        return None
+    return found.st_dev, found.st_ino
+
+
+def roll_back(connection: sqlite3.Connection) -> None:
+    """Undo the open transaction; SQLite has already done so after some errors, such as a full disk."""
+    if connection.in_transaction:
+        connection.execute("ROLLBACK")

@@ -120,7 +120,9 @@ def delete_link(connection: sqlite3.Connection, link: Link) -> None:
 
 
 def has_question(connection: sqlite3.Connection, identifier: str) -> bool:
-    """Return whether the question is there."""
+    """Return whether the question is there; one with half a surrogate pair in its id, as from a shell, cannot be."""
+    if not rows.is_storable(identifier):
+        return False
     return connection.execute("SELECT 1 FROM questions WHERE id = ?", (identifier,)).fetchone() is not None
 
 
