@@ -227,27 +227,22 @@ def _kill(result: Mapping[str, Any]) -> list[str]:
 
 
 def _tuning(result: Mapping[str, Any]) -> list[str]:
+    names = [name for name in result["tried"][0] if name not in result["chosen"]]
     rows = [
-        (
-            f"{one['title']:g}",
-            f"{one['body_weight']:g}",
-            f"{one['max_terms']:g}",
-            *(f"{100 * one[m]:.2f}" for m in MEASURES),
-        )
-        for one in sorted(result["tried"], key=lambda one: -one["ndcg@10"])[:10]
+        (*(f"{one[name]:g}" for name in result["chosen"]), *(f"{one[name]:.2f}" for name in names))
+        for one in sorted(result["tried"], key=lambda one: -one["mean"])[:10]
     ]
+    queries = ", ".join(f"{name} {count}" for name, count in result["queries"].items())
     chosen = ", ".join(f"{name} {value:g}" for name, value in result["chosen"].items())
     intro = [
-        "## Settings of the candidate search",
+        "## Settings of the search",
         "",
-        f"Chosen on {result['data']} ({result['queries']} queries): {chosen}."
-        f" The best ten of {len(result['tried'])} tried:",
+        f"Chosen on {result['data']} (queries: {queries}) by {result['measure']} in full retrieval: {chosen}."
+        f" The best ten of {len(result['tried'])} tried; a column a forum and kind of query.",
         "",
     ]
-    return intro + _table(("title weight", "weight of the query's body", "terms", *MEASURES), rows)
+    return intro + _table((*result["chosen"], *names), rows)
 
-
-MEASURES = ("ndcg@10", "recall@20", "mrr")
 
 SECTIONS = {
     "quality-lexical": _quality,

@@ -27,8 +27,8 @@ from askalike.types import Question
 
 __all__ = ["catch_up", "fingerprint", "fitting_index", "open_index", "remove_index"]
 
-ANALYSIS_VERSION = 1
-"""Raised whenever the same text gives other terms than before, so that indexes are built anew."""
+ANALYSIS_VERSION = 2
+"""Raised whenever the same question gives another index entry than before, so that indexes are built anew."""
 
 SCAN_COMMIT = 50_000
 CHANGE_BATCH = 5_000

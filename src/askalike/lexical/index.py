@@ -1,4 +1,4 @@
-"""The candidate index: BM25 over title and body through tantivy, fed with the project's own terms.
+"""The candidate index: BM25 over titles and whole texts through tantivy, fed with the project's own terms.
 
 Each entry is known by the archive's internal number. The index remembers the last change of the archive that it has
 seen (its mark), so that a gap after a crash is found and replayed. Applying a change twice does no harm.
@@ -46,10 +46,13 @@ class IndexEntry:
 
 @dataclass(frozen=True, slots=True)
 class FieldWeights:
-    """How much a match in each field counts: ``score = title · BM25_title + body · BM25_body``."""
+    """How much a match counts: ``score = title · BM25_title + text · BM25_text``, text being title and body joined.
 
-    title: float = 1.0
-    body: float = 1.0
+    A word of the title counts in both. Joined text was better on every forum measured than a body of its own.
+    """
+
+    title: float = 0.25
+    text: float = 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,9 +92,7 @@ class LexicalIndex:
             self._index.reload()
             self._searcher = self._index.searcher()
         except (ValueError, OSError, KeyError, TypeError) as error:
-            raise DamagedForumError(
-                f"the candidate index in {folder} cannot be read: {error}", 'rebuild it with "askalike reindex FORUM"'
-            ) from error
+            raise _unread(folder, error) from error
         self._schema = self._index.schema
 
     @classmethod
@@ -163,18 +164,21 @@ class LexicalIndex:
 
         Raises:
             BusyForumError: another writer is open, in this process or another.
+            ForumError: the index cannot be written.
         """
         try:
             inner = self._index.writer(WRITER_MEMORY_BYTES, 1)
         except ValueError as error:
+            if "LockBusy" not in str(error):
+                raise _unwritten(self.folder, error) from error
             raise BusyForumError(
                 f"the candidate index in {self.folder} is being written by another process",
                 "wait until it has finished",
             ) from error
         try:
-            # files that a killed writer left: their names would be taken again
-            inner.garbage_collect_files()
-            yield LexicalWriter(inner, self.folder)
+            writer = LexicalWriter(inner, self.folder)
+            writer.clear()
+            yield writer
         finally:
             inner.rollback()
             inner.wait_merging_threads()
@@ -183,7 +187,7 @@ class LexicalIndex:
     def search(
         self, weights: Mapping[str, float], fields: FieldWeights, limit: int, filters: Filters | None = None
     ) -> list[tuple[int, float]]:
-        """Return the best entries: ``score = Σ_t weight(t) · (title · BM25_title(t) + body · BM25_body(t))``.
+        """Return the best entries: ``score = Σ_t weight(t) · (title · BM25_title(t) + text · BM25_text(t))``.
 
         Args:
             weights: term → weight > 0.
@@ -192,12 +196,15 @@ class LexicalIndex:
 
         Returns:
             (internal number, score), by score descending, then number ascending.
+
+        Raises:
+            DamagedForumError: a file of the index is damaged, or has gone.
         """
         if not weights:
             return []
         clauses: list[tuple[Any, Any]] = []
         for term, weight in weights.items():
-            for name, boost in (("title", fields.title), ("body", fields.body)):
+            for name, boost in (("title", fields.title), ("text", fields.text)):
                 if boost:
                     found = tantivy.Query.term_query(self._schema, name, term, "freq")
                     clauses.append((tantivy.Occur.Should, tantivy.Query.boost_query(found, weight * boost)))
@@ -205,17 +212,19 @@ class LexicalIndex:
         if filters is not None and (filters.tags or filters.before is not None):
             query = tantivy.Query.boolean_query([(tantivy.Occur.Must, query), *self._filter_clauses(filters)])
         searcher = self._searcher
-        hits = searcher.search(query, limit, count=False).hits
-        nums = searcher.fast_field_values("num", [address for _, address in hits])
+        try:
+            hits = searcher.search(query, limit, count=False).hits
+            nums = searcher.fast_field_values("num", [address for _, address in hits])
+        except (ValueError, OSError) as error:
+            raise _unread(self.folder, error) from error
         ranked = [(int(num or 0), float(score)) for num, (score, _) in zip(nums, hits, strict=True)]
         return sorted(ranked, key=lambda hit: (-hit[1], hit[0]))
 
     def document_frequency(self, term: str) -> int:
-        """Return in how many entries the term occurs, counting the field where it occurs in more."""
+        """Return in how many entries the term occurs, in the title or the body."""
         known = self._frequencies.get(term)
         if known is None:
-            searcher = self._searcher
-            known = max(searcher.doc_freq("title", term), searcher.doc_freq("body", term))
+            known = int(self._searcher.doc_freq("text", term))
             if len(self._frequencies) < MOST_REMEMBERED:
                 self._frequencies[term] = known
         return known
@@ -249,28 +258,49 @@ class LexicalWriter:
         self._inner = inner
         self._folder = folder
 
+    def clear(self) -> None:
+        """Delete the files that a killed writer left: their names would be taken again."""
+        try:
+            self._inner.garbage_collect_files()
+        except (ValueError, OSError) as error:
+            raise _unwritten(self._folder, error) from error
+
     def put(self, entry: IndexEntry) -> None:
-        """Add an entry, or replace the one with its number."""
+        """Add an entry, or replace the one with its number.
+
+        Raises:
+            ForumError: the index cannot be written, as on a full disk.
+        """
         self.remove(entry.num)
         document = tantivy.Document()
         document.add_unsigned("num", entry.num)
         document.add_text("key", str(entry.num))
         document.add_text("title", " ".join(entry.title))
-        document.add_text("body", " ".join(entry.body))
+        document.add_text("text", " ".join((*entry.title, *entry.body)))
         for tag in entry.tags:
             document.add_text("tag", tag.casefold())
         if entry.created_us is not None:
             document.add_integer("created_us", entry.created_us)
-        self._inner.add_document(document)
+        try:
+            self._inner.add_document(document)
+        except (ValueError, OSError) as error:
+            raise _unwritten(self._folder, error) from error
 
     def remove(self, num: int) -> None:
         """Remove the entry with this number; nothing happens when there is none."""
         self._inner.delete_documents_by_term("key", str(num))
 
     def commit(self, mark: Mark) -> None:
-        """Put everything so far on disk, then the mark; a crash between the two only means work done twice."""
-        self._inner.commit()
-        _write_mark(self._folder, mark)
+        """Put everything so far on disk, then the mark; a crash between the two only means work done twice.
+
+        Raises:
+            ForumError: the index cannot be written, as on a full disk.
+        """
+        try:
+            self._inner.commit()
+            _write_mark(self._folder, mark)
+        except (ValueError, OSError) as error:
+            raise _unwritten(self._folder, error) from error
 
 
 def _schema() -> Any:
@@ -278,16 +308,34 @@ def _schema() -> Any:
     builder.add_unsigned_field("num", stored=False, indexed=False, fast=True)
     builder.add_text_field("key", tokenizer_name="raw", index_option="basic")
     builder.add_text_field("title", tokenizer_name="whitespace", index_option="freq")
-    builder.add_text_field("body", tokenizer_name="whitespace", index_option="freq")
+    builder.add_text_field("text", tokenizer_name="whitespace", index_option="freq")
     builder.add_text_field("tag", tokenizer_name="raw", index_option="basic")
     builder.add_integer_field("created_us", stored=False, indexed=True, fast=True)
     return builder.build()
 
 
+def _unwritten(folder: Path, error: Exception) -> ForumError:
+    return ForumError(
+        f"the candidate index in {folder} cannot be written: {error}",
+        "nothing is lost: free space or fix the folder's rights, and the next command goes on with it",
+    )
+
+
+def _unread(folder: Path, error: Exception) -> DamagedForumError:
+    return DamagedForumError(
+        f"the candidate index in {folder} cannot be read: {error}", 'rebuild it with "askalike reindex FORUM"'
+    )
+
+
 def _mark_of(state: bytes | None) -> Mark:
     if state is None:
         raise ValueError(f"its file {_MARK_FILE} is not there")
-    mark = Mark(**json.loads(state))
+    try:
+        mark = Mark(**json.loads(state))
+    except RecursionError as error:
+        raise ValueError(f"its file {_MARK_FILE} is nested too deep") from error
+    if [type(value) for value in astuple(mark)] != [int, int, bool, str, int]:
+        raise ValueError(f"its file {_MARK_FILE} holds {str(mark)[:200]}")
     if mark.format != FORMAT:
         raise ValueError(f"it has format {mark.format}, expected {FORMAT}")
     return mark

@@ -40,8 +40,8 @@ class QuerySettings:
         SettingError: a value is out of range.
     """
 
-    body_weight: float = 0.7
-    max_terms: int = 32
+    body_weight: float = 0.5
+    max_terms: int = 64
 
     def __post_init__(self) -> None:
         if self.body_weight < 0 or self.max_terms < 1:
