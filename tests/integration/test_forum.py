@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import os
 import threading
 from collections.abc import Iterator
 from dataclasses import replace
@@ -275,6 +276,27 @@ def test_rejects_are_counted_named_and_kept(tmp_path: Path) -> None:
     assert report.rejected == 2
     kept = [json.loads(line) for line in Layout(tmp_path / "f").rejects.read_text(encoding="utf-8").splitlines()]
     assert {reject["record_id"] for reject in kept} == {"1", ""}
+
+
+def test_an_archive_of_rejects_alone_says_the_first(tmp_path: Path) -> None:
+    archive = write_archive(tmp_path / "a.jsonl", [{"id": "1", "title": ""}, {"title": "x"}])
+    with (
+        Forum.create(tmp_path / "f") as forum,
+        pytest.raises(InputError, match=r"holds no question; 2 records were rejected, the first in a\.jsonl, line 1: "),
+    ):
+        forum.load(archive, options=ImportOptions(format="jsonl"))
+
+
+def test_a_path_that_is_not_utf8_names_its_source_and_makes_no_forum(tmp_path: Path) -> None:
+    odd = Path(os.fsdecode(os.fsencode(tmp_path) + b"/a\xff.jsonl"))
+    write_archive(odd, [{"id": "1", "title": "one"}])
+    with Forum.create(tmp_path / "f") as forum:
+        assert forum.load(odd).source.endswith("a\\xff.jsonl")
+        with pytest.raises(SettingError, match="not UTF-8"):
+            forum.load(odd, options=ImportOptions(source="\udcff"))
+    with pytest.raises(ForumError, match="not UTF-8"):
+        Forum.create(odd.with_suffix(".forum"))
+    assert not odd.with_suffix(".forum").exists()
 
 
 # -- accidents -----------------------------------------------------------------------------------------------------

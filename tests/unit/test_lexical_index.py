@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import errno
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 
-from askalike.errors import BusyForumError, DamagedForumError
+from askalike.errors import BusyForumError, DamagedForumError, ForumError
 from askalike.lexical import FieldWeights, IndexEntry, LexicalIndex
 from askalike.types import Filters
 
@@ -133,3 +134,48 @@ def test_files_of_a_writer_that_was_killed_before_its_commit_are_no_obstacle(ind
         writer.remove(1)
         writer.commit(again.mark)
     assert found(again, "printer") == [2]
+
+
+@pytest.mark.parametrize(
+    "mark", ['{"applied": "7", "scanned": 0, "is_complete": true, "fingerprint": "f"}', "[" * 99_999]
+)
+def test_a_mark_that_is_none_is_damage(index: LexicalIndex, mark: str) -> None:
+    (index.folder / "mark.json").write_text(mark, encoding="utf-8")
+    with pytest.raises(DamagedForumError, match=r"mark\.json"):
+        LexicalIndex(index.folder)
+
+
+def test_a_file_of_the_index_that_has_gone_is_damage_at_the_first_search(index: LexicalIndex) -> None:
+    for file in (index.folder / "entries").glob("*.pos"):
+        file.unlink()
+    opened = LexicalIndex(index.folder)
+    with pytest.raises(DamagedForumError, match="cannot be read"):
+        opened.document_frequency("printer")
+    with pytest.raises(DamagedForumError, match="cannot be read"):
+        opened.search({"printer": 1.0}, EQUAL, 10)
+
+
+def test_a_disk_that_takes_no_more_is_named_and_what_was_there_is_found(
+    index: LexicalIndex, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(folder: Path, mark: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr("askalike.lexical.index.write_mark", full)
+    with index.writing() as writer:
+        writer.put(IndexEntry(3, ["scanner"], []))
+        with pytest.raises(ForumError, match=r"cannot be written: .*No space left"):
+            writer.commit(index.mark)
+    assert found(index, "printer") == [1, 2]
+
+
+def test_a_folder_that_cannot_be_written_is_not_called_busy(index: LexicalIndex) -> None:
+    lock = index.folder / "entries" / ".tantivy-writer.lock"
+    lock.unlink(missing_ok=True)
+    lock.mkdir()
+    with pytest.raises(ForumError, match="cannot be written"), index.writing():
+        pass
+
+
+def test_a_tag_with_half_a_surrogate_pair_finds_nothing(index: LexicalIndex) -> None:
+    assert found(index, "printer", filters=Filters(tags=("\udcff",))) == []

@@ -1,12 +1,14 @@
 """The names of the files in a forum's folder, in one frozen place.
 
-Enters: the folder's path. Leaves: paths. May import: nothing of askalike.
+Enters: the folder's path. Leaves: paths. May import: errors.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
+
+from askalike.errors import ForumError
 
 __all__ = ["Layout"]
 
@@ -25,6 +27,15 @@ class Layout:
     """
 
     folder: Path
+
+    def __post_init__(self) -> None:
+        """Raise ForumError where the folder's name is no UTF-8: not every store below can open such a path."""
+        try:
+            str(self.folder).encode()
+        except UnicodeEncodeError as error:
+            raise ForumError(
+                f"the forum's path {str(self.folder)!r} is not UTF-8", "choose a folder with another name"
+            ) from error
 
     @property
     def archive(self) -> Path:

@@ -5,12 +5,15 @@ Enters: a path and how to read it. Leaves: ``ImportReport``. May import: read, a
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from askalike.archive import Archive, LoadReport, load
-from askalike.errors import InputError
+from askalike.archive.rows import is_storable
+from askalike.errors import InputError, SettingError
 from askalike.forum.progress import Progress
 from askalike.read.detection import choose
 from askalike.read.frame import ReadContext, Reader, ReadOptions, Rejects
@@ -67,8 +70,9 @@ def import_archive(
         InputError: the path cannot be read; the message names file and line.
     """
     reader = choose(path, options.format or None)
-    source = Source(options.source or str(path.resolve()), reader.name)
-    progress.start(f"reading {path.name} ({reader.name})", reader.size_bytes(path), "bytes")
+    source = Source(_source_name(options.source, path), reader.name)
+    with _refusals_named(path):
+        progress.start(f"reading {path.name} ({reader.name})", reader.size_bytes(path), "bytes")
     with Rejects(rejects_path) as rejects:
         context = ReadContext(options=options.read, rejects=rejects, advance=progress.advance, notice=progress.notice)
         refused = 0
@@ -78,14 +82,19 @@ def import_archive(
             refused += 1
             rejects.add(reject)
 
-        report = load(
-            archive,
-            _checked(reader, path, context),
-            source,
-            refuse,
-            unread=lambda: rejects.count - refused,
-            is_mass_delete_allowed=options.is_mass_delete_allowed,
-        )
+        try:
+            report = load(
+                archive,
+                _checked(reader, path, context),
+                source,
+                refuse,
+                unread=lambda: rejects.count - refused,
+                is_mass_delete_allowed=options.is_mass_delete_allowed,
+            )
+        except InputError as error:
+            if type(error) is not InputError or not rejects.count:
+                raise
+            raise _with_first_reject(error, rejects) from error
         return ImportReport(
             format=reader.name,
             source=source.name,
@@ -100,9 +109,32 @@ def import_archive(
 
 def _checked(reader: Reader, path: Path, context: ReadContext) -> Iterator[Record]:
     """Yield the reader's records; a file that the system refuses to give is an InputError, not a crash."""
-    try:
+    with _refusals_named(path):
         yield from reader.read(path, context)
+
+
+@contextmanager
+def _refusals_named(path: Path) -> Iterator[None]:
+    try:
+        yield
     except OSError as error:
         raise InputError(
             f"{error.filename or path} cannot be read: {error.strerror or error}", "check its rights"
         ) from error
+
+
+def _source_name(given: str, path: Path) -> str:
+    """Return the name that is stored: the one given, or the archive's path, of which odd bytes are written out."""
+    if not given:
+        return os.fsencode(path.resolve()).decode("utf-8", "backslashreplace")
+    if not is_storable(given):
+        raise SettingError(f"the source's name {given!r} is not UTF-8", "choose another name")
+    return given
+
+
+def _with_first_reject(error: InputError, rejects: Rejects) -> InputError:
+    """Return the error with what was rejected before it: a new forum is taken away again, and its reject file too."""
+    first = rejects.first[0]
+    where = f"{first.file}, line {first.line}" if first.line else first.file
+    found = f"{rejects.count:,} records were rejected, the first in {where}: {first.reason}"
+    return InputError(f"{error.message}; {found}", error.hint)

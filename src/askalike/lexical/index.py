@@ -8,29 +8,25 @@ Enters: ``IndexEntry`` and query terms. Leaves: (number, score), best first. May
 
 from __future__ import annotations
 
-import json
-import os
 import shutil
 import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import tantivy
 
-from askalike.errors import BusyForumError, DamagedForumError
+from askalike.errors import BusyForumError, DamagedForumError, ForumError
+from askalike.lexical.mark import MARK_FILE, Mark, read_mark, write_mark
 from askalike.types import Filters
 
 __all__ = ["FieldWeights", "IndexEntry", "LexicalIndex", "Mark"]
 
-FORMAT = 1
 WRITER_MEMORY_BYTES = 96 * 1024 * 1024
 MOST_REMEMBERED = 100_000
 """Terms whose document frequency is kept until the index changes."""
-
-_MARK_FILE = "mark.json"
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,25 +51,6 @@ class FieldWeights:
     text: float = 1.0
 
 
-@dataclass(frozen=True, slots=True)
-class Mark:
-    """How far an index has come.
-
-    Args:
-        applied: every change of the archive up to this sequence number is in the index.
-        scanned: while the index is built from nothing: entries up to this internal number are in it; 0 afterwards.
-        is_complete: False while it is being built from nothing.
-        fingerprint: of the text settings that the entries were prepared with.
-        format: of the index itself.
-    """
-
-    applied: int
-    scanned: int
-    is_complete: bool
-    fingerprint: str
-    format: int = FORMAT
-
-
 class LexicalIndex:
     """BM25 (k1 = 1.2, b = 0.75) over two fields; one process writes, any number search.
 
@@ -87,7 +64,7 @@ class LexicalIndex:
         self._frequencies: dict[str, int] = {}
         try:
             self._seen = self._state()
-            self._mark = _mark_of(self._seen)
+            self._mark = read_mark(self._seen)
             self._index = tantivy.Index.open(str(folder / "entries"))
             self._index.reload()
             self._searcher = self._index.searcher()
@@ -106,13 +83,13 @@ class LexicalIndex:
         shutil.rmtree(folder, ignore_errors=True)
         (folder / "entries").mkdir(parents=True)
         tantivy.Index(_schema(), str(folder / "entries"))
-        _write_mark(folder, Mark(applied=applied, scanned=0, is_complete=False, fingerprint=fingerprint))
+        write_mark(folder, Mark(applied=applied, scanned=0, is_complete=False, fingerprint=fingerprint))
         return cls(folder)
 
     @staticmethod
     def exists(folder: Path) -> bool:
         """Return whether an index was begun at ``folder``."""
-        return (folder / _MARK_FILE).is_file()
+        return (folder / MARK_FILE).is_file()
 
     @property
     def mark(self) -> Mark:
@@ -135,7 +112,7 @@ class LexicalIndex:
         with self._refreshing:
             if state in (self._seen, None):
                 return
-            if not self._mark.is_complete or _mark_of(state).is_complete:
+            if not self._mark.is_complete or read_mark(state).is_complete:
                 self._take(state)
 
     def reopen(self) -> None:
@@ -153,7 +130,7 @@ class LexicalIndex:
                 ) from error
 
     def _take(self, state: bytes | None) -> None:
-        mark = _mark_of(state)
+        mark = read_mark(state)
         self._index.reload()
         self._mark, self._searcher, self._frequencies = mark, self._index.searcher(), {}
         self._seen = state  # last: who sees it must find the rest done
@@ -221,16 +198,23 @@ class LexicalIndex:
         return sorted(ranked, key=lambda hit: (-hit[1], hit[0]))
 
     def document_frequency(self, term: str) -> int:
-        """Return in how many entries the term occurs, in the title or the body."""
+        """Return in how many entries the term occurs, in the title or the body.
+
+        Raises:
+            DamagedForumError: a file of the index is damaged, or has gone.
+        """
         known = self._frequencies.get(term)
         if known is None:
-            known = int(self._searcher.doc_freq("text", term))
+            try:
+                known = int(self._searcher.doc_freq("text", term))
+            except (ValueError, OSError) as error:
+                raise _unread(self.folder, error) from error
             if len(self._frequencies) < MOST_REMEMBERED:
                 self._frequencies[term] = known
         return known
 
     def _filter_clauses(self, filters: Filters) -> list[tuple[Any, Any]]:
-        conditions = [tantivy.Query.term_query(self._schema, "tag", tag.casefold(), "basic") for tag in filters.tags]
+        conditions = [self._tag_clause(tag) for tag in filters.tags]
         if filters.before is not None:
             conditions.append(
                 tantivy.Query.range_query(
@@ -243,10 +227,17 @@ class LexicalIndex:
             )
         return [(tantivy.Occur.Must, tantivy.Query.const_score_query(condition, 0.0)) for condition in conditions]
 
+    def _tag_clause(self, tag: str) -> Any:
+        try:
+            tag.encode()
+        except UnicodeEncodeError:  # half a surrogate pair, as from a shell: no stored tag has one
+            return tantivy.Query.empty_query()
+        return tantivy.Query.term_query(self._schema, "tag", tag.casefold(), "basic")
+
     def _state(self) -> bytes | None:
         """Return the mark's file as it is now, None while there is none."""
         try:
-            return (self.folder / _MARK_FILE).read_bytes()
+            return (self.folder / MARK_FILE).read_bytes()
         except FileNotFoundError:
             return None
 
@@ -298,7 +289,7 @@ class LexicalWriter:
         """
         try:
             self._inner.commit()
-            _write_mark(self._folder, mark)
+            write_mark(self._folder, mark)
         except (ValueError, OSError) as error:
             raise _unwritten(self._folder, error) from error
 
@@ -325,31 +316,3 @@ def _unread(folder: Path, error: Exception) -> DamagedForumError:
     return DamagedForumError(
         f"the candidate index in {folder} cannot be read: {error}", 'rebuild it with "askalike reindex FORUM"'
     )
-
-
-def _mark_of(state: bytes | None) -> Mark:
-    if state is None:
-        raise ValueError(f"its file {_MARK_FILE} is not there")
-    try:
-        mark = Mark(**json.loads(state))
-    except RecursionError as error:
-        raise ValueError(f"its file {_MARK_FILE} is nested too deep") from error
-    if [type(value) for value in astuple(mark)] != [int, int, bool, str, int]:
-        raise ValueError(f"its file {_MARK_FILE} holds {str(mark)[:200]}")
-    if mark.format != FORMAT:
-        raise ValueError(f"it has format {mark.format}, expected {FORMAT}")
-    return mark
-
-
-def _write_mark(folder: Path, mark: Mark) -> None:
-    temporary = folder / f"{_MARK_FILE}.{os.getpid()}.tmp"
-    with temporary.open("w", encoding="utf-8") as file:
-        json.dump(asdict(mark), file)
-        file.flush()
-        os.fsync(file.fileno())
-    temporary.replace(folder / _MARK_FILE)
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
