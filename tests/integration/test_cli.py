@@ -360,3 +360,37 @@ def test_a_closed_pipe_is_no_crash(homenet: Path) -> None:
     command = f"{sys.executable} -m askalike.cli.main search {homenet} printer -k 50 --json | head -1"
     done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, check=False, env=dict(os.environ))
     assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize("encoding", ["ascii", "cp1252"])
+def test_a_terminal_that_lacks_letters_gets_escapes(tmp_path: Path, encoding: str) -> None:
+    archive = tmp_path / "a.jsonl"
+    archive.write_text(json.dumps({"id": "1", "title": "wifi шрифт 😀"}), encoding="utf-8")
+    environment = {**os.environ, "PYTHONIOENCODING": encoding}
+
+    def shown(*words: str) -> str:
+        command = [sys.executable, "-m", "askalike.cli.main", *words]
+        return subprocess.run(command, env=environment, check=True, capture_output=True).stdout.decode(encoding)
+
+    shown("index", str(archive), "--into", str(tmp_path / "f"))
+    assert "wifi \\u0448" in shown("search", str(tmp_path / "f"), "wifi")
+    found = json.loads(shown("search", str(tmp_path / "f"), "wifi", "--json"))
+    assert found[0]["question"]["title"] == "wifi шрифт 😀"
+
+
+def test_a_path_that_is_not_utf8_is_named_in_json(run: Run, tmp_path: Path) -> None:
+    done = run("index", "/nowhere/\udcff", "--into", tmp_path / "f", "--json")
+    assert done.code == 1
+    assert "\udcff" in done.json["error"]
+
+
+def test_an_archive_of_links_is_taken_into_a_forum_and_makes_none_alone(run: Run, tmp_path: Path) -> None:
+    questions, links, forum = tmp_path / "q.jsonl", tmp_path / "l.tsv", tmp_path / "f"
+    questions.write_text('{"id": "1", "title": "one"}\n{"id": "2", "title": "two"}\n', encoding="utf-8")
+    links.write_text("1\t2\tduplicate\n", encoding="utf-8")
+    alone = run("index", links, "--into", forum)
+    assert (alone.code, forum.exists()) == (1, False)
+    assert "index the questions first" in alone.err
+    assert run("index", questions, "--into", forum).code == 0
+    assert run("index", links, "--into", forum, "--json").json["links"]["added"] == 1
+    assert run("search", forum, "one", "--json").json[0]["duplicate_of"] == ["2"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import gzip
 import json
 import os
@@ -311,6 +312,22 @@ def test_a_forum_is_not_made_over_something_else(tmp_path: Path) -> None:
     with pytest.raises(ForumExistsError, match="not empty"):
         Forum.create(tmp_path / "g")
     assert (tmp_path / "g" / "letter.txt").read_text(encoding="utf-8") == "dear"
+
+
+def test_an_empty_forum_can_be_discarded_but_not_one_that_is_filled_or_being_filled(tmp_path: Path) -> None:
+    path = tmp_path / "f"
+    with Forum.create(path) as forum, contextlib.closing(Archive(Layout(path).archive)) as other:
+        with other.write():
+            assert not forum.discard_if_empty()
+        assert Forum.open(path).discard_if_empty()
+        assert not path.exists()
+        with pytest.raises(ForumNotFoundError, match="deleted or replaced"):
+            other.add_questions([Question("a", "t")])
+    with Forum.create(path) as forum:
+        forum.add(Question("a", "t"))
+        assert not forum.discard_if_empty()
+    with Forum.open(path) as forum:
+        assert forum.question("a").title == "t"
 
 
 def test_opening_nothing_says_how_to_make_a_forum(tmp_path: Path) -> None:

@@ -41,8 +41,13 @@ def safe(text: str) -> str:
 
 
 def print_json(value: Any) -> None:
-    """Print one JSON value, readable and in the order given."""
-    sys.stdout.write(json.dumps(value, ensure_ascii=False, indent=2, allow_nan=False) + "\n")
+    """Print one JSON value, readable and in the order given; what the output cannot hold, JSON writes as an escape."""
+    shown = json.dumps(value, ensure_ascii=False, indent=2, allow_nan=False) + "\n"
+    try:
+        shown.encode(sys.stdout.encoding or "utf-8")
+    except UnicodeEncodeError:
+        shown = json.dumps(value, indent=2, allow_nan=False) + "\n"
+    sys.stdout.write(shown)
 
 
 def print_whole(text: str, to: Console = console) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shlex
-import shutil
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -147,7 +146,8 @@ def _markup(name: str) -> Markup | None:
 def _opened_or_made(into: Path, language: str, with_code: bool | None, progress: BarProgress) -> Iterator[Forum]:
     """Give the forum; one that was made for an archive that cannot be read is taken away again.
 
-    A forum that holds questions stays, whatever happens: what was loaded is on disk, and only indexing is not done.
+    A forum that holds questions stays, whatever happens: what was loaded is on disk, and only indexing is not done. So
+    does one that another process fills.
 
     Raises:
         SettingError: the forum is there, with another language or another treatment of code than was asked for.
@@ -157,17 +157,12 @@ def _opened_or_made(into: Path, language: str, with_code: bool | None, progress:
     except ForumNotFoundError:
         text = TextSettings(language=language or "english", with_code=with_code is not False)
         forum = Forum.create(into, text=text)
-        is_empty = True
-        try:
-            with forum:
-                try:
-                    yield forum
-                finally:
-                    is_empty = next(forum.questions(), None) is None
-        except BaseException:
-            if is_empty:
-                shutil.rmtree(into)
-            raise
+        with forum:
+            try:
+                yield forum
+            except BaseException:
+                forum.discard_if_empty()
+                raise
         return
     with forum:
         held = forum.analyzer.settings

@@ -6,6 +6,7 @@ May import: everything of the package but serve.
 
 from __future__ import annotations
 
+import io
 import os
 import sqlite3
 import sys
@@ -62,6 +63,9 @@ EXIT_CODES: tuple[tuple[type[AskalikeError], int], ...] = ((SettingError, 2), (A
 
 def main() -> None:
     """Run the command line; every error that askalike explains becomes two lines and an exit code."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):  # a letter that the terminal's encoding lacks is written as an escape
+            stream.reconfigure(errors="backslashreplace")
     try:
         app()
     except AskalikeError as error:

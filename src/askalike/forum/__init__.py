@@ -3,8 +3,9 @@
 May import: everything but cli and serve.
 """
 
-from askalike.forum.forum import Forum, Info
+from askalike.forum.forum import Forum
 from askalike.forum.importing import ImportOptions, ImportReport
+from askalike.forum.info import Info
 from askalike.forum.progress import Progress
 
 __all__ = ["Forum", "ImportOptions", "ImportReport", "Info", "Progress"]

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import shutil
 import threading
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
@@ -16,11 +17,12 @@ from types import TracebackType
 
 import filelock
 
-from askalike.archive import Archive, Counts, Layout, count
+from askalike.archive import Archive, Layout, count
 from askalike.errors import BusyForumError, ForumExistsError, ForumNotFoundError, ForumVersionError, SettingError
 from askalike.forum.catchup import catch_up, fitting_index, open_index, remove_index
 from askalike.forum.engine import LocalEngine
 from askalike.forum.importing import ImportOptions, ImportReport, import_archive
+from askalike.forum.info import Info, size_bytes
 from askalike.forum.progress import Progress, SilentProgress
 from askalike.lexical import FieldWeights, LexicalIndex
 from askalike.rank import Query, SearchSettings, ranking, similar
@@ -28,7 +30,7 @@ from askalike.text.analyzer import Analyzer
 from askalike.text.settings import TextSettings
 from askalike.types import Answer, Filters, Hit, Link, Markup, Question
 
-__all__ = ["Forum", "ForumSettings", "Info"]
+__all__ = ["Forum", "ForumSettings"]
 
 LOCK_TIMEOUT_S = 10.0
 
@@ -39,22 +41,6 @@ class ForumSettings:
 
     fields: FieldWeights = field(default_factory=FieldWeights)
     search: SearchSettings = field(default_factory=SearchSettings)
-
-
-@dataclass(frozen=True, slots=True)
-class Info:
-    """What ``askalike info`` shows.
-
-    Args:
-        behind: changes that the index has not seen; 0 when it is in step.
-    """
-
-    path: str
-    language: str
-    counts: Counts
-    indexed: int
-    behind: int
-    size_bytes: int
 
 
 class Forum:
@@ -135,6 +121,19 @@ class Forum:
     def close(self) -> None:
         """Close the forum's files; everything is on disk already."""
         self._archive.close()
+
+    def discard_if_empty(self) -> bool:
+        """Close the forum and delete its folder, unless it holds a question or another process is writing to it.
+
+        Returns:
+            Whether the folder is gone.
+        """
+        self._archive.connection.execute("PRAGMA busy_timeout = 0")
+        with contextlib.suppress(BusyForumError), self._archive.write():
+            if next(self.questions(), None) is None:
+                shutil.rmtree(self.path, ignore_errors=True)  # with the lock held: nobody can begin to fill it
+        self.close()
+        return not self.path.exists()
 
     def __enter__(self) -> Forum:
         return self
@@ -271,7 +270,7 @@ class Forum:
             counts=count(self._archive),
             indexed=self._index.entries,
             behind=waiting if mark.is_complete else waiting + self._archive.count_questions(mark.scanned),
-            size_bytes=_size_bytes(self.path),
+            size_bytes=size_bytes(self.path),
         )
 
     # -- keeping the indexes in step ---------------------------------------------------------------------------
@@ -349,12 +348,3 @@ def _with_zone(filters: Filters | None) -> Filters:
     if filters.before is not None and filters.before.tzinfo is None:
         return replace(filters, before=filters.before.replace(tzinfo=UTC))
     return filters
-
-
-def _size_bytes(folder: Path) -> int:
-    """Return how much the folder's files hold; an index may replace its files while they are counted."""
-    total = 0
-    for file in folder.rglob("*"):
-        with contextlib.suppress(FileNotFoundError):
-            total += file.stat().st_size if file.is_file() else 0
-    return total
