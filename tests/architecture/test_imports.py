@@ -24,6 +24,8 @@ ALLOWED: dict[str, set[str]] = {
     "evaluate": {"types", "errors"},
     "archive": {"types", "errors"},
     "lexical": {"types", "errors"},
+    "encode": {"types", "errors", "text"},
+    "vectors": {"types", "errors"},
     "rank": {"types", "errors", "text", "lexical"},
     "forum": {"types", "errors", "text", "read", "archive", "lexical", "rank"},
     "experiments": {"types", "errors", "text", "lexical", "evaluate", "forum", "read"},
