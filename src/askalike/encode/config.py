@@ -1,0 +1,135 @@
+"""What an encoder is: its kind, its sizes, its gate, its pooling; and how many parameters follow from that.
+
+Enters: choices of a recipe, or what ``to_json`` stored. Leaves: a checked ``EncoderConfig``.
+May import: errors.
+
+The parameters of every encoder are a flat mapping from name to float32 array, the same in torch, in NumPy and on
+disk; ``EncoderConfig.shapes`` holds their names and shapes.
+
+Source: Lei et al. 2016 (NAACL), section 3, for the RCNN and its gates.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, fields
+from math import prod
+from typing import Final, Literal, get_args
+
+from askalike.errors import SettingError
+
+__all__ = ["GATES", "KINDS", "MAX_CNN_WIDTH", "POOLINGS", "EncoderConfig", "Gate", "Kind", "Pooling"]
+
+Kind = Literal["rcnn", "lstm", "gru", "cnn"]
+Gate = Literal["vector", "scalar", "fixed", "none"]
+Pooling = Literal["last", "mean", "normalised-mean", "max"]
+
+KINDS: Final[tuple[Kind, ...]] = get_args(Kind)
+GATES: Final[tuple[Gate, ...]] = get_args(Gate)
+POOLINGS: Final[tuple[Pooling, ...]] = get_args(Pooling)
+MAX_CNN_WIDTH: Final = 4
+
+
+@dataclass(frozen=True, slots=True)
+class EncoderConfig:
+    """An encoder, but for the values of its parameters.
+
+    Args:
+        kind: the network: ``rcnn``, ``lstm``, ``gru`` or ``cnn``.
+        input_size: dimensions of a word vector, D_in ≥ 1.
+        hidden_size: dimensions of a state and of the pooled vector, D ≥ 1.
+        order: filter width n in words: ≥ 1 for the RCNN, 1 to ``MAX_CNN_WIDTH`` for the CNN; LSTM and GRU ignore it.
+        gate: how the RCNN's decay λ is found: a ``vector`` or a ``scalar`` λ_t for each word, a ``fixed`` λ, or
+            ``none`` (λ = 0, which is a CNN of width n). The others ignore it.
+        decay: λ of the gate ``fixed``, in [0, 1).
+        pooling: how the states become one vector: the ``last`` one, their ``mean``, the mean of the states after each
+            was brought to length 1 (``normalised-mean``), or the ``max`` of each dimension.
+
+    Raises:
+        SettingError: a value that is not listed, out of range, or of another type.
+
+    >>> EncoderConfig("rcnn", input_size=3, hidden_size=2, gate="scalar").shapes()
+    {'input': (5, 3), 'recurrent': (1, 2), 'gate_bias': (1,), 'output_bias': (2,)}
+    """
+
+    kind: Kind
+    input_size: int
+    hidden_size: int
+    order: int = 2
+    gate: Gate = "vector"
+    decay: float = 0.5
+    pooling: Pooling = "last"
+
+    def __post_init__(self) -> None:
+        _check_choice("kind", self.kind, KINDS)
+        _check_choice("gate", self.gate, GATES)
+        _check_choice("pooling", self.pooling, POOLINGS)
+        for name in ("input_size", "hidden_size", "order"):
+            value: object = getattr(self, name)
+            if not isinstance(value, int) or isinstance(value, bool) or value < 1:
+                raise SettingError(f"encoder {name} is {value!r}, but expected a whole number ≥ 1", f"set {name}")
+        if self.kind == "cnn" and self.order > MAX_CNN_WIDTH:
+            raise SettingError(
+                f"a CNN of width {self.order}, but expected 1 to {MAX_CNN_WIDTH}", "set order to 2, 3 or 4"
+            )
+        decay: object = self.decay
+        if not isinstance(decay, int | float) or isinstance(decay, bool) or not 0 <= decay < 1:
+            raise SettingError(f"encoder decay is {decay!r}, but expected a number in [0, 1)", "0.5 is usual")
+
+    @property
+    def gate_size(self) -> int:
+        """Return G, how many gates are computed for a word: D for a vector gate, 1 for a scalar one, otherwise 0."""
+        if self.kind != "rcnn":
+            return 0
+        return {"vector": self.hidden_size, "scalar": 1}.get(self.gate, 0)
+
+    def shapes(self) -> dict[str, tuple[int, ...]]:
+        """Return the name and shape of every parameter, in the order of the file.
+
+        ``input`` holds W_1 … W_n stacked, then W^λ; ``weight`` of the CNN the oldest word first; LSTM and GRU have
+        torch's layouts (i, f, g, o and r, z, n).
+        """
+        d_in, d, gates = self.input_size, self.hidden_size, self.gate_size
+        if self.kind == "cnn":
+            return {"weight": (d, self.order * d_in), "bias": (d,)}
+        if self.kind == "rcnn":
+            gated = {"recurrent": (gates, d), "gate_bias": (gates,)} if gates else {}
+            return {"input": (self.order * d + gates, d_in), **gated, "output_bias": (d,)}
+        rows = {"lstm": 4, "gru": 3}[self.kind] * d
+        return {"weight_ih": (rows, d_in), "weight_hh": (rows, d), "bias_ih": (rows,), "bias_hh": (rows,)}
+
+    def parameter_count(self) -> int:
+        """Return how many numbers are learned, word vectors not counted.
+
+        >>> EncoderConfig("rcnn", input_size=200, hidden_size=400).parameter_count()
+        400800
+        """
+        return sum(prod(shape) for shape in self.shapes().values())
+
+    def to_json(self) -> dict[str, str | int | float]:
+        """Return the choices as a flat mapping that JSON can hold."""
+        return asdict(self)
+
+    @classmethod
+    def from_json(cls, stored: Mapping[str, object]) -> EncoderConfig:
+        """Return the encoder that ``to_json`` stored; choices that are absent take their default.
+
+        Raises:
+            SettingError: a name that is no setting, a size that is missing, or a value that cannot be used.
+        """
+        known = [field.name for field in fields(cls)]
+        unknown = sorted(set(stored) - set(known))
+        missing = [name for name in ("kind", "input_size", "hidden_size") if name not in stored]
+        if unknown:
+            raise SettingError(
+                f"encoder settings hold {', '.join(unknown)}, but expected only: {', '.join(known)}",
+                "remove the names that are no settings, or use the version of askalike that wrote them",
+            )
+        if missing:
+            raise SettingError(f"encoder settings lack {', '.join(missing)}", "add what is missing")
+        return cls(**stored)  # type: ignore[arg-type]  # the types are checked at construction
+
+
+def _check_choice(name: str, value: object, choices: tuple[str, ...]) -> None:
+    if value not in choices:
+        raise SettingError(f"encoder {name} is {value!r}, but expected one of: {', '.join(choices)}", f"set {name}")
