@@ -1,0 +1,157 @@
+"""A trained encoder without torch: word vectors in, vectors out, in float32.
+
+Enters: a config and its parameters; then batches. Leaves: pooled vectors; states and gates where asked for.
+May import: config, errors, and the kinds beside it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from askalike.encode.config import EncoderConfig, Kind
+from askalike.encode.numpy_runtime.cnn import Cnn
+from askalike.encode.numpy_runtime.gru import Gru
+from askalike.encode.numpy_runtime.lstm import Lstm
+from askalike.encode.numpy_runtime.packing import Packing, by_length
+from askalike.encode.numpy_runtime.pooling import POOLS
+from askalike.encode.numpy_runtime.projection import Parts, gathered_steps, projected_steps
+from askalike.encode.numpy_runtime.rcnn import Rcnn
+from askalike.encode.numpy_runtime.walk import Network
+from askalike.errors import SettingError
+
+__all__ = ["NETWORKS", "Runtime"]
+
+NETWORKS: Final[dict[Kind, Callable[[EncoderConfig, Mapping[str, NDArray[np.float32]]], Network]]] = {
+    "rcnn": Rcnn.of,
+    "lstm": Lstm.of,
+    "gru": Gru.of,
+    "cnn": Cnn.of,
+}
+"""Kind → its network, made with (config, parameters)."""
+
+
+class Runtime:
+    """An encoder that is ready to run.
+
+    Batches are time-major: inputs (T, B, D_in), lengths (B,). What stands after a text's end is not read; a text of
+    length 0 has the zero vector.
+
+    Args:
+        config: what the encoder is.
+        arrays: its parameters, with the names and shapes of ``config.shapes()``.
+
+    Raises:
+        SettingError: a parameter is missing, unknown or of another shape.
+
+    >>> config = EncoderConfig("rcnn", input_size=1, hidden_size=1, order=1, gate="fixed", decay=0.5)
+    >>> runtime = Runtime(config, {"input": np.ones((1, 1)), "output_bias": np.zeros(1)})
+    >>> pooled = runtime.pooled(np.array([[[2.0]], [[3.0]]]), np.array([2]))  # tanh(0.5·(0.5·2) + 0.5·3) = tanh(2)
+    >>> round(float(np.arctanh(pooled[0, 0])), 3)
+    2.0
+    """
+
+    def __init__(self, config: EncoderConfig, arrays: Mapping[str, NDArray[np.floating]]) -> None:
+        expected = config.shapes()
+        found = {name: array.shape for name, array in arrays.items()}
+        if found != expected:
+            raise SettingError(
+                f"encoder parameters {_described(found)}, but expected {_described(expected)}",
+                "use the parameters and the config that were saved together",
+            )
+        self.config: Final = config
+        exact = {name: np.asarray(array, dtype=np.float32) for name, array in arrays.items()}
+        self._network = NETWORKS[config.kind](config, exact)
+
+    def pooled(self, inputs: NDArray[np.floating], lengths: NDArray[np.integer]) -> NDArray[np.float32]:
+        """Return one vector for each text.
+
+        Args:
+            inputs: word vectors (T, B, D_in); taken as float32.
+            lengths: words of each text (B,), 0 ≤ length ≤ T.
+
+        Returns:
+            (B, D) float32, rows in the order of the batch.
+
+        Raises:
+            SettingError: shapes or lengths that do not fit.
+        """
+        inputs, packing = self._checked(inputs, lengths)
+        return self._pool(projected_steps(self._network.projection, inputs, packing), packing)
+
+    def pooled_words(
+        self, vectors: NDArray[np.float32], places: NDArray[np.intp], lengths: NDArray[np.integer]
+    ) -> NDArray[np.float32]:
+        """Return one vector for each text, given its words as rows of a small table of word vectors.
+
+        Each distinct word is multiplied with the input weights once, however often it occurs.
+
+        Args:
+            vectors: the distinct words' vectors (U, D_in) float32.
+            places: row of ``vectors`` for each word (T, B); any valid row where a text has ended.
+            lengths: words of each text (B,), 0 ≤ length ≤ T.
+
+        Returns:
+            (B, D) float32, rows in the order of the batch.
+        """
+        packing = by_length(lengths)
+        ordered = np.ascontiguousarray(places[:, packing.order])
+        return self._pool(gathered_steps(self._network.projection.of(vectors), ordered, packing), packing)
+
+    def states(self, inputs: NDArray[np.floating], lengths: NDArray[np.integer]) -> NDArray[np.float32]:
+        """Return every state, zero after a text's end: arguments and errors as of ``pooled``.  # (T, B, D) float32"""
+        found = np.zeros((len(inputs), len(lengths), self.config.hidden_size), dtype=np.float32)
+        for step, (rows, states, _) in enumerate(self._walked(inputs, lengths)):
+            found[step, rows] = states
+        return found
+
+    def gates(self, inputs: NDArray[np.floating], lengths: NDArray[np.integer]) -> NDArray[np.float32]:
+        """Return λ_t of every word, zero after a text's end: 1 - λ is the share of the word that is let in.
+
+        Arguments and errors as of ``pooled``.  # (T, B, G) float32, G = ``config.gate_size``
+        """
+        found = np.zeros((len(inputs), len(lengths), self.config.gate_size), dtype=np.float32)
+        for step, (rows, _, gates) in enumerate(self._walked(inputs, lengths)):
+            found[step, rows] = gates
+        return found
+
+    def _checked(
+        self, inputs: NDArray[np.floating], lengths: NDArray[np.integer]
+    ) -> tuple[NDArray[np.float32], Packing]:
+        if inputs.ndim != 3 or inputs.shape[1:] != (len(lengths), self.config.input_size):
+            raise SettingError(
+                f"inputs of shape {inputs.shape} with {len(lengths)} lengths, but expected "
+                f"(words, {len(lengths)}, {self.config.input_size})",
+                "give word vectors as (T, B, D_in)",
+            )
+        if lengths.size and not 0 <= lengths.min() <= lengths.max() <= len(inputs):
+            raise SettingError(
+                f"lengths from {lengths.min()} to {lengths.max()}, but expected 0 to {len(inputs)}",
+                "give the number of words of each text",
+            )
+        return np.asarray(inputs, dtype=np.float32), by_length(lengths)
+
+    def _pool(self, steps: Iterator[Parts], packing: Packing) -> NDArray[np.float32]:
+        rows = len(packing.order)
+        walk = self._network.start(rows)
+        pool = POOLS[self.config.pooling](rows, self.config.hidden_size)
+        for step, parts in enumerate(steps, start=1):
+            pool.add(walk.step(parts), packing.counts[step] if step < len(packing.counts) else 0)
+        return packing.restored(pool.result(packing))
+
+    def _walked(
+        self, inputs: NDArray[np.floating], lengths: NDArray[np.integer]
+    ) -> Iterator[tuple[NDArray[np.intp], NDArray[np.float32], NDArray[np.float32]]]:
+        """Yield for each step the rows (b,) that have a word, their states (b, D) and their gates (b, G)."""
+        inputs, packing = self._checked(inputs, lengths)
+        walk = self._network.start(len(lengths))
+        for parts in projected_steps(self._network.projection, inputs, packing):
+            states = walk.step(parts)
+            yield packing.order[: len(states)], states, walk.gates()[: len(states)]
+
+
+def _described(shapes: Mapping[str, tuple[int, ...]]) -> str:
+    return ", ".join(f"{name} {shape}" for name, shape in shapes.items()) or "none"
