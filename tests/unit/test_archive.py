@@ -350,6 +350,13 @@ def test_damage_met_by_a_write_is_named(archive: Archive) -> None:
         damaged.add_questions([Question("new", "t")])
 
 
+def test_a_row_that_is_not_as_it_was_written_is_damage(archive: Archive) -> None:
+    archive.add_questions([Question("a", "t")])
+    archive.connection.execute("UPDATE questions SET tags = '['")
+    with pytest.raises(DamagedForumError, match="tags of question 'a'"):
+        archive.question("a")
+
+
 def test_a_full_disk_changes_nothing_and_says_so(archive: Archive) -> None:
     archive.connection.execute("PRAGMA max_page_count = 30")
     questions = [Question(f"q{number}", "title", "body " * 200) for number in range(300)]

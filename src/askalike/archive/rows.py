@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
 from typing import get_args
 
-from askalike.errors import InputError
+from askalike.errors import DamagedForumError, InputError
 from askalike.types import Answer, Link, LinkKind, Markup, Question
 
 __all__ = [
@@ -138,13 +138,22 @@ def is_storable(text: str) -> bool:
 
 
 def question_of(row: sqlite3.Row) -> Question:
-    """Return the question of a row that has ``QUESTION_COLUMNS``."""
+    """Return the question of a row that has ``QUESTION_COLUMNS``.
+
+    Raises:
+        DamagedForumError: the row is not as it was written.
+    """
+    try:
+        tags = tuple(json.loads(row["tags"]))
+    except ValueError as error:
+        found = f"the tags of question {row['id']!r} cannot be read: {error}"
+        raise DamagedForumError(found, "restore the forum from a backup, or put the question again") from error
     return Question(
         id=row["id"],
         title=row["title"],
         body=row["body"],
         markup=row["markup"],
-        tags=tuple(json.loads(row["tags"])),
+        tags=tags,
         created=from_microseconds(row["created_us"]),
         closed=from_microseconds(row["closed_us"]),
         score=row["score"],
