@@ -158,6 +158,20 @@ def test_a_row_that_cannot_be_used_is_rejected_with_its_line(tmp_path: Path, row
     assert context.rejects.first[0].reason.startswith(reason)
 
 
+@pytest.mark.parametrize("accepted", ["x" * 2000, "\t", "2\x00"])
+def test_an_accepted_answer_whose_id_cannot_be_read_is_counted(tmp_path: Path, accepted: str) -> None:
+    table = f"id,type,title,accepted_answer_id\n1,1,Why?,{accepted}\n"
+    records, context, _ = read_text(tmp_path, table, "a.csv")
+    assert [question.id for question in questions(records)] == ["1"]
+    assert context.repaired == {"ids of accepted answers that cannot be read, left out": 1}
+
+
+def test_a_character_reference_without_end_is_no_character(tmp_path: Path) -> None:
+    body = "&lt;p&gt;&amp;#" + "9" * 5000 + "; &#" + "9" * 5000 + ";&lt;/p&gt;"
+    records, _, _ = read_text(tmp_path, f"id,title,body\n1,t,{body}\n", "a.csv")
+    assert questions(records)[0].body == "<p>&#" + "9" * 5000 + "; \ufffd</p>"
+
+
 def test_tabs_separate_unquoted_text_with_quotes_in_it(tmp_path: Path) -> None:
     records, context, _ = read_text(tmp_path, 'id\ttitle\n1\t"Hello" means what?\n2\tSay "hi\n', "a.tsv")
     assert [question.title for question in questions(records)] == ['"Hello" means what?', 'Say "hi']

@@ -7,7 +7,6 @@ May import: types, errors, the frame.
 
 from __future__ import annotations
 
-import html
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -20,7 +19,7 @@ from askalike.read.files import first_bytes, plain_suffix, regular_size
 from askalike.read.frame import ReadContext
 from askalike.read.jsonl import load_object
 from askalike.read.table_rows import Row, header_of, open_table
-from askalike.read.values import Unreadable, identifier, moment, one_line, tags, text, whole_number
+from askalike.read.values import Unreadable, identifier, moment, one_line, tags, text, unescaped, whole_number
 from askalike.types import Answer, Link, Markup, Question, Record
 
 __all__ = ["TableReader"]
@@ -124,7 +123,7 @@ class _Rows:
             return
         cells = {name: row.cells[position] for name, position in self.columns.items()}
         if self.style.is_escaped:
-            cells = {name: html.unescape(cell) if isinstance(cell, str) else cell for name, cell in cells.items()}
+            cells = {name: unescaped(cell) if isinstance(cell, str) else cell for name, cell in cells.items()}
         try:
             records = list(self._records(cells))
         except Unreadable as error:
@@ -137,7 +136,7 @@ class _Rows:
             else:
                 yield record
             if isinstance(record, Question):
-                yield from self.accepted.take_question(record.id, _reference(cells.get("accepted_answer_id")))
+                yield from self.accepted.take_question(record.id, self._accepted_id(cells))
 
     def _records(self, cells: dict[str, object]) -> Iterator[Record]:
         record_id = identifier(cells["id"])
@@ -201,6 +200,13 @@ class _Rows:
             return Answer(answer_id, question_id, body, self.style.markup)
         created, score = moment(cells.get("created"), self.context), whole_number(cells.get("score"), self.context)
         return Answer(answer_id, question_id, body, self.style.markup, created, score, self._author(cells))
+
+    def _accepted_id(self, cells: dict[str, object]) -> str:
+        try:
+            return _reference(cells.get("accepted_answer_id"))
+        except Unreadable:
+            self.context.repair("ids of accepted answers that cannot be read, left out")
+            return ""
 
     def _author(self, cells: dict[str, object]) -> str:
         name = one_line(cells.get("author"), "author", self.context)

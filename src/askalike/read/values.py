@@ -8,6 +8,7 @@ value that can be missed (a date, a score) is left out and counted in ``ReadCont
 
 from __future__ import annotations
 
+import html
 import json
 import math
 import re
@@ -15,9 +16,10 @@ from datetime import UTC, date, datetime
 
 from askalike.read.frame import ReadContext
 
-__all__ = ["Unreadable", "identifier", "moment", "one_line", "tags", "text", "whole_number"]
+__all__ = ["Unreadable", "identifier", "moment", "one_line", "tags", "text", "unescaped", "whole_number"]
 
 _UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
+_HUGE_REFERENCE = re.compile("&#[0-9]{8,};?")  # beyond every character; Python refuses to read thousands of digits
 _ID_CHARS = 1_000
 _MILLISECONDS_FROM = 100_000_000_000  # as seconds this is the year 5138; such numbers count milliseconds
 _DIGITS = re.compile(r"-?\d{9,}(\.\d+)?")
@@ -71,6 +73,15 @@ def _as_string(value: object, name: str) -> str:
         except UnicodeDecodeError as error:
             raise Unreadable(f"the {name} is not UTF-8") from error
     raise Unreadable(f"the {name} is a {type(value).__name__}, expected text")
+
+
+def unescaped(value: str) -> str:
+    """Return a text with its character references resolved; a number of eight digits or more becomes U+FFFD.
+
+    >>> unescaped("a &lt; b &#39;c&#39;")
+    "a < b 'c'"
+    """
+    return html.unescape(_HUGE_REFERENCE.sub("\ufffd", value)) if "&" in value else value
 
 
 def identifier(value: object, name: str = "id") -> str:

@@ -12,7 +12,6 @@ Source: the data set's own description, "ydata-yanswers-all-questions-v1_0", whi
 
 from __future__ import annotations
 
-import html
 import io
 import re
 from collections.abc import Iterator
@@ -23,7 +22,7 @@ from askalike.errors import DamagedInputError, FormatError, UnsafeInputError
 from askalike.read.blocks import first_bzip2_bytes, joined_blocks
 from askalike.read.files import first_bytes, folder_members, regular_size
 from askalike.read.frame import ReadContext
-from askalike.read.values import Unreadable, identifier, moment, one_line
+from askalike.read.values import Unreadable, identifier, moment, one_line, unescaped
 from askalike.read.values import text as checked
 from askalike.read.xml import read_xml
 from askalike.types import Answer, Question, Record
@@ -223,4 +222,4 @@ def _parse(element: bytes, context: ReadContext) -> _Thread:
 
 def _one_line(text: str, context: ReadContext) -> str:
     """Turn a subject or category, which is HTML too, into one line of text."""
-    return one_line(html.unescape(_BREAK.sub(" ", text)), "subject", context)
+    return one_line(unescaped(_BREAK.sub(" ", text)), "subject", context)

@@ -7,7 +7,6 @@ May import: askalike.types, askalike.errors and the frame.
 
 from __future__ import annotations
 
-import html
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -15,7 +14,7 @@ from pathlib import Path
 from askalike.read.files import first_bytes, regular_size
 from askalike.read.frame import ReadContext
 from askalike.read.text_lines import text_lines
-from askalike.read.values import Unreadable, identifier, moment, one_line
+from askalike.read.values import Unreadable, identifier, moment, one_line, unescaped
 from askalike.read.values import text as checked
 from askalike.types import Question, Record
 
@@ -61,8 +60,8 @@ def _question(fields: list[str], context: ReadContext) -> Question:
     name, category, main_category, date, title, body = fields
     return Question(
         identifier(name),
-        one_line(html.unescape(title), "title", context),
-        checked(html.unescape(body), "body", context).strip(),
-        tags=tuple(dict.fromkeys(html.unescape(label) for label in (main_category, category) if label)),
+        one_line(unescaped(title), "title", context),
+        checked(unescaped(body), "body", context).strip(),
+        tags=tuple(dict.fromkeys(unescaped(label) for label in (main_category, category) if label)),
         created=moment(date, context),
     )

@@ -13,7 +13,6 @@ from __future__ import annotations
 import ast
 import csv
 import hashlib
-import html
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -22,7 +21,7 @@ from askalike.errors import DamagedInputError
 from askalike.read.files import first_bytes, regular_size
 from askalike.read.frame import ReadContext
 from askalike.read.text_lines import text_lines
-from askalike.read.values import Unreadable, one_line
+from askalike.read.values import Unreadable, one_line, unescaped
 from askalike.read.values import text as checked
 from askalike.types import Answer, Question, Record
 
@@ -58,7 +57,7 @@ class YahooThreadsReader:
             try:
                 texts = _texts(row, context)
                 subject, content, best, *others = texts
-                title = one_line(html.unescape(subject), "subject", context)
+                title = one_line(unescaped(subject), "subject", context)
             except Unreadable as error:
                 context.reject(path.name, line, "", str(error))
                 continue
