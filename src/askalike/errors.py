@@ -14,6 +14,11 @@
     │   ├── ForumVersionError   written by another, incompatible version
     │   ├── DamagedForumError   a stored file is damaged
     │   └── BusyForumError      another process is writing
+    ├── ModelError              a trained model's folder
+    │   ├── ModelNotFoundError  there is no model at this path
+    │   ├── ModelExistsError    there is something else at this path already
+    │   ├── ModelVersionError   written by another, incompatible version
+    │   └── DamagedModelError   a file of the model is damaged, missing or does not fit the others
     ├── UnknownIdError          a question or answer id that the forum does not hold
     ├── EvaluationError         gold and run do not fit each other, or a measure is not defined
     └── MissingExtraError       an optional dependency is not installed
@@ -31,6 +36,7 @@ __all__ = [
     "BusyForumError",
     "DamagedForumError",
     "DamagedInputError",
+    "DamagedModelError",
     "EvaluationError",
     "FormatError",
     "ForumError",
@@ -39,6 +45,10 @@ __all__ = [
     "ForumVersionError",
     "InputError",
     "MissingExtraError",
+    "ModelError",
+    "ModelExistsError",
+    "ModelNotFoundError",
+    "ModelVersionError",
     "SettingError",
     "UnknownIdError",
     "UnsafeInputError",
@@ -104,6 +114,26 @@ class DamagedForumError(ForumError):
 
 class BusyForumError(ForumError):
     """Another process is writing to the forum."""
+
+
+class ModelError(AskalikeError):
+    """A trained model's folder cannot be used as asked."""
+
+
+class ModelNotFoundError(ModelError):
+    """There is no model at this path."""
+
+
+class ModelExistsError(ModelError):
+    """There is something else than a model at this path."""
+
+
+class ModelVersionError(ModelError):
+    """The model was written by another, incompatible version."""
+
+
+class DamagedModelError(ModelError):
+    """A file of the model is damaged, missing, or does not fit the others."""
 
 
 class UnknownIdError(AskalikeError):

@@ -1,0 +1,257 @@
+"""A trained model: questions in, vectors out, without torch.
+
+Enters: a folder, or what training has found; questions and texts. Leaves: vectors of length 1; weights of words.
+May import: types, errors, text, and its neighbours in encode but the networks.
+
+::
+
+    v(text)      the encoder's pooled vector of its first ``word_limit`` words; zero for a text without words
+    v(question)  (v(title) + v(body)) / 2, brought to length 1; v(title) alone when the body has no words
+
+Source: Lei et al. 2016 (NAACL), section 3: title and body averaged; section 5: the weight of a word is 1 - λ_t.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Final, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from askalike._version import __version__
+from askalike.encode.config import EncoderConfig
+from askalike.encode.folder import Contents, read_folder, write_folder
+from askalike.encode.manifest import FORMAT, Manifest
+from askalike.encode.numpy_runtime import Runtime
+from askalike.encode.precision import Packed
+from askalike.encode.settings import ModelSettings
+from askalike.encode.vocabulary import UNKNOWN, Vocabulary
+from askalike.errors import DamagedModelError, SettingError
+from askalike.text.markup import plain_text
+from askalike.text.tokens import words
+from askalike.types import Question
+
+__all__ = ["Model"]
+
+_EMBEDDING: Final = "embedding"
+_BATCHES_AT_ONCE: Final = 16  # texts of so many batches are sorted by length together
+_Item = TypeVar("_Item")
+
+
+class Model:
+    """An encoder with its words: made by ``Model.load`` or, after training, by ``Model.build``.
+
+    A model does not change, and any number of threads may use it at once.
+
+    Args:
+        settings: the encoder and how texts are read.
+        vocabulary: the known words.
+        embedding: word vectors (V, D_in), row 0 for unknown words, in the settings' precision.
+        parameters: the encoder's, in the settings' precision.
+        origin: what it was trained on, and its scores.
+    """
+
+    def __init__(
+        self,
+        settings: ModelSettings,
+        vocabulary: Vocabulary,
+        embedding: Packed,
+        parameters: Mapping[str, Packed],
+        origin: Manifest,
+    ) -> None:
+        self.settings: Final = settings
+        self.vocabulary: Final = vocabulary
+        self.origin: Final = origin
+        self._embedding = embedding
+        self._parameters = dict(parameters)
+        self._runtime = Runtime(settings.encoder, self.parameters())
+
+    @classmethod
+    def build(
+        cls,
+        settings: ModelSettings,
+        vocabulary: Vocabulary,
+        embedding: NDArray[np.floating],
+        parameters: Mapping[str, NDArray[np.floating]],
+        *,
+        training_data: str = "",
+        dev_scores: Mapping[str, float] | None = None,
+    ) -> Model:
+        """Return the model of trained numbers, rounded to the settings' precision as it will be saved.
+
+        Args:
+            embedding: word vectors (V, D_in); row 0 stands for unknown words, row i for the word of id i.
+            parameters: with names and shapes of ``settings.encoder.shapes()``.
+            training_data: SHA-256 of the training data, in hexadecimal, or "" when unknown.
+            dev_scores: measure → its value on the development set.
+
+        Raises:
+            SettingError: counts, shapes or numbers that do not fit.
+        """
+        expected = (len(vocabulary), settings.encoder.input_size)
+        if embedding.shape != expected:
+            raise SettingError(
+                f"embedding of shape {embedding.shape}, but expected {expected}",
+                "give one row for unknown words, then one for each word",
+            )
+        if settings.unknown == "zero" and embedding[UNKNOWN].any():
+            raise SettingError("unknown words are to be zero, but row 0 of the embedding is not", "set it to zero")
+        origin = Manifest(FORMAT, __version__, training_data, dict(dev_scores or {}))
+        if fault := origin.fault_of_origin():
+            raise SettingError(f"a model with {fault}")
+        packed = {name: Packed.of(array, settings.encoder_precision) for name, array in parameters.items()}
+        return cls(settings, vocabulary, Packed.of(embedding, settings.embedding_precision), packed, origin)
+
+    @classmethod
+    def load(cls, path: Path | str) -> Model:
+        """Return the model in a folder; nothing of it is run, and every file is checked.
+
+        Raises:
+            ModelNotFoundError: there is no model at ``path``.
+            ModelVersionError: it was written by an incompatible version.
+            DamagedModelError: a file is damaged, missing, or does not fit the others.
+        """
+        manifest, contents = read_folder(Path(path))
+        try:
+            settings = ModelSettings.from_json(contents.config)
+        except SettingError as error:
+            raise DamagedModelError(f"{path}: config.json: {error.message}", error.hint) from error
+        vocabulary = Vocabulary.from_bytes(contents.vocabulary)
+        embedding, parameters = _unpacked(contents.arrays, settings, vocabulary)
+        return cls(settings, vocabulary, embedding, parameters, manifest)
+
+    def save(self, path: Path | str) -> None:
+        """Write the model's folder: whole or not at all. A model that is there is replaced by the complete new one.
+
+        The same model gives the same bytes.
+
+        Raises:
+            ModelExistsError: there is something else than a model at ``path``.
+            ModelError: it cannot be written.
+        """
+        packed = {**self._parameters, _EMBEDDING: self._embedding}
+        arrays = {key: array for name in packed for key, array in packed[name].arrays(name).items()}
+        contents = Contents(self.settings.to_json(), self.vocabulary.to_bytes(), arrays)
+        write_folder(Path(path), contents, self.origin)
+
+    @property
+    def dimensions(self) -> int:
+        """Return D, the dimensions of a vector."""
+        return self.settings.encoder.hidden_size
+
+    def parameters(self) -> dict[str, NDArray[np.float32]]:
+        """Return the encoder's parameters in float32, to go on training from; not to be changed."""
+        return {name: packed.unpacked() for name, packed in self._parameters.items()}
+
+    def embedding(self) -> NDArray[np.float32]:
+        """Return the word vectors in float32, to go on training from; not to be changed.  # (V, D_in)"""
+        return self._embedding.unpacked()
+
+    def encode(self, questions: Sequence[Question], batch_size: int = 256) -> NDArray[np.float32]:
+        """Return one vector of length 1 for each question; a question without words has the zero vector.
+
+        Args:
+            batch_size: texts that are worked on at once, ≥ 1; it changes speed and memory, not vectors.
+
+        Returns:
+            (N, D) float32, in the order of the questions.
+        """
+        return self._encoded(questions, self._read, batch_size)
+
+    def encode_text(self, texts: Sequence[str], batch_size: int = 256) -> NDArray[np.float32]:
+        """Return one vector of length 1 for each plain text, read as a title is.  # (N, D) float32"""
+        return self._encoded(texts, lambda text: [self._ids(text)], batch_size)
+
+    def word_weights(self, text: str) -> list[tuple[str, float]]:
+        """Return how much of each word the encoder lets in: 1 - λ_t, the mean over the dimensions of a vector gate.
+
+        Returns:
+            (word, weight in [0, 1]) for the words that are read, in their order; nothing for encoders without such a
+            gate.
+        """
+        read = words(text)[: self.settings.word_limit]
+        if not self.settings.encoder.gate_size or not read:
+            return []
+        vectors = self._embedding.rows(np.array(self.vocabulary.ids(read), dtype=np.intp))
+        gates = self._runtime.gates(vectors[:, None], np.array([len(read)]))  # (T, 1, G)
+        return [(word, 1 - float(gate)) for word, gate in zip(read, gates.mean(axis=2)[:, 0], strict=True)]
+
+    def _ids(self, text: str) -> list[int]:
+        return self.vocabulary.ids(words(text)[: self.settings.word_limit])
+
+    def _read(self, question: Question) -> list[list[int]]:
+        """Return the ids of what is read of a question: of its title, and of its body where that is read."""
+        title = self._ids(question.title)
+        if self.settings.reads == "title":
+            return [title]
+        return [title, self._ids(plain_text(question.body, question.markup))]
+
+    def _encoded(
+        self, items: Sequence[_Item], read: Callable[[_Item], list[list[int]]], batch_size: int
+    ) -> NDArray[np.float32]:
+        if batch_size < 1:
+            raise SettingError(f"batch_size {batch_size}, but expected at least 1", "256 is usual")
+        found = np.zeros((len(items), self.dimensions), dtype=np.float32)
+        at_once = _BATCHES_AT_ONCE * batch_size
+        for begin in range(0, len(items), at_once):
+            fields = list(zip(*map(read, items[begin : begin + at_once]), strict=True))
+            pooled = self._pooled([text for field in fields for text in field], batch_size)
+            found[begin : begin + at_once] = pooled.reshape(len(fields), -1, self.dimensions).sum(axis=0)
+        return _normalised(found)
+
+    def _pooled(self, texts: Sequence[Sequence[int]], batch_size: int) -> NDArray[np.float32]:
+        """Return the pooled vectors of texts given as ids, texts of like length together.  # (len(texts), D)"""
+        lengths = np.fromiter(map(len, texts), dtype=np.intp, count=len(texts))
+        order = np.argsort(-lengths, kind="stable")[: np.count_nonzero(lengths)]
+        found = np.zeros((len(texts), self.dimensions), dtype=np.float32)
+        for begin in range(0, len(order), batch_size):
+            rows = order[begin : begin + batch_size]
+            distinct, inverse = np.unique(np.concatenate([texts[row] for row in rows]), return_inverse=True)
+            has_word = np.arange(lengths[rows[0]]) < lengths[rows][:, None]  # (B, T)
+            places = np.zeros(has_word.shape, dtype=np.intp)
+            places[has_word] = inverse
+            found[rows] = self._runtime.pooled_words(self._embedding.rows(distinct), places.T, lengths[rows])
+        return found
+
+
+def _normalised(vectors: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Bring each row to length 1, but for rows of zeros, and return them.
+
+    >>> _normalised(np.array([[0.0, 4.0], [0.0, 0.0]], dtype=np.float32)).tolist()
+    [[0.0, 1.0], [0.0, 0.0]]
+    """
+    norms = np.sqrt(np.einsum("nd,nd->n", vectors, vectors))[:, None]
+    np.divide(vectors, norms, out=vectors, where=norms > 0)
+    return vectors
+
+
+def _unpacked(
+    arrays: Mapping[str, NDArray[np.generic]], settings: ModelSettings, vocabulary: Vocabulary
+) -> tuple[Packed, dict[str, Packed]]:
+    """Return the word vectors and parameters of a file, after checking that they fit settings and vocabulary."""
+    encoder: EncoderConfig = settings.encoder
+    stored = arrays.get(_EMBEDDING)
+    if stored is not None and stored.ndim == 2 and len(stored) != len(vocabulary):
+        raise DamagedModelError(
+            f"{len(vocabulary.words)} words in vocabulary.txt but {len(stored) - 1} vectors of words in "
+            "weights.safetensors",
+            "take the files of one model from where they came",
+        )
+    shape = (len(vocabulary), encoder.input_size)
+    embedding = Packed.taken_from(arrays, _EMBEDDING, shape, settings.embedding_precision)
+    parameters = {
+        name: Packed.taken_from(arrays, name, wanted, settings.encoder_precision)
+        for name, wanted in encoder.shapes().items()
+    }
+    taken = {_EMBEDDING: embedding, **parameters}
+    extra = set(arrays) - {key for name, packed in taken.items() for key in packed.arrays(name)}
+    if extra:
+        raise DamagedModelError(
+            f"weights.safetensors holds more than the model needs: {', '.join(sorted(extra))[:200]}",
+            "take the files of one model from where they came",
+        )
+    if settings.unknown == "zero" and embedding.rows(np.array([UNKNOWN])).any():
+        raise DamagedModelError("unknown words are to be zero, but their vector is not", "train the model again")
+    return embedding, parameters

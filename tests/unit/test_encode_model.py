@@ -1,0 +1,180 @@
+"""A model's vectors and weights of words: worked by hand, and the laws that hold for every kind."""
+
+from __future__ import annotations
+
+import math
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from askalike.encode.config import EncoderConfig
+from askalike.encode.model import Model
+from askalike.encode.precision import Precision
+from askalike.encode.settings import ModelSettings, Reads, Unknown
+from askalike.encode.vocabulary import Vocabulary
+from askalike.errors import SettingError
+from askalike.types import Question
+
+WORDS = ["the", "router", "modem", "is", "slow", "reset", "password", "my", "how", "wifi"]
+QUESTIONS = [
+    Question("1", "How slow is my router", "The wifi is slow."),
+    Question("2", "", ""),
+    Question("3", "reset password"),
+    Question("4", "", "<p>The <b>modem</b></p><pre><code>reset wifi</code></pre>", "html"),
+    Question("5", "an unheard-of gadget", "the modem is the router " * 40),
+    Question("6", "???", "..."),
+]
+
+
+def model_of(
+    encoder: EncoderConfig | None = None,
+    *,
+    reads: Reads = "title and body",
+    unknown: Unknown = "vector",
+    precision: Precision = "float32",
+    word_limit: int = 100,
+) -> Model:
+    encoder = encoder or EncoderConfig("rcnn", 4, 6)
+    chance = np.random.default_rng(5)
+    embedding = chance.normal(0, 1, (len(WORDS) + 1, encoder.input_size))
+    if unknown == "zero":
+        embedding[0] = 0
+    return Model.build(
+        ModelSettings(encoder, reads, word_limit, unknown, precision, precision),
+        Vocabulary(WORDS),
+        embedding,
+        {name: chance.normal(0, 0.6, shape) for name, shape in encoder.shapes().items()},
+        dev_scores={"MRR": 0.5},
+    )
+
+
+ENCODERS = [
+    EncoderConfig("rcnn", 4, 6, pooling="normalised-mean"),
+    EncoderConfig("rcnn", 4, 6, gate="scalar"),
+    EncoderConfig("rcnn", 4, 6, gate="fixed"),
+    EncoderConfig("lstm", 4, 6, pooling="mean"),
+    EncoderConfig("gru", 4, 6),
+    EncoderConfig("cnn", 4, 6, order=3, pooling="max"),
+]
+every_encoder = pytest.mark.parametrize("encoder", ENCODERS, ids=lambda encoder: f"{encoder.kind}-{encoder.gate}")
+
+
+def test_a_question_is_the_average_of_title_and_body_worked_by_hand() -> None:
+    # a CNN of width 1 over vectors of size 2: a text's vector is tanh of its last word's
+    encoder = EncoderConfig("cnn", 2, 2, order=1)
+    embedding = np.array([[9, 9], [0.5, 0.25], [-1, 2]])
+    parameters = {"weight": np.eye(2), "bias": np.zeros(2)}
+    model = Model.build(ModelSettings(encoder), Vocabulary(["router", "modem"]), embedding, parameters)
+    title = (math.tanh(0.5), math.tanh(0.25))
+    both = (title[0] + math.tanh(-1), title[1] + math.tanh(2))
+    questions = [Question("1", "modem router", "<i>router</i> Modem", "html"), Question("2", "router", " ")]
+    expected = [[value / math.hypot(*pair) for value in pair] for pair in (both, title)]
+    np.testing.assert_allclose(model.encode(questions), expected, atol=1e-6)
+    np.testing.assert_allclose(model.encode_text(["Router!"]), expected[1:], atol=1e-6)
+
+
+def test_the_weight_of_a_word_is_what_the_gate_lets_in_worked_by_hand() -> None:
+    # λ = σ(W^λ x) with W^λ = I and no recurrence: 1 - σ(ln 3) = 1/4, 1 - σ(0) = 1/2, 1 - σ(-ln 3) = 3/4
+    encoder = EncoderConfig("rcnn", 2, 2, order=1)
+    embedding = np.log(np.array([[1, 1], [3, 1], [1 / 3, 1 / 3]]))
+    parameters = {
+        "input": np.concatenate([np.ones((2, 2)), np.eye(2)]),
+        "recurrent": np.zeros((2, 2)),
+        "gate_bias": np.zeros(2),
+        "output_bias": np.zeros(2),
+    }
+    model = Model.build(ModelSettings(encoder, word_limit=3), Vocabulary(["the", "router"]), embedding, parameters)
+    weights = model.word_weights("The, ROUTER Unknown router")
+    assert [word for word, _ in weights] == ["the", "router", "unknown"]
+    assert [weight for _, weight in weights] == pytest.approx([(0.25 + 0.5) / 2, 0.75, 0.5], abs=1e-6)
+    assert model.word_weights(" ") == []
+
+
+@every_encoder
+def test_only_learned_gates_give_weights_of_words(encoder: EncoderConfig) -> None:
+    found = model_of(encoder).word_weights("reset the router")
+    if encoder.gate_size:
+        assert [word for word, _ in found] == ["reset", "the", "router"]
+        assert all(0 <= weight <= 1 for _, weight in found)
+    else:
+        assert found == []
+
+
+@every_encoder
+def test_vectors_have_length_one_and_a_question_without_words_is_zero(encoder: EncoderConfig) -> None:
+    vectors = model_of(encoder).encode(QUESTIONS)
+    assert vectors.shape == (6, 6)
+    assert vectors.dtype == np.float32
+    np.testing.assert_allclose(np.linalg.norm(vectors, axis=1), [1, 0, 1, 1, 1, 0], atol=1e-6)
+
+
+@every_encoder
+def test_a_batch_is_what_its_questions_are_one_by_one(encoder: EncoderConfig) -> None:
+    model = model_of(encoder)
+    alone = np.concatenate([model.encode([question]) for question in QUESTIONS])
+    for batch_size in (1, 2, 3, 256):
+        np.testing.assert_allclose(model.encode(QUESTIONS, batch_size), alone, atol=1e-6)
+    np.testing.assert_allclose(model.encode(QUESTIONS[::-1]), alone[::-1], atol=1e-6)
+    np.testing.assert_allclose(model.encode(QUESTIONS * 20, 2), np.tile(alone, (20, 1)), atol=1e-6)
+
+
+def test_nothing_in_gives_nothing_out() -> None:
+    assert model_of().encode([]).shape == (0, 6)
+    assert model_of().encode_text([]).shape == (0, 6)
+    assert not model_of().encode_text(["", "?"]).any()
+
+
+def test_words_beyond_the_limit_are_not_read() -> None:
+    model = model_of(word_limit=3)
+    np.testing.assert_array_equal(
+        model.encode([Question("1", "reset my router the wifi", "the modem is the router")]),
+        model.encode([Question("1", "reset my router", "the modem is slow")]),
+    )
+    assert len(model.word_weights("reset my router the wifi")) == 3
+
+
+def test_a_model_that_reads_titles_alone_does_not_look_at_bodies() -> None:
+    model = model_of(reads="title")
+    np.testing.assert_array_equal(
+        model.encode([Question("1", "reset my router", "the modem")]), model.encode_text(["reset my router"])
+    )
+
+
+def test_an_unknown_word_has_the_learned_vector_or_zero() -> None:
+    policies: tuple[Unknown, ...] = ("vector", "zero")
+    for unknown in policies:
+        model = model_of(unknown=unknown)
+        first, second = model.encode_text(["reset gadget", "reset gizmo"])
+        np.testing.assert_array_equal(first, second)
+        assert model.embedding()[0].any() == (unknown == "vector")
+
+
+def test_numbers_that_do_not_fit_do_not_make_a_model() -> None:
+    model = model_of()
+    settings, vocabulary, parameters = model.settings, model.vocabulary, model.parameters()
+    with pytest.raises(SettingError, match=r"embedding of shape \(10, 4\), but expected \(11, 4\)"):
+        Model.build(settings, vocabulary, model.embedding()[1:], parameters)
+    with pytest.raises(SettingError, match="row 0 of the embedding is not"):
+        Model.build(ModelSettings(settings.encoder, unknown="zero"), vocabulary, model.embedding(), parameters)
+    with pytest.raises(SettingError, match="encoder parameters"):
+        Model.build(settings, vocabulary, model.embedding(), {})
+    with pytest.raises(SettingError, match="dev_scores"):
+        Model.build(settings, vocabulary, model.embedding(), parameters, dev_scores={"MRR": math.nan})
+    with pytest.raises(SettingError, match="training_data"):
+        Model.build(settings, vocabulary, model.embedding(), parameters, training_data="reddit")
+    with pytest.raises(SettingError, match="batch_size 0"):
+        model.encode(QUESTIONS, 0)
+
+
+@pytest.mark.parametrize("precision", ["float16", "int8"])
+def test_lower_precision_changes_vectors_little(precision: Precision) -> None:
+    exact, rounded = model_of().encode(QUESTIONS), model_of(precision=precision).encode(QUESTIONS)
+    assert (np.einsum("nd,nd->n", exact, rounded)[[0, 2, 3, 4]] > 0.999).all()
+
+
+def test_a_model_runs_without_torch() -> None:
+    program = "import sys, askalike.encode.model; print('torch' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "False"

@@ -1,0 +1,267 @@
+"""Vocabulary, stored precision, settings, manifest and weights of a model: worked examples and what is refused."""
+
+from __future__ import annotations
+
+import doctest
+import importlib
+import json
+from collections.abc import Mapping
+from pathlib import Path
+
+import numpy as np
+import pytest
+import safetensors.numpy
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays as any_array
+from numpy.typing import NDArray
+
+from askalike.encode import weights
+from askalike.encode.config import EncoderConfig
+from askalike.encode.layout import MAX_BYTES, Layout
+from askalike.encode.manifest import FORMAT, Manifest
+from askalike.encode.precision import PRECISIONS, Packed, Precision
+from askalike.encode.settings import ModelSettings
+from askalike.encode.vocabulary import UNKNOWN, Vocabulary
+from askalike.errors import DamagedModelError, SettingError
+from askalike.text.tokens import words
+
+# --- vocabulary ------------------------------------------------------------------------------------------------------
+
+
+def test_a_vocabulary_is_ordered_by_falling_count_and_then_by_word() -> None:
+    texts = ["b a C", "a c the", "the the Don't z"]
+    assert Vocabulary.build(texts).words == ("the", "a", "c", "b", "don't", "z")
+    assert Vocabulary.build(reversed(texts)).words == Vocabulary.build(texts).words
+    assert Vocabulary.build(texts, min_count=2).words == ("the", "a", "c")
+    assert Vocabulary.build(texts, max_size=2).words == ("the", "a")
+    assert Vocabulary.build([], max_size=2).words == ()
+
+
+def test_words_outside_a_vocabulary_have_the_id_of_the_unknown() -> None:
+    vocabulary = Vocabulary(["the", "router"])
+    assert vocabulary.ids(words("The ROUTER, unplugged")) == [1, 2, UNKNOWN]
+    assert "router" in vocabulary
+    assert "Router" not in vocabulary
+    assert len(vocabulary) == 3
+
+
+@given(st.lists(st.text(max_size=12), max_size=8))
+def test_a_vocabulary_is_read_as_it_was_written(texts: list[str]) -> None:
+    vocabulary = Vocabulary.build(texts)
+    assert Vocabulary.from_bytes(vocabulary.to_bytes()).words == vocabulary.words
+
+
+@pytest.mark.parametrize(
+    ("data", "message"),
+    [
+        (b"one\ntwo\none\n", "'one' in lines 1 and 3"),
+        (b"one\n\ntwo\n", "'' in line 2"),
+        (b"one\ntwo words\n", "'two words' in line 2"),
+        (b"one\r\ntwo\r\n", "in line 1"),
+        (b"one\ntwo", "line 2 has no end"),
+        (b"one\n\xff\n", "line 2 is not UTF-8"),
+        ("one\na\u2028b\n".encode(), "in line 2"),
+    ],
+)
+def test_a_damaged_vocabulary_names_its_line(data: bytes, message: str) -> None:
+    with pytest.raises(DamagedModelError, match=message):
+        Vocabulary.from_bytes(data)
+
+
+def test_words_that_a_file_cannot_hold_are_refused() -> None:
+    for wrong in (["a b"], [""], ["a", "a"], ["\ud800"]):
+        with pytest.raises(SettingError, match="vocabulary with"):
+            Vocabulary(wrong)
+    with pytest.raises(SettingError, match="min_count 0"):
+        Vocabulary.build(["a"], min_count=0)
+
+
+# --- precision -------------------------------------------------------------------------------------------------------
+
+
+def test_int8_keeps_each_row_in_steps_of_its_largest_value() -> None:
+    packed = Packed.of(np.array([[254.0, -127.0, 3.0], [0.0, 0.0, 0.0], [-1.27, 0.01, 0.004]]), "int8")
+    assert packed.values.tolist() == [[127, -64, 2], [0, 0, 0], [-127, 1, 0]]  # 63.5 and 1.5 to the even neighbour
+    assert packed.scales is not None
+    np.testing.assert_allclose(packed.scales, [2, 0, 0.01], rtol=1e-6)
+    expected = np.array([[254, -128, 4], [0, 0, 0], [-1.27, 0.01, 0]])
+    np.testing.assert_allclose(packed.unpacked(), expected, rtol=1e-6)
+    np.testing.assert_array_equal(packed.rows(np.array([2, 0])), packed.unpacked()[[2, 0]])
+
+
+@given(any_array(np.float32, (3, 4), elements=st.floats(-1e4, 1e4, width=32)))
+def test_a_stored_number_is_near_the_number(array: NDArray[np.float32]) -> None:
+    largest = np.abs(array).max(axis=1, keepdims=True)
+    error = {"float32": 0 * largest, "float16": 2.0**-11 * largest + 1e-7, "int8": largest / 253 + 1e-30}
+    for precision in PRECISIONS:
+        assert (np.abs(Packed.of(array, precision).unpacked() - array) <= error[precision]).all(), precision
+
+
+def test_a_bias_stays_float32_beside_int8() -> None:
+    packed = Packed.of(np.array([0.1, 1000.0]), "int8")
+    assert packed.values.dtype == np.float32
+    assert packed.scales is None
+
+
+def test_numbers_that_are_not_finite_are_not_stored() -> None:
+    cases: tuple[tuple[float, Precision], ...] = ((np.inf, "float32"), (np.nan, "int8"), (1e5, "float16"))
+    for number, precision in cases:
+        with pytest.raises(SettingError, match=f"not finite in {precision}"):
+            Packed.of(np.array([[1.0, number]]), precision)
+    with pytest.raises(SettingError, match="expected one of: float32, float16, int8"):
+        Packed.of(np.ones((1, 1)), "int4")  # type: ignore[arg-type]
+
+
+# --- settings --------------------------------------------------------------------------------------------------------
+
+SETTINGS = ModelSettings(EncoderConfig("rcnn", 4, 6), "title", 50, "zero", "int8", "float16")
+
+
+def test_settings_are_read_as_they_were_written() -> None:
+    assert ModelSettings.from_json(json.loads(json.dumps(SETTINGS.to_json()))) == SETTINGS
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"reads": "body"}, "reads is 'body', but expected one of: title and body, title"),
+        ({"word_limit": 0}, "word_limit is 0"),
+        ({"word_limit": True}, "word_limit is True"),
+        ({"unknown": ["zero"]}, "unknown is"),
+        ({"embedding_precision": "int4"}, "expected one of: float32, float16, int8"),
+        ({"encoder": []}, "but expected"),
+        ({"encoder": {"kind": "rcnn"}}, "input_size"),
+        ({"more": 1}, "more"),
+    ],
+)
+def test_settings_that_cannot_be_used_are_refused(change: Mapping[str, object], message: str) -> None:
+    with pytest.raises(SettingError, match=message):
+        ModelSettings.from_json({**SETTINGS.to_json(), **change})
+
+
+# --- manifest --------------------------------------------------------------------------------------------------------
+
+HASH = "0123456789abcdef" * 4
+MANIFEST = Manifest(
+    FORMAT, "1.0", HASH, {"MRR": 0.5}, {name: HASH for name in sorted(MAX_BYTES) if name != "manifest.json"}
+)
+
+
+def test_a_manifest_is_read_as_it_was_written() -> None:
+    assert Manifest.from_bytes(MANIFEST.to_bytes()) == MANIFEST
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"format": "1"}, "format '1'"),
+        ({"format": 0}, "format 0"),
+        ({"version": 1}, "version 1"),
+        ({"training_data": "abc"}, "training_data 'abc'"),
+        ({"dev_scores": {"MRR": "high"}}, "dev_scores"),
+        ({"files": {}}, "hashes for"),
+        ({"files": {"weights.safetensors": HASH, "config.json": HASH, "../vocabulary.txt": HASH}}, "hashes for"),
+        ({"files": {**MANIFEST.files, "config.json": HASH.upper()}}, "hashes for"),
+        ({"when": "now"}, "entries"),
+    ],
+)
+def test_a_manifest_that_says_something_else_is_refused(change: Mapping[str, object], message: str) -> None:
+    data = json.dumps({**json.loads(MANIFEST.to_bytes()), **change}).encode()
+    with pytest.raises(DamagedModelError, match=message):
+        Manifest.from_bytes(data)
+
+
+@pytest.mark.parametrize(
+    "data",
+    [b"", b"[]", b"{", b"\xff", b"[" * 60_000, b'{"a": ' * 20_000, b'{"dev_scores": {"MRR": NaN}}', b"1" * 9_000],
+)
+def test_what_is_no_json_object_is_refused(data: bytes) -> None:
+    with pytest.raises(DamagedModelError, match=r"manifest\.json"):
+        Manifest.from_bytes(data)
+
+
+def test_the_layout_names_every_file_that_a_folder_holds() -> None:
+    layout = Layout(Path("MODEL"))
+    named = {layout.weights, layout.vocabulary, layout.config, layout.manifest}
+    assert named == {layout.folder / name for name in MAX_BYTES}
+    assert Layout.__doc__ is not None
+    assert all(name in Layout.__doc__ for name in MAX_BYTES)
+
+
+# --- weights ---------------------------------------------------------------------------------------------------------
+
+ARRAYS: dict[str, NDArray[np.generic]] = {
+    "input": np.arange(12, dtype=np.float32).reshape(3, 4),
+    "embedding": np.arange(-6, 6, dtype=np.int8).reshape(4, 3).T,
+    "embedding.scale": np.ones(4, dtype=np.float32),
+    "half": np.ones((2, 1), dtype=np.float16),
+}
+WHOLE = weights.to_bytes(ARRAYS)
+
+
+def test_arrays_are_read_as_they_were_written_and_in_any_order_the_same_bytes() -> None:
+    found = weights.from_bytes(WHOLE)
+    assert set(found) == set(ARRAYS)
+    for name, array in ARRAYS.items():
+        np.testing.assert_array_equal(found[name], array)
+        assert found[name].dtype == array.dtype
+    assert weights.to_bytes(dict(reversed(list(ARRAYS.items())))) == WHOLE
+
+
+def test_weights_of_other_types_and_empty_ones_are_refused() -> None:
+    for wrong in (np.ones(2), np.ones(2, dtype=np.int64), np.ones((0, 3), dtype=np.float32)):
+        with pytest.raises(DamagedModelError, match="but expected F32, F16, I8"):
+            weights.from_bytes(safetensors.numpy.save({"input": wrong}))
+
+
+def test_a_header_that_is_too_long_is_refused_unread() -> None:
+    with pytest.raises(DamagedModelError, match="a header of 18446744073709551615 bytes"):
+        weights.from_bytes(b"\xff" * 8 + WHOLE[8:])
+
+
+@given(st.binary(max_size=300))
+def test_any_bytes_give_arrays_or_a_clear_error(data: bytes) -> None:
+    _read_or_refuse(data)
+
+
+@given(st.integers(0, len(WHOLE) - 1), st.binary(min_size=1, max_size=4), st.integers(0, len(WHOLE)))
+def test_corrupted_weights_give_arrays_or_a_clear_error(place: int, put: bytes, end: int) -> None:
+    _read_or_refuse(WHOLE[:place] + put + WHOLE[place + len(put) :])
+    _read_or_refuse(WHOLE[:end])
+    _read_or_refuse(WHOLE + put)
+
+
+HEADERS = st.dictionaries(
+    st.sampled_from(["a", "b", "__metadata__"]) | st.text(max_size=3),
+    st.fixed_dictionaries(
+        {
+            "dtype": st.sampled_from(["F32", "F16", "I8", "BF16", "F64", "BOOL", "F4", "C64", "X"]),
+            "shape": st.lists(st.integers(-1, 4) | st.integers(2**31, 2**65), max_size=4),
+            "data_offsets": st.lists(st.integers(-1, 40) | st.integers(2**62, 2**65), max_size=3),
+        }
+    )
+    | st.none(),
+    max_size=3,
+)
+
+
+@given(HEADERS, st.binary(max_size=40))
+def test_any_header_gives_arrays_or_a_clear_error(header: Mapping[str, object], data: bytes) -> None:
+    text = json.dumps(header).encode()
+    _read_or_refuse(len(text).to_bytes(8, "little") + text + data)
+
+
+def _read_or_refuse(data: bytes) -> None:
+    try:
+        found = weights.from_bytes(data)
+    except DamagedModelError:
+        return
+    assert sum(array.nbytes for array in found.values()) <= len(data)
+
+
+@pytest.mark.parametrize(
+    "name", ["vocabulary", "precision", "layout", "manifest", "settings", "weights", "folder", "model"]
+)
+def test_the_worked_examples_hold(name: str) -> None:
+    assert doctest.testmod(importlib.import_module(f"askalike.encode.{name}")).failed == 0
