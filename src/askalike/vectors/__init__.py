@@ -1,0 +1,11 @@
+"""Vectors and their numbers → the nearest numbers by cosine; it knows no model and no text.
+
+Enters: numbers and vectors. Leaves: numbers and cosines. May import: types, errors.
+"""
+
+from askalike.vectors.graph import GraphSettings
+from askalike.vectors.index import VectorIndex
+from askalike.vectors.mark import Mark
+from askalike.vectors.writer import VectorWriter
+
+__all__ = ["GraphSettings", "Mark", "VectorIndex", "VectorWriter"]

@@ -1,0 +1,66 @@
+"""Files that are on disk, whole, when the call returns; and the clearing of those that a killed process left.
+
+Enters: a path and bytes. Leaves: a file. May import: nothing of askalike.
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import BinaryIO
+
+__all__ = ["clear_litter", "file_name", "replace_whole", "sync_folder", "writing_whole"]
+
+_COMMITTED = ("*.segment", "*.dead", "*.graph", "*.tmp")
+
+
+@contextmanager
+def writing_whole(path: Path) -> Iterator[BinaryIO]:
+    """Give a new file to write; it is on disk at the end, and gone where writing it failed."""
+    try:
+        with path.open("xb") as file:
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
+    except BaseException:
+        path.unlink(missing_ok=True)
+        raise
+
+
+def replace_whole(path: Path, content: bytes) -> None:
+    """Put ``content`` at ``path`` in one step: readers find the old bytes or the new, also after a crash."""
+    temporary = path.with_name(f"{path.name}.{os.getpid()}.tmp")
+    temporary.unlink(missing_ok=True)
+    with writing_whole(temporary) as file:
+        file.write(content)
+    sync_folder(path.parent)  # the files that the content names, before the content
+    temporary.replace(path)
+    sync_folder(path.parent)
+
+
+def sync_folder(folder: Path) -> None:
+    """Put the folder's list of names on disk, where the system can."""
+    if os.name == "nt":  # a folder cannot be opened there; renames are journalled
+        return
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def file_name(generation: int, kind: str) -> str:
+    """Return a name that no file has had: a killed process may have left one of the same commit."""
+    return f"{generation:08d}-{secrets.token_hex(4)}.{kind}"
+
+
+def clear_litter(folder: Path, patterns: Collection[str] = _COMMITTED, *, named: Collection[str] = ()) -> None:
+    """Delete files of ours that are not ``named``; only who holds the lock of their writers may call this."""
+    for pattern in patterns:
+        for path in folder.glob(pattern):
+            if path.name not in named:
+                with suppress(PermissionError):  # Windows: a reader has it open; the next writer deletes it
+                    path.unlink(missing_ok=True)

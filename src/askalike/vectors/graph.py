@@ -1,0 +1,152 @@
+"""The neighbour graph: FAISS's HNSW over one byte a number, built from one commit and kept as a file of the index.
+
+It only proposes candidates; ``approximate.py`` scores them exactly and keeps them in step with later commits.
+
+Source: Malkov and Yashunin 2018, Efficient and robust approximate nearest neighbor search using hierarchical navigable
+small world graphs.
+
+Enters: a snapshot. Leaves: a file; candidates by their position in it. May import: errors.
+"""
+
+from __future__ import annotations
+
+import importlib
+import threading
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from askalike.errors import MissingExtraError
+from askalike.vectors.codes import decode
+from askalike.vectors.mark import Contents, FileEntry, damage
+from askalike.vectors.snapshot import Snapshot
+from askalike.vectors.stored import Stored, read_stored, write_stored
+
+__all__ = ["Graph", "GraphSettings", "build_graph", "faiss"]
+
+_BLOCK = 16_384
+
+
+@dataclass(frozen=True, slots=True)
+class GraphSettings:
+    """How the neighbour graph is built and used.
+
+    Args:
+        above: entries from which on it is worth building; below, exact search is fast enough.
+        neighbours: M, links of an entry on each level.
+        build_breadth: efConstruction, candidates kept while an entry is linked.
+        search_breadth: efSearch, candidates kept while a query is answered.
+        worn_share: rebuilt when more than this share of its entries has changed since.
+    """
+
+    above: int = 300_000
+    neighbours: int = 16
+    build_breadth: int = 80
+    search_breadth: int = 80
+    worn_share: float = 0.2
+
+
+def faiss() -> Any:
+    """Return the module FAISS.
+
+    Raises:
+        MissingExtraError: it is not installed.
+    """
+    try:
+        return importlib.import_module("faiss")
+    except ImportError as error:
+        raise MissingExtraError(
+            "the neighbour graph needs FAISS, which is not installed", 'pip install "askalike[faiss]"'
+        ) from error
+
+
+class Graph:
+    """A graph that was read; FAISS itself is loaded at the first search.
+
+    Args:
+        nums: (n,) the number of each node.
+        covers: the generation of the commit that it was built from.
+    """
+
+    def __init__(self, stored: Stored, entry: FileEntry, covers: int) -> None:
+        self.digest = entry.digest
+        self.covers = covers
+        self.nums = np.frombuffer(stored.front, "<i8").astype(np.int64)
+        self._stored = stored
+        self._loading = threading.Lock()
+        self._loaded: Any = None
+
+    @classmethod
+    def read(cls, folder: Path, contents: Contents, before: Graph | None) -> Graph | None:
+        """Open the graph that the mark names, if any; ``before`` is kept where it is the same.
+
+        Raises:
+            FileNotFoundError: its file is not there.
+            DamagedForumError: its file is not what was written.
+        """
+        entry = contents.graph
+        if entry is None or (before is not None and before.digest == entry.digest):
+            return None if entry is None else before
+        stored = read_stored(folder / entry.name, "graph", entry)
+        if stored.dimensions != contents.dimensions or len(stored.front) != 8 * entry.rows:
+            raise damage(stored.path, f"does not fit {entry.rows} rows of {contents.dimensions} numbers")
+        return cls(stored, entry, contents.graph_covers)
+
+    def candidates(self, aims: NDArray[np.float64], count: int, is_open: NDArray[np.bool_]) -> NDArray[np.int64]:
+        """Return nodes near each direction (Q, count), -1 where there are no more.
+
+        Args:
+            is_open: (n,) the nodes that may be returned; the others still lead to their neighbours.
+
+        Raises:
+            MissingExtraError: FAISS is not installed.
+        """
+        library, inner = faiss(), self._inner()
+        bits = np.packbits(is_open, bitorder="little")
+        parameters = library.SearchParametersHNSW(
+            efSearch=max(inner.hnsw.efSearch, count), sel=library.IDSelectorBitmap(bits)
+        )
+        _, nodes = inner.search(np.ascontiguousarray(aims, np.float32), count, params=parameters)
+        return np.asarray(nodes, np.int64)
+
+    def check(self) -> None:
+        """Read the whole file and compare its sum.
+
+        Raises:
+            DamagedForumError: it does not hold what was written.
+        """
+        self._stored.check_payload()
+
+    def _inner(self) -> Any:
+        with self._loading:
+            if self._loaded is None:
+                library = faiss()
+                self._stored.check_payload()  # FAISS is given only what this index wrote
+                loaded = library.downcast_index(library.deserialize_index(np.array(self._stored.payload)))
+                if loaded.ntotal != len(self.nums):
+                    raise damage(self._stored.path, f"has {loaded.ntotal} nodes, expected {len(self.nums)}")
+                self._loaded = loaded
+            return self._loaded
+
+
+def build_graph(snapshot: Snapshot, settings: GraphSettings, path: Path) -> FileEntry:
+    """Build a graph over all entries but vectors of zeros, and write it.
+
+    Raises:
+        MissingExtraError: FAISS is not installed.
+    """
+    library = faiss()
+    rows = np.setdiff1d(np.arange(snapshot.size), snapshot.hidden, assume_unique=True)
+    kind = library.ScalarQuantizer.QT_8bit
+    inner = library.IndexHNSWSQ(snapshot.dimensions, kind, settings.neighbours, library.METRIC_INNER_PRODUCT)
+    inner.hnsw.efConstruction = settings.build_breadth
+    inner.hnsw.efSearch = settings.search_breadth
+    if len(rows):
+        inner.train(decode(snapshot.codes(rows[:: max(1, len(rows) // _BLOCK)])))
+    for start in range(0, len(rows), _BLOCK):
+        inner.add(decode(snapshot.codes(rows[start : start + _BLOCK])))
+    nums = snapshot.nums[rows].astype("<i8")
+    return write_stored(path, "graph", snapshot.dimensions, [nums], [library.serialize_index(inner)])

@@ -1,0 +1,123 @@
+"""The writer: puts and removals are gathered, and a commit writes them as one segment, its tombstones and the mark.
+
+Enters: numbers and vectors. Leaves: files. May import: errors.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from askalike.errors import SettingError
+from askalike.vectors.codes import encode, finite_vectors
+from askalike.vectors.compaction import segments_to_merge
+from askalike.vectors.durable import clear_litter, file_name
+from askalike.vectors.mark import Contents, FileEntry, Mark, SegmentEntry
+from askalike.vectors.segment import Rows, write_dead, write_segment
+from askalike.vectors.snapshot import Snapshot
+
+__all__ = ["VectorWriter", "whole_numbers"]
+
+
+class VectorWriter:
+    """Adds, replaces and removes entries; nothing is seen or kept before ``commit``."""
+
+    def __init__(self, folder: Path, contents: Contents, snapshot: Snapshot) -> None:
+        self._folder = folder
+        self._contents = contents
+        self._snapshot = snapshot
+        self._batches: list[NDArray[np.int16]] = []
+        self._arriving: dict[int, tuple[int, int]] = {}  # number → (batch, position in it)
+        self._leaving: set[int] = set()
+
+    def put(self, nums: ArrayLike, vectors: ArrayLike) -> None:
+        """Add entries, or replace those with their numbers.
+
+        Args:
+            nums: (n,) whole numbers, each once.
+            vectors: (n, D); only their directions are kept. A vector of zeros is kept and never found.
+
+        Raises:
+            SettingError: counts or dimensions do not fit, a number is given twice, a value is NaN or infinite.
+        """
+        numbers = whole_numbers(nums)
+        array = finite_vectors(vectors, self._contents.dimensions, "vector")
+        if len(numbers) != len(array):
+            raise SettingError(f"{len(numbers)} numbers but {len(array)} vectors, expected as many")
+        if len(np.unique(numbers)) != len(numbers):
+            raise SettingError("a number is given twice in one put, expected each once")
+        batch = len(self._batches)
+        self._batches.append(encode(array))
+        self._arriving.update((num, (batch, position)) for position, num in enumerate(numbers.tolist()))
+
+    def remove(self, nums: ArrayLike) -> None:
+        """Remove the entries with these numbers; nothing happens where there is none."""
+        for num in whole_numbers(nums).tolist():
+            self._arriving.pop(num, None)
+            self._leaving.add(num)
+
+    def commit(self, mark: Mark) -> None:
+        """Put everything so far on disk, then the mark; a crash before the end leaves the last commit."""
+        touched = self._snapshot.locate(np.array([*self._leaving, *self._arriving], np.int64))
+        touched = np.unique(touched[touched >= 0])
+        contents = self._write(touched) if len(touched) or self._arriving else self._contents
+        contents = replace(contents, mark=mark)
+        contents.write(self._folder)
+        known = {segment.entry.digest: segment for segment in self._snapshot.segments}
+        self._snapshot = Snapshot.read(self._folder, contents, known)
+        self._contents = contents
+        self._batches, self._arriving, self._leaving = [], {}, set()
+        clear_litter(self._folder, named=contents.names())
+
+    def _write(self, touched: NDArray[np.int64]) -> Contents:
+        """Write segments and tombstones, and return contents that name them."""
+        snapshot, generation = self._snapshot, self._contents.generation + 1
+        dead = [
+            np.union1d(old, touched[(touched >= start) & (touched < stop)] - start)
+            for old, start, stop in zip(snapshot.dead, snapshot.offsets[:-1], snapshot.offsets[1:], strict=True)
+        ]
+        sizes = [
+            (segment.entry.rows - len(gone), len(gone)) for segment, gone in zip(snapshot.segments, dead, strict=True)
+        ]
+        merged = segments_to_merge(sizes, len(self._arriving))
+        entries: list[SegmentEntry] = []
+        for position, old in enumerate(self._contents.segments):
+            if position not in merged:
+                is_same = len(dead[position]) == len(snapshot.dead[position])
+                entries.append(old if is_same else replace(old, dead=self._write_dead(dead[position], generation)))
+        parts = [self._new_rows(generation)] if self._arriving else []
+        for position in merged:
+            rows = snapshot.segments[position].rows
+            parts.append((rows, np.setdiff1d(np.arange(len(rows.nums)), dead[position], assume_unique=True)))
+        if any(len(taken) for _, taken in parts):
+            path = self._folder / file_name(generation, "segment")
+            entries.append(SegmentEntry(write_segment(path, self._contents.dimensions, parts)))
+        return replace(self._contents, generation=generation, segments=tuple(entries))
+
+    def _write_dead(self, dead: NDArray[np.int64], generation: int) -> FileEntry:
+        return write_dead(self._folder / file_name(generation, "dead"), dead)
+
+    def _new_rows(self, generation: int) -> tuple[Rows, NDArray[np.int64]]:
+        nums = np.fromiter(self._arriving, np.int64, len(self._arriving))
+        starts = np.cumsum([0, *(len(batch) for batch in self._batches)])
+        taken = np.array([starts[batch] + position for batch, position in self._arriving.values()], np.int64)
+        codes = np.concatenate(self._batches)[taken]
+        return Rows(nums, np.full(len(nums), generation, np.int64), codes), np.arange(len(nums))
+
+
+def whole_numbers(nums: ArrayLike | Iterable[int]) -> NDArray[np.int64]:
+    """Return numbers of entries as an array (n,).
+
+    Raises:
+        SettingError: they are no whole numbers.
+    """
+    array = np.asarray(nums if isinstance(nums, np.ndarray) else list(nums))  # type: ignore[arg-type]
+    if array.size == 0:
+        return np.zeros(0, np.int64)
+    if array.ndim != 1 or array.dtype.kind not in "iu":
+        raise SettingError(f"numbers of type {array.dtype} and shape {array.shape}, expected a row of whole numbers")
+    return array.astype(np.int64)
