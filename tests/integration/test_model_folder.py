@@ -174,6 +174,15 @@ def test_after_a_kill_at_any_rename_a_whole_model_is_loaded(
     assert [entry.name for entry in saved.parent.iterdir()] == ["MODEL"]
 
 
+def test_what_could_not_be_loaded_is_not_saved(saved: Path) -> None:
+    model = model_of()
+    scores = {str(number): 0.5 for number in range(9000)}
+    large = Model.build(model.settings, model.vocabulary, model.embedding(), model.parameters(), dev_scores=scores)
+    with pytest.raises(ModelError, match=r"manifest\.json has \d+ bytes, but expected at most 65536"):
+        large.save(saved)
+    assert Model.load(saved).origin.dev_scores == {"MRR": 0.5}
+
+
 def test_a_folder_or_file_that_is_no_model_is_not_replaced(tmp_path: Path) -> None:
     (tmp_path / "thesis").mkdir()
     (tmp_path / "thesis" / "chapter.txt").write_text("mine", encoding="utf-8")

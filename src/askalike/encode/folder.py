@@ -74,6 +74,9 @@ def write_folder(path: Path, contents: Contents, manifest: Manifest) -> Manifest
     hashes = {name: digest(data) for name, data in files.items()}
     manifest = replace(manifest, format=FORMAT, files=hashes)
     files[layout.manifest.name] = manifest.to_bytes()
+    for name, data in files.items():
+        if len(data) > MAX_BYTES[name]:
+            raise ModelError(f"{name} has {len(data)} bytes, but expected at most {MAX_BYTES[name]}", "keep less in it")
     _refuse_something_else(layout)
     try:
         layout.folder.parent.mkdir(parents=True, exist_ok=True)

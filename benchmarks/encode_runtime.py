@@ -1,0 +1,117 @@
+"""How fast encoders run without torch: questions a second, and the latency of one query, on Reddit questions.
+
+Command: ``python -m benchmarks.encode_runtime``. Weights are random, of the sizes named: speed does not depend on their
+values. Words are real, since a batch multiplies each distinct word once. The number of threads is that of the process:
+set ``OMP_NUM_THREADS`` (and ``OMP_WAIT_POLICY=PASSIVE``). Each figure is the best of several runs; latencies are
+percentiles.
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+import os
+import time
+from collections.abc import Callable
+from itertools import islice
+from typing import Any
+
+import numpy as np
+
+from askalike.encode.config import EncoderConfig, Kind
+from askalike.encode.model import Model
+from askalike.encode.numpy_runtime import Runtime
+from askalike.encode.settings import ModelSettings
+from askalike.encode.vocabulary import Vocabulary
+from askalike.text.markup import plain_text
+from askalike.text.tokens import words
+from askalike.types import Question
+from benchmarks.record import need_data, percentiles, write
+
+COMMAND = "python -m benchmarks.encode_runtime"
+INPUT, HIDDEN, ORDER = 200, 400, 2
+TEXTS, WORDS = 256, 100
+QUESTIONS = 2_000
+QUERIES = 200
+KINDS: tuple[Kind, ...] = ("rcnn", "lstm", "gru", "cnn")
+
+
+def read_questions(count: int) -> list[Question]:
+    """Return the first questions of the Reddit set."""
+    with gzip.open(need_data("reddit/questions.jsonl.gz"), "rt", encoding="utf-8") as lines:
+        rows = map(json.loads, islice(lines, count))
+        return [Question(row["id"], row["title"], row["body"], "markdown") for row in rows]
+
+
+def random_model(kind: Kind, vocabulary: Vocabulary) -> Model:
+    """Return a model of the sizes above with random numbers."""
+    encoder = EncoderConfig(kind, INPUT, HIDDEN, ORDER)
+    chance = np.random.default_rng(0)
+    embedding = chance.standard_normal((len(vocabulary), INPUT), dtype=np.float32)
+    shapes = encoder.shapes()
+    parameters = {name: 0.05 * chance.standard_normal(shapes[name], dtype=np.float32) for name in shapes}
+    return Model.build(ModelSettings(encoder, embedding_precision="int8"), vocabulary, embedding, parameters)
+
+
+def best_s(run: Callable[[], object], times: int = 3) -> float:
+    """Return the shortest of several runs in seconds, after one that is not counted."""
+    run()
+    found: list[float] = []
+    for _ in range(times):
+        began = time.perf_counter()
+        run()
+        found.append(time.perf_counter() - began)
+    return min(found)
+
+
+def forward(model: Model, texts: list[list[str]]) -> dict[str, float]:
+    """Return the seconds of one batch of full texts: from given word vectors, and from words as a model does."""
+    runtime = Runtime(model.settings.encoder, model.parameters())
+    ids = np.array([model.vocabulary.ids(text) for text in texts]).T  # (T, B)
+    lengths = np.full(TEXTS, WORDS)
+    distinct, places = np.unique(ids, return_inverse=True)
+    places = places.reshape(ids.shape)
+    table = model.embedding()[distinct]
+    inputs = table[places]
+    return {
+        "vectors_s": round(best_s(lambda: runtime.pooled(inputs, lengths)), 3),
+        "words_s": round(best_s(lambda: runtime.pooled_words(table, places, lengths)), 3),
+        "distinct_words": len(distinct),
+    }
+
+
+def latencies(encode: Callable[[str], object], queries: list[str]) -> dict[str, float]:
+    """Return the latencies of single queries, after a short warm-up."""
+    seconds: list[float] = []
+    for query in (*queries[:20], *queries):
+        began = time.perf_counter()
+        encode(query)
+        seconds.append(time.perf_counter() - began)
+    return percentiles(seconds[20:])
+
+
+def main() -> None:
+    """Measure every kind and write the result."""
+    questions = read_questions(20_000)
+    texts = [f"{question.title}\n{plain_text(question.body, question.markup)}" for question in questions]
+    vocabulary = Vocabulary.build(texts, min_count=3, max_size=60_000)
+    long = [found[:WORDS] for text in texts if len(found := words(text)) >= WORDS][:TEXTS]
+    queries = [" ".join(text) for text in long[:QUERIES]]
+    sample = questions[:QUESTIONS]
+    kinds: dict[str, Any] = {}
+    for kind in KINDS:
+        model = random_model(kind, vocabulary)
+        seconds = best_s(lambda model=model: model.encode(sample), 2)  # type: ignore[misc]
+        kinds[kind] = {
+            "parameters": model.settings.encoder.parameter_count(),
+            f"batch of {TEXTS} texts of {WORDS} words": forward(model, long),
+            "questions_per_s (title + body, from text)": round(QUESTIONS / seconds),
+            f"query of {WORDS} words": latencies(lambda query, model=model: model.encode_text([query]), queries),  # type: ignore[misc]
+        }
+        print(kind, kinds[kind], flush=True)
+    threads = {name: os.environ.get(name, "") for name in ("OMP_NUM_THREADS", "OMP_WAIT_POLICY")}
+    write("encode-runtime", COMMAND, {"sizes": [INPUT, HIDDEN, ORDER], "threads": threads, "kinds": kinds})
+
+
+if __name__ == "__main__":
+    main()
