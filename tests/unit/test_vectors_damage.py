@@ -45,7 +45,12 @@ def flip(path: Path, position: int) -> None:
 def test_a_truncated_file_is_refused(folder: Path, kind: str) -> None:
     path = only(folder, f"*.{kind}")
     content = path.read_bytes()
-    for size, message in ((len(content) - 1, "bytes, expected"), (70, "bytes, expected"), (10, "cut off"), (0, "cut off")):
+    for size, message in (
+        (len(content) - 1, "bytes, expected"),
+        (70, "bytes, expected"),
+        (10, "cut off"),
+        (0, "cut off"),
+    ):
         path.write_bytes(content[:size])
         refused(folder, f"{path.name}.*{message}")
     path.write_bytes(content + b"\0")

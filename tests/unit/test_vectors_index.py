@@ -1,4 +1,4 @@
-"""The vector index: what is put is found by its direction, what is removed is gone, and the mark says how far it came."""
+"""The vector index: what is put is found by its direction, what is removed is gone, the mark says how far it came."""
 
 from __future__ import annotations
 
@@ -187,7 +187,9 @@ def test_there_is_one_writer_at_a_time(index: VectorIndex) -> None:
 
 
 def test_files_that_no_mark_names_are_cleared_by_the_next_writer(index: VectorIndex) -> None:
-    litter = [index.folder / name for name in ("00000009-0123abcd.segment", "00000009-0123abcd.dead", "mark.json.1.tmp")]
+    litter = [
+        index.folder / name for name in ("00000009-0123abcd.segment", "00000009-0123abcd.dead", "mark.json.1.tmp")
+    ]
     for path in litter:
         path.write_bytes(b"half")
     foreign = index.folder / "notes.txt"
@@ -262,7 +264,7 @@ def test_an_index_that_has_gone_is_named(index: VectorIndex) -> None:
     assert not VectorIndex.exists(index.folder)
     index.refresh()
     assert found(index, EAST) == [1, 3, 2]
-    with pytest.raises(DamagedForumError, match="mark.json is not there"):
+    with pytest.raises(DamagedForumError, match=r"mark\.json is not there"):
         index.reopen()
 
 

@@ -125,7 +125,7 @@ class Graph:
             if self._loaded is None:
                 library = faiss()
                 self._stored.check_payload()  # FAISS is given only what this index wrote
-                loaded = library.downcast_index(library.deserialize_index(np.array(self._stored.payload)))
+                loaded = library.deserialize_index(np.array(self._stored.payload))
                 if loaded.ntotal != len(self.nums):
                     raise damage(self._stored.path, f"has {loaded.ntotal} nodes, expected {len(self.nums)}")
                 self._loaded = loaded
