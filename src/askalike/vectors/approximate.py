@@ -86,7 +86,7 @@ class GraphSearch:
             return search_exactly(snapshot, aims, limit, rows, barred)
         found = self.graph.candidates(aims, min(OVERSAMPLE * limit, opened), is_open)
         later = self._later_rows if rows is None else np.intersect1d(self._later_rows, rows, assume_unique=True)
-        beside = shortlists(snapshot, aims, limit, later, barred)
+        beside = shortlists(snapshot, aims, limit, later, barred) if len(later) else [later] * len(aims)
         answers: list[list[Neighbour]] = []
         for aim, near, also in zip(aims, found, beside, strict=True):
             if not aim.any():

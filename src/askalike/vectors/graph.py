@@ -105,10 +105,12 @@ class Graph:
             MissingExtraError: FAISS is not installed.
         """
         library, inner = faiss(), self._inner()
-        bits = np.packbits(is_open, bitorder="little")
-        parameters = library.SearchParametersHNSW(
-            efSearch=max(inner.hnsw.efSearch, count), sel=library.IDSelectorBitmap(bits)
-        )
+        breadth = max(inner.hnsw.efSearch, count)
+        if is_open.all():
+            parameters = library.SearchParametersHNSW(efSearch=breadth)
+        else:
+            bits = np.packbits(is_open, bitorder="little")
+            parameters = library.SearchParametersHNSW(efSearch=breadth, sel=library.IDSelectorBitmap(bits))
         _, nodes = inner.search(np.ascontiguousarray(aims, np.float32), count, params=parameters)
         return np.asarray(nodes, np.int64)
 
