@@ -43,7 +43,7 @@ bench: $(VENV)/.bench  ## measure speed and quality on the real data sets; write
 	$(BIN)/python -m benchmarks
 
 constraints:  ## write constraints.txt anew from what is installed
-	$(BIN)/python -m pip freeze --exclude-editable --all | grep -v '^setuptools' > constraints.txt
+	$(BIN)/python -m pip freeze --exclude-editable --all | grep -v '^setuptools' | sed -E 's|^torch==([0-9.]+).*|torch==\1|' > constraints.txt
 
 clean:  ## remove what was built
 	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache homenet.forum

@@ -41,13 +41,10 @@ def percentiles(seconds: list[float]) -> dict[str, float]:
 
 def write(name: str, command: str, body: dict[str, Any]) -> Path:
     """Write ``results/NAME.json`` with everything that is needed to measure it again."""
-    commit = subprocess.run(
-        ["git", "describe", "--always", "--dirty"], cwd=REPOSITORY, capture_output=True, text=True, check=False
-    ).stdout.strip()
     record = {
         "name": name,
         "command": command,
-        "commit": commit,
+        "commit": _commit(),
         "when": datetime.now(UTC).isoformat(timespec="seconds"),
         "machine": {
             "cpu": _processor(),
@@ -63,6 +60,17 @@ def write(name: str, command: str, body: dict[str, Any]) -> Path:
     path.write_text(json.dumps(record, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
     print(f"wrote {path.relative_to(REPOSITORY)}")
     return path
+
+
+def _commit() -> str:
+    """Return the commit that was measured, marked where code, not results or documents, was changed since."""
+    commit = _git("rev-parse", "--short", "HEAD")
+    return commit + ("-dirty" if _git("status", "--porcelain", "--", "src", "benchmarks", "constraints.txt") else "")
+
+
+def _git(*words: str) -> str:
+    done = subprocess.run(["git", *words], cwd=REPOSITORY, capture_output=True, text=True, check=False)
+    return done.stdout.strip()
 
 
 def _processor() -> str:

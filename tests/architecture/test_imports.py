@@ -24,7 +24,7 @@ ALLOWED: dict[str, set[str]] = {
     "evaluate": {"types", "errors"},
     "archive": {"types", "errors"},
     "lexical": {"types", "errors"},
-    "encode": {"types", "errors", "text"},
+    "encode": {"types", "errors", "text", "_version"},
     "vectors": {"types", "errors"},
     "rank": {"types", "errors", "text", "lexical"},
     "forum": {"types", "errors", "text", "read", "archive", "lexical", "rank"},

@@ -183,6 +183,15 @@ def test_score_prints_means_and_the_paired_test(run: Run, tmp_path: Path) -> Non
     assert "p = 0.5000" in shown.out
 
 
+def test_score_of_a_single_query_has_no_interval(run: Run, tmp_path: Path) -> None:
+    gold, ours = tmp_path / "gold.qrels", tmp_path / "ours.run"
+    gold.write_text("q1 0 a 1\nq1 0 b 0\n", encoding="utf-8")
+    ours.write_text("q1 Q0 b 1 2 t\nq1 Q0 a 2 1 t\n", encoding="utf-8")
+    found = run("score", "--protocol", "trec", gold, ours, "--json").json
+    assert (found["map"], found["interval95"]["map"]) == (0.5, None)
+    assert "50.00" in run("score", "--protocol", "trec", gold, ours).out
+
+
 def test_evaluate_ranks_the_forums_own_duplicates(run: Run, homenet: Path, tmp_path: Path) -> None:
     found = run("evaluate", homenet, "--save", tmp_path / "runs", "--json").json
     assert found["retrieval"]["systems"]["search"]["queries"] == 60

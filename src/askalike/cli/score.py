@@ -79,13 +79,16 @@ def report_object(report: Report) -> dict[str, Any]:
         "without_positives": len(report.without_positives),
         "missing": len(report.missing),
         "unjudged": len(report.unjudged),
-        "interval95": {name: list(interval(report, name)) for name in report.measures},
+        "interval95": {name: interval(report, name) for name in report.measures},
     }
 
 
-def interval(report: Report, measure: str) -> tuple[float, float]:
-    """Return the 95 % bootstrap interval of a mean over queries."""
-    found = bootstrap_mean(list(report.per_query[measure].values()))
+def interval(report: Report, measure: str) -> tuple[float, float] | None:
+    """Return the 95 % bootstrap interval of a mean over queries, None for a single one."""
+    values = list(report.per_query[measure].values())
+    if len(values) < 2:
+        return None
+    found = bootstrap_mean(values)
     return found.low, found.high
 
 
@@ -99,8 +102,9 @@ def report_table(reports: dict[str, Report]) -> Table:
     for run, report in reports.items():
         cells = [escape(safe(run))]
         for name in measures:
-            low, high = interval(report, name)
-            cells.append(f"{100 * report.means[name]:.2f} [dim]({_bound(low)}–{_bound(high)})[/dim]")
+            bounds = interval(report, name)
+            shown = f" [dim]({_bound(bounds[0])}–{_bound(bounds[1])})[/dim]" if bounds else ""
+            cells.append(f"{100 * report.means[name]:.2f}{shown}")
         table.add_row(*cells, str(len(report.queries)))
     return table
 
