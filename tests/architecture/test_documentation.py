@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import re
 import shlex
@@ -12,7 +13,7 @@ import typer
 from tools.document import DOCUMENTS, RESULTS
 
 from askalike import Forum
-from askalike.cli.main import app
+from askalike.cli.main import app, main
 from askalike.data import bundled_forum
 from askalike.evaluate import MEASURES, PROTOCOLS
 from askalike.evaluate.files import FORMATS
@@ -65,6 +66,20 @@ def test_the_readme_shows_its_result_and_commands_by_line_25() -> None:
     top = "\n".join(text_of("README.md").splitlines()[:25])
     for needed in ("askalike search", "make demo", "make test", "accepted answer"):
         assert needed in top
+
+
+def test_the_readmes_screen_is_what_the_command_prints(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    typed, *shown = blocks(REPOSITORY / "README.md", "console")[0].splitlines()
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "80")
+    with Forum.create("homenet.forum") as forum:
+        forum.load(bundled_forum())
+    monkeypatch.setattr("sys.argv", shlex.split(typed.removeprefix("$ ")))
+    with contextlib.suppress(SystemExit):
+        main()
+    assert [line.rstrip() for line in capsys.readouterr().out.splitlines()] == shown
 
 
 def test_the_readmes_python_runs(
