@@ -1,0 +1,173 @@
+"""One table of encoders, and the laws that hold for every one."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from askalike.encode.config import EncoderConfig
+from askalike.errors import SettingError
+
+torch = pytest.importorskip("torch", reason="the encoders are trained with torch, which is not installed")
+
+from askalike.encode.networks import Encoder, Packing, build, from_arrays, to_arrays  # noqa: E402
+
+TABLE: dict[str, dict[str, Any]] = {
+    "rcnn": {"kind": "rcnn"},
+    "rcnn of order 1": {"kind": "rcnn", "order": 1},
+    "rcnn of order 3": {"kind": "rcnn", "order": 3},
+    "rcnn, mean": {"kind": "rcnn", "pooling": "mean"},
+    "rcnn, normalised mean": {"kind": "rcnn", "pooling": "normalised-mean"},
+    "rcnn, max": {"kind": "rcnn", "pooling": "max"},
+    "rcnn, scalar gate": {"kind": "rcnn", "gate": "scalar"},
+    "rcnn, scalar gate, order 3, mean": {"kind": "rcnn", "gate": "scalar", "order": 3, "pooling": "mean"},
+    "rcnn, fixed decay": {"kind": "rcnn", "gate": "fixed", "decay": 0.7},
+    "rcnn, fixed decay, order 1, max": {"kind": "rcnn", "gate": "fixed", "order": 1, "pooling": "max"},
+    "rcnn, no gate": {"kind": "rcnn", "gate": "none", "order": 3},
+    "lstm": {"kind": "lstm"},
+    "lstm, mean": {"kind": "lstm", "pooling": "mean"},
+    "gru": {"kind": "gru"},
+    "gru, normalised mean": {"kind": "gru", "pooling": "normalised-mean"},
+    "cnn of width 1": {"kind": "cnn", "order": 1},
+    "cnn of width 2, mean": {"kind": "cnn", "pooling": "mean"},
+    "cnn of width 3, max": {"kind": "cnn", "order": 3, "pooling": "max"},
+    "cnn of width 4, normalised mean": {"kind": "cnn", "order": 4, "pooling": "normalised-mean"},
+}
+SIZE, INPUT = 5, 3
+LENGTHS = [4, 0, 6, 1, 6, 2]
+everywhere = pytest.mark.parametrize("name", TABLE)
+
+
+def encoder_of(name: str, seed: int = 3) -> Encoder:
+    return build(EncoderConfig(**{"input_size": INPUT, "hidden_size": SIZE, **TABLE[name]}), seed)
+
+
+def texts(lengths: list[int] = LENGTHS, steps: int = 6) -> tuple[Any, Any]:
+    """Return word vectors (T, B, D_in) with noise as padding, and lengths (B,)."""
+    generator = torch.Generator().manual_seed(1)
+    return torch.randn(steps, len(lengths), INPUT, generator=generator), torch.tensor(lengths)
+
+
+@everywhere
+def test_shapes_are_those_of_the_contract(name: str) -> None:
+    encoder, (inputs, lengths) = encoder_of(name), texts()
+    assert encoder(inputs, lengths).shape == (6, SIZE)
+    assert encoder.states(inputs, lengths).shape == (6, 6, SIZE)
+    assert encoder.gates(inputs, lengths).shape == (6, 6, encoder.config.gate_size)
+
+
+@everywhere
+def test_a_batch_gives_what_its_texts_give_one_by_one(name: str) -> None:
+    encoder, (inputs, lengths) = encoder_of(name), texts()
+    alone = [encoder(inputs[: max(n, 1), i : i + 1], lengths[i : i + 1])[0] for i, n in enumerate(LENGTHS)]
+    torch.testing.assert_close(encoder(inputs, lengths), torch.stack(alone))
+
+
+@everywhere
+def test_padding_does_not_change_a_vector(name: str) -> None:
+    encoder, (inputs, lengths) = encoder_of(name), texts()
+    longer = torch.cat([inputs, torch.full((3, 6, INPUT), 9.0)])
+    for step, text in ((step, text) for text, n in enumerate(LENGTHS) for step in range(n, 6)):
+        longer[step, text] = float("nan")
+    torch.testing.assert_close(encoder(longer, lengths), encoder(inputs, lengths), rtol=0, atol=0)
+
+
+@everywhere
+def test_the_order_of_the_batch_does_not_change_a_vector(name: str) -> None:
+    encoder, (inputs, lengths) = encoder_of(name), texts()
+    order = torch.tensor([3, 5, 0, 4, 2, 1])
+    torch.testing.assert_close(encoder(inputs[:, order], lengths[order]), encoder(inputs, lengths)[order])
+
+
+@everywhere
+def test_a_text_without_words_has_the_zero_vector(name: str) -> None:
+    encoder, (inputs, lengths) = encoder_of(name), texts()
+    assert not encoder(inputs, lengths)[1].any()
+    assert not encoder(inputs, torch.zeros_like(lengths)).any()
+    assert encoder(inputs[:, :0], lengths[:0]).shape == (0, SIZE)
+
+
+@everywhere
+def test_states_end_with_their_text(name: str) -> None:
+    encoder, (inputs, lengths) = encoder_of(name), texts()
+    states = encoder.states(inputs, lengths)
+    for text, n in enumerate(LENGTHS):
+        assert not states[n:, text].any()
+        assert states[:n, text].all()
+
+
+@everywhere
+def test_a_vector_is_pooled_from_the_states(name: str) -> None:
+    encoder, (inputs, lengths) = encoder_of(name), texts()
+    states, pooled = encoder.states(inputs, lengths), encoder(inputs, lengths)
+    for text, n in ((text, n) for text, n in enumerate(LENGTHS) if n):
+        own = states[:n, text]
+        expected = {
+            "last": own[-1],
+            "mean": own.mean(0),
+            "normalised-mean": (own / own.norm(dim=1, keepdim=True)).mean(0),
+            "max": own.amax(0),
+        }[encoder.config.pooling]
+        torch.testing.assert_close(pooled[text], expected)
+
+
+@everywhere
+def test_every_parameter_and_the_words_get_a_finite_gradient(name: str) -> None:
+    encoder, (inputs, lengths) = encoder_of(name), texts()
+    inputs.requires_grad_()
+    wanted = torch.linspace(-1, 1, 6 * SIZE).view(6, SIZE)
+    (encoder(inputs, lengths) - wanted).square().sum().backward()
+    for parameter in encoder.parameters():
+        assert parameter.grad is not None
+        assert parameter.grad.isfinite().all()
+        assert parameter.grad.any()
+    for text, n in enumerate(LENGTHS):
+        assert inputs.grad[:n, text].isfinite().all()
+        assert not inputs.grad[n:, text].any()
+        assert bool(inputs.grad[:n, text].any()) == (n > 0)
+
+
+@everywhere
+def test_the_same_seed_gives_the_same_parameters(name: str) -> None:
+    first, same, other = (to_arrays(encoder_of(name, seed)) for seed in (3, 3, 4))
+    assert all(np.array_equal(first[key], same[key]) for key in first)
+    assert any(not np.array_equal(first[key], other[key]) for key in first)
+
+
+@everywhere
+def test_the_number_of_parameters_is_that_of_the_config(name: str) -> None:
+    encoder = encoder_of(name)
+    assert sum(parameter.numel() for parameter in encoder.parameters()) == encoder.config.parameter_count()
+
+
+@everywhere
+def test_an_encoder_survives_its_arrays(name: str) -> None:
+    encoder, (inputs, lengths) = encoder_of(name), texts()
+    arrays = to_arrays(encoder)
+    assert {key: array.shape for key, array in arrays.items()} == encoder.config.shapes()
+    assert {array.dtype for array in arrays.values()} == {np.dtype(np.float32)}
+    again = from_arrays(encoder.config, arrays)
+    for array in arrays.values():
+        array.fill(0)  # the arrays and both encoders share nothing
+    assert torch.equal(again(inputs, lengths), encoder(inputs, lengths))
+    assert encoder(inputs, lengths).any()
+
+
+@everywhere
+def test_packed_words_give_what_padded_ones_give(name: str) -> None:
+    encoder, (inputs, lengths) = encoder_of(name), texts()
+    packing = Packing.of(lengths)
+    assert torch.equal(encoder.pooled(packing.pack(inputs), packing), encoder(inputs, lengths))
+
+
+@everywhere
+def test_inputs_that_do_not_fit_are_refused(name: str) -> None:
+    encoder, (inputs, lengths) = encoder_of(name), texts()
+    for bad in (inputs[:, :5], inputs[..., :2], inputs[:5], inputs[0]):
+        with pytest.raises(SettingError):
+            encoder(bad, lengths)
+    for bad in (lengths - 1, lengths.float(), lengths[:, None]):
+        with pytest.raises(SettingError):
+            encoder(inputs, bad)

@@ -1,0 +1,101 @@
+"""What single networks promise: agreement with each other and with torch, first values, refused arrays."""
+
+from __future__ import annotations
+
+from math import sqrt
+from typing import Any
+
+import numpy as np
+import pytest
+
+from askalike.encode.config import EncoderConfig
+from askalike.errors import SettingError
+
+torch = pytest.importorskip("torch", reason="the encoders are trained with torch, which is not installed")
+
+from askalike.encode.networks import Packing, build, from_arrays, to_arrays  # noqa: E402
+
+
+def texts(input_size: int = 3) -> tuple[Any, Any]:
+    return torch.randn(6, 4, input_size, generator=torch.Generator().manual_seed(5)), torch.tensor([6, 2, 0, 6])
+
+
+@pytest.mark.parametrize("width", [1, 2, 3, 4])
+def test_an_rcnn_without_gate_is_a_cnn_of_the_same_width(width: int) -> None:
+    rcnn = build(EncoderConfig("rcnn", 3, 5, order=width, gate="none"), seed=1)
+    arrays = to_arrays(rcnn)
+    stacked = np.concatenate(np.split(arrays["input"], width), axis=1)  # W_1 meets the oldest word
+    bias = np.arange(5, dtype=np.float32) / 10
+    rcnn = from_arrays(rcnn.config, {"input": arrays["input"], "output_bias": bias})
+    cnn = from_arrays(EncoderConfig("cnn", 3, 5, order=width), {"weight": stacked, "bias": bias})
+    torch.testing.assert_close(rcnn.states(*texts()), cnn.states(*texts()))
+
+
+@pytest.mark.parametrize("kind", ["lstm", "gru"])
+def test_lstm_and_gru_are_those_of_torch(kind: Any) -> None:
+    encoder, (inputs, lengths) = build(EncoderConfig(kind, 3, 5), seed=2), texts()
+    core = {"lstm": torch.nn.LSTM, "gru": torch.nn.GRU}[kind](3, 5)
+    core.load_state_dict({f"{name}_l0": torch.from_numpy(value) for name, value in to_arrays(encoder).items()})
+    expected = core(inputs)[0]
+    torch.testing.assert_close(encoder.states(inputs, lengths)[:, 0], expected[:, 0])
+    torch.testing.assert_close(encoder(inputs, lengths)[1], expected[1, 1])
+
+
+@pytest.mark.parametrize("gate", ["vector", "scalar"])
+def test_gates_lie_between_0_and_1_and_a_closed_one_lets_no_word_in(gate: Any) -> None:
+    inputs, lengths = texts()
+    config = EncoderConfig("rcnn", 3, 5, gate=gate)
+    gates = build(config).gates(inputs, lengths)
+    assert ((gates[:2, 0] > 0) & (gates[:2, 0] < 1)).all()
+    assert not gates[2:, 1].any()
+    closed = from_arrays(config, to_arrays(build(config)) | {"gate_bias": np.full(config.gate_size, 200, np.float32)})
+    assert torch.equal(closed.gates(inputs, lengths)[:, 0], torch.ones(6, config.gate_size))
+    assert not closed(inputs, lengths).any()
+
+
+def test_first_values_are_uniform_within_their_stated_bounds() -> None:
+    rcnn = to_arrays(build(EncoderConfig("rcnn", 20, 30, gate="scalar"), seed=0))
+    assert 0.95 < np.abs(rcnn["input"][:60]).max() / sqrt(6 / 50) <= 1
+    assert 0.5 < np.abs(rcnn["input"][60:]).max() / sqrt(6 / 21) <= 1
+    assert 0.5 < np.abs(rcnn["recurrent"]).max() / sqrt(6 / 31) <= 1
+    assert not rcnn["output_bias"].any()
+    assert not rcnn["gate_bias"].any()
+    gru = to_arrays(build(EncoderConfig("gru", 20, 30), seed=0))
+    assert all(0.9 < np.abs(value).max() * sqrt(30) <= 1 for value in gru.values())
+
+
+def test_arrays_of_another_encoder_are_refused() -> None:
+    config = EncoderConfig("rcnn", 3, 5)
+    arrays = to_arrays(build(config))
+    for wrong in (
+        {key: value for key, value in arrays.items() if key != "recurrent"},
+        arrays | {"extra": np.zeros(1, np.float32)},
+        arrays | {"gate_bias": np.zeros(1, np.float32)},
+    ):
+        with pytest.raises(SettingError):
+            from_arrays(config, wrong)
+
+
+def test_training_brings_the_loss_down() -> None:
+    encoder, (inputs, lengths) = build(EncoderConfig("rcnn", 3, 5), seed=0), texts()
+    wanted = torch.tensor([[0.5], [-0.5], [0.0], [0.2]]).expand(4, 5)
+    adam = torch.optim.Adam(encoder.parameters(), lr=0.05)
+    losses = []
+    for _ in range(30):
+        loss = (encoder(inputs, lengths) - wanted).square().mean()
+        adam.zero_grad()
+        loss.backward()
+        adam.step()
+        losses.append(loss.item())
+    assert losses[-1] < losses[0] / 5
+
+
+def test_packing_moves_words_and_back() -> None:
+    inputs, lengths = texts()
+    packing = Packing.of(lengths)
+    packed = packing.pack(inputs)
+    assert len(packed) == 14
+    back = packing.unpack(packed, 6)
+    for text, n in enumerate(lengths.tolist()):
+        assert torch.equal(back[:n, text], inputs[:n, text])
+        assert not back[n:, text].any()

@@ -1,0 +1,136 @@
+"""The recurrence by hand against the same equations left to autograd, in float64: results and every gradient."""
+
+from __future__ import annotations
+
+import doctest
+import importlib
+from itertools import product
+from typing import Any
+
+import pytest
+
+torch = pytest.importorskip("torch", reason="the encoders are trained with torch, which is not installed")
+
+from askalike.encode.networks import plan as plan_module  # noqa: E402
+from askalike.encode.networks.packing import Packing  # noqa: E402
+from askalike.encode.networks.recurrence import Plan, Weights, recur  # noqa: E402
+
+LENGTHS = {"ragged": [3, 0, 5, 1, 5], "full": [4, 4, 4], "one": [1]}
+GATES = ("vector", "scalar", "fixed", "none")
+SIZE, INPUT = 4, 3
+
+
+def made(order: int, gate: str, lengths: list[int]) -> tuple[Any, Weights, Plan, Any]:
+    """Return words, weights, plan and start of a run with random values."""
+    generator = torch.Generator().manual_seed(7)
+
+    def drawn(*shape: int) -> Any:
+        return torch.randn(shape, dtype=torch.float64, generator=generator).requires_grad_()
+
+    packing = Packing.of(torch.tensor(lengths))
+    gates = {"vector": SIZE, "scalar": 1}.get(gate, 0)
+    decay = {"fixed": 0.6, "none": 0.0}.get(gate)
+    weights = Weights(drawn(order * SIZE + gates, INPUT), drawn(gates, SIZE), drawn(gates), drawn(SIZE))
+    start = drawn(order + 1, len(packing.order), SIZE)
+    return drawn(sum(lengths), INPUT), weights, Plan(packing, order, decay), start
+
+
+def by_autograd(words: Any, weights: Weights, plan: Plan, start: Any) -> tuple[Any, Any, Any]:
+    """The equations, word for word, one step after the other."""
+    c, h = [start[k] for k in range(plan.order)], start[-1]
+    states, gates, top = [], [], 0
+    for count in plan.packing.counts:
+        projected = words[top : top + count] @ weights.projection.T
+        top += count
+        if len(weights.recurrent):
+            raw = projected[:, plan.order * SIZE :] + h[:count] @ weights.recurrent.T + weights.gate_bias
+            gate = torch.sigmoid(raw)
+        else:
+            gate = torch.full((count, 1), plan.decay, dtype=torch.float64)
+        new = []
+        for k in range(plan.order):
+            candidate = projected[:, k * SIZE : (k + 1) * SIZE] + (c[k - 1][:count] if k else 0)
+            new.append(gate * c[k][:count] + (1 - gate) * candidate)
+        states.append(torch.tanh(new[-1] + weights.output_bias))
+        gates.append(gate)
+        c = [torch.cat([fresh, old[count:]]) for fresh, old in zip(new, c, strict=True)]
+        h = torch.cat([states[-1], h[count:]])
+    return torch.cat(states), torch.cat(gates), torch.stack([*c, h])
+
+
+@pytest.mark.parametrize(("order", "gate", "lengths"), list(product((1, 2, 3), GATES, LENGTHS)))
+def test_results_and_gradients_are_those_of_autograd(
+    order: int, gate: str, lengths: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(plan_module, "CHUNK_WORDS", 6)  # several chunks
+    words, weights, plan, start = made(order, gate, LENGTHS[lengths])
+    found, expected = recur(words, weights, plan, start), by_autograd(words, weights, plan, start)
+    torch.testing.assert_close(found.states, expected[0])
+    torch.testing.assert_close(found.carry, expected[2])
+    if len(weights.recurrent):
+        torch.testing.assert_close(found.gates, expected[1].detach())
+    slopes = [torch.randn_like(found.states), torch.randn_like(found.carry)]
+    leaves = [leaf for leaf in (words, *parameters(weights), start) if leaf.numel()]
+    torch.testing.assert_close(
+        torch.autograd.grad([found.states, found.carry], leaves, slopes),
+        torch.autograd.grad([expected[0], expected[2]], leaves, slopes),
+    )
+
+
+@pytest.mark.parametrize(("order", "gate"), list(product((1, 2, 3), GATES)))
+def test_without_gradient_the_results_are_the_same(order: int, gate: str) -> None:
+    words, weights, plan, start = made(order, gate, LENGTHS["ragged"])
+    kept = recur(words, weights, plan, start)
+    with torch.no_grad():
+        free, asked = recur(words, weights, plan, start), recur(words, weights, plan, start, is_kept=True)
+    for other in (free, asked):
+        torch.testing.assert_close(other.states, kept.states.detach(), rtol=0, atol=0)
+        torch.testing.assert_close(other.carry, kept.carry.detach())
+    torch.testing.assert_close(asked.gates, kept.gates, rtol=0, atol=0)
+
+
+@pytest.mark.parametrize("gate", GATES)
+def test_gradients_are_those_of_small_differences(gate: str) -> None:
+    words, weights, plan, start = made(2, gate, [2, 0, 3])
+
+    def run(*leaves: Any) -> tuple[Any, Any]:
+        result = recur(leaves[0], Weights(*leaves[1:5]), plan, leaves[5])
+        return result.states, result.carry
+
+    assert torch.autograd.gradcheck(run, (words, *parameters(weights), start))
+
+
+def test_a_run_goes_on_from_the_carry_of_another() -> None:
+    words, weights, plan, start = made(2, "vector", [5, 5])
+    whole = recur(words, weights, plan, start)
+    first = recur(words[:4], weights, Plan(Packing.of(torch.tensor([2, 2])), 2), start)
+    second = recur(words[4:], weights, Plan(Packing.of(torch.tensor([3, 3])), 2), first.carry)
+    torch.testing.assert_close(torch.cat([first.states, second.states]), whole.states)
+    torch.testing.assert_close(second.carry, whole.carry)
+
+
+def test_a_hand_worked_example() -> None:
+    # D_in = D = 1, order 2, λ = 0.5, W_1 = 1, W_2 = 2, b = 0, words 1 and 3:
+    # c¹ = 0.5, then 0.25 + 1.5 = 1.75; c² = 0.5·(0 + 2) = 1, then 0.5·1 + 0.5·(0.5 + 6) = 3.75
+    weights = Weights(torch.tensor([[1.0], [2.0]]), torch.zeros(0, 1), torch.zeros(0), torch.zeros(1))
+    result = recur(torch.tensor([[1.0], [3.0]]), weights, Plan(Packing.of(torch.tensor([2])), 2, 0.5))
+    torch.testing.assert_close(result.states, torch.tensor([[1.0], [3.75]]).tanh())
+    torch.testing.assert_close(result.carry[:2, 0, 0], torch.tensor([1.75, 3.75]))
+
+
+def test_backward_twice_through_a_retained_graph_gives_the_same() -> None:
+    words, weights, plan, start = made(2, "vector", LENGTHS["ragged"])
+    total = recur(words, weights, plan, start).states.sum()
+    first = torch.autograd.grad(total, weights.projection, retain_graph=True)
+    torch.testing.assert_close(torch.autograd.grad(total, weights.projection), first, rtol=0, atol=0)
+
+
+@pytest.mark.parametrize("name", ["packing", "pooling", "initialisation"])
+def test_the_examples_in_the_docstrings_hold(name: str) -> None:
+    module = importlib.import_module(f"askalike.encode.networks.{name}")
+    assert doctest.testmod(module, extraglobs={"torch": torch}).failed == 0
+
+
+def parameters(weights: Weights) -> tuple[Any, ...]:
+    """Return the four parameters in their order."""
+    return weights.projection, weights.recurrent, weights.gate_bias, weights.output_bias
