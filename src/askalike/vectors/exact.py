@@ -23,7 +23,7 @@ Neighbour = tuple[int, float]
 BLOCK = 512
 """Rows that fit the second cache as float32 (512 × 384 × 4 bytes = 0.8 MB)."""
 QUERIES_AT_ONCE = 16
-SCAN_SHARE = 0.4
+SCAN_SHARE = 0.3
 """Above this share of the rows, reading all in a row is faster than gathering those that are allowed."""
 GROUP = 64
 
@@ -92,7 +92,7 @@ def _products(snapshot: Snapshot, aims: NDArray[np.float64], rows: NDArray[np.in
     for where, codes in snapshot.blocks(BLOCK, rows):
         block = buffer[: len(codes)]
         np.copyto(block, codes)
-        if len(aims) == 1:  # a matrix times a vector: twice as fast as times a matrix of one column
+        if len(aims) == 1:  # a matrix times a vector has a kernel of its own
             np.dot(block, turned[:, 0], out=scores[where, 0])
         else:
             np.dot(block, turned, out=scores[where])

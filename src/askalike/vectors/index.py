@@ -292,5 +292,7 @@ def _asked(
     barred = refused[refused >= 0]
     if allowed is None:
         return aims, None, barred
-    rows = np.unique(snapshot.locate(whole_numbers(allowed)))
-    return aims, rows[rows >= 0], barred
+    located = snapshot.locate(whole_numbers(allowed))
+    is_allowed = np.zeros(snapshot.size, np.bool_)
+    is_allowed[located[located >= 0]] = True
+    return aims, np.flatnonzero(is_allowed), barred
