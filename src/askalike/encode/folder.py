@@ -5,7 +5,6 @@ Enters: a path; contents. Leaves: files; contents. May import: layout, manifest,
 
 from __future__ import annotations
 
-import os
 import shutil
 import tempfile
 from collections.abc import Callable, Mapping
@@ -16,6 +15,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from askalike.durable import sync_folder, writing_whole
 from askalike.encode import weights
 from askalike.encode.layout import MAX_BYTES, Layout
 from askalike.encode.manifest import FORMAT, Manifest, digest, json_bytes, json_object
@@ -86,8 +86,9 @@ def write_folder(path: Path, contents: Contents, manifest: Manifest) -> Manifest
             complete = Path(temporary) / layout.folder.name
             complete.mkdir()
             for name, data in files.items():
-                _write_durably(complete / name, data)
-            _sync_folder(complete)
+                with writing_whole(complete / name) as file:
+                    file.write(data)
+            sync_folder(complete)
             _put_in_place(complete, layout)
     except OSError as error:
         raise ModelError(
@@ -180,27 +181,12 @@ def _refuse_something_else(layout: Layout) -> None:
         raise ModelExistsError(f"{layout.folder} is there and is not a model", "name another path")
 
 
-def _write_durably(path: Path, data: bytes) -> None:
-    with path.open("wb") as file:
-        file.write(data)
-        file.flush()
-        os.fsync(file.fileno())
-
-
-def _sync_folder(folder: Path) -> None:
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
-
-
 def _put_in_place(complete: Path, layout: Layout) -> None:
     """Rename ``complete`` to the model's path. At every moment one whole model can be read there or beside it."""
     parent = layout.folder.parent
     if not layout.folder.exists():
         complete.rename(layout.folder)
-        _sync_folder(parent)
+        sync_folder(parent)
         shutil.rmtree(layout.replaced, ignore_errors=True)
         return
     shutil.rmtree(layout.replaced, ignore_errors=True)
@@ -210,5 +196,5 @@ def _put_in_place(complete: Path, layout: Layout) -> None:
     except OSError:
         layout.replaced.rename(layout.folder)
         raise
-    _sync_folder(parent)
+    sync_folder(parent)
     shutil.rmtree(layout.replaced, ignore_errors=True)

@@ -1,14 +1,15 @@
 """The mark of an index: how far it has come through the archive's changes, in a file of its own beside the entries.
 
-Enters: a folder, or a file's bytes. Leaves: ``Mark``. May import: nothing of askalike.
+Enters: a folder, or a file's bytes. Leaves: ``Mark``. May import: durable.
 """
 
 from __future__ import annotations
 
 import json
-import os
 from dataclasses import asdict, astuple, dataclass
 from pathlib import Path
+
+from askalike.durable import replace_whole
 
 __all__ = ["FORMAT", "MARK_FILE", "Mark", "read_mark", "write_mark"]
 
@@ -56,14 +57,4 @@ def read_mark(state: bytes | None) -> Mark:
 
 def write_mark(folder: Path, mark: Mark) -> None:
     """Put the mark on disk, durably and in one step."""
-    temporary = folder / f"{MARK_FILE}.{os.getpid()}.tmp"
-    with temporary.open("w", encoding="utf-8") as file:
-        json.dump(asdict(mark), file)
-        file.flush()
-        os.fsync(file.fileno())
-    temporary.replace(folder / MARK_FILE)
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
+    replace_whole(folder / MARK_FILE, json.dumps(asdict(mark)).encode())

@@ -22,9 +22,9 @@ from askalike.errors import DamagedForumError, SettingError
 from askalike.vectors.alone import alone
 from askalike.vectors.approximate import GraphSearch
 from askalike.vectors.codes import decode, finite_vectors
-from askalike.vectors.durable import clear_litter, file_name
 from askalike.vectors.exact import Neighbour, directions, search_exactly
 from askalike.vectors.graph import Graph, GraphSettings, build_graph
+from askalike.vectors.litter import clear_litter, file_name
 from askalike.vectors.mark import MARK_FILE, REBUILD, Contents, Mark, damage, read_state
 from askalike.vectors.snapshot import Snapshot
 from askalike.vectors.writer import VectorWriter, whole_numbers

@@ -14,8 +14,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from askalike.durable import replace_whole
 from askalike.errors import DamagedForumError
-from askalike.vectors.durable import replace_whole
 
 __all__ = ["FORMAT", "MARK_FILE", "REBUILD", "Contents", "FileEntry", "Mark", "SegmentEntry", "damage", "read_state"]
 

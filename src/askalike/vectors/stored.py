@@ -27,7 +27,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from askalike.vectors.durable import writing_whole
+from askalike.durable import writing_whole
 from askalike.vectors.mark import FORMAT, FileEntry, damage
 
 __all__ = ["Stored", "read_stored", "write_stored"]

@@ -1,4 +1,4 @@
-"""Files that are on disk, whole, when the call returns; and the clearing of those that a killed process left.
+"""Files that are on disk, whole, when the call returns.
 
 Enters: a path and bytes. Leaves: a file. May import: nothing of askalike.
 """
@@ -6,15 +6,12 @@ Enters: a path and bytes. Leaves: a file. May import: nothing of askalike.
 from __future__ import annotations
 
 import os
-import secrets
-from collections.abc import Collection, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO
 
-__all__ = ["clear_litter", "file_name", "replace_whole", "sync_folder", "writing_whole"]
-
-_COMMITTED = ("*.segment", "*.dead", "*.graph", "*.tmp")
+__all__ = ["replace_whole", "sync_folder", "writing_whole"]
 
 
 @contextmanager
@@ -50,17 +47,3 @@ def sync_folder(folder: Path) -> None:
         os.fsync(descriptor)
     finally:
         os.close(descriptor)
-
-
-def file_name(generation: int, kind: str) -> str:
-    """Return a name that no file has had: a killed process may have left one of the same commit."""
-    return f"{generation:08d}-{secrets.token_hex(4)}.{kind}"
-
-
-def clear_litter(folder: Path, patterns: Collection[str] = _COMMITTED, *, named: Collection[str] = ()) -> None:
-    """Delete files of ours that are not ``named``; only who holds the lock of their writers may call this."""
-    for pattern in patterns:
-        for path in folder.glob(pattern):
-            if path.name not in named:
-                with suppress(PermissionError):  # Windows: a reader has it open; the next writer deletes it
-                    path.unlink(missing_ok=True)
