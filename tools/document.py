@@ -213,6 +213,25 @@ def _updates(result: Mapping[str, Any]) -> list[str]:
     return intro + _table(("change", "p50", "p95", "p99"), rows)
 
 
+def _vectors(result: Mapping[str, Any]) -> list[str]:
+    lines = [
+        "## Storing and searching vectors",
+        "",
+        f"Synthetic clustered vectors, one query at a time, {result['threads']} threads, on a machine with a load of"
+        f" {result['load_15_min_at_end']:.1f}: differences under a factor of two are not settled. Not part of the search"
+        " yet.",
+    ]
+    for size in result["sizes"]:
+        rows = [
+            (row["name"], f"{row['p50_ms']:.2f}", f"{row['p95_ms']:.2f}", f"{row['recall_at_10']:.3f}", row["build_s"])
+            + (row["size_mb"],)
+            for row in size["rows"]
+        ]
+        lines += ["", f"{size['vectors']:,} vectors of {size['dimensions']} dimensions:", ""]
+        lines += _table(("form", "p50 ms", "p95 ms", "recall@10", "build s", "MB"), rows)
+    return lines
+
+
 def _kill(result: Mapping[str, Any]) -> list[str]:
     during = ", ".join(f"{count} in {phase}" for phase, count in sorted(result["killed_during"].items()))
     overlap = 100 * result["mean_overlap_of_best_ten_with_fresh_forum"]
@@ -250,6 +269,7 @@ SECTIONS = {
     "updates": _updates,
     "kill": _kill,
     "tune-lexical": _tuning,
+    "vector-search": _vectors,
     "scorer-checks": _scorers,
 }
 """Name of the results file → how its section is written, in the document's order."""
