@@ -213,18 +213,20 @@ def _updates(result: Mapping[str, Any]) -> list[str]:
     return intro + _table(("change", "p50", "p95", "p99"), rows)
 
 
+VECTOR_COLUMNS = ("recall_at_10", "build_s", "size_mb")
+
+
 def _vectors(result: Mapping[str, Any]) -> list[str]:
     lines = [
         "## Storing and searching vectors",
         "",
         f"Synthetic clustered vectors, one query at a time, {result['threads']} threads, on a machine with a load of"
-        f" {result['load_15_min_at_end']:.1f}: differences under a factor of two are not settled. Not part of the search"
-        " yet.",
+        f" {result['load_15_min_at_end']:.1f}: differences under a factor of two are not settled. Not part of the"
+        " search yet.",
     ]
     for size in result["sizes"]:
         rows = [
-            (row["name"], f"{row['p50_ms']:.2f}", f"{row['p95_ms']:.2f}", f"{row['recall_at_10']:.3f}", row["build_s"])
-            + (row["size_mb"],)
+            (row["name"], *(f"{row[key]:.2f}" for key in ("p50_ms", "p95_ms")), *(row[key] for key in VECTOR_COLUMNS))
             for row in size["rows"]
         ]
         lines += ["", f"{size['vectors']:,} vectors of {size['dimensions']} dimensions:", ""]
