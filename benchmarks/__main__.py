@@ -5,7 +5,16 @@ from __future__ import annotations
 import subprocess
 import sys
 
-ORDER = ("scorer_checks", "tune_lexical", "quality_lexical", "index_and_search", "updates", "kill", "vector_search")
+ORDER = (
+    "scorer_checks",
+    "tune_lexical",
+    "quality_lexical",
+    "index_and_search",
+    "updates",
+    "kill",
+    "encode_runtime",
+    "vector_search",
+)
 
 
 def main() -> None:

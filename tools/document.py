@@ -213,6 +213,22 @@ def _updates(result: Mapping[str, Any]) -> list[str]:
     return intro + _table(("change", "p50", "p95", "p99"), rows)
 
 
+def _runtime(result: Mapping[str, Any]) -> list[str]:
+    rows = []
+    for kind, found in result["kinds"].items():
+        query = next(value for name, value in found.items() if name.startswith("query of"))
+        rate = next(value for name, value in found.items() if name.startswith("questions_per_s"))
+        rows.append((kind, f"{found['parameters']:,}", f"{rate:,}", f"{query['p50_ms']:.1f}", f"{query['p95_ms']:.1f}"))
+    header = ("encoder", "parameters", "questions/s, from text", "query of 100 words, p50 ms", "p95 ms")
+    intro = [
+        "## Encoders without torch",
+        "",
+        "Random weights of the sizes named, one thread, real questions with title and body. Not part of the search yet.",
+        "",
+    ]
+    return intro + _table(header, rows)
+
+
 VECTOR_COLUMNS = ("recall_at_10", "build_s", "size_mb")
 
 
@@ -271,6 +287,7 @@ SECTIONS = {
     "updates": _updates,
     "kill": _kill,
     "tune-lexical": _tuning,
+    "encode-runtime": _runtime,
     "vector-search": _vectors,
     "scorer-checks": _scorers,
 }
