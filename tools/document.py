@@ -223,7 +223,7 @@ def _runtime(result: Mapping[str, Any]) -> list[str]:
     intro = [
         "## Encoders without torch",
         "",
-        "Random weights of the sizes named, one thread, real questions with title and body. Not part of the search yet.",
+        "Random weights, one thread, real questions with title and body. Not part of the search yet.",
         "",
     ]
     return intro + _table(header, rows)
