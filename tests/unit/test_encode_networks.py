@@ -14,6 +14,7 @@ from askalike.errors import SettingError
 torch = pytest.importorskip("torch", reason="the encoders are trained with torch, which is not installed")
 
 from askalike.encode.networks import Packing, build, from_arrays, to_arrays  # noqa: E402
+from askalike.encode.networks.buffers import Buffers  # noqa: E402
 
 
 def texts(input_size: int = 3) -> tuple[Any, Any]:
@@ -90,9 +91,57 @@ def test_training_brings_the_loss_down() -> None:
     assert losses[-1] < losses[0] / 5
 
 
-def test_packing_moves_words_and_back() -> None:
+@pytest.mark.parametrize(
+    ("kind", "gate", "pooling"),
+    [
+        ("rcnn", "vector", "last"),
+        ("rcnn", "scalar", "normalised-mean"),
+        ("lstm", "none", "mean"),
+        ("cnn", "none", "max"),
+    ],
+)
+def test_lanes_change_nothing(kind: Any, gate: Any, pooling: Any) -> None:
+    encoder, (inputs, lengths) = build(EncoderConfig(kind, 3, 5, gate=gate, pooling=pooling)), texts()
+    packing = Packing.of(lengths, lanes=3)
+    assert len(packing.lanes) > 1
+    torch.testing.assert_close(encoder.pooled(packing.pack(inputs), packing), encoder(inputs, lengths))
+
+
+def test_threads_share_a_large_batch_and_keep_their_number() -> None:
+    threads = torch.get_num_threads()
+    try:
+        torch.set_num_threads(2)
+        encoder = build(EncoderConfig("rcnn", 3, 5))
+        inputs, lengths = torch.randn(4, 100, 3), torch.full((100,), 4)
+        packing = encoder.packing(lengths)
+        assert len(packing.lanes) == 2
+        apart = encoder(inputs, lengths)
+        assert torch.get_num_threads() == 2
+        torch.set_num_threads(1)
+        torch.testing.assert_close(encoder(inputs, lengths), apart)
+    finally:
+        torch.set_num_threads(threads)
+
+
+def test_memory_comes_back_when_its_last_view_is_gone() -> None:
+    buffers = Buffers(kept_bytes=1 << 22)
+    tensor = buffers.take((1 << 18, 2), torch.float32)
+    view = tensor.fill_(3.0)[5:]
+    del tensor
+    assert buffers.free_bytes == 0
+    assert view.min() == 3
+    del view
+    assert buffers.free_bytes == 1 << 21
+    again = [buffers.take((1 << 18, 2), torch.float32) for _ in range(3)]
+    assert buffers.free_bytes == 0
+    del again
+    assert buffers.free_bytes == 1 << 22  # what is beyond goes back to the system
+
+
+@pytest.mark.parametrize("lanes", [1, 2, 3, 9])
+def test_packing_moves_words_and_back(lanes: int) -> None:
     inputs, lengths = texts()
-    packing = Packing.of(lengths)
+    packing = Packing.of(lengths, lanes)
     packed = packing.pack(inputs)
     assert len(packed) == 14
     back = packing.unpack(packed, 6)

@@ -12,7 +12,7 @@ import pytest
 torch = pytest.importorskip("torch", reason="the encoders are trained with torch, which is not installed")
 
 from askalike.encode.networks import plan as plan_module  # noqa: E402
-from askalike.encode.networks.packing import Packing  # noqa: E402
+from askalike.encode.networks.packing import Lane, Packing  # noqa: E402
 from askalike.encode.networks.recurrence import Plan, Weights, recur  # noqa: E402
 
 LENGTHS = {"ragged": [3, 0, 5, 1, 5], "full": [4, 4, 4], "one": [1]}
@@ -20,26 +20,33 @@ GATES = ("vector", "scalar", "fixed", "none")
 SIZE, INPUT = 4, 3
 
 
-def made(order: int, gate: str, lengths: list[int]) -> tuple[Any, Weights, Plan, Any]:
+def made(order: int, gate: str, lengths: list[int], lanes: int = 1) -> tuple[Any, Weights, Plan, Any]:
     """Return words, weights, plan and start of a run with random values."""
     generator = torch.Generator().manual_seed(7)
 
     def drawn(*shape: int) -> Any:
         return torch.randn(shape, dtype=torch.float64, generator=generator).requires_grad_()
 
-    packing = Packing.of(torch.tensor(lengths))
+    packing = Packing.of(torch.tensor(lengths), lanes)
     gates = {"vector": SIZE, "scalar": 1}.get(gate, 0)
     decay = {"fixed": 0.6, "none": 0.0}.get(gate)
     weights = Weights(drawn(order * SIZE + gates, INPUT), drawn(gates, SIZE), drawn(gates), drawn(SIZE))
-    start = drawn(order + 1, len(packing.order), SIZE)
+    start = drawn(len(packing.order), order + 1, SIZE)
     return drawn(sum(lengths), INPUT), weights, Plan(packing, order, decay), start
 
 
 def by_autograd(words: Any, weights: Weights, plan: Plan, start: Any) -> tuple[Any, Any, Any]:
     """The equations, word for word, one step after the other."""
-    c, h = [start[k] for k in range(plan.order)], start[-1]
-    states, gates, top = [], [], 0
-    for count in plan.packing.counts:
+    runs = [by_autograd_in(lane, words, weights, plan, start) for lane in plan.packing.lanes]
+    states, gates, carry = zip(*runs, strict=True)
+    return torch.cat(states), torch.cat(gates), torch.cat(carry)
+
+
+def by_autograd_in(lane: Lane, words: Any, weights: Weights, plan: Plan, start: Any) -> tuple[Any, Any, Any]:
+    own = start[lane.texts]
+    c, h = [own[:, k] for k in range(plan.order)], own[:, -1]
+    states, gates, top = [], [], lane.top
+    for count in lane.counts:
         projected = words[top : top + count] @ weights.projection.T
         top += count
         if len(weights.recurrent):
@@ -55,16 +62,17 @@ def by_autograd(words: Any, weights: Weights, plan: Plan, start: Any) -> tuple[A
         gates.append(gate)
         c = [torch.cat([fresh, old[count:]]) for fresh, old in zip(new, c, strict=True)]
         h = torch.cat([states[-1], h[count:]])
-    return torch.cat(states), torch.cat(gates), torch.stack([*c, h])
+    return torch.cat(states), torch.cat(gates), torch.stack([*c, h], dim=1)
 
 
 @pytest.mark.parametrize(("order", "gate", "lengths"), list(product((1, 2, 3), GATES, LENGTHS)))
+@pytest.mark.parametrize("lanes", [1, 2])
 def test_results_and_gradients_are_those_of_autograd(
-    order: int, gate: str, lengths: str, monkeypatch: pytest.MonkeyPatch
+    order: int, gate: str, lengths: str, lanes: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(plan_module, "CHUNK_WORDS", 6)  # several chunks
-    words, weights, plan, start = made(order, gate, LENGTHS[lengths])
-    found, expected = recur(words, weights, plan, start), by_autograd(words, weights, plan, start)
+    words, weights, plan, start = made(order, gate, LENGTHS[lengths], lanes)
+    found, expected = recur(words, weights, plan, start, is_kept=True), by_autograd(words, weights, plan, start)
     torch.testing.assert_close(found.states, expected[0])
     torch.testing.assert_close(found.carry, expected[2])
     if len(weights.recurrent):
@@ -80,7 +88,7 @@ def test_results_and_gradients_are_those_of_autograd(
 @pytest.mark.parametrize(("order", "gate"), list(product((1, 2, 3), GATES)))
 def test_without_gradient_the_results_are_the_same(order: int, gate: str) -> None:
     words, weights, plan, start = made(order, gate, LENGTHS["ragged"])
-    kept = recur(words, weights, plan, start)
+    kept = recur(words, weights, plan, start, is_kept=True)
     with torch.no_grad():
         free, asked = recur(words, weights, plan, start), recur(words, weights, plan, start, is_kept=True)
     for other in (free, asked):
@@ -115,7 +123,7 @@ def test_a_hand_worked_example() -> None:
     weights = Weights(torch.tensor([[1.0], [2.0]]), torch.zeros(0, 1), torch.zeros(0), torch.zeros(1))
     result = recur(torch.tensor([[1.0], [3.0]]), weights, Plan(Packing.of(torch.tensor([2])), 2, 0.5))
     torch.testing.assert_close(result.states, torch.tensor([[1.0], [3.75]]).tanh())
-    torch.testing.assert_close(result.carry[:2, 0, 0], torch.tensor([1.75, 3.75]))
+    torch.testing.assert_close(result.carry[0, :2, 0], torch.tensor([1.75, 3.75]))
 
 
 def test_backward_twice_through_a_retained_graph_gives_the_same() -> None:
@@ -125,7 +133,7 @@ def test_backward_twice_through_a_retained_graph_gives_the_same() -> None:
     torch.testing.assert_close(torch.autograd.grad(total, weights.projection), first, rtol=0, atol=0)
 
 
-@pytest.mark.parametrize("name", ["packing", "pooling", "initialisation"])
+@pytest.mark.parametrize("name", ["packing", "plan", "pooling", "initialisation"])
 def test_the_examples_in_the_docstrings_hold(name: str) -> None:
     module = importlib.import_module(f"askalike.encode.networks.{name}")
     assert doctest.testmod(module, extraglobs={"torch": torch}).failed == 0

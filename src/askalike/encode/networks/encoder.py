@@ -14,6 +14,7 @@ from torch import Tensor, nn
 from askalike.encode.config import EncoderConfig, Kind
 from askalike.encode.networks.cnn import Cnn
 from askalike.encode.networks.gru import Gru
+from askalike.encode.networks.lanes import lane_count
 from askalike.encode.networks.lstm import Lstm
 from askalike.encode.networks.packing import Packing
 from askalike.encode.networks.pooling import POOLS
@@ -35,8 +36,8 @@ class Encoder(nn.Module):
     """An encoder that can be trained.
 
     Batches are time-major: inputs (T, B, D_in), lengths (B,). What stands after a text's end is not read; a text of
-    length 0 has the zero vector. Where words are looked up in a table, ``pooled`` spares the padding: look up the
-    packed word ids only.
+    length 0 has the zero vector. Where words are looked up in a table, ``pooled`` spares the padding: look up
+    the packed word ids only.
 
     Args:
         config: what the encoder is.
@@ -61,8 +62,13 @@ class Encoder(nn.Module):
         Raises:
             SettingError: shapes or lengths that do not fit.
         """
-        packing = Packing.of(lengths)
+        packing = self.packing(lengths)
         return self.pooled(self._packed(inputs, packing), packing)
+
+    def packing(self, lengths: Tensor) -> Packing:
+        """Return the packing that suits the network and torch's threads, for ``pooled``."""
+        is_cut = isinstance(self.network, Rcnn) and self.config.gate_size > 0
+        return Packing.of(lengths, lane_count(len(lengths), lengths.device) if is_cut else 1)
 
     def pooled(self, words: Tensor, packing: Packing) -> Tensor:
         """Return one vector for each text (B, D), given its packed word vectors (N, D_in)."""
@@ -70,7 +76,7 @@ class Encoder(nn.Module):
 
     def states(self, inputs: Tensor, lengths: Tensor) -> Tensor:
         """Return every state, zero after a text's end: arguments and errors as of ``forward``.  # (T, B, D)"""
-        packing = Packing.of(lengths)
+        packing = self.packing(lengths)
         return packing.unpack(self._states(self._packed(inputs, packing), packing), len(inputs))
 
     def gates(self, inputs: Tensor, lengths: Tensor) -> Tensor:
@@ -78,7 +84,7 @@ class Encoder(nn.Module):
 
         Arguments and errors as of ``forward``. No gradient flows through them.  # (T, B, G), G = ``config.gate_size``
         """
-        packing = Packing.of(lengths)
+        packing = self.packing(lengths)
         words = self._packed(inputs, packing)
         if not isinstance(self.network, Rcnn) or not self.config.gate_size:
             return inputs.new_zeros(*inputs.shape[:2], 0)

@@ -1,16 +1,20 @@
 """The forward pass of the RCNN's recurrence: equations in ``recurrence``.
 
-Enters: packed words, parameters, a start, a plan. Leaves: a ``Tape``. May import: plan, torch.
+Enters: packed words, parameters, a start, a plan. Leaves: a ``Tape``. May import: buffers, lanes, packing, plan, torch.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 
 import torch
 from torch import Tensor
 
-from askalike.encode.networks.plan import Plan
+from askalike.encode.networks.buffers import empty
+from askalike.encode.networks.lanes import side_by_side
+from askalike.encode.networks.packing import Lane
+from askalike.encode.networks.plan import Plan, chunks, previous
 
 __all__ = ["Tape", "Weights", "run_forward"]
 
@@ -34,60 +38,68 @@ class Weights:
 
 @dataclass(frozen=True, slots=True)
 class Tape:
-    """What a forward pass leaves.
+    """What a forward pass leaves. The last c has b added.
 
     Args:
-        states: h before the first word, then of every word.  # (R + N, D)
+        states: h of every word.  # (N, D)
         gates: λ of every word; of no word where nothing was to be kept.  # (N, G)
-        memory: c¹ … cⁿ, the last with b added: before the first word and of every word, or where nothing was to be
-            kept, at the end of each text.  # (n, R + N, D) or (n, R, D)
+        opening: c¹ … cⁿ before the first word, or where nothing was to be kept, at the end of each text.  # (R, n, D)
+        memory: c¹ … cⁿ of every word; of no word where nothing was to be kept.  # (N, n, D)
     """
 
     states: Tensor
     gates: Tensor
+    opening: Tensor
     memory: Tensor
 
 
 def run_forward(words: Tensor, weights: Weights, start: Tensor, plan: Plan, is_kept: bool) -> Tape:
-    """Run all steps.
+    """Run all steps, the lanes side by side.
 
     Args:
         words: packed word vectors (N, D_in).
         weights: the parameters.
-        start: c¹ … cⁿ and h before the first word of each text, (n + 1, R, D).
+        start: c¹ … cⁿ and h before the first word of each text, (R, n + 1, D).
         plan: where the words lie, order and gate.
         is_kept: keep λ and c of every word, as backward needs them.
     """
-    size, gate_size = weights.output_bias.shape[0], weights.recurrent.shape[0]
-    rows = plan.texts + len(words)
-    states = words.new_empty(rows, size)
-    states[: plan.texts] = start[-1]
-    h = torch.split(states, plan.blocks)
-    memory = words.new_empty(plan.order, rows if is_kept else plan.texts, size)
-    memory[:, : plan.texts] = start[:-1]
-    memory[-1, : plan.texts] += weights.output_bias
-    gates = words.new_empty(len(words) if is_kept else 0, gate_size)
-    fixed = words.new_full((1, 1), plan.decay or 0.0)
+    size, kept = len(weights.output_bias), len(words) if is_kept else 0
+    tape = Tape(
+        empty(words, len(words), size),
+        empty(words, kept, len(weights.gate_bias)),
+        start[:, :-1].clone(),
+        empty(words, kept, plan.order, size),
+    )
+    tape.opening[:, -1] += weights.output_bias
+    side_by_side([partial(_run_lane, words, weights, start, plan, tape, lane) for lane in plan.packing.lanes])
+    return tape
+
+
+def _run_lane(words: Tensor, weights: Weights, start: Tensor, plan: Plan, tape: Tape, lane: Lane) -> None:
+    """Run the steps of a lane, into its rows of the tape."""
+    counts, inputs, size, gate_size = list(lane.counts), words[lane.words], start.shape[2], len(weights.gate_bias)
+    h = torch.split(tape.states[lane.words], counts)
+    before_h = previous(start[lane.texts, -1], h)
+    is_kept = len(tape.memory) > 0
+    opening = tape.opening[lane.texts]
+    c = torch.split(tape.memory[lane.words], counts) if is_kept else [opening[:count] for count in counts]
+    before_c = previous(opening, c)
+    gates = torch.split(tape.gates[lane.words], counts) if is_kept else []
+    gate = words.new_full((1, 1), plan.decay or 0.0)
     bias = torch.cat([words.new_zeros((plan.order - 1) * size), weights.output_bias, weights.gate_bias])
-    widths = [size] * plan.order + [gate_size]
-    c = [torch.split(part, plan.blocks) if is_kept else [part[:count] for count in plan.blocks] for part in memory]
-    chunks = plan.chunks()
-    scratch = words.new_empty(max((chunk.words for chunk in chunks), default=0), len(bias))
-    for chunk in chunks:
-        counts = list(plan.packing.counts[chunk.first : chunk.end])
-        projected = torch.addmm(
-            bias, words[chunk.top : chunk.bottom], weights.projection.t(), out=scratch[: chunk.words]
-        )
-        *candidates, raw = (torch.split(part, counts) for part in torch.split(projected, widths, dim=1))
-        kept = torch.split(gates[chunk.top : chunk.bottom], counts) if is_kept else raw
-        for i, step in enumerate(range(chunk.first, chunk.end)):
-            gate = fixed
+    recurrent = weights.recurrent.t().contiguous()  # 5 % faster in the small products of a step
+    groups = chunks(counts)
+    scratch = empty(words, max(chunk.size for chunk in groups), len(bias))
+    for chunk in groups:
+        own = counts[chunk.steps.start : chunk.steps.stop]
+        projected = torch.addmm(bias, inputs[chunk.words], weights.projection.t(), out=scratch[: chunk.size])
+        rows, raws = (torch.split(part, own) for part in projected.split_with_sizes([plan.order * size, gate_size], 1))
+        for i, step in enumerate(chunk.steps):
             if gate_size:
-                raw[i].addmm_(h[step][: counts[i]], weights.recurrent.t())
-                gate = torch.sigmoid(raw[i], out=kept[i])
-            for k in reversed(range(plan.order)):
-                if k:
-                    candidates[k][i].add_(c[k - 1][step][: counts[i]])
-                torch.lerp(candidates[k][i], c[k][step][: counts[i]], gate, out=c[k][step + 1])
-            torch.tanh(c[-1][step + 1], out=h[step + 1])
-    return Tape(states, gates, memory)
+                raw = raws[i].addmm_(before_h[step], recurrent)
+                gate = torch.sigmoid(raw, out=gates[step] if is_kept else raw)
+            candidates = rows[i].view(-1, plan.order, size)
+            if plan.order > 1:
+                candidates[:, 1:].add_(before_c[step][:, :-1])
+            torch.lerp(candidates, before_c[step], gate[:, None], out=c[step])
+            torch.tanh(c[step][:, -1], out=h[step])

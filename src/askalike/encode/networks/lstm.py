@@ -36,6 +36,7 @@ class Lstm(nn.Module):
 
     def forward(self, words: Tensor, packing: Packing) -> Tensor:
         """Return the states (N, D) of packed words (N, D_in)."""
-        states, _ = self.core(PackedSequence(words, torch.tensor(packing.counts)))
-        found: Tensor = states.data
-        return found
+        found = [
+            self.core(PackedSequence(words[lane.words], torch.tensor(lane.counts)))[0].data for lane in packing.lanes
+        ]
+        return torch.cat(found)

@@ -41,7 +41,7 @@ class Rcnn(nn.Module):
         Args:
             words: word vectors of the packed texts.
             packing: where the words lie.
-            start: the carry of another run, (n + 1, R, D), texts in the order of the packing; None for zero.
+            start: the carry of another run, (R, n + 1, D), texts in the order of the packing; None for zero.
             is_kept: return the gates although no gradient is wanted.
         """
         own = dict(self.named_parameters())

@@ -35,7 +35,7 @@ import torch
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
-from askalike.encode.networks.backward import run_backward
+from askalike.encode.networks.backward import Backward
 from askalike.encode.networks.forward import Tape, Weights, run_forward
 from askalike.encode.networks.plan import Plan
 
@@ -48,7 +48,7 @@ class Result(NamedTuple):
     Args:
         states: h of every packed word.  # (N, D)
         gates: λ of every packed word, without gradient; of no word where nothing was kept for backward.  # (N, G)
-        carry: c¹ … cⁿ and h at the end of each text: the start of a run that goes on.  # (n + 1, R, D)
+        carry: c¹ … cⁿ and h at the end of each text: the start of a run that goes on.  # (R, n + 1, D)
     """
 
     states: Tensor
@@ -63,50 +63,47 @@ def recur(words: Tensor, weights: Weights, plan: Plan, start: Tensor | None = No
         words: packed word vectors (N, D_in).
         weights: the parameters.
         plan: where the words lie, order and gate.
-        start: c¹ … cⁿ and h before the first word, texts in the order of the packing, (n + 1, R, D); None for zero.
-        is_kept: keep the gates although no gradient is wanted.
+        start: c¹ … cⁿ and h before the first word, texts in the order of the packing, (R, n + 1, D); None for zero.
+        is_kept: return the gates too, of every word.
     """
     if start is None:
-        start = words.new_zeros(plan.order + 1, plan.texts, len(weights.output_bias))
+        start = words.new_zeros(len(plan.packing.order), plan.order + 1, len(weights.output_bias))
     tensors = (words, weights.projection, weights.recurrent, weights.gate_bias, weights.output_bias, start)
-    last = plan.packing.last()
     if torch.is_grad_enabled() and any(tensor.requires_grad for tensor in tensors):
-        states, gates, memory = _Recurrence.apply(plan, *tensors)  # type: ignore[no-untyped-call]
+        states, gates, carry = _Recurrence.apply(plan, *tensors)  # type: ignore[no-untyped-call]
     else:
         tape = run_forward(words, weights, start, plan, is_kept)
-        states, gates, memory = _results(tape, weights, plan, is_kept)
-    return Result(states, gates, torch.cat([memory, states.index_select(0, last)[None]]))
+        states, gates, carry = tape.states, tape.gates, _carry(tape, weights, plan)
+    last = states.index_select(0, plan.packing.last())
+    return Result(states, gates if is_kept else gates[:0], torch.cat([carry, last[:, None]], dim=1))
 
 
 class _Recurrence(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, plan: Plan, *tensors: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         words, *parameters, start = tensors
-        tape = run_forward(words, Weights(*parameters), start, plan, is_kept=True)
-        states, gates, memory = _results(tape, Weights(*parameters), plan, is_kept=True)
+        weights = Weights(*parameters)
+        tape = run_forward(words, weights, start, plan, is_kept=True)
         ctx.plan = plan
-        ctx.save_for_backward(words, *parameters, tape.states, tape.gates, tape.memory)
-        ctx.mark_non_differentiable(gates)
+        ctx.save_for_backward(*tensors, tape.states, tape.gates, tape.opening, tape.memory)
+        ctx.mark_non_differentiable(tape.gates)
         ctx.set_materialize_grads(False)
-        return states, gates, memory
+        return tape.states, tape.gates, _carry(tape, weights, plan)
 
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, *arriving: Tensor | None) -> tuple[Tensor | None, ...]:
-        words, *parameters, states, gates, memory = ctx.saved_tensors
+        words, *parameters, start, states, gates, opening, memory = ctx.saved_tensors
         weights = Weights(*parameters)
         d_states, _, d_carry = arriving
-        found = run_backward(
-            words, weights, Tape(states, gates, memory), ctx.plan, (d_states, d_carry), ctx.needs_input_grad[1]
-        )
+        run = Backward(words, weights, start, Tape(states, gates, opening, memory), ctx.plan)
+        found = run.run(d_states, d_carry, ctx.needs_input_grad[1])
         d_output_bias, d_gate_bias = torch.split(found.biases, [len(weights.output_bias), len(weights.gate_bias)])
         return None, found.words, found.projection, found.recurrent, d_gate_bias, d_output_bias, found.start
 
 
-def _results(tape: Tape, weights: Weights, plan: Plan, is_kept: bool) -> tuple[Tensor, Tensor, Tensor]:
-    """Return states and gates of the words, and c¹ … cⁿ at the end of each text."""
-    memory = tape.memory
-    if is_kept:
-        memory = memory.index_select(1, plan.packing.last() + plan.texts)
-    memory[-1] -= weights.output_bias
-    return tape.states[plan.texts :], tape.gates, memory
+def _carry(tape: Tape, weights: Weights, plan: Plan) -> Tensor:
+    """Return c¹ … cⁿ at the end of each text.  # (R, n, D)"""
+    carry = tape.memory.index_select(0, plan.packing.last()) if len(tape.memory) else tape.opening
+    carry[:, -1] -= weights.output_bias
+    return carry
