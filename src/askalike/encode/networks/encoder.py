@@ -62,13 +62,13 @@ class Encoder(nn.Module):
         Raises:
             SettingError: shapes or lengths that do not fit.
         """
-        packing = self.packing(lengths)
+        packing = self.packing(lengths.to(inputs.device))
         return self.pooled(self._packed(inputs, packing), packing)
 
     def packing(self, lengths: Tensor) -> Packing:
         """Return the packing that suits the network and torch's threads, for ``pooled``."""
-        is_cut = isinstance(self.network, Rcnn) and self.config.gate_size > 0
-        return Packing.of(lengths, lane_count(len(lengths), lengths.device) if is_cut else 1)
+        is_rcnn = isinstance(self.network, Rcnn)
+        return Packing.of(lengths, lane_count(len(lengths), lengths.device) if is_rcnn else 1)
 
     def pooled(self, words: Tensor, packing: Packing) -> Tensor:
         """Return one vector for each text (B, D), given its packed word vectors (N, D_in)."""
@@ -76,7 +76,7 @@ class Encoder(nn.Module):
 
     def states(self, inputs: Tensor, lengths: Tensor) -> Tensor:
         """Return every state, zero after a text's end: arguments and errors as of ``forward``.  # (T, B, D)"""
-        packing = self.packing(lengths)
+        packing = self.packing(lengths.to(inputs.device))
         return packing.unpack(self._states(self._packed(inputs, packing), packing), len(inputs))
 
     def gates(self, inputs: Tensor, lengths: Tensor) -> Tensor:
@@ -84,7 +84,7 @@ class Encoder(nn.Module):
 
         Arguments and errors as of ``forward``. No gradient flows through them.  # (T, B, G), G = ``config.gate_size``
         """
-        packing = self.packing(lengths)
+        packing = self.packing(lengths.to(inputs.device))
         words = self._packed(inputs, packing)
         if not isinstance(self.network, Rcnn) or not self.config.gate_size:
             return inputs.new_zeros(*inputs.shape[:2], 0)
