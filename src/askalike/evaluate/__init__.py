@@ -4,6 +4,7 @@ Enters: `Qrels` and `Run`, or files of them. Leaves: reports and comparisons. Ma
 askalike.errors, NumPy; it knows no engine.
 """
 
+from askalike.evaluate.candidates import CandidateTask
 from askalike.evaluate.compare import Comparison, compare
 from askalike.evaluate.files import (
     FORMATS,
@@ -50,6 +51,7 @@ __all__ = [
     "FORMATS",
     "MEASURES",
     "PROTOCOLS",
+    "CandidateTask",
     "Comparison",
     "Interval",
     "Leak",

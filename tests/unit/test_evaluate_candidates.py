@@ -1,0 +1,94 @@
+"""A re-ranking task in numbers: by hand, and held to the figures of ``evaluate``."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from askalike.errors import EvaluationError
+from askalike.evaluate import CandidateTask, evaluate
+from askalike.types import Question
+
+
+def asked(count: int) -> list[Question]:
+    return [Question(f"q{number:03}", f"title {number}") for number in range(count)]
+
+
+# Angles of 0, 10, 20 and 30 degrees: candidates of the first come in the order of their places.
+FAN = np.array([[np.cos(angle), np.sin(angle)] for angle in np.radians([0, 10, 20, 30])])
+
+
+def test_mrr_and_map_on_an_example_worked_by_hand() -> None:
+    # query 0: positives at ranks 1 and 3; query 3: candidates 2, 1, 0 by nearness, the positive at rank 2
+    task = CandidateTask(asked(4), [0, 3], [[3, 2, 1], [0, 1, 2]], [[1, 0, 1], [0, 1, 0]])
+    assert task.mrr(FAN) == pytest.approx((1 + 1 / 2) / 2)
+    assert task.map(FAN) == pytest.approx(((1 / 1 + 2 / 3) / 2 + 1 / 2) / 2)
+
+
+def test_the_length_of_a_vector_changes_nothing() -> None:
+    task = CandidateTask(asked(4), [0], [[3, 2, 1]], [[0, 1, 0]])
+    assert task.map(FAN * np.array([[3.0], [0.1], [7.0], [900.0]])) == task.map(FAN) == 0.5
+
+
+def test_a_query_with_no_positive_is_left_out() -> None:
+    task = CandidateTask(asked(4), [0, 3], [[1, 2], [2, 1]], [[0, 1], [0, 0]])
+    assert task.mrr(FAN) == 0.5
+
+
+def test_equal_cosines_keep_the_order_of_the_candidates() -> None:
+    same = np.ones((3, 2))
+    assert CandidateTask(asked(3), [0], [[1, 2]], [[1, 0]]).mrr(same) == 1
+    assert CandidateTask(asked(3), [0], [[2, 1]], [[0, 1]]).mrr(same) == 0.5
+
+
+def test_a_question_without_words_has_the_cosine_zero() -> None:
+    task = CandidateTask(asked(3), [0], [[1, 2]], [[0, 1]])
+    vectors = np.array([[1.0, 0.0], [0.0, 0.0], [1.0, 1.0]])
+    assert task.cosines(vectors)[0].tolist() == pytest.approx([0, np.sqrt(0.5)])
+    assert task.mrr(vectors) == 1
+
+
+def test_figures_are_those_of_the_protocol() -> None:
+    chance = np.random.default_rng(5)
+    questions = asked(120)
+    queries = chance.choice(120, 30, replace=False).tolist()
+    candidates = [chance.choice(120, chance.integers(1, 30), replace=False).tolist() for _ in queries]
+    labels = [(chance.random(len(found)) < 0.2).astype(int).tolist() for found in candidates]
+    vectors = chance.integers(-2, 3, (120, 3)).astype(np.float32)  # few values: many equal cosines, some zeros
+    task = CandidateTask(questions, queries, candidates, labels)
+    run, qrels = {}, {}
+    for query, found, marks, cosines in zip(queries, candidates, labels, task.cosines(vectors), strict=True):
+        ids = [questions[place].id for place in found]
+        run[questions[query].id] = list(zip(ids, cosines.tolist(), strict=True))
+        qrels[questions[query].id] = dict(zip(ids, marks, strict=True))
+    means = evaluate(qrels, run, "askubuntu", ("map", "mrr")).means
+    assert task.map(vectors) == pytest.approx(means["map"], abs=1e-12)
+    assert task.mrr(vectors) == pytest.approx(means["mrr"], abs=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("queries", "candidates", "labels", "message"),
+    [
+        ([], [], [], "0 queries"),
+        ([0], [[1], [2]], [[1], [1]], "1 queries, 2 lists of candidates and 2 of labels"),
+        ([0], [[]], [[]], "has no candidates"),
+        ([0], [[1, 2]], [[1]], "has not one label a candidate"),
+        ([0], [[1, 1]], [[1, 0]], "names a candidate twice"),
+        ([0], [[1, 3]], [[1, 0]], "names a place outside 0 … 2"),
+        ([-1], [[1, 2]], [[1, 0]], "names a place outside"),
+        ([0], [[1, 2]], [[0, 0]], "none of the 1 queries has a positive candidate"),
+    ],
+)
+def test_a_task_that_does_not_fit_is_refused(
+    queries: list[int], candidates: list[list[int]], labels: list[list[int]], message: str
+) -> None:
+    with pytest.raises(EvaluationError, match=message):
+        CandidateTask(asked(3), queries, candidates, labels)
+
+
+def test_vectors_that_do_not_fit_are_refused() -> None:
+    task = CandidateTask(asked(3), [0], [[1, 2]], [[0, 1]])
+    with pytest.raises(EvaluationError, match=r"shape \(2, 4\) for 3 questions"):
+        task.mrr(np.ones((2, 4)))
+    with pytest.raises(EvaluationError, match="not finite"):
+        task.map(np.array([[1.0], [np.nan], [1.0]]))
