@@ -35,6 +35,14 @@ from askalike.evaluate.measures import (
     reciprocal_rank,
     success_at,
 )
+from askalike.evaluate.pairs import (
+    PAIR_MEASURES,
+    PairComparison,
+    compare_pairs,
+    pair_average_precision,
+    pair_interval,
+    roc_area,
+)
 from askalike.evaluate.protocols import PROTOCOLS, Protocol, parse_protocol
 from askalike.evaluate.report import DEFAULT_MEASURES, Report, evaluate
 from askalike.evaluate.significance import (
@@ -50,12 +58,14 @@ __all__ = [
     "DEFAULT_MEASURES",
     "FORMATS",
     "MEASURES",
+    "PAIR_MEASURES",
     "PROTOCOLS",
     "CandidateTask",
     "Comparison",
     "Interval",
     "Leak",
     "Measure",
+    "PairComparison",
     "Protocol",
     "RandomisationTest",
     "Ranked",
@@ -65,11 +75,14 @@ __all__ = [
     "bootstrap_mean",
     "check_leaks",
     "compare",
+    "compare_pairs",
     "components",
     "detect",
     "evaluate",
     "find_leaks",
     "ndcg_at",
+    "pair_average_precision",
+    "pair_interval",
     "parse_measure",
     "parse_protocol",
     "precision_at",
@@ -83,6 +96,7 @@ __all__ = [
     "read_trec_run",
     "recall_at",
     "reciprocal_rank",
+    "roc_area",
     "split_components",
     "success_at",
     "write_askubuntu",
