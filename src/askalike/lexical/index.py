@@ -3,7 +3,7 @@
 Each entry is known by the archive's internal number. The index remembers the last change of the archive that it has
 seen (its mark), so that a gap after a crash is found and replayed. Applying a change twice does no harm.
 
-Enters: ``IndexEntry`` and query terms. Leaves: (number, score), best first. May import: types, errors.
+Enters: ``IndexEntry`` and query terms. Leaves: (number, score), best first. May import: types, errors, mark.
 """
 
 from __future__ import annotations
@@ -19,10 +19,11 @@ from typing import Any
 import tantivy
 
 from askalike.errors import BusyForumError, DamagedForumError, ForumError
-from askalike.lexical.mark import MARK_FILE, Mark, read_mark, write_mark
+from askalike.lexical.mark import MARK_FILE, read_mark, write_mark
+from askalike.mark import Mark
 from askalike.types import Filters
 
-__all__ = ["FieldWeights", "IndexEntry", "LexicalIndex", "Mark"]
+__all__ = ["FieldWeights", "IndexEntry", "LexicalIndex", "LexicalWriter"]
 
 WRITER_MEMORY_BYTES = 96 * 1024 * 1024
 MOST_REMEMBERED = 100_000

@@ -3,9 +3,9 @@
 Enters: numbers and vectors. Leaves: numbers and cosines. May import: types, errors.
 """
 
+from askalike.mark import Mark
 from askalike.vectors.graph import GraphSettings
 from askalike.vectors.index import VectorIndex
-from askalike.vectors.mark import Mark
 from askalike.vectors.writer import VectorWriter
 
 __all__ = ["GraphSettings", "Mark", "VectorIndex", "VectorWriter"]

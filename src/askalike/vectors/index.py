@@ -19,13 +19,14 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from askalike.errors import DamagedForumError, SettingError
+from askalike.mark import Mark
 from askalike.vectors.alone import alone
 from askalike.vectors.approximate import GraphSearch
 from askalike.vectors.codes import decode, finite_vectors
 from askalike.vectors.exact import Neighbour, directions, search_exactly
 from askalike.vectors.graph import Graph, GraphSettings, build_graph
 from askalike.vectors.litter import clear_litter, file_name
-from askalike.vectors.mark import MARK_FILE, REBUILD, Contents, Mark, damage, read_state
+from askalike.vectors.mark import MARK_FILE, REBUILD, Contents, damage, read_state
 from askalike.vectors.snapshot import Snapshot
 from askalike.vectors.writer import VectorWriter, whole_numbers
 
@@ -134,13 +135,16 @@ class VectorIndex:
             self._now = self._open(self._now)
 
     @contextmanager
-    def writing(self) -> Iterator[VectorWriter]:
+    def writing(self, patience_s: float = 0) -> Iterator[VectorWriter]:
         """Give the writer; what it has committed stays, the rest is dropped at the end.
+
+        Args:
+            patience_s: how long to wait for another writer, such as one who puts a new graph in place.
 
         Raises:
             BusyForumError: another writer is open, in this process or another.
         """
-        with alone(self.folder, "write"):
+        with alone(self.folder, "write", patience_s):
             self.reopen()
             clear_litter(self.folder, named=self._now.contents.names())
             try:

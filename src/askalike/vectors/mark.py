@@ -3,7 +3,7 @@
 The mark's file is replaced whole and only after every file that it names is on disk. So a process killed at any moment
 leaves the last commit, and files that no mark names are litter.
 
-Enters: the mark's file. Leaves: ``Contents``. May import: errors.
+Enters: the mark's file. Leaves: ``Contents``. May import: durable, errors, mark.
 """
 
 from __future__ import annotations
@@ -16,33 +16,15 @@ from typing import Any
 
 from askalike.durable import replace_whole
 from askalike.errors import DamagedForumError
+from askalike.mark import Mark
 
-__all__ = ["FORMAT", "MARK_FILE", "REBUILD", "Contents", "FileEntry", "Mark", "SegmentEntry", "damage", "read_state"]
+__all__ = ["FORMAT", "MARK_FILE", "REBUILD", "Contents", "FileEntry", "SegmentEntry", "damage", "read_state"]
 
 FORMAT = 1
 MARK_FILE = "mark.json"
 REBUILD = 'rebuild it with "askalike reindex FORUM"'
 
 _NAME = re.compile(r"\d{8,}-[0-9a-f]{8}\.(segment|dead|graph|building)")
-
-
-@dataclass(frozen=True, slots=True)
-class Mark:
-    """How far an index has come.
-
-    Args:
-        applied: every change of the archive up to this sequence number is in the index.
-        scanned: while the index is built from nothing: entries up to this internal number are in it; 0 afterwards.
-        is_complete: False while it is being built from nothing.
-        fingerprint: of whatever made the vectors.
-        format: of the index itself.
-    """
-
-    applied: int
-    scanned: int
-    is_complete: bool
-    fingerprint: str
-    format: int = FORMAT
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +74,7 @@ class Contents:
 
     def write(self, folder: Path) -> None:
         """Make these contents the index's, at once and for good."""
-        replace_whole(folder / MARK_FILE, json.dumps(asdict(self)).encode())
+        replace_whole(folder / MARK_FILE, json.dumps({**asdict(self), "mark": self.mark.to_json(FORMAT)}).encode())
 
     @classmethod
     def parse(cls, state: bytes | None) -> Contents:
@@ -104,12 +86,10 @@ class Contents:
         if state is None:
             raise ValueError(f"its file {MARK_FILE} is not there")
         found = json.loads(state)
-        if not isinstance(found, dict) or not isinstance(found.get("mark"), dict):
+        if not isinstance(found, dict):
             raise ValueError(f"{MARK_FILE} does not hold a mark")
-        if found["mark"].get("format") != FORMAT:
-            raise ValueError(f"it has format {found['mark'].get('format')}, expected {FORMAT}")
         contents = cls(
-            mark=Mark(**found["mark"]),
+            mark=Mark.from_json(found.get("mark"), FORMAT),
             dimensions=int(found["dimensions"]),
             identity=str(found["identity"]),
             generation=int(found["generation"]),

@@ -13,10 +13,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from askalike.errors import SettingError
+from askalike.mark import Mark
 from askalike.vectors.codes import encode, finite_vectors
 from askalike.vectors.compaction import segments_to_merge
 from askalike.vectors.litter import clear_litter, file_name
-from askalike.vectors.mark import Contents, FileEntry, Mark, SegmentEntry
+from askalike.vectors.mark import Contents, FileEntry, SegmentEntry
 from askalike.vectors.segment import Rows, write_dead, write_segment
 from askalike.vectors.snapshot import Snapshot
 
