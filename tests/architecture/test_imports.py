@@ -27,6 +27,7 @@ ALLOWED: dict[str, set[str]] = {
     "archive": {"types", "errors"},
     "lexical": {"types", "errors", "durable", "mark"},
     "encode": {"types", "errors", "durable", "text", "_version"},
+    "train": {"types", "errors", "durable", "text", "encode", "evaluate"},
     "vectors": {"types", "errors", "durable", "mark"},
     "rank": {"types", "errors", "text", "lexical"},
     "forum": {"types", "errors", "text", "read", "archive", "lexical", "rank"},
