@@ -10,8 +10,8 @@ import pytest
 from askalike import Forum, Link, Question, TextSettings
 from askalike.errors import EvaluationError, SettingError
 from askalike.evaluate import check_leaks
-from askalike.experiments.duplicates import SPLITS, duplicate_task
-from askalike.experiments.forum_trial import judge_candidates, run_trial
+from askalike.experiments.duplicates import SPLITS, duplicate_task, judge_candidates
+from askalike.experiments.forum_trial import run_trial
 from askalike.experiments.rankings import collection_run, forum_run
 from askalike.experiments.scorers import make_scorer
 

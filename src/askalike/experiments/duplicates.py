@@ -20,9 +20,9 @@ from dataclasses import dataclass
 from askalike.errors import EvaluationError
 from askalike.evaluate import split_components
 from askalike.forum import Forum
-from askalike.types import Qrels, Question
+from askalike.types import Qrels, Question, Run
 
-__all__ = ["SPLITS", "DuplicateTask", "duplicate_task"]
+__all__ = ["SPLITS", "DuplicateTask", "duplicate_task", "judge_candidates"]
 
 SPLITS: Mapping[str, float] = {"train": 0.6, "dev": 0.2, "test": 0.2}
 """The parts of a forum's duplicate components and their shares."""
@@ -67,6 +67,15 @@ def duplicate_task(forum: Forum, part: str = "all", seed: int = SPLIT_SEED) -> D
         queries={query: forum.question(query) for query in queries},
         qrels={query: dict.fromkeys(sorted(relevant[query]), 1) for query in queries},
     )
+
+
+def judge_candidates(task: DuplicateTask, candidates: Run) -> Qrels:
+    """Return a judgement, 1 or 0, for every candidate of every query that has candidates."""
+    return {
+        query: {document: task.qrels[query].get(document, 0) for document, _ in found}
+        for query, found in candidates.items()
+        if found
+    }
 
 
 def _relevant(pairs: list[tuple[str, str]]) -> dict[str, set[str]]:

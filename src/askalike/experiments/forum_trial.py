@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from askalike.errors import SettingError
 from askalike.evaluate import Report, evaluate
-from askalike.experiments.duplicates import DuplicateTask, duplicate_task
+from askalike.experiments.duplicates import DuplicateTask, duplicate_task, judge_candidates
 from askalike.experiments.rankings import collection_run, forum_run, rerank
 from askalike.experiments.scorers import SCORERS, make_scorer
 from askalike.forum import Forum
@@ -75,15 +75,6 @@ def run_trial(forum: Forum, task: str, systems: Sequence[str], part: str = "all"
         title = f"Re-ranking of the search's {CANDIDATES} best ({part})"
     reports = {name: evaluate(qrels, run, protocol, measures) for name, run in runs.items()}
     return Trial(task, title, qrels, runs, reports)
-
-
-def judge_candidates(task: DuplicateTask, candidates: Run) -> Qrels:
-    """Return a judgement, 1 or 0, for every candidate of every query that has candidates."""
-    return {
-        query: {document: task.qrels[query].get(document, 0) for document, _ in found}
-        for query, found in candidates.items()
-        if found
-    }
 
 
 def _retrieve(forum: Forum, task: DuplicateTask, system: str, collection: Sequence[Question]) -> Run:

@@ -16,7 +16,7 @@ from askalike.forum import Forum
 from askalike.lexical import TfIdf
 from askalike.types import Filters, Question, Run
 
-__all__ = ["collection_run", "forum_run", "rerank"]
+__all__ = ["collection_run", "forum_run", "lexical_run", "over_all", "rerank"]
 
 
 def forum_run(forum: Forum, task: DuplicateTask, depth: int, *, title_only: bool = False) -> Run:
@@ -33,10 +33,15 @@ def forum_run(forum: Forum, task: DuplicateTask, depth: int, *, title_only: bool
     return run
 
 
+def lexical_run(forum: Forum, task: DuplicateTask, depth: int) -> Run:
+    """Return the forum's search by words alone for each query, the query itself excluded."""
+    return forum_run(forum, task, depth)
+
+
 def collection_run(task: DuplicateTask, scorer: JoinedTerms, collection: Sequence[Question], depth: int) -> Run:
     """Return the best of a whole collection by scoring every pair, each query itself excluded; ties by id."""
     ordered = sorted(collection, key=lambda question: question.id)
-    score = _over_all(scorer.model, [scorer.terms(question) for question in ordered])
+    score = over_all(scorer.model, [scorer.terms(question) for question in ordered])
     run: Run = {}
     for identifier, question in task.queries.items():
         scores = score(scorer.terms(question))  # (N,)
@@ -46,7 +51,7 @@ def collection_run(task: DuplicateTask, scorer: JoinedTerms, collection: Sequenc
     return run
 
 
-def _over_all(model: TermScorer, documents: Sequence[Sequence[str]]) -> Callable[[Sequence[str]], NDArray[np.float64]]:
+def over_all(model: TermScorer, documents: Sequence[Sequence[str]]) -> Callable[[Sequence[str]], NDArray[np.float64]]:
     """Return the function from a query's terms to the scores of all documents; vectors are made once."""
     if not isinstance(model, TfIdf):
         return lambda query: model.scores(query, documents)
