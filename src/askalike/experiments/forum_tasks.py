@@ -41,8 +41,12 @@ def forum_rerank_task(name: str, forum: Forum, marks: DuplicateTask) -> RerankTa
     )
 
 
-def forum_retrieval_task(name: str, forum: Forum, marks: DuplicateTask) -> RetrievalTask:
-    """Return the whole forum as the collection, the query itself excluded."""
+def forum_retrieval_task(name: str, forum: Forum, marks: DuplicateTask, *, main: str = "ndcg@10") -> RetrievalTask:
+    """Return the whole forum as the collection, the query itself excluded.
+
+    Args:
+        main: the measure that systems are compared by.
+    """
 
     def by_id(question: Question) -> str:
         return question.id
@@ -53,4 +57,5 @@ def forum_retrieval_task(name: str, forum: Forum, marks: DuplicateTask) -> Retri
         collection=tuple(sorted(forum.questions(), key=by_id)),
         lexical=lexical_run(forum, marks, LEXICAL_DEPTH),
         qrels=marks.qrels,
+        main=main,
     )

@@ -172,8 +172,10 @@ def _blended_collection(task: RetrievalTask, cosines: Mapping[str, Floats], weig
 
 def _best(ids: Sequence[str], scores: Floats, query: str) -> list[tuple[str, float]]:
     """Return the best of a collection but the query itself; equal scores in the collection's order."""
-    order = np.argsort(-scores, kind="stable")[: DEPTH + 1]
-    found = [(ids[place], float(scores[place])) for place in order if ids[place] != query]
+    least = -np.partition(-scores, DEPTH)[DEPTH] if len(scores) > DEPTH else -np.inf
+    places = np.flatnonzero(scores >= least)
+    order = places[np.argsort(-scores[places], kind="stable")]
+    found = [(ids[place], float(scores[place])) for place in order[: DEPTH + 1] if ids[place] != query]
     return found[:DEPTH]
 
 

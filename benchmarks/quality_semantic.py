@@ -1,0 +1,118 @@
+"""Encoders and hybrids beside BM25, TF-IDF and MiniLM on every real set.
+
+Command: ``python -m benchmarks.quality_semantic --model FOLDER``. Without ``--test`` only dev parts are scored and
+``results/quality-semantic-dev.json`` is written; with it the test parts too, into ``results/quality-semantic.json``.
+``--model`` may be given several times (a general model and one that was trained on the forum) or not at all;
+``--only SET`` scores one set and writes nothing. A hybrid's weight is the best on the dev part of the same set, unless
+``--weight`` fixes one for all sets.
+
+BM25 is the forum's own lexical search where there is a forum, and the exact formula over title and body joined on
+SemEval and Quora. Intervals are bootstrap percentiles over queries (pairs), 95 %; tests are paired randomisation tests.
+"""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import Any
+
+from askalike.encode.model import Model
+from askalike.evaluate import pair_average_precision
+from askalike.experiments.blend import best_weight
+from askalike.experiments.systems import Hybrid, LexicalSearch, System, Terms, Vectors, tune_weight
+from askalike.experiments.tasks import PairTask, RerankTask, judge
+from askalike.experiments.vector_scorer import VectorScorer
+from benchmarks.minilm import MiniLM
+from benchmarks.quality_rows import pair_rows, ranking_rows, shown
+from benchmarks.quality_sets import SETS, Task
+from benchmarks.record import write
+
+COMMAND = "python -m benchmarks.quality_semantic"
+WORDS: dict[str, System] = {"bm25": LexicalSearch(), "tfidf": Terms("tfidf")}
+
+
+def answer(task: Task, systems: dict[str, System]) -> dict[str, Any]:
+    """Return the table of one task."""
+    if isinstance(task, PairTask):
+        return pair_rows({name: system.pairs(task).tolist() for name, system in systems.items()}, task.labels)
+    if isinstance(task, RerankTask):
+        return ranking_rows({name: judge(task, system.rerank(task)) for name, system in systems.items()}, task.main)
+    return ranking_rows({name: judge(task, system.retrieve(task)) for name, system in systems.items()}, task.main)
+
+
+def tuned(task: Task, scorer: VectorScorer) -> dict[str, Any]:
+    """Return the best weight on a dev task and what each weight gives."""
+    if isinstance(task, PairTask):
+        words, near = LexicalSearch().pairs(task), Vectors(scorer).pairs(task)
+        weight, seen = best_weight(
+            lambda weight: pair_average_precision(weight * near + (1 - weight) * words, task.labels)
+        )
+    else:
+        weight, seen = tune_weight(task, scorer)
+    return {"weight": weight, "seen": {str(one): round(100 * value, 2) for one, value in seen.items()}}
+
+
+def score_set(
+    name: str, encoders: dict[str, VectorScorer], fixed: float | None, is_testing: bool
+) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return the tables of a set's tasks, and how the hybrids' weights were found, by dev task."""
+    tables: dict[str, Any] = {}
+    tuning: dict[str, Any] = {}
+    weights: dict[tuple[str, type], float] = {}
+    for part in ("dev", "test") if is_testing else ("dev",):
+        for title, task in SETS[name](part).items():
+            systems: dict[str, System] = dict(WORDS)
+            for encoder, scorer in encoders.items():
+                if part == "dev":
+                    found = tuned(task, scorer)
+                    tuning.setdefault(title, {})[encoder] = found
+                    weights[encoder, type(task)] = found["weight"] if fixed is None else fixed
+                systems[encoder] = Vectors(scorer)
+                systems[f"bm25 + {encoder}"] = Hybrid(scorer, weights[encoder, type(task)])
+            tables[title] = answer(task, systems)
+            print(f"{title}\n{shown(tables[title])}", flush=True)
+    return tables, tuning
+
+
+def main() -> None:
+    """Score the sets and write the result."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--model", action="append", type=Path, default=[], help="a model's folder")
+    parser.add_argument("--only", action="append", choices=list(SETS), help="one set; nothing is written")
+    parser.add_argument("--weight", type=float, help="of the cosine in every hybrid, instead of tuning")
+    parser.add_argument("--test", action="store_true", help="score the test parts too")
+    parser.add_argument("--no-minilm", action="store_true", help="leave the rival out")
+    given = parser.parse_args()
+    models = {path.name: Model.load(path) for path in given.model}
+    encoders = {} if given.no_minilm else {"minilm": VectorScorer(MiniLM())}
+    encoders |= {name: VectorScorer(model) for name, model in models.items()}
+    tables: dict[str, Any] = {}
+    tuning: dict[str, Any] = {}
+    for name in given.only or SETS:
+        found, weights = score_set(name, encoders, given.weight, given.test)
+        tables |= found
+        tuning |= weights
+    if given.only:
+        return
+    body = {
+        "models": {
+            name: {
+                "encoder": model.settings.encoder.to_json(),
+                "parameters": model.settings.encoder.parameter_count(),
+                "words": len(model.vocabulary),
+                "training_data": model.origin.training_data,
+                "dev_scores": dict(model.origin.dev_scores),
+            }
+            for name, model in models.items()
+        },
+        "fixed_weight": given.weight,
+        "tuning": tuning,
+        "tables": tables,
+    }
+    words = [f"--model {path}" for path in given.model] + ([f"--weight {given.weight}"] if given.weight else [])
+    options = " ".join([*words, *(["--test"] if given.test else [])])
+    write("quality-semantic" if given.test else "quality-semantic-dev", f"{COMMAND} {options}".strip(), body)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,94 @@
+"""The real sets as tasks, by part: what tunes ("dev") and what is scored once ("test")."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+
+from askalike.experiments.duplicates import duplicate_task
+from askalike.experiments.forum_tasks import forum_rerank_task, forum_retrieval_task
+from askalike.experiments.judged_task import bm25_task, questions_of
+from askalike.experiments.pair_task import pair_task
+from askalike.experiments.related import related_task
+from askalike.experiments.tasks import PairTask, RerankTask, RetrievalTask
+from askalike.forum import Forum
+from askalike.read.judged import read_judged
+from askalike.read.labelled import read_pairs
+from askalike.types import Judged, Question
+from benchmarks.record import WORK, need_data
+
+ARCHIVES = {"travel": "travel-stackexchange", "slicer": "slicer-discourse/topics.jsonl.gz"}
+SEMEVAL_PARTS = {"dev": ("dev",), "test": ("test2016", "test2017")}
+
+Task = RerankTask | RetrievalTask | PairTask
+
+
+def forum_folder(name: str) -> Path:
+    """Return the folder of a forum that holds a set, built when it is not there."""
+    folder, mark = WORK / f"quality-{name}.forum", WORK / f"quality-{name}.complete"
+    if not mark.exists():
+        shutil.rmtree(folder, ignore_errors=True)
+        with Forum.create(folder) as forum:
+            forum.load(need_data(ARCHIVES[name]))
+        mark.touch()
+    return folder
+
+
+def semeval_tasks(part: str) -> dict[str, Task]:
+    """Return SemEval's re-ranking; document frequencies come from the questions of training and dev."""
+    known = [question for split in ("train", "dev") for question in questions_of(_semeval(split))]
+    return {f"semeval {split}": bm25_task(_semeval(split), "semeval", known) for split in SEMEVAL_PARTS[part]}
+
+
+def travel_tasks(part: str) -> dict[str, Task]:
+    """Return the travel forum's duplicates: re-ranking of the lexical search's twenty, and full retrieval."""
+    with Forum.open(forum_folder("travel")) as forum:
+        marks = duplicate_task(forum, part)
+        return {
+            f"travel {part}, re-ranking": forum_rerank_task("travel", forum, marks),
+            f"travel {part}, retrieval": forum_retrieval_task("travel", forum, marks),
+        }
+
+
+def quora_tasks(part: str) -> dict[str, Task]:
+    """Return one half of the Quora pairs; halves share no question."""
+    return {f"quora {part} half": pair_task("quora", read_pairs(need_data("quora-pairs/dev.tsv.gz")), part)}
+
+
+def slicer_tasks(part: str) -> dict[str, Task]:
+    """Return one half of the Slicer forum's links as retrieval.
+
+    Only links that were made in replies: a question that links to a topic mostly quotes its title.
+    """
+    rows = need_data("slicer-discourse/related_links.tsv").read_text(encoding="utf-8").splitlines()
+    links = [(source, target) for source, target, where in (row.split("\t") for row in rows) if where == "reply"]
+    with Forum.open(forum_folder("slicer")) as forum:
+        marks = related_task(forum, links, part)
+        return {f"slicer {part} half": forum_retrieval_task("slicer", forum, marks, main="recall@10")}
+
+
+SETS: Mapping[str, Callable[[str], dict[str, Task]]] = {
+    "semeval": semeval_tasks,
+    "travel": travel_tasks,
+    "quora": quora_tasks,
+    "slicer": slicer_tasks,
+}
+"""name → tasks of a part."""
+
+
+def questions_in(name: str) -> list[Question]:
+    """Return every question of a set, of all its parts, for encoding them ahead."""
+    if name in ARCHIVES:
+        with Forum.open(forum_folder(name)) as forum:
+            return list(forum.questions())
+    if name == "semeval":
+        splits = ("train", *SEMEVAL_PARTS["dev"], *SEMEVAL_PARTS["test"])
+        return [question for split in splits for question in questions_of(_semeval(split))]
+    pairs = read_pairs(need_data("quora-pairs/dev.tsv.gz"))
+    texts: Iterable[str] = (text for pair in pairs for text in (pair.first, pair.second))
+    return [Question(text, text) for text in texts]
+
+
+def _semeval(split: str) -> Judged:
+    return read_judged(need_data("semeval-task3-b"), "semeval", split)
