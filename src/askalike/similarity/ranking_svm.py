@@ -1,0 +1,145 @@
+"""A linear ranking SVM: learns from groups of labelled candidates which direction in feature space is "more similar".
+
+Enters: groups of features and labels. Leaves: ``RankingSvm``, which scores rows of features. May import: errors.
+
+Source: Joachims 2002, "Optimizing search engines using clickthrough data", section 4, optimisation problem 1.
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from askalike.errors import MissingExtraError, SettingError
+
+__all__ = ["COSTS", "RankingGroup", "RankingSvm", "choose_cost", "preference_differences"]
+
+COSTS = (1e-5, 1e-4, 1e-3, 1e-2, 1e-1, 1.0, 10.0)
+"""The grid that C is chosen from."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class RankingGroup:
+    """The candidates of one query.
+
+    Args:
+        features: one row a candidate.  # (N, F)
+        labels: a higher label is to be ranked higher; labels of different groups are not compared.  # (N,)
+
+    Raises:
+        SettingError: there are not as many labels as rows.
+    """
+
+    features: NDArray[np.float64]
+    labels: NDArray[np.int64]
+
+    def __post_init__(self) -> None:
+        if self.features.ndim != 2 or self.labels.shape != self.features.shape[:1]:
+            raise SettingError(
+                f"features of shape {self.features.shape} with labels of shape {self.labels.shape}",
+                "give one row and one label for each candidate",
+            )
+
+    @classmethod
+    def of(cls, features: ArrayLike, labels: ArrayLike) -> RankingGroup:
+        """Return a group of whatever NumPy can make arrays of."""
+        return cls(np.asarray(features, dtype=np.float64), np.asarray(labels, dtype=np.int64))
+
+
+def preference_differences(group: RankingGroup) -> NDArray[np.float64]:
+    """Return ``x_i - x_j`` for every pair of the group with ``label_i > label_j``, ordered by (i, j).  # (P, F)
+
+    >>> preference_differences(RankingGroup.of([[1.0], [4.0], [9.0]], [0, 1, 0])).ravel().tolist()  # 4 - 1, 4 - 9
+    [3.0, -5.0]
+    """
+    better, worse = np.nonzero(group.labels[:, None] > group.labels[None, :])
+    return np.asarray(group.features[better] - group.features[worse])
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class RankingSvm:
+    """A direction in feature space: ``score(x) = w · (x - mean) / scale``.
+
+    Args:
+        mean: of each feature over the rows that it was learned from.  # (F,)
+        scale: standard deviation of each feature over those rows, 1 where it never varies.  # (F,)
+        weights: w.  # (F,)
+        cost: C.
+    """
+
+    mean: NDArray[np.float64]
+    scale: NDArray[np.float64]
+    weights: NDArray[np.float64]
+    cost: float
+
+    @classmethod
+    def fit(cls, groups: Sequence[RankingGroup], cost: float) -> RankingSvm:
+        """Return the w that minimises ``½ ‖w‖² + C Σ max(0, 1 - w · (z_i - z_j))²`` over pairs with label_i > label_j.
+
+        z is x after standardisation. The problem has one solution and its solver draws no random numbers: the same
+        groups give the same ranking.
+
+        Differs: the hinge is squared, so that the solver is exact and fast without random steps.
+
+        Args:
+            groups: one a query; those with one label only teach nothing but the scale.
+            cost: C > 0; a large one fits the training pairs closely.
+
+        Raises:
+            SettingError: C is not above 0, no pair differs in label, or the groups' features do not fit each other.
+            MissingExtraError: scikit-learn is not installed.
+        """
+        if not cost > 0:
+            raise SettingError(f"the cost is {cost}", "expected a number above 0")
+        widths = {group.features.shape[1] for group in groups}
+        if len(widths) != 1:
+            raise SettingError(f"groups have features of {sorted(widths)} columns", "expected one number for all")
+        rows = np.concatenate([group.features for group in groups])  # (ΣN, F)
+        mean, deviation = rows.mean(axis=0), rows.std(axis=0)
+        scale = np.where(deviation > 1e-12 * (1.0 + np.abs(mean)), deviation, 1.0)
+        pairs = np.concatenate([preference_differences(group) for group in groups]) / scale  # (P, F)
+        if not len(pairs):
+            raise SettingError("no group has candidates with different labels", "give groups with both kinds")
+        # the solver wants two classes: each pair is given both ways round, at half the cost
+        solver = _linear_svc()(C=cost / 2, dual=False, fit_intercept=False, tol=1e-6, max_iter=10_000)
+        solver.fit(np.vstack([pairs, -pairs]), np.repeat([1, -1], len(pairs)))
+        return cls(mean, scale, np.asarray(solver.coef_[0], dtype=np.float64), cost)
+
+    def scores(self, features: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return one score for each row, higher is better.  # (N, F) → (N,)"""
+        return np.asarray((features - self.mean) / self.scale @ self.weights, dtype=np.float64)
+
+
+def choose_cost(
+    groups: Sequence[RankingGroup], judge: Callable[[RankingSvm], float], costs: Sequence[float] = COSTS
+) -> tuple[RankingSvm, dict[float, float]]:
+    """Return the best of the models fitted with each cost, and cost → what the judge said of it.
+
+    Args:
+        groups: what is learned from.
+        judge: a fitted model → how good it is on development data, higher is better; of equals the smaller cost wins.
+        costs: the values of C to try, at least one.
+
+    Raises:
+        SettingError: as ``RankingSvm.fit``, or no cost was given.
+    """
+    if not costs:
+        raise SettingError("no cost to choose from", "give at least one")
+    models = {cost: RankingSvm.fit(groups, cost) for cost in sorted(costs)}
+    judged = {cost: judge(model) for cost, model in models.items()}
+    best = max(judged, key=lambda cost: (judged[cost], -cost))
+    return models[best], judged
+
+
+def _linear_svc() -> Any:
+    try:
+        return importlib.import_module("sklearn.svm").LinearSVC
+    except ImportError as error:
+        raise MissingExtraError(
+            "training a ranking SVM needs scikit-learn, which is not installed", "pip install scikit-learn"
+        ) from error
