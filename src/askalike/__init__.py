@@ -13,22 +13,26 @@ The names here are the public ones; importing them loads neither torch nor a web
 """
 
 from askalike._version import __version__
+from askalike.encode.model import Model
 from askalike.errors import AskalikeError
-from askalike.forum import Forum, ImportOptions, ImportReport, Info
+from askalike.forum import Forum, ForumSettings, ImportOptions, ImportReport, Info
 from askalike.text.settings import TextSettings
-from askalike.types import Answer, Filters, Hit, Link, Match, Qrels, Question, Run
+from askalike.types import Answer, Explanation, Filters, Hit, Link, Match, Qrels, Question, Run
 
 __all__ = [
     "Answer",
     "AskalikeError",
+    "Explanation",
     "Filters",
     "Forum",
+    "ForumSettings",
     "Hit",
     "ImportOptions",
     "ImportReport",
     "Info",
     "Link",
     "Match",
+    "Model",
     "Qrels",
     "Question",
     "Run",

@@ -12,6 +12,7 @@ from typing import Literal
 
 __all__ = [
     "Answer",
+    "Explanation",
     "Filters",
     "Hit",
     "Judged",
@@ -25,6 +26,7 @@ __all__ = [
     "Reject",
     "Run",
     "Source",
+    "WordWeight",
 ]
 
 Markup = Literal["html", "markdown", "plain"]
@@ -158,7 +160,8 @@ class Hit:
     Args:
         rank: 1 is the best.
         score: higher is better; what the ranking is sorted by.
-        components: the scores that it was made of, by name (``bm25``, …).
+        components: the scores that it was made of, by name: ``bm25``, ``cosine``, and ``bm25_share`` where words and
+            vectors were joined, BM25 as a share of the best candidate's.
         matched: words of the query found in the question, strongest first.
         answer: its best answer (accepted first, then most voted, then oldest), or None.
         duplicate_of: ids of the originals that it is marked a duplicate of.
@@ -172,6 +175,31 @@ class Hit:
     answer: Answer | None = None
     answer_count: int = 0
     duplicate_of: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class WordWeight:
+    """A word, and how much of it the encoder lets into its vector: in [0, 1]."""
+
+    word: str
+    weight: float
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """What the encoder made of the words of a query and of a hit.
+
+    Args:
+        question_id: the hit's question.
+        query_title: the words of the title asked for that are read, in their order.
+        query_body: those of the body.
+        title: those of the hit's title.
+    """
+
+    question_id: str
+    query_title: tuple[WordWeight, ...] = ()
+    query_body: tuple[WordWeight, ...] = ()
+    title: tuple[WordWeight, ...] = ()
 
 
 Qrels = dict[str, dict[str, int]]

@@ -8,9 +8,9 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import Any
 
-from askalike.types import Answer, Hit, Question
+from askalike.types import Answer, Explanation, Hit, Question, WordWeight
 
-__all__ = ["answer_object", "hit_object", "moment_text", "question_object"]
+__all__ = ["answer_object", "explanation_object", "hit_object", "moment_text", "question_object"]
 
 
 def moment_text(moment: datetime | None) -> str | None:
@@ -67,3 +67,16 @@ def hit_object(hit: Hit) -> dict[str, Any]:
         "answers": hit.answer_count,
         "best_answer": answer_object(hit.answer) if hit.answer else None,
     }
+
+
+def explanation_object(explanation: Explanation) -> dict[str, Any]:
+    """Return as JSON how much the encoder takes of each word: of the query's title and body, and of the hit's title."""
+    return {
+        "query_title": _word_weights(explanation.query_title),
+        "query_body": _word_weights(explanation.query_body),
+        "title": _word_weights(explanation.title),
+    }
+
+
+def _word_weights(words: tuple[WordWeight, ...]) -> list[dict[str, Any]]:
+    return [{"word": one.word, "weight": one.weight} for one in words]

@@ -340,7 +340,7 @@ def test_an_interrupted_indexing_keeps_what_was_loaded(
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patched:
-        patched.setattr("askalike.forum.forum.catch_up", interrupt)
+        patched.setattr("askalike.forum.indexes.catch_up", interrupt)
         assert run("index", bundled_forum(), "--into", tmp_path / "f").code != 0
     assert run("info", tmp_path / "f", "--json").json["indexed"] == 252
 

@@ -29,10 +29,25 @@ from askalike.errors import (
     SettingError,
     UnknownIdError,
 )
-from askalike.forum.catchup import catch_up
+from askalike.forum.catchup import Steps, catch_up
 from askalike.forum.progress import SilentProgress
+from askalike.forum.word_follower import WordFollower, fingerprint
+from askalike.lexical import LexicalIndex
+from askalike.text.analyzer import Analyzer
 
 SSH = "remote host identification has changed"
+
+
+class Interrupting(SilentProgress):
+    """Stops the work as Ctrl-C does, once more than ``after`` units are done."""
+
+    def __init__(self, after: int) -> None:
+        self.left = after
+
+    def advance(self, count: int) -> None:
+        self.left -= count
+        if self.left < 0:
+            raise KeyboardInterrupt
 
 
 def ids(forum: Forum, title: str, k: int = 10, filters: Filters | None = None) -> list[str]:
@@ -346,34 +361,15 @@ def test_changes_that_were_stored_but_not_indexed_are_replayed_at_open(small: Fo
         assert ids(forum, "scanner printer") == ["4", "3"]
 
 
-def test_an_index_that_was_left_half_built_is_finished_at_open(small: Forum, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("askalike.forum.catchup.SCAN_COMMIT", 2)
+def test_an_index_that_was_left_half_built_is_finished_at_open(small: Forum) -> None:
     layout = Layout(small.path)
     small.close()
-
-    class Interrupting(SilentProgress):
-        def advance(self, count: int) -> None: ...
-
-    def interrupt_after_first_commit(entries: object, analyzer: object, progress: object) -> Iterator[object]:
-        for done, entry in enumerate(original(entries, analyzer, progress)):  # type: ignore[operator]
-            if done == 0 and next(calls) == 1:
-                raise KeyboardInterrupt
-            yield entry
-
-    import askalike.forum.catchup as module
-    from askalike.lexical import LexicalIndex
-    from askalike.text.analyzer import Analyzer
-
-    original: object = module._entries
-    calls = iter(range(100))
     archive = Archive(layout.archive)
     analyzer = Analyzer(TextSettings())
-    index = LexicalIndex.create(layout.lexical, applied=archive.last_change(), fingerprint=module.fingerprint(analyzer))
-    monkeypatch.setattr(module, "_entries", interrupt_after_first_commit)
+    index = LexicalIndex.create(layout.lexical, applied=archive.last_change(), fingerprint=fingerprint(analyzer))
     with pytest.raises(KeyboardInterrupt):
-        catch_up(archive, index, analyzer, SilentProgress())
+        catch_up(archive, WordFollower(index, analyzer, Steps(batch=2, scan=2, changes=2)), Interrupting(after=2))
     assert (index.mark.is_complete, index.mark.scanned, index.entries) == (False, 2, 2)
-    monkeypatch.setattr(module, "_entries", original)
     archive.close()
     with Forum.open(small.path) as forum:
         assert sorted(ids(forum, "printer router")) == ["1", "2", "3"]
@@ -381,15 +377,12 @@ def test_an_index_that_was_left_half_built_is_finished_at_open(small: Forum, mon
 
 
 def test_a_new_index_takes_each_question_once(small: Forum) -> None:
-    import askalike.forum.catchup as module
-
     small.edit(Question("1", "Printer is offline again"))
     archive = Archive(Layout(small.path).archive)
-    index = module.LexicalIndex.create(
-        Layout(small.path).lexical, applied=0, fingerprint=module.fingerprint(small.analyzer)
-    )
-    assert catch_up(archive, index, small.analyzer, SilentProgress()) == 3
-    assert catch_up(archive, index, small.analyzer, SilentProgress()) == 0
+    index = LexicalIndex.create(Layout(small.path).lexical, applied=0, fingerprint=fingerprint(small.analyzer))
+    follower = WordFollower(index, small.analyzer)
+    assert catch_up(archive, follower, SilentProgress()) == 3
+    assert catch_up(archive, follower, SilentProgress()) == 0
     archive.close()
 
 
@@ -454,7 +447,7 @@ def test_an_index_ahead_of_its_archive_is_built_anew(small: Forum, tmp_path: Pat
 
 
 def test_a_write_beside_a_busy_indexer_is_stored_and_says_so(small: Forum, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("askalike.forum.forum.LOCK_TIMEOUT_S", 0.05)
+    monkeypatch.setattr("askalike.forum.indexes.LOCK_TIMEOUT_S", 0.05)
     with filelock.FileLock(Layout(small.path).lock), pytest.raises(BusyForumError, match="change is stored"):
         small.add(Question("4", "Scanner is silent"))
     assert small.question("4").title == "Scanner is silent"
@@ -484,13 +477,10 @@ def test_a_reader_opens_beside_a_busy_indexer_without_waiting(small: Forum, monk
 def test_an_open_forum_goes_on_while_its_index_is_built_anew(small: Forum) -> None:
     import shutil
 
-    import askalike.forum.catchup as module
-    from askalike.lexical import LexicalIndex
-
     folder = Layout(small.path).lexical
     shutil.rmtree(folder)
     assert sorted(ids(small, "printer")) == ["1", "3"]
-    LexicalIndex.create(folder, applied=0, fingerprint=module.fingerprint(small.analyzer))
+    LexicalIndex.create(folder, applied=0, fingerprint=fingerprint(small.analyzer))
     assert sorted(ids(small, "printer")) == ["1", "3"]
     small.add(Question("4", "Printer of the neighbour"))
     assert sorted(ids(small, "printer")) == ["1", "3", "4"]

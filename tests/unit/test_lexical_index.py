@@ -161,7 +161,7 @@ def test_a_disk_that_takes_no_more_is_named_and_what_was_there_is_found(
     def full(folder: Path, mark: object) -> None:
         raise OSError(errno.ENOSPC, "No space left on device")
 
-    monkeypatch.setattr("askalike.lexical.index.write_mark", full)
+    monkeypatch.setattr("askalike.lexical.writer.write_mark", full)
     with index.writing() as writer:
         writer.put(IndexEntry(3, ["scanner"], []))
         with pytest.raises(ForumError, match=r"cannot be written: .*No space left"):

@@ -22,6 +22,8 @@ class Layout:
         FORUM/
           archive.sqlite      questions, answers, links, change log: the only thing that cannot be rebuilt
           lexical/            candidate index, rebuilt from the archive at need
+          model/              the forum's own model, where it has one
+          vectors/            the questions' vectors and the model that made them, rebuilt from the archive at need
           index.lock          held by the one process that writes indexes
           rejects.jsonl       records of the last load that could not be read
     """
@@ -46,6 +48,16 @@ class Layout:
     def lexical(self) -> Path:
         """Return the folder of the lexical index."""
         return self.folder / "lexical"
+
+    @property
+    def model(self) -> Path:
+        """Return the folder of the forum's own model; it need not be there."""
+        return self.folder / "model"
+
+    @property
+    def vectors(self) -> Path:
+        """Return the folder of the sets of vectors."""
+        return self.folder / "vectors"
 
     @property
     def lock(self) -> Path:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import sys
 import unicodedata
+from collections.abc import Sequence
 from typing import Any
 
 from rich.console import Console, RenderableType
@@ -64,8 +65,12 @@ def print_aligned(shown: RenderableType, to: Console = console) -> None:
         to.print("".join(segment.text for segment in line).rstrip(), markup=False, soft_wrap=True)
 
 
-def print_hits(hits: list[Hit], to: Console = console) -> None:
-    """Print hits: rank, score, title, id and date, the words that matched, the best answer's first lines."""
+def print_hits(hits: list[Hit], to: Console = console, *, explained: Sequence[Text] = ()) -> None:
+    """Print hits: rank, score, title, id and date, the words that matched, the best answer's first lines.
+
+    Args:
+        explained: what is to be added to each hit, or nothing.
+    """
     if not hits:
         to.print("No earlier question that may be shown shares a telling word with this one.")
         return
@@ -73,9 +78,10 @@ def print_hits(hits: list[Hit], to: Console = console) -> None:
     table.add_column(justify="right", style="cyan")
     table.add_column(justify="right", style="cyan")
     table.add_column()
-    for hit in hits:
+    for number, hit in enumerate(hits):
         title = Text(safe(hit.question.title) or "(no title)", style="bold")
-        shown = Text("\n").join([title, _details(hit), _answer(hit.answer, hit.answer_count)])
+        lines = [title, _details(hit), *explained[number : number + 1], _answer(hit.answer, hit.answer_count)]
+        shown = Text("\n").join(lines)
         table.add_row(str(hit.rank), f"{hit.score:.2f}", shown)
     print_aligned(table, to)
 

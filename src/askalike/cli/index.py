@@ -16,7 +16,7 @@ from askalike.cli.arguments import ForumArgument, JsonOption
 from askalike.cli.display import console, print_json, print_whole, safe
 from askalike.cli.progress import BarProgress
 from askalike.errors import ForumNotFoundError, SettingError
-from askalike.forum import Forum, ImportOptions, ImportReport
+from askalike.forum import Forum, ForumSettings, ImportOptions, ImportReport
 from askalike.read.detection import choose
 from askalike.read.frame import ReadOptions
 from askalike.read.registry import READERS
@@ -26,6 +26,10 @@ from askalike.types import Markup
 __all__ = ["index", "reindex"]
 
 SHOWN_REJECTS = 5
+
+EncodeOption = Annotated[
+    bool, typer.Option("--encode/--no-encode", help="Whether questions are encoded too, which takes most of the time.")
+]
 
 
 def index(
@@ -50,6 +54,7 @@ def index(
     allow_mass_delete: Annotated[
         bool, typer.Option("--allow-mass-delete", help="Delete even if over half of the questions have gone.")
     ] = False,
+    encode: EncodeOption = True,
     as_json: JsonOption = False,
 ) -> None:
     """Read an archive into a forum: add what is new, update what was edited, delete what has gone."""
@@ -62,8 +67,9 @@ def index(
     if form and form not in READERS:
         raise SettingError(f"there is no format {form!r}", f"expected one of {', '.join(sorted(READERS))}")
     began = time.monotonic()
+    settings = ForumSettings(has_vectors=encode)
     choose(archive, form or None)  # a wrong path or format is said before a forum is made
-    with BarProgress() as progress, _opened_or_made(into, language, code, progress) as forum:
+    with BarProgress() as progress, _opened_or_made(into, language, code, settings, progress) as forum:
         report = forum.load(archive, options=options, progress=progress)
     found = report_object(report, into, time.monotonic() - began)
     if as_json:
@@ -72,9 +78,10 @@ def index(
         _print_report(found, into)
 
 
-def reindex(forum: ForumArgument, as_json: JsonOption = False) -> None:
+def reindex(forum: ForumArgument, encode: EncodeOption = True, as_json: JsonOption = False) -> None:
     """Build a forum's indexes anew from its archive, whatever state they are in."""
-    with BarProgress() as progress, Forum.reindex(forum, progress=progress) as opened:
+    settings = ForumSettings(has_vectors=encode)
+    with BarProgress() as progress, Forum.reindex(forum, settings=settings, progress=progress) as opened:
         indexed = opened.info().indexed
     if as_json:
         print_json({"forum": str(forum), "indexed": indexed})
@@ -143,7 +150,9 @@ def _markup(name: str) -> Markup | None:
 
 
 @contextmanager
-def _opened_or_made(into: Path, language: str, with_code: bool | None, progress: BarProgress) -> Iterator[Forum]:
+def _opened_or_made(
+    into: Path, language: str, with_code: bool | None, settings: ForumSettings, progress: BarProgress
+) -> Iterator[Forum]:
     """Give the forum; one that was made for an archive that cannot be read is taken away again.
 
     A forum that holds questions stays, whatever happens: what was loaded is on disk, and only indexing is not done. So
@@ -153,10 +162,10 @@ def _opened_or_made(into: Path, language: str, with_code: bool | None, progress:
         SettingError: the forum is there, with another language or another treatment of code than was asked for.
     """
     try:
-        forum = Forum.open(into, progress=progress)
+        forum = Forum.open(into, settings=settings, progress=progress)
     except ForumNotFoundError:
         text = TextSettings(language=language or "english", with_code=with_code is not False)
-        forum = Forum.create(into, text=text)
+        forum = Forum.create(into, text=text, settings=settings)
         with forum:
             try:
                 yield forum

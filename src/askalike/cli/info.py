@@ -16,7 +16,7 @@ __all__ = ["info"]
 
 
 def info(forum: ForumArgument, as_json: JsonOption = False) -> None:
-    """Show how much a forum holds and whether its index is in step."""
+    """Show how much a forum holds, its model, and whether its indexes are in step."""
     with Forum.open(forum) as opened:
         found = info_object(opened.info())
     if as_json:
@@ -43,5 +43,10 @@ def info_object(found: Info) -> dict[str, Any]:
         "last_question": moment_text(from_microseconds(counts.last_us)),
         "indexed": found.indexed,
         "changes_not_indexed": found.behind,
+        "model": found.vectors.model or None,
+        "next_model": found.vectors.next_model or None,
+        "encoded": found.vectors.entries,
+        "not_encoded": found.vectors.waiting,
+        "neighbour_graph": "built" if found.vectors.has_graph else None,
         "size_bytes": found.size_bytes,
     }

@@ -15,7 +15,7 @@ from typing import Annotated
 import typer
 
 from askalike._version import __version__
-from askalike.cli import change, demo, evaluate, index, info, score, search
+from askalike.cli import change, demo, encode, evaluate, index, info, reproduce, score, search
 from askalike.cli.display import errors, print_json, safe
 from askalike.errors import AskalikeError, DamagedForumError, SettingError
 
@@ -33,6 +33,7 @@ app = typer.Typer(
 app.command("demo")(demo.demo)
 app.command("index")(index.index)
 app.command("reindex")(index.reindex)
+app.command("encode")(encode.encode)
 app.command("search")(search.search)
 app.command("info")(info.info)
 app.command("add")(change.add)
@@ -40,6 +41,7 @@ app.command("edit")(change.edit)
 app.command("delete")(change.delete)
 app.command("score")(score.score)
 app.command("evaluate")(evaluate.evaluate)
+app.command("reproduce")(reproduce.reproduce)
 
 
 def _show_version(is_asked: bool) -> None:

@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+import shlex
+from typing import Annotated, Any
 
 import typer
 
 from askalike.cli.arguments import ForumArgument, JsonOption, body_text, moment
-from askalike.cli.display import print_hits, print_json
+from askalike.cli.display import console, errors, print_hits, print_json, print_whole
+from askalike.cli.explained import hit_lines, query_lines
 from askalike.cli.progress import BarProgress
 from askalike.errors import SettingError
-from askalike.forum import Forum
-from askalike.types import Filters
-from askalike.wire import hit_object
+from askalike.forum import Forum, ForumSettings
+from askalike.rank import RANKERS
+from askalike.types import Explanation, Filters, Hit
+from askalike.wire import explanation_object, hit_object
 
-__all__ = ["search"]
+__all__ = ["SETTINGS", "search"]
+
+SETTINGS = ForumSettings(neighbours="exact")
+"""A command asks once: looking at all vectors takes less than reading the graph."""
 
 
 def search(
@@ -25,6 +31,10 @@ def search(
     tag: Annotated[list[str] | None, typer.Option("--tag", help="Only with this tag; may be repeated.")] = None,
     before: Annotated[str | None, typer.Option("--before", help="Only asked before this date.")] = None,
     exclude: Annotated[list[str] | None, typer.Option("--exclude", help="Never this id; may be repeated.")] = None,
+    ranker: Annotated[
+        str | None, typer.Option("--ranker", help=f"One of {', '.join(RANKERS)}; the best there is if left out.")
+    ] = None,
+    explain: Annotated[bool, typer.Option("--explain", help="Show the parts of scores, and words' weights.")] = False,
     as_json: JsonOption = False,
 ) -> None:
     """Show the earlier questions that are most similar to a new one, with their best answers."""
@@ -32,9 +42,27 @@ def search(
     if not title.strip() and not text.strip():
         raise SettingError("the question is empty", "give a title, or a body with --body")
     filters = Filters(tuple(tag or ()), moment(before, "--before"), frozenset(exclude or ()))
-    with BarProgress() as progress, Forum.open(forum, progress=progress) as opened:
-        hits = opened.similar(title, text, k, markup="markdown", filters=filters)
+    explained: list[Explanation] = []
+    with BarProgress() as progress, Forum.open(forum, settings=SETTINGS, progress=progress) as opened:
+        hits = opened.similar(title, text, k, markup="markdown", filters=filters, ranker=ranker)
+        if explain:
+            explained = opened.explain(hits, title, text, markup="markdown")
+        vectors = opened.vectors
+    if not vectors.model and vectors.waiting and ranker is None:
+        print_whole(f"note: found by words alone: {vectors.waiting:,} questions are not encoded", errors)
+        print_whole(f"hint: askalike encode {shlex.quote(str(forum))}", errors)
     if as_json:
-        print_json([hit_object(hit) for hit in hits])
+        print_json(_objects(hits, explained))
+    elif explained:
+        if words := query_lines(explained[0]):
+            console.print(words, end="\n\n")
+        print_hits(hits, explained=[hit_lines(hit, one) for hit, one in zip(hits, explained, strict=True)])
     else:
         print_hits(hits)
+
+
+def _objects(hits: list[Hit], explained: list[Explanation]) -> list[dict[str, Any]]:
+    objects = [hit_object(hit) for hit in hits]
+    for found, explanation in zip(objects, explained, strict=False):
+        found["explanation"] = explanation_object(explanation)
+    return objects

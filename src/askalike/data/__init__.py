@@ -1,7 +1,9 @@
-"""The data that the package carries: a small forum of its own, for demonstration, as an example and for tests.
+"""The data that the package carries: a small forum of its own, for demonstration, as an example and for tests; and
+the general model, where the package was built with it.
 
 ``homenet/questions.jsonl``: 252 questions about home networks and Linux at home, written for this project, with
 answers and 60 duplicate marks between questions that share meaning more than words.
+``models/general/``: the model that encodes a forum's questions until the forum has one of its own.
 """
 
 from __future__ import annotations
@@ -11,7 +13,7 @@ from pathlib import Path
 
 from askalike.errors import InputError
 
-__all__ = ["bundled_forum"]
+__all__ = ["bundled_forum", "default_model"]
 
 
 def bundled_forum() -> Path:
@@ -24,3 +26,9 @@ def bundled_forum() -> Path:
     if not path.is_file():
         raise InputError(f"the bundled forum is not at {path}", "install askalike again, unpacked")
     return path
+
+
+def default_model() -> Path | None:
+    """Return the folder of the general model, or None where the package carries none."""
+    path = Path(str(files("askalike.data") / "models" / "general"))
+    return path if (path / "manifest.json").is_file() else None

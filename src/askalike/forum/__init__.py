@@ -7,5 +7,7 @@ from askalike.forum.forum import Forum
 from askalike.forum.importing import ImportOptions, ImportReport
 from askalike.forum.info import Info
 from askalike.forum.progress import Progress
+from askalike.forum.settings import ForumSettings
+from askalike.forum.vectors import VectorsState
 
-__all__ = ["Forum", "ImportOptions", "ImportReport", "Info", "Progress"]
+__all__ = ["Forum", "ForumSettings", "ImportOptions", "ImportReport", "Info", "Progress", "VectorsState"]

@@ -1,77 +1,90 @@
-"""Keeps the indexes in step with the archive: each change is applied once its write is durable.
+"""Keeps an index in step with the archive: each change is applied once its write is durable.
 
-An index that is missing, was prepared with other text settings, or is ahead of the archive (which was restored from an
-older copy) is built anew from the archive; one that is behind gets the changes that it has not seen. A killed process
-leaves a mark from which the next one goes on.
+The same for every kind of index: one that is built from nothing scans the archive, and one that is behind gets the
+changes that it has not seen. A killed process leaves a mark from which the next one goes on.
 
-Enters: archive, analyzer, the folder of the index. Leaves: an index in step. May import: archive, lexical, text.
+Enters: an archive, an index that follows it. Leaves: the index in step. May import: archive, mark, types.
 """
 
 from __future__ import annotations
 
-import hashlib
-import json
-import shutil
-from collections.abc import Iterable, Iterator
-from dataclasses import replace
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, replace
 from itertools import islice
-from pathlib import Path
+from typing import Protocol
 
 from askalike.archive import Archive
-from askalike.archive.rows import to_microseconds
 from askalike.forum.progress import Progress
-from askalike.lexical import IndexEntry, LexicalIndex
-from askalike.lexical.index import LexicalWriter
-from askalike.text.analyzer import Analyzer
+from askalike.mark import Mark
 from askalike.types import Question
 
-__all__ = ["catch_up", "fingerprint", "fitting_index", "open_index", "remove_index"]
-
-ANALYSIS_VERSION = 2
-"""Raised whenever the same question gives another index entry than before, so that indexes are built anew."""
-
-SCAN_COMMIT = 50_000
-CHANGE_BATCH = 5_000
+__all__ = ["EntryWriter", "Follower", "Steps", "catch_up", "fits"]
 
 
-def fingerprint(analyzer: Analyzer) -> str:
-    """Return a short name of everything that decides which terms a text gives."""
-    described = json.dumps([ANALYSIS_VERSION, analyzer.settings.to_json()], sort_keys=True)
-    return hashlib.blake2b(described.encode(), digest_size=8).hexdigest()
+@dataclass(frozen=True, slots=True)
+class Steps:
+    """How many questions an index takes at a time.
 
-
-def fitting_index(folder: Path, archive: Archive, analyzer: Analyzer) -> LexicalIndex | None:
-    """Return the index if there is one that needs no more than catching up.
-
-    Raises:
-        DamagedForumError: there is an index, and it cannot be read.
+    Args:
+        batch: prepared together, between two steps of the progress.
+        scan: entries between two commits while it is built from nothing.
+        changes: changes between two commits while it catches up.
     """
-    if not LexicalIndex.exists(folder):
-        return None
-    index = LexicalIndex(folder)
-    fits = index.mark.fingerprint == fingerprint(analyzer) and index.mark.applied <= archive.last_change()
-    return index if fits else None
+
+    batch: int
+    scan: int
+    changes: int
 
 
-def open_index(folder: Path, archive: Archive, analyzer: Analyzer) -> LexicalIndex:
-    """Open the index, or begin a new one where it cannot be brought in step; the caller holds the lock.
+class EntryWriter(Protocol):
+    """Adds, replaces and removes entries; nothing is seen or kept before ``commit``."""
 
-    Raises:
-        DamagedForumError: there is an index, and it cannot be read.
+    def put(self, questions: Sequence[tuple[int, Question]]) -> None:
+        """Add the questions under their internal numbers, or replace what has these numbers."""
+
+    def remove(self, num: int) -> None:
+        """Remove the entry with this number; nothing happens when there is none."""
+
+    def commit(self, mark: Mark) -> None:
+        """Put everything so far on disk, then the mark."""
+
+
+class Follower(Protocol):
+    """An index that follows the archive, together with what makes its entries from questions."""
+
+    @property
+    def phase(self) -> str:
+        """Return what its work is called."""
+
+    @property
+    def steps(self) -> Steps:
+        """Return how many questions it takes at a time."""
+
+    @property
+    def mark(self) -> Mark:
+        """Return how far it has come, as of the last look at the disk."""
+
+    def reopen(self) -> None:
+        """Take the index as it is on disk now, complete or not."""
+
+    def writing(self) -> AbstractContextManager[EntryWriter]:
+        """Give the writer; what it has committed stays, the rest is dropped at the end."""
+
+
+def fits(mark: Mark, fingerprint: str, archive: Archive) -> bool:
+    """Return whether an index needs no more than catching up: made the same way, and not ahead of the archive.
+
+    One that is ahead belongs to an archive that was since restored from an older copy.
     """
-    index = fitting_index(folder, archive, analyzer)
-    if index is not None:
-        return index
-    return LexicalIndex.create(folder, applied=archive.last_change(), fingerprint=fingerprint(analyzer))
+    return mark.fingerprint == fingerprint and mark.applied <= archive.last_change()
 
 
-def remove_index(folder: Path) -> None:
-    """Delete the index; it is built anew at the next ``open_index``."""
-    shutil.rmtree(folder, ignore_errors=True)
-
-
-def catch_up(archive: Archive, index: LexicalIndex, analyzer: Analyzer, progress: Progress) -> int:
+def catch_up(archive: Archive, index: Follower, progress: Progress, most_changes: int | None = None) -> int:
     """Bring the index in step with the archive; return how many entries were written or removed.
+
+    Args:
+        most_changes: stop after so many changes; the rest is left to another call.
 
     Raises:
         BusyForumError: another process writes the index.
@@ -82,62 +95,56 @@ def catch_up(archive: Archive, index: LexicalIndex, analyzer: Analyzer, progress
     with index.writing() as writer:
         done = 0
         if not index.mark.is_complete:
-            done += _scan(archive, index, writer, analyzer, progress)
-        return done + _replay(archive, index, writer, analyzer, progress)
+            done += _scan(archive, index, writer, progress)
+        return done + _replay(archive, index, writer, progress, most_changes)
 
 
-def _scan(archive: Archive, index: LexicalIndex, writer: LexicalWriter, analyzer: Analyzer, progress: Progress) -> int:
+def _scan(archive: Archive, index: Follower, writer: EntryWriter, progress: Progress) -> int:
     """Fill an index from nothing, going on after the last number that a killed process committed."""
     mark = index.mark
     if not mark.scanned:
         mark = replace(mark, applied=archive.last_change())  # what the scan sees need not be replayed after it
-    total = archive.count_questions(mark.scanned)
-    progress.start("indexing", total, "questions")
-    done = 0
+    progress.start(index.phase, archive.count_questions(mark.scanned), "questions")
+    done = uncommitted = 0
     questions = archive.all_questions(mark.scanned)
-    while batch := list(islice(questions, SCAN_COMMIT)):
-        for entry in _entries(batch, analyzer, progress):
-            writer.put(entry)
+    while batch := list(islice(questions, index.steps.batch)):
+        writer.put(batch)
+        progress.advance(len(batch))
         done += len(batch)
-        writer.commit(replace(mark, scanned=batch[-1][0]))
+        uncommitted += len(batch)
+        if uncommitted >= index.steps.scan:
+            writer.commit(replace(mark, scanned=batch[-1][0]))
+            uncommitted = 0
     writer.commit(replace(mark, scanned=0, is_complete=True))
     index.reopen()
     return done
 
 
 def _replay(
-    archive: Archive, index: LexicalIndex, writer: LexicalWriter, analyzer: Analyzer, progress: Progress
+    archive: Archive, index: Follower, writer: EntryWriter, progress: Progress, most_changes: int | None
 ) -> int:
     """Apply the changes that the index has not seen; each question is taken in its newest state."""
-    mark = index.mark
-    waiting = archive.count_question_changes(mark.applied)
-    if waiting > CHANGE_BATCH:
-        progress.start("indexing", waiting, "changes")
+    mark, step = index.mark, index.steps.changes
+    last = archive.last_change()  # before counting: no change up to it may be passed over
+    left = waiting = archive.count_question_changes(mark.applied)
+    if most_changes is not None:
+        left = min(waiting, most_changes)
+    elif waiting > step:
+        progress.start(index.phase, waiting, "changes")
     done = 0
-    last = archive.last_change()
-    while changes := archive.question_changes(mark.applied, CHANGE_BATCH):
+    while left > 0 and (changes := archive.question_changes(mark.applied, min(step, left))):
         nums = list(dict.fromkeys(change.num for change in changes))
         held = archive.questions_by_num(nums)
         for num in nums:
             if num not in held:
                 writer.remove(num)
-        for entry in _entries(held.items(), analyzer, None):
-            writer.put(entry)
+        writer.put(list(held.items()))
         done += len(nums)
+        left -= len(changes)
         mark = replace(mark, applied=changes[-1].seq)
-        if len(changes) == CHANGE_BATCH:
+        if len(changes) == step or left <= 0:
             writer.commit(mark)
             progress.advance(len(changes))
-    if done or last > mark.applied:
-        writer.commit(replace(mark, applied=max(last, mark.applied)))
+    if last > mark.applied and (most_changes is None or most_changes >= waiting):
+        writer.commit(replace(mark, applied=last))  # changes of answers and links, which need no work
     return done
-
-
-def _entries(
-    questions: Iterable[tuple[int, Question]], analyzer: Analyzer, progress: Progress | None
-) -> Iterator[IndexEntry]:
-    for done, (num, question) in enumerate(questions, start=1):
-        prepared = analyzer.prepare(question.title, question.body, question.markup)
-        yield IndexEntry(num, prepared.title, prepared.body, question.tags, to_microseconds(question.created))
-        if progress is not None and done % 1000 == 0:
-            progress.advance(1000)

@@ -1,27 +1,50 @@
-"""The engine of one machine: records from SQLite, candidates from the lexical index.
+"""The engine of one machine: records from SQLite, candidates from the lexical index and the vectors.
 
-Enters: an open archive and index. Leaves: what ``rank.Engine`` promises. May import: archive, lexical, rank, types.
+Enters: an open archive and indexes. Leaves: what ``rank.Engine`` and ``rank.Encoder`` promise. May import: archive,
+encode, lexical, rank, types, vectors.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 
-from askalike.archive import Archive
-from askalike.lexical import FieldWeights, LexicalIndex
-from askalike.rank.engine import Candidate
-from askalike.types import Answer, Filters, Question
+import numpy as np
+from numpy.typing import NDArray
 
-__all__ = ["LocalEngine"]
+from askalike.archive import Archive
+from askalike.forum.blas import one_blas_thread
+from askalike.forum.settings import Neighbours
+from askalike.forum.vector_set import VectorSet
+from askalike.forum.vectors import has_faiss
+from askalike.lexical import FieldWeights, LexicalIndex
+from askalike.rank import Candidate, Query
+from askalike.types import Answer, Filters, Question
+from askalike.vectors import VectorIndex
+
+__all__ = ["LocalEngine", "QueryEncoder"]
+
+FEW_SHARE = 0.2
+"""Up to this share of the questions, those that satisfy a filter are listed first, in 7 ms of 200,000 at most; of
+more, the nearest vectors are taken first and those that do not satisfy it are dropped."""
 
 
 class LocalEngine:
-    """``rank.Engine`` over an archive and its lexical index."""
+    """``rank.Engine`` over an archive, its lexical index and, where there are some, its vectors."""
 
-    def __init__(self, archive: Archive, index: LexicalIndex, fields: FieldWeights) -> None:
+    def __init__(
+        self,
+        archive: Archive,
+        index: LexicalIndex,
+        fields: FieldWeights,
+        vectors: VectorIndex | None = None,
+        neighbours: Neighbours = "auto",
+    ) -> None:
         self._archive = archive
         self._index = index
         self._fields = fields
+        self._vectors = vectors
+        self._neighbours = neighbours
 
     def size(self) -> int:
         """Return how many questions are in the index."""
@@ -33,7 +56,38 @@ class LocalEngine:
 
     def lexical(self, weights: Mapping[str, float], limit: int, filters: Filters) -> list[Candidate]:
         """Return the best entries of the lexical index."""
-        return [Candidate(num, score) for num, score in self._index.search(weights, self._fields, limit, filters)]
+        excluded = self._excluded(filters)
+        found = self._index.search(weights, self._fields, limit + len(excluded), filters)
+        return [Candidate(num, score) for num, score in found if num not in excluded][:limit]
+
+    def lexical_scores(self, weights: Mapping[str, float], keys: Sequence[int]) -> dict[int, float]:
+        """Return the lexical index's scores of these questions."""
+        return self._index.scores(weights, self._fields, keys)
+
+    def nearest(self, vector: NDArray[np.float32], limit: int, filters: Filters) -> list[Candidate]:
+        """Return the nearest vectors of those that satisfy the filters."""
+        excluded = self._excluded(filters)
+        admitted = self._index.count_admitted(filters)
+        total = self._index.entries
+        if admitted == total:
+            found = self._near(vector, limit, None, excluded)
+        elif admitted <= FEW_SHARE * total:
+            found = self._near(vector, limit, self._index.all_admitted(filters), excluded)
+        else:
+            enough = math.ceil(1.5 * limit * total / admitted) + 10
+            near = self._near(vector, enough, None, excluded)
+            kept = self._index.admitted([num for num, _ in near], filters)
+            found = [(num, cosine) for num, cosine in near if num in kept][:limit]
+            if len(found) < limit and len(near) == enough:  # those that satisfy it are far away
+                found = self._near(vector, limit, self._index.all_admitted(filters), excluded)
+        return [Candidate(num, cosine) for num, cosine in found]
+
+    def cosines(self, vector: NDArray[np.float32], keys: Sequence[int]) -> dict[int, float]:
+        """Return the cosines of these questions, by the same arithmetic as ``nearest``."""
+        if self._vectors is None or not keys:
+            return {}
+        with one_blas_thread():
+            return dict(self._vectors.search(vector[None], len(keys), keys)[0])
 
     def questions(self, keys: Sequence[int]) -> dict[int, Question]:
         """Return the questions with these internal numbers."""
@@ -46,3 +100,44 @@ class LocalEngine:
     def originals(self, question_id: str) -> tuple[str, ...]:
         """Return what the question is marked a duplicate of."""
         return self._archive.originals(question_id)
+
+    def _excluded(self, filters: Filters) -> set[int]:
+        return set(self._archive.nums_by_id(filters.exclude_ids).values()) if filters.exclude_ids else set()
+
+    def _near(
+        self, vector: NDArray[np.float32], limit: int, allowed: Sequence[int] | None, excluded: set[int]
+    ) -> list[tuple[int, float]]:
+        index = self._vectors
+        if index is None:
+            return []
+        is_graph = self._neighbours == "auto" and index.has_graph and has_faiss()
+        with one_blas_thread():
+            search = index.search_graph if is_graph else index.search
+            return search(vector[None], limit, allowed, excluded)[0]
+
+
+class QueryEncoder:
+    """``rank.Encoder`` through the model of a set of vectors."""
+
+    def __init__(self, vectors: VectorSet) -> None:
+        self._vectors = vectors
+
+    def encode(self, query: Query) -> NDArray[np.float32]:
+        """Return the vector (D,) of the query, read as a question of the forum is.
+
+        Raises:
+            ModelError: the model cannot be read.
+        """
+        asked = Question("", query.title, query.body, query.markup)
+        with one_blas_thread():
+            vector: NDArray[np.float32] = self._vectors.model.encode([asked])[0]
+        return vector
+
+    def word_weights(self, text: str) -> list[tuple[str, float]]:
+        """Return how much of each word the model lets in.
+
+        Raises:
+            ModelError: the model cannot be read.
+        """
+        with one_blas_thread():
+            return self._vectors.model.word_weights(text)

@@ -8,39 +8,27 @@ from __future__ import annotations
 import contextlib
 import json
 import shutil
-import threading
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
-from datetime import UTC
 from pathlib import Path
 from types import TracebackType
 
-import filelock
-
-from askalike.archive import Archive, Layout, count
-from askalike.errors import BusyForumError, ForumExistsError, ForumNotFoundError, ForumVersionError, SettingError
-from askalike.forum.catchup import catch_up, fitting_index, open_index, remove_index
-from askalike.forum.engine import LocalEngine
+from askalike.archive import Archive, Layout
+from askalike.encode.model import Model
+from askalike.errors import BusyForumError, ForumExistsError, ForumNotFoundError
+from askalike.forum.filters import with_zone
 from askalike.forum.importing import ImportOptions, ImportReport, import_archive
-from askalike.forum.info import Info, size_bytes
+from askalike.forum.indexes import Indexes, remove_indexes
+from askalike.forum.info import Info, forum_info
+from askalike.forum.model_source import wanted_model
 from askalike.forum.progress import Progress, SilentProgress
-from askalike.lexical import FieldWeights, LexicalIndex
-from askalike.rank import Query, SearchSettings, ranking, similar
+from askalike.forum.settings import ForumSettings, stored_text_settings
+from askalike.forum.vectors import VectorsState
+from askalike.rank import Query, explanations
 from askalike.text.analyzer import Analyzer
 from askalike.text.settings import TextSettings
-from askalike.types import Answer, Filters, Hit, Link, Markup, Question
+from askalike.types import Answer, Explanation, Filters, Hit, Link, Markup, Question
 
 __all__ = ["Forum", "ForumSettings"]
-
-LOCK_TIMEOUT_S = 10.0
-
-
-@dataclass(frozen=True, slots=True)
-class ForumSettings:
-    """How a forum is searched; the text settings are stored with it, the rest may change from search to search."""
-
-    fields: FieldWeights = field(default_factory=FieldWeights)
-    search: SearchSettings = field(default_factory=SearchSettings)
 
 
 class Forum:
@@ -55,6 +43,11 @@ class Forum:
 
     Every change is on disk when its method returns, and is seen by the next search. Searching is safe from any thread;
     several processes may open the same forum: one of them keeps the indexes in step, all of them see the result.
+
+    Questions are found by their words and, where there is a model (the forum's own, or the package's), by the nearness
+    of their vectors. ``load`` and ``encode`` encode whatever waits; opening a forum and every other change encode what
+    is soon done, up to 2,000 questions, and leave more to ``encode``: until then words alone find those questions, and
+    ``info`` says how many they are.
     """
 
     def __init__(self, path: Path, archive: Archive, analyzer: Analyzer, settings: ForumSettings) -> None:
@@ -63,9 +56,7 @@ class Forum:
         self.analyzer = analyzer
         self._layout = Layout(path)
         self._archive = archive
-        self._guard = threading.RLock()
-        self._lock = filelock.FileLock(self._layout.lock, thread_local=False)
-        self._index: LexicalIndex = self._open_index()
+        self._indexes = Indexes(self._layout, archive, analyzer, self.settings)
 
     # -- making and opening ------------------------------------------------------------------------------------
 
@@ -102,7 +93,7 @@ class Forum:
     def open(
         cls, path: str | Path, *, settings: ForumSettings | None = None, progress: Progress | None = None
     ) -> Forum:
-        """Open a forum; an index that is behind the archive catches up first.
+        """Open a forum; an index that is behind the archive catches up first, vectors where that is soon done.
 
         Raises:
             ForumNotFoundError: there is none.
@@ -111,7 +102,9 @@ class Forum:
         layout = Layout(Path(path))
         archive = Archive(layout.archive)
         try:
-            forum = cls(layout.folder, archive, Analyzer(_text_settings(archive, layout)), settings or ForumSettings())
+            forum = cls(
+                layout.folder, archive, Analyzer(stored_text_settings(archive, layout)), settings or ForumSettings()
+            )
             forum.catch_up(progress=progress, is_waiting=False)
         except BaseException:
             archive.close()
@@ -150,12 +143,18 @@ class Forum:
     ) -> ImportReport:
         """Read a forum's archive (a dump, an export, a table): adds what is new, updates, deletes what has gone.
 
+        Then all that waits is encoded, where there is a model; another process that is encoding takes it over.
+
         Raises:
             InputError: it cannot be read; nothing was changed then.
+            ModelError: the model cannot be read; the archive was, and words find its questions.
         """
         shown = progress or SilentProgress()
         report = import_archive(self._archive, Path(archive), options or ImportOptions(), self._layout.rejects, shown)
         self.catch_up(progress=shown)
+        if self.settings.has_vectors and wanted_model(self._layout) is not None:
+            with contextlib.suppress(BusyForumError):
+                self._indexes.encode(shown)
         return report
 
     def add(self, questions: Question | Iterable[Question]) -> None:
@@ -206,7 +205,14 @@ class Forum:
     # -- questions asked of it ---------------------------------------------------------------------------------
 
     def similar(
-        self, title: str, body: str = "", k: int = 10, *, markup: Markup = "plain", filters: Filters | None = None
+        self,
+        title: str,
+        body: str = "",
+        k: int = 10,
+        *,
+        markup: Markup = "plain",
+        filters: Filters | None = None,
+        ranker: str | None = None,
     ) -> list[Hit]:
         """Return the ``k`` earlier questions that are most similar to a new one, best first.
 
@@ -215,25 +221,47 @@ class Forum:
             body: its body; more words find more, and cost little.
             markup: how the body is written.
             filters: tags that a hit must have, a moment that it must be older than, ids that it must not have.
+            ranker: a name from ``rank.RANKERS``, such as "hybrid" or "lexical"; None takes the settings' one, which is
+                hybrid, or lexical while there are no vectors.
 
         Raises:
-            SettingError: k is out of range.
+            SettingError: k is out of range, or there is no such ranker.
+            ForumError: the ranker was named, and the vectors that it needs are not there.
+            ModelError: the model cannot be read.
         """
-        return similar(
-            self._engine(), self.analyzer, Query(title, body, markup), k, _with_zone(filters), self.settings.search
-        )
+        query = Query(title, body, markup)
+        return self._indexes.searcher().similar(query, k, with_zone(filters), ranker)
 
     def ranking(
-        self, title: str, body: str = "", k: int = 10, *, markup: Markup = "plain", filters: Filters | None = None
+        self,
+        title: str,
+        body: str = "",
+        k: int = 10,
+        *,
+        markup: Markup = "plain",
+        filters: Filters | None = None,
+        ranker: str | None = None,
     ) -> list[tuple[str, float]]:
         """Return (question id, score) as ``similar`` ranks them, without explanations and answers: for evaluation.
 
         Raises:
-            SettingError: k is out of range.
+            SettingError, ForumError, ModelError: as ``similar``.
         """
         query = Query(title, body, markup)
-        found = ranking(self._engine(), self.analyzer, query, k, _with_zone(filters), self.settings.search).found
-        return [(question.id, candidate.score) for candidate, question in found]
+        found = self._indexes.searcher().ranking(query, k, with_zone(filters), ranker).found
+        return [(question.id, scored.score) for scored, question in found]
+
+    def explain(
+        self, hits: Sequence[Hit], title: str, body: str = "", *, markup: Markup = "plain"
+    ) -> list[Explanation]:
+        """Return for each hit of this query how much the model takes of each word of the query and of the hit's title.
+
+        No words are weighed where the forum has no vectors, or its model has no gate to tell it by.
+
+        Raises:
+            ModelError: the model cannot be read.
+        """
+        return explanations(Query(title, body, markup), hits, self._indexes.searcher().encoder)
 
     def sources(self) -> tuple[str, ...]:
         """Return the names of the archives that were loaded, and "manual" where something was added by hand."""
@@ -260,91 +288,61 @@ class Forum:
         return self._archive.links()
 
     def info(self) -> Info:
-        """Return what the forum holds and whether its index is in step."""
-        self._index.refresh()
-        mark = self._index.mark
-        waiting = self._archive.count_question_changes(mark.applied)
-        return Info(
-            path=str(self.path),
-            language=self.analyzer.settings.language,
-            counts=count(self._archive),
-            indexed=self._index.entries,
-            behind=waiting if mark.is_complete else waiting + self._archive.count_questions(mark.scanned),
-            size_bytes=size_bytes(self.path),
-        )
+        """Return what the forum holds and whether its indexes are in step."""
+        return forum_info(self.path, self._archive, self._indexes, self.analyzer.settings.language)
+
+    @property
+    def vectors(self) -> VectorsState:
+        """Return which model answers, and how much is still to be encoded."""
+        return self._indexes.state()
 
     # -- keeping the indexes in step ---------------------------------------------------------------------------
 
     def catch_up(self, *, progress: Progress | None = None, is_waiting: bool = True) -> None:
-        """Bring the indexes in step with the archive.
+        """Bring the indexes in step with the archive; encoding that takes long is left to ``encode``.
 
         Args:
             is_waiting: wait for another process that is at it, as a writer must who wants to see its own change; a
                 reader need not, since the other process will finish.
 
         Raises:
-            BusyForumError: another process has been at it for longer than the time-out. What was written is stored,
-                and will be in the index when that process has finished.
+            BusyForumError: another process has been at it for too long; what was written is stored, and will be found.
         """
-        try:
-            with self._guard, self._lock.acquire(timeout=LOCK_TIMEOUT_S if is_waiting else 0):
-                catch_up(self._archive, self._index, self.analyzer, progress or SilentProgress())
-        except filelock.Timeout as error:
-            if is_waiting:
-                raise BusyForumError(
-                    f"another process is indexing {self.path}",
-                    "your change is stored; it will be found when that process has finished",
-                ) from error
+        self._indexes.catch_up(progress or SilentProgress(), is_waiting=is_waiting)
+
+    def use_model(self, folder: str | Path) -> None:
+        """Take a copy of a model as the forum's own; the one before answers until ``encode`` is done, or ModelError."""
+        Model.load(folder).save(self._layout.model)
+
+    def encode(self, *, progress: Progress | None = None) -> None:
+        """Encode all questions that wait, and switch to a new model when its vectors are complete.
+
+        It can be interrupted and goes on where it was. Others may search and write meanwhile.
+
+        Raises:
+            BusyForumError: another process is encoding.
+            ModelError: there is no model, or it cannot be read.
+        """
+        self._indexes.encode(progress or SilentProgress())
 
     @classmethod
-    def reindex(cls, path: str | Path, *, progress: Progress | None = None) -> Forum:
+    def reindex(
+        cls, path: str | Path, *, settings: ForumSettings | None = None, progress: Progress | None = None
+    ) -> Forum:
         """Build the indexes of a forum anew from its archive, whatever state they are in.
 
         Raises:
             BusyForumError: another process is indexing.
+            ModelError: the model cannot be read.
         """
         layout = Layout(Path(path))
         Archive(layout.archive).close()
-        try:
-            with filelock.FileLock(layout.lock, thread_local=False).acquire(timeout=LOCK_TIMEOUT_S):
-                remove_index(layout.lexical)
-        except filelock.Timeout as error:
-            raise BusyForumError(f"another process is indexing {path}", "wait until it has finished") from error
-        return cls.open(path, progress=progress)
-
-    def _engine(self) -> LocalEngine:
-        self._index.refresh()
-        return LocalEngine(self._archive, self._index, self.settings.fields)
-
-    def _open_index(self) -> LexicalIndex:
-        """Open the index; only one that has to be made first waits for another process that is making it."""
-        index = fitting_index(self._layout.lexical, self._archive, self.analyzer)
-        if index is not None:
-            return index
-        try:
-            with self._lock.acquire(timeout=LOCK_TIMEOUT_S):
-                return open_index(self._layout.lexical, self._archive, self.analyzer)
-        except filelock.Timeout as error:
-            raise BusyForumError(f"another process is indexing {self.path}", "wait until it has finished") from error
-
-
-def _text_settings(archive: Archive, layout: Layout) -> TextSettings:
-    try:
-        return TextSettings.from_json({name: json.loads(value) for name, value in archive.settings().items()})
-    except (SettingError, ValueError) as error:
-        raise ForumVersionError(
-            f"the settings stored in {layout.archive} are not understood: {error}", "use the version that wrote it"
-        ) from error
+        remove_indexes(layout)
+        forum = cls.open(path, settings=settings, progress=progress)
+        if forum.settings.has_vectors and wanted_model(layout) is not None:
+            forum.encode(progress=progress)
+        return forum
 
 
 def _listed(questions: Question | Iterable[Question]) -> Sequence[Question]:
     return [questions] if isinstance(questions, Question) else list(questions)
-
-
-def _with_zone(filters: Filters | None) -> Filters:
-    """Return the filters with ``before`` in a time zone: UTC where it names none."""
-    if filters is None:
-        return Filters()
-    if filters.before is not None and filters.before.tzinfo is None:
-        return replace(filters, before=filters.before.replace(tzinfo=UTC))
-    return filters

@@ -1,17 +1,19 @@
 """What a forum tells about itself.
 
-Enters: a folder. Leaves: ``Info``. May import: archive.
+Enters: a forum's archive and indexes. Leaves: ``Info``. May import: archive, its own folder.
 """
 
 from __future__ import annotations
 
 import contextlib
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
-from askalike.archive import Counts
+from askalike.archive import Archive, Counts, count
+from askalike.forum.indexes import Indexes
+from askalike.forum.vectors import VectorsState
 
-__all__ = ["Info", "size_bytes"]
+__all__ = ["Info", "forum_info", "size_bytes"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,6 +22,7 @@ class Info:
 
     Args:
         behind: changes that the index has not seen; 0 when it is in step.
+        vectors: which model answers, and what is still to be encoded.
     """
 
     path: str
@@ -28,6 +31,25 @@ class Info:
     indexed: int
     behind: int
     size_bytes: int
+    vectors: VectorsState = field(default_factory=VectorsState)
+
+
+def forum_info(path: Path, archive: Archive, indexes: Indexes, language: str) -> Info:
+    """Return what a forum holds and whether its indexes are in step.
+
+    Raises:
+        ModelError, DamagedForumError: a model or a set of vectors cannot be read.
+    """
+    behind = indexes.behind()  # looks at the index anew
+    return Info(
+        path=str(path),
+        language=language,
+        counts=count(archive),
+        indexed=indexes.lexical.entries,
+        behind=behind,
+        size_bytes=size_bytes(path),
+        vectors=indexes.state(),
+    )
 
 
 def size_bytes(folder: Path) -> int:

@@ -3,7 +3,7 @@
 Each entry is known by the archive's internal number. The index remembers the last change of the archive that it has
 seen (its mark), so that a gap after a crash is found and replayed. Applying a change twice does no harm.
 
-Enters: ``IndexEntry`` and query terms. Leaves: (number, score), best first. May import: types, errors, mark.
+Enters: query terms and filters. Leaves: (number, score), best first. May import: types, errors, mark.
 """
 
 from __future__ import annotations
@@ -18,27 +18,17 @@ from typing import Any
 
 import tantivy
 
-from askalike.errors import BusyForumError, DamagedForumError, ForumError
+from askalike.errors import BusyForumError, DamagedForumError
 from askalike.lexical.mark import MARK_FILE, read_mark, write_mark
+from askalike.lexical.writer import LexicalWriter, unwritten
 from askalike.mark import Mark
 from askalike.types import Filters
 
-__all__ = ["FieldWeights", "IndexEntry", "LexicalIndex", "LexicalWriter"]
+__all__ = ["FieldWeights", "LexicalIndex"]
 
 WRITER_MEMORY_BYTES = 96 * 1024 * 1024
 MOST_REMEMBERED = 100_000
 """Terms whose document frequency is kept until the index changes."""
-
-
-@dataclass(frozen=True, slots=True)
-class IndexEntry:
-    """What is indexed of one question: terms of title and body, exact tags, moment of asking."""
-
-    num: int
-    title: Sequence[str]
-    body: Sequence[str]
-    tags: Sequence[str] = ()
-    created_us: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,7 +138,7 @@ class LexicalIndex:
             inner = self._index.writer(WRITER_MEMORY_BYTES, 1)
         except ValueError as error:
             if "LockBusy" not in str(error):
-                raise _unwritten(self.folder, error) from error
+                raise unwritten(self.folder, error) from error
             raise BusyForumError(
                 f"the candidate index in {self.folder} is being written by another process",
                 "wait until it has finished",
@@ -180,23 +170,59 @@ class LexicalIndex:
         """
         if not weights:
             return []
-        clauses: list[tuple[Any, Any]] = []
-        for term, weight in weights.items():
-            for name, boost in (("title", fields.title), ("text", fields.text)):
-                if boost:
-                    found = tantivy.Query.term_query(self._schema, name, term, "freq")
-                    clauses.append((tantivy.Occur.Should, tantivy.Query.boost_query(found, weight * boost)))
-        query = tantivy.Query.boolean_query(clauses)
-        if filters is not None and (filters.tags or filters.before is not None):
+        query = self._scoring(weights, fields)
+        if filters is not None and _has_condition(filters):
             query = tantivy.Query.boolean_query([(tantivy.Occur.Must, query), *self._filter_clauses(filters)])
-        searcher = self._searcher
+        return self._found(query, limit)
+
+    def scores(self, weights: Mapping[str, float], fields: FieldWeights, nums: Sequence[int]) -> dict[int, float]:
+        """Return the scores that ``search`` gives to these entries; those that match no term are left out.
+
+        Raises:
+            DamagedForumError: a file of the index is damaged, or has gone.
+        """
+        if not weights or not nums:
+            return {}
+        clauses = [(tantivy.Occur.Must, self._scoring(weights, fields)), self._among(nums)]
+        return dict(self._found(tantivy.Query.boolean_query(clauses), len(nums)))
+
+    def admitted(self, nums: Sequence[int], filters: Filters) -> set[int]:
+        """Return those of the entries that satisfy tags and ``before``.
+
+        Raises:
+            DamagedForumError: a file of the index is damaged, or has gone.
+        """
+        if not nums or not _has_condition(filters):
+            return set(nums)
+        query = tantivy.Query.boolean_query([self._among(nums), *self._filter_clauses(filters)])
+        return {num for num, _ in self._found(query, len(nums))}
+
+    def count_admitted(self, filters: Filters) -> int:
+        """Return how many entries satisfy tags and ``before``; in 2 ms for 200,000.
+
+        Raises:
+            DamagedForumError: a file of the index is damaged, or has gone.
+        """
+        if not _has_condition(filters):
+            return self.entries
         try:
-            hits = searcher.search(query, limit, count=False).hits
-            nums = searcher.fast_field_values("num", [address for _, address in hits])
+            query = tantivy.Query.boolean_query(self._filter_clauses(filters))
+            found: Any = self._searcher.search(query, 1, count=True)
         except (ValueError, OSError) as error:
             raise _unread(self.folder, error) from error
-        ranked = [(int(num or 0), float(score)) for num, (score, _) in zip(nums, hits, strict=True)]
-        return sorted(ranked, key=lambda hit: (-hit[1], hit[0]))
+        return int(found.count or 0)
+
+    def all_admitted(self, filters: Filters) -> list[int]:
+        """Return every entry that satisfies tags and ``before``, ascending; in 4 ms for 20,000 of them.
+
+        Raises:
+            DamagedForumError: a file of the index is damaged, or has gone.
+        """
+        if not self.entries:
+            return []
+        conditions = self._filter_clauses(filters) or [(tantivy.Occur.Must, tantivy.Query.all_query())]
+        found = self._found(tantivy.Query.boolean_query(conditions), self.entries)
+        return sorted(num for num, _ in found)
 
     def document_frequency(self, term: str) -> int:
         """Return in how many entries the term occurs, in the title or the body.
@@ -213,6 +239,30 @@ class LexicalIndex:
             if len(self._frequencies) < MOST_REMEMBERED:
                 self._frequencies[term] = known
         return known
+
+    def _found(self, query: Any, limit: int) -> list[tuple[int, float]]:
+        """Return (internal number, score) of the best entries, by score descending, then number ascending."""
+        searcher = self._searcher
+        try:
+            hits = searcher.search(query, limit, count=False).hits
+            nums = searcher.fast_field_values("num", [address for _, address in hits])
+        except (ValueError, OSError) as error:
+            raise _unread(self.folder, error) from error
+        ranked = [(int(num or 0), float(score)) for num, (score, _) in zip(nums, hits, strict=True)]
+        return sorted(ranked, key=lambda hit: (-hit[1], hit[0]))
+
+    def _scoring(self, weights: Mapping[str, float], fields: FieldWeights) -> Any:
+        clauses: list[tuple[Any, Any]] = []
+        for term, weight in weights.items():
+            for name, boost in (("title", fields.title), ("text", fields.text)):
+                if boost:
+                    found = tantivy.Query.term_query(self._schema, name, term, "freq")
+                    clauses.append((tantivy.Occur.Should, tantivy.Query.boost_query(found, weight * boost)))
+        return tantivy.Query.boolean_query(clauses)
+
+    def _among(self, nums: Sequence[int]) -> tuple[Any, Any]:
+        among = tantivy.Query.term_set_query(self._schema, "key", [str(num) for num in nums])
+        return tantivy.Occur.Must, tantivy.Query.const_score_query(among, 0.0)
 
     def _filter_clauses(self, filters: Filters) -> list[tuple[Any, Any]]:
         conditions = [self._tag_clause(tag) for tag in filters.tags]
@@ -243,56 +293,8 @@ class LexicalIndex:
             return None
 
 
-class LexicalWriter:
-    """Adds, replaces and removes entries; nothing is seen or kept before ``commit``."""
-
-    def __init__(self, inner: Any, folder: Path) -> None:
-        self._inner = inner
-        self._folder = folder
-
-    def clear(self) -> None:
-        """Delete the files that a killed writer left: their names would be taken again."""
-        try:
-            self._inner.garbage_collect_files()
-        except (ValueError, OSError) as error:
-            raise _unwritten(self._folder, error) from error
-
-    def put(self, entry: IndexEntry) -> None:
-        """Add an entry, or replace the one with its number.
-
-        Raises:
-            ForumError: the index cannot be written, as on a full disk.
-        """
-        self.remove(entry.num)
-        document = tantivy.Document()
-        document.add_unsigned("num", entry.num)
-        document.add_text("key", str(entry.num))
-        document.add_text("title", " ".join(entry.title))
-        document.add_text("text", " ".join((*entry.title, *entry.body)))
-        for tag in entry.tags:
-            document.add_text("tag", tag.casefold())
-        if entry.created_us is not None:
-            document.add_integer("created_us", entry.created_us)
-        try:
-            self._inner.add_document(document)
-        except (ValueError, OSError) as error:
-            raise _unwritten(self._folder, error) from error
-
-    def remove(self, num: int) -> None:
-        """Remove the entry with this number; nothing happens when there is none."""
-        self._inner.delete_documents_by_term("key", str(num))
-
-    def commit(self, mark: Mark) -> None:
-        """Put everything so far on disk, then the mark; a crash between the two only means work done twice.
-
-        Raises:
-            ForumError: the index cannot be written, as on a full disk.
-        """
-        try:
-            self._inner.commit()
-            write_mark(self._folder, mark)
-        except (ValueError, OSError) as error:
-            raise _unwritten(self._folder, error) from error
+def _has_condition(filters: Filters) -> bool:
+    return bool(filters.tags) or filters.before is not None
 
 
 def _schema() -> Any:
@@ -304,13 +306,6 @@ def _schema() -> Any:
     builder.add_text_field("tag", tokenizer_name="raw", index_option="basic")
     builder.add_integer_field("created_us", stored=False, indexed=True, fast=True)
     return builder.build()
-
-
-def _unwritten(folder: Path, error: Exception) -> ForumError:
-    return ForumError(
-        f"the candidate index in {folder} cannot be written: {error}",
-        "nothing is lost: free space or fix the folder's rights, and the next command goes on with it",
-    )
 
 
 def _unread(folder: Path, error: Exception) -> DamagedForumError:

@@ -1,6 +1,6 @@
-"""What ranking asks of whatever holds a forum: candidates, document frequencies, records.
+"""What ranking asks of whatever holds a forum: candidates, their scores, document frequencies, records.
 
-One machine's SQLite and tantivy are one engine; a distributed one has to give no more than this.
+One machine's SQLite, tantivy and vectors are one engine; a distributed one has to give no more than this.
 May import: types.
 """
 
@@ -9,6 +9,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
 
 from askalike.types import Answer, Filters, Question
 
@@ -24,7 +27,7 @@ class Candidate:
 
 
 class Engine(Protocol):
-    """A forum as the search pipeline sees it."""
+    """A forum as the search pipeline sees it. Every candidate satisfies the filters, ``exclude_ids`` among them."""
 
     def size(self) -> int:
         """Return how many questions can be found."""
@@ -33,7 +36,16 @@ class Engine(Protocol):
         """Return in how many questions the term occurs."""
 
     def lexical(self, weights: Mapping[str, float], limit: int, filters: Filters) -> list[Candidate]:
-        """Return the questions that match weighted terms best, by score descending."""
+        """Return the questions that match weighted terms best, by score descending; fewer than ``limit``: no more."""
+
+    def lexical_scores(self, weights: Mapping[str, float], keys: Sequence[int]) -> dict[int, float]:
+        """Return the scores that ``lexical`` gives to these questions; those that match no term are left out."""
+
+    def nearest(self, vector: NDArray[np.float32], limit: int, filters: Filters) -> list[Candidate]:
+        """Return the questions of the greatest cosine to ``vector`` (D,), descending; fewer than ``limit``: no more."""
+
+    def cosines(self, vector: NDArray[np.float32], keys: Sequence[int]) -> dict[int, float]:
+        """Return the cosines to ``vector`` (D,) of these questions; those without a vector are left out."""
 
     def questions(self, keys: Sequence[int]) -> dict[int, Question]:
         """Return the questions with these keys; those that have gone meanwhile are left out."""

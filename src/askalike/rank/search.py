@@ -1,90 +1,127 @@
-"""The search pipeline: query → candidates → records → hits.
+"""The search pipeline: query → candidates → scores → records → hits.
 
-Enters: a ``Query``, filters and an ``Engine``. Leaves: ``Hit`` values. May import: text, types, errors, its own folder.
+Enters: a ``Query``, filters, an ``Engine`` and perhaps an ``Encoder``. Leaves: ``Hit`` values. May import: text, types,
+errors, its own folder.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from askalike.errors import SettingError
-from askalike.rank.engine import Candidate, Engine
+from askalike.errors import ForumError, SettingError
+from askalike.rank.encoder import Encoder
+from askalike.rank.engine import Engine
 from askalike.rank.matches import matches
-from askalike.rank.query import Query, QuerySettings, QueryTerm, weigh
+from askalike.rank.pool import Asked, gather
+from askalike.rank.query import Query, QueryTerm, weigh
+from askalike.rank.rankers import LEXICAL, Ranker, Scored, ranker_named
+from askalike.rank.settings import MAX_HITS, SearchSettings
 from askalike.text.analyzer import Analyzer
 from askalike.types import Filters, Hit, Question
 
-__all__ = ["MAX_HITS", "Ranking", "SearchSettings", "ranking", "similar"]
-
-MAX_HITS = 1000
-
-
-@dataclass(frozen=True, slots=True)
-class SearchSettings:
-    """Everything that a search can be tuned by."""
-
-    query: QuerySettings = field(default_factory=QuerySettings)
+__all__ = ["Ranking", "Searcher"]
 
 
 @dataclass(frozen=True, slots=True)
 class Ranking:
     """What a search found, before it is explained: the query's weighted terms and the questions, best first."""
 
-    terms: dict[str, QueryTerm]
-    found: list[tuple[Candidate, Question]]
+    terms: Mapping[str, QueryTerm]
+    found: list[tuple[Scored, Question]]
 
 
-def ranking(
-    engine: Engine, analyzer: Analyzer, query: Query, k: int, filters: Filters, settings: SearchSettings
-) -> Ranking:
-    """Return the at most ``k`` questions most similar to ``query``, best first, ties by id.
+@dataclass(frozen=True, slots=True)
+class Searcher:
+    """Searches over one state of a forum.
 
-    Questions in ``filters.exclude_ids`` are never found. A question that was deleted after the candidate search saw it
-    is left out, so that nothing is shown that the forum no longer holds.
-
-    Raises:
-        SettingError: k is not between 1 and ``MAX_HITS``.
+    Args:
+        encoder: what made the engine's vectors; None where there are none, so that words alone can be searched.
     """
-    if not 1 <= k <= MAX_HITS:
-        raise SettingError(f"k is {k}", f"expected a number from 1 to {MAX_HITS}")
-    terms = weigh(query, analyzer, settings.query, engine.size(), engine.document_frequency)
-    weights = {term: found.weight for term, found in terms.items()}
-    limit = k + len(filters.exclude_ids)
-    while True:
-        candidates = engine.lexical(weights, limit, filters)
-        questions = engine.questions([candidate.key for candidate in candidates])
-        kept = [
-            (candidate, questions[candidate.key])
-            for candidate in candidates
-            if candidate.key in questions and questions[candidate.key].id not in filters.exclude_ids
-        ]
-        if len(kept) >= k or len(candidates) < limit:
-            return Ranking(terms, sorted(kept, key=lambda pair: (-pair[0].score, pair[1].id))[:k])
-        limit *= 2
 
+    engine: Engine
+    analyzer: Analyzer
+    encoder: Encoder | None = None
+    settings: SearchSettings = field(default_factory=SearchSettings)
 
-def similar(
-    engine: Engine, analyzer: Analyzer, query: Query, k: int, filters: Filters, settings: SearchSettings
-) -> list[Hit]:
-    """Return ``ranking`` as hits: with what matched, the best answer, and what a question is a duplicate of.
+    def ranking(self, query: Query, k: int, filters: Filters, ranker: str | None = None) -> Ranking:
+        """Return the at most ``k`` questions most similar to ``query``, best first, ties by id.
 
-    Raises:
-        SettingError: k is not between 1 and ``MAX_HITS``.
-    """
-    ranked = ranking(engine, analyzer, query, k, filters, settings)
-    hits: list[Hit] = []
-    for rank, (candidate, question) in enumerate(ranked.found, start=1):
-        answers = engine.answers(question.id)
-        hits.append(
-            Hit(
-                rank=rank,
-                score=candidate.score,
-                question=question,
-                components={"bm25": candidate.score},
-                matched=matches(question, ranked.terms, analyzer),
-                answer=answers[0] if answers else None,
-                answer_count=len(answers),
-                duplicate_of=engine.originals(question.id),
+        A score of 0 or less is no hit: no word is shared, and the vectors point elsewhere. A question that was deleted
+        after the candidate search saw it is left out, so that nothing is shown that the forum no longer holds.
+
+        Args:
+            ranker: a name from ``RANKERS``; None takes the settings' one, or ``lexical`` where that lacks vectors.
+
+        Raises:
+            SettingError: k is not between 1 and ``MAX_HITS``, or there is no such ranker.
+            ForumError: the ranker was named, and the vectors that it needs are not there.
+        """
+        if not 1 <= k <= MAX_HITS:
+            raise SettingError(f"k is {k}", f"expected a number from 1 to {MAX_HITS}")
+        chosen = self._chosen(ranker)
+        asked = self._asked(query, chosen)
+        limit = k if len(chosen.sources) == 1 else max(k, self.settings.join.depth)
+        while True:
+            pool = gather(self.engine, asked, chosen.sources, limit, filters)
+            scored = [one for one in chosen.score(pool, self.settings.join) if one.score > 0]
+            found = self._held(sorted(scored, key=lambda one: (-one.score, one.key)), k)
+            if len(found) == k or pool.is_exhausted:
+                return Ranking(asked.terms, found)
+            limit *= 2
+
+    def similar(self, query: Query, k: int, filters: Filters, ranker: str | None = None) -> list[Hit]:
+        """Return ``ranking`` as hits: with what matched, the best answer, and what a question is a duplicate of.
+
+        Raises:
+            SettingError, ForumError: as ``ranking``.
+        """
+        ranked = self.ranking(query, k, filters, ranker)
+        hits: list[Hit] = []
+        for rank, (scored, question) in enumerate(ranked.found, start=1):
+            answers = self.engine.answers(question.id)
+            hits.append(
+                Hit(
+                    rank=rank,
+                    score=scored.score,
+                    question=question,
+                    components=scored.components,
+                    matched=matches(question, ranked.terms, self.analyzer),
+                    answer=answers[0] if answers else None,
+                    answer_count=len(answers),
+                    duplicate_of=self.engine.originals(question.id),
+                )
             )
+        return hits
+
+    def _chosen(self, name: str | None) -> Ranker:
+        chosen = ranker_named(self.settings.ranker if name is None else name)
+        if not chosen.needs_vectors or self.encoder is not None:
+            return chosen
+        if name is None:
+            return ranker_named(LEXICAL)
+        raise ForumError(
+            f"the ranker {name!r} needs vectors, and this forum has none",
+            'make them with "askalike encode FORUM", or search with the ranker "lexical"',
         )
-    return hits
+
+    def _asked(self, query: Query, chosen: Ranker) -> Asked:
+        """Prepare the query; its terms are weighed in any case, since they show what matched."""
+        engine = self.engine
+        terms = weigh(query, self.analyzer, self.settings.query, engine.size(), engine.document_frequency)
+        vector = self.encoder.encode(query) if chosen.needs_vectors and self.encoder is not None else None
+        return Asked(query, terms, vector)
+
+    def _held(self, scored: Sequence[Scored], k: int) -> list[tuple[Scored, Question]]:
+        """Return the first ``k`` of which the engine has the record, equal scores by id."""
+        held: list[tuple[Scored, Question]] = []
+        start = 0
+        while start < len(scored) and len(held) < k:
+            stop = min(start + k - len(held), len(scored))
+            while stop < len(scored) and scored[stop].score == scored[stop - 1].score:
+                stop += 1  # which of these comes first is decided by their ids
+            part = scored[start:stop]
+            questions = self.engine.questions([one.key for one in part])
+            held.extend((one, questions[one.key]) for one in part if one.key in questions)
+            start = stop
+        return sorted(held, key=lambda pair: (-pair[0].score, pair[1].id))[:k]

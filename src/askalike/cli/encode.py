@@ -1,0 +1,49 @@
+"""``askalike encode``: a forum's questions into vectors, by its own model or the package's."""
+
+from __future__ import annotations
+
+import shlex
+import time
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from askalike.cli.arguments import ForumArgument, JsonOption
+from askalike.cli.display import console, print_json, print_whole, safe
+from askalike.cli.progress import BarProgress
+from askalike.forum import Forum
+
+__all__ = ["encode"]
+
+
+def encode(
+    forum: ForumArgument,
+    model: Annotated[
+        Path | None,
+        typer.Option("--model", help="A trained model's folder; a copy becomes the forum's own model."),
+    ] = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Encode what is not encoded yet; everything, when the model has changed. It can be interrupted and goes on."""
+    began = time.monotonic()
+    with BarProgress() as progress, Forum.open(forum, progress=progress) as opened:
+        if model is not None:
+            opened.use_model(model)
+        opened.encode(progress=progress)
+        vectors = opened.info().vectors
+    seconds = round(time.monotonic() - began, 2)
+    if as_json:
+        print_json(
+            {
+                "forum": str(forum),
+                "model": vectors.model,
+                "encoded": vectors.entries,
+                "not_encoded": vectors.waiting,
+                "has_graph": vectors.has_graph,
+                "seconds": seconds,
+            }
+        )
+        return
+    console.print(f"{vectors.entries:,} questions are encoded by the model {safe(vectors.model)} ({seconds:.1f} s)")
+    print_whole(f'  askalike search {shlex.quote(str(forum))} "your question"')

@@ -1,0 +1,70 @@
+"""Why a question was found, on a terminal: its scores, and how much the model takes of each word.
+
+::
+
+    cosine 0.82 · bm25 12.30, 91 % of the best
+    Router ▇ 0.83  drops ▅ 0.57  the ▁ 0.08
+
+Enters: hits and explanations. Leaves: rich text. May import: types, ``cli.display``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from rich.text import Text
+
+from askalike.cli.display import safe
+from askalike.types import Explanation, Hit, WordWeight
+
+__all__ = ["hit_lines", "query_lines"]
+
+BARS = "▁▂▃▄▅▆▇█"
+SHOWN_WORDS = 40
+"""Words of a body that are shown; JSON holds all that the model reads."""
+
+
+def query_lines(explanation: Explanation) -> Text:
+    """Return the words of the query with their weights; empty where the model does not weigh words."""
+    lines = [weighed(words) for words in (explanation.query_title, explanation.query_body) if words]
+    return Text("\n").join(lines)
+
+
+def hit_lines(hit: Hit, explanation: Explanation) -> Text:
+    """Return a hit's scores, and the words of its title with their weights."""
+    lines = [Text(scores(hit), style="cyan")]
+    if explanation.title:
+        lines.append(weighed(explanation.title))
+    return Text("\n").join(lines)
+
+
+def scores(hit: Hit) -> str:
+    """Return the parts of a score in one line."""
+    parts = hit.components
+    shown = [f"cosine {parts['cosine']:.2f}"] if "cosine" in parts else []
+    if "bm25" in parts:
+        share = f", {parts['bm25_share']:.0%} of the best" if "bm25_share" in parts else ""
+        shown.append(f"bm25 {parts['bm25']:.2f}{share}")
+    return " · ".join(shown)
+
+
+def weighed(words: Sequence[WordWeight]) -> Text:
+    """Return words, each with a bar and a number; those that count more are brighter."""
+    line = Text()
+    for one in words[:SHOWN_WORDS]:
+        style = "dim" if one.weight < 1 / 3 else "bold" if one.weight > 2 / 3 else "none"
+        line.append(safe(one.word), style=style)
+        line.append(f" {bar(one.weight)} {one.weight:.2f}  ", style="magenta" if style != "dim" else "dim")
+    if len(words) > SHOWN_WORDS:
+        line.append(f"and {len(words) - SHOWN_WORDS} more", style="dim")
+    line.rstrip()
+    return line
+
+
+def bar(weight: float) -> str:
+    """Return a bar for a weight in [0, 1].
+
+    >>> bar(0.0), bar(0.5), bar(1.0)
+    ('▁', '▅', '█')
+    """
+    return BARS[min(len(BARS) - 1, int(weight * len(BARS)))]

@@ -1,0 +1,152 @@
+"""All indexes of a forum: opened, kept in step by one process at a time, and searched by any.
+
+Enters: a forum's layout and archive. Leaves: a ``Searcher`` over them. May import: archive, errors, lexical, rank,
+text, its own folder.
+"""
+
+from __future__ import annotations
+
+import shutil
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import filelock
+
+from askalike.archive import Archive, Layout
+from askalike.errors import BusyForumError
+from askalike.forum.catchup import catch_up
+from askalike.forum.engine import LocalEngine, QueryEncoder
+from askalike.forum.progress import Progress
+from askalike.forum.settings import ForumSettings
+from askalike.forum.vectors import Vectors, VectorsState
+from askalike.forum.word_follower import WordFollower, fitting_index, open_index, remove_index
+from askalike.lexical import LexicalIndex
+from askalike.rank import Searcher
+from askalike.text.analyzer import Analyzer
+
+__all__ = ["LOCK_TIMEOUT_S", "Indexes", "remove_indexes"]
+
+LOCK_TIMEOUT_S = 10.0
+ENCODER_TIMEOUT_S = 600.0
+"""Who has encoded for minutes waits for as long as another process may index."""
+
+
+class Indexes:
+    """The candidate index and the vectors.
+
+    Args:
+        settings: of the forum; ``has_vectors`` decides whether vectors are looked at at all.
+
+    Raises:
+        BusyForumError: there is no candidate index yet, and another process has been making one for too long.
+    """
+
+    def __init__(self, layout: Layout, archive: Archive, analyzer: Analyzer, settings: ForumSettings) -> None:
+        self._layout = layout
+        self._archive = archive
+        self._analyzer = analyzer
+        self._settings = settings
+        self._guard = threading.RLock()
+        self._lock = filelock.FileLock(layout.lock, thread_local=False)
+        self.lexical: LexicalIndex = self._open_lexical()
+        self.vectors = Vectors(layout, archive, settings.graph) if settings.has_vectors else None
+
+    def searcher(self) -> Searcher:
+        """Return a searcher over the indexes as they are on disk now; vectors and model belong together."""
+        self.lexical.refresh()
+        answering = None if self.vectors is None else self.vectors.answering()
+        settings = self._settings
+        index = None if answering is None else answering.index
+        engine = LocalEngine(self._archive, self.lexical, settings.fields, index, settings.neighbours)
+        encoder = None if answering is None else QueryEncoder(answering)
+        return Searcher(engine, self._analyzer, encoder, settings.search)
+
+    def catch_up(self, progress: Progress, *, is_waiting: bool) -> None:
+        """Bring the indexes in step with the archive; encoding that takes long is left to ``encode``.
+
+        Args:
+            is_waiting: wait for another process that is at it.
+
+        Raises:
+            BusyForumError: another process has been at it for longer than the time-out.
+        """
+        try:
+            with self._locked(LOCK_TIMEOUT_S if is_waiting else 0):
+                catch_up(self._archive, WordFollower(self.lexical, self._analyzer), progress)
+                if self.vectors is not None:
+                    self.vectors.follow(progress)
+        except filelock.Timeout as error:
+            if is_waiting:
+                raise BusyForumError(
+                    f"another process is indexing {self._layout.folder}",
+                    "your change is stored; it will be found when that process has finished",
+                ) from error
+
+    def encode(self, progress: Progress) -> None:
+        """Encode all that waits, and build the neighbour graph where it pays; nothing without vectors.
+
+        Raises:
+            BusyForumError: another process encodes, or has been indexing for too long.
+            ModelError: there is no model, or it cannot be read.
+        """
+        if self.vectors is not None:
+            self.vectors.encode(progress, self._locked_for_encoder)
+
+    def state(self) -> VectorsState:
+        """Return how far the vectors have come."""
+        return VectorsState() if self.vectors is None else self.vectors.state()
+
+    def behind(self) -> int:
+        """Return how many changes the candidate index has not seen."""
+        self.lexical.refresh()
+        mark = self.lexical.mark
+        waiting = self._archive.count_question_changes(mark.applied)
+        return waiting if mark.is_complete else waiting + self._archive.count_questions(mark.scanned)
+
+    @contextmanager
+    def _locked(self, timeout_s: float) -> Iterator[None]:
+        """Hold the lock of who writes the indexes that answer, in this process and over all.
+
+        Raises:
+            filelock.Timeout: another process holds it.
+        """
+        with self._guard, self._lock.acquire(timeout=timeout_s):
+            yield
+
+    @contextmanager
+    def _locked_for_encoder(self) -> Iterator[None]:
+        try:
+            with self._locked(ENCODER_TIMEOUT_S):
+                yield
+        except filelock.Timeout as error:
+            raise BusyForumError(
+                f"another process is indexing {self._layout.folder}", "encode again; what was encoded is kept"
+            ) from error
+
+    def _open_lexical(self) -> LexicalIndex:
+        """Open the index; only one that has to be made first waits for another process that is making it."""
+        index = fitting_index(self._layout.lexical, self._archive, self._analyzer)
+        if index is not None:
+            return index
+        try:
+            with self._lock.acquire(timeout=LOCK_TIMEOUT_S):
+                return open_index(self._layout.lexical, self._archive, self._analyzer)
+        except filelock.Timeout as error:
+            raise BusyForumError(
+                f"another process is indexing {self._layout.folder}", "wait until it has finished"
+            ) from error
+
+
+def remove_indexes(layout: Layout) -> None:
+    """Delete all indexes, whatever state they are in; they are built anew from the archive.
+
+    Raises:
+        BusyForumError: another process is indexing.
+    """
+    try:
+        with filelock.FileLock(layout.lock, thread_local=False).acquire(timeout=LOCK_TIMEOUT_S):
+            remove_index(layout.lexical)
+            shutil.rmtree(layout.vectors, ignore_errors=True)
+    except filelock.Timeout as error:
+        raise BusyForumError(f"another process is indexing {layout.folder}", "wait until it has finished") from error

@@ -1,0 +1,79 @@
+"""Which model a forum is to be encoded with: its own, or the general one that the package carries.
+
+Enters: a forum's layout. Leaves: ``ModelSource``. May import: archive, data, encode.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import dataclass
+from pathlib import Path
+
+from askalike.archive import Layout
+from askalike.data import default_model
+from askalike.encode.layout import Layout as ModelLayout
+from askalike.encode.manifest import Manifest
+from askalike.encode.settings import ModelSettings
+from askalike.errors import ModelError, SettingError
+
+__all__ = ["ModelSource", "describe", "fingerprint", "wanted_model"]
+
+ENCODING_VERSION = 1
+"""Raised whenever the same question and model give another vector than before, so that vectors are made anew."""
+
+
+@dataclass(frozen=True, slots=True)
+class ModelSource:
+    """A model's folder.
+
+    Args:
+        name: "own" or "general".
+        fingerprint: of its content, and of how questions are encoded.
+    """
+
+    folder: Path
+    name: str
+    fingerprint: str
+
+
+def wanted_model(layout: Layout) -> ModelSource | None:
+    """Return the forum's own model, else the package's general one, else None.
+
+    Raises:
+        ModelError: a model is there and its manifest cannot be read.
+    """
+    found: tuple[str, Path | None] = ("general", default_model())
+    own = ModelLayout(layout.model)
+    if own.folder.is_dir() or own.replaced.is_dir():
+        found = ("own", own.folder if own.folder.is_dir() else own.replaced)  # replaced: see encode.folder
+    name, folder = found
+    return None if folder is None else ModelSource(folder, name, fingerprint(folder))
+
+
+def fingerprint(folder: Path) -> str:
+    """Return a short name of a model's content, by what its manifest says of its files; they are checked when read.
+
+    A forum's text settings are no part of it: a model reads texts in its own way.
+
+    Raises:
+        ModelError: the manifest cannot be read.
+    """
+    path = ModelLayout(folder).manifest
+    try:
+        manifest = Manifest.from_bytes(path.read_bytes())
+    except OSError as error:
+        raise ModelError(
+            f"{path} cannot be read: {error.strerror or error}", "put a whole model there, or delete the folder"
+        ) from error
+    described = json.dumps([ENCODING_VERSION, sorted(manifest.files.items())])
+    return hashlib.blake2b(described.encode(), digest_size=8).hexdigest()
+
+
+def describe(folder: Path) -> str:
+    """Return the kind and size of the model in a folder, as in "rcnn, 400 dimensions"."""
+    try:
+        settings = ModelSettings.from_json(json.loads(ModelLayout(folder).config.read_bytes()))
+    except (OSError, ValueError, SettingError):
+        return "cannot be read"
+    return f"{settings.encoder.kind}, {settings.encoder.hidden_size} dimensions"

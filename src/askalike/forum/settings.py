@@ -1,0 +1,56 @@
+"""How a forum is searched, and the text settings that are stored with it.
+
+May import: archive, errors, lexical, rank, text, vectors.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from typing import Literal
+
+from askalike.archive import Archive, Layout
+from askalike.errors import ForumVersionError, SettingError
+from askalike.lexical import FieldWeights
+from askalike.rank import SearchSettings
+from askalike.text.settings import TextSettings
+from askalike.vectors import GraphSettings
+
+__all__ = ["ForumSettings", "Neighbours", "stored_text_settings"]
+
+Neighbours = Literal["auto", "exact"]
+
+
+@dataclass(frozen=True, slots=True)
+class ForumSettings:
+    """How a forum is searched; the text settings are stored with it, the rest may change from search to search.
+
+    Args:
+        fields: how much a match in the title or the text counts.
+        search: rankers and what they are tuned by.
+        has_vectors: False searches and keeps words alone: no model is read, and vectors that are there fall behind
+            until the forum is opened with them again.
+        neighbours: ``auto`` finds the nearest vectors through a graph where there is one and FAISS is installed;
+            ``exact`` looks at all of them, which is faster for a single search, since reading a graph takes longer.
+        graph: when and how a graph is built. Above 60,000 vectors, looking at all of them takes 10 ms and more.
+    """
+
+    fields: FieldWeights = field(default_factory=FieldWeights)
+    search: SearchSettings = field(default_factory=SearchSettings)
+    has_vectors: bool = True
+    neighbours: Neighbours = "auto"
+    graph: GraphSettings = field(default_factory=lambda: GraphSettings(above=60_000))
+
+
+def stored_text_settings(archive: Archive, layout: Layout) -> TextSettings:
+    """Return the text settings that were stored when the forum was made.
+
+    Raises:
+        ForumVersionError: they are not understood.
+    """
+    try:
+        return TextSettings.from_json({name: json.loads(value) for name, value in archive.settings().items()})
+    except (SettingError, ValueError) as error:
+        raise ForumVersionError(
+            f"the settings stored in {layout.archive} are not understood: {error}", "use the version that wrote it"
+        ) from error

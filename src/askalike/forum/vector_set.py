@@ -1,0 +1,176 @@
+"""A set of vectors: the vectors of a forum's questions by one model, and a copy of that model.
+
+::
+
+    vectors/
+      current.json        which set answers; replaced in one step when another is complete
+      encode.lock         held by the one process that makes a set
+      FINGERPRINT/
+        model/            a copy of the model, so that its vectors answer until those of a new one are complete
+        index/            a VectorIndex
+
+Enters: folders. Leaves: ``VectorSet``. May import: durable, encode, errors, vectors.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import threading
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from askalike.durable import replace_whole, sync_folder
+from askalike.encode.layout import MAX_BYTES
+from askalike.encode.model import Model
+from askalike.errors import DamagedForumError, ModelError
+from askalike.forum.model_source import ModelSource, fingerprint
+from askalike.vectors import VectorIndex
+
+__all__ = ["Current", "VectorSet", "make_set", "parse_current", "read_current", "remove_sets"]
+
+CURRENT_FILE = "current.json"
+FORMAT = 1
+_TRIES = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Current:
+    """Which set answers.
+
+    Args:
+        fingerprint: its folder's name.
+        model: "own" or "general", as it was called when the set was made.
+        switch: drawn anew at each switch, so that one to a set of the same name is noticed.
+    """
+
+    fingerprint: str
+    model: str
+    switch: str
+    format: int = FORMAT
+
+    def write(self, folder: Path) -> None:
+        """Make this set the one that answers, at once and for good."""
+        replace_whole(folder / CURRENT_FILE, json.dumps(asdict(self)).encode())
+
+
+def read_current(folder: Path) -> bytes | None:
+    """Return the file that names the set which answers, None while there is none."""
+    try:
+        return (folder / CURRENT_FILE).read_bytes()
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+
+
+def parse_current(state: bytes, folder: Path) -> Current:
+    """Return what the file's bytes say.
+
+    Raises:
+        DamagedForumError: nothing that can be used.
+    """
+    try:
+        current = Current(**json.loads(state))
+        if [type(value) for value in asdict(current).values()] != [str, str, str, int] or current.format != FORMAT:
+            raise ValueError(f"it says {state[:200]!r}")
+        if not current.fingerprint.isalnum():
+            raise ValueError(f"{current.fingerprint[:80]!r} is no set's name")
+    except (ValueError, TypeError, RecursionError) as error:
+        raise DamagedForumError(
+            f"{folder / CURRENT_FILE} cannot be read: {error}", 'rebuild the vectors with "askalike reindex FORUM"'
+        ) from error
+    return current
+
+
+class VectorSet:
+    """One set; its model is read when it is first needed, where it is not given.
+
+    Raises:
+        DamagedForumError: its index cannot be read.
+    """
+
+    def __init__(self, folder: Path, model: Model | None = None) -> None:
+        self.folder = folder
+        self.index = VectorIndex(folder / "index")
+        self._loading = threading.Lock()
+        self._model = model
+
+    @property
+    def fingerprint(self) -> str:
+        """Return what the set's model is known by."""
+        return self.folder.name
+
+    @property
+    def model(self) -> Model:
+        """Return the model.
+
+        Raises:
+            ModelError: it cannot be read.
+        """
+        with self._loading:
+            if self._model is None:
+                self._model = Model.load(self.folder / "model")
+            return self._model
+
+
+def make_set(folder: Path, source: ModelSource, last_change: int, *, is_new: bool) -> VectorSet:
+    """Begin a set for a model, or open the one that was begun; the caller holds the lock of makers.
+
+    Args:
+        folder: of all sets.
+        last_change: the archive's last change.
+        is_new: begin its index anew, whatever is there.
+
+    Raises:
+        ModelError: the model cannot be read, or changed while it was copied.
+        DamagedForumError: what is there cannot be read.
+    """
+    place = folder / source.fingerprint
+    if not (place / "model").is_dir():
+        _copy_model(source, place)
+    index = place / "index"
+    model = Model.load(place / "model")
+    if is_new or not VectorIndex.exists(index):
+        VectorIndex.create(index, model.dimensions, applied=last_change, fingerprint=source.fingerprint)
+    return VectorSet(place, model)
+
+
+def remove_sets(folder: Path, kept: Iterable[str]) -> None:
+    """Delete all sets but those kept, and what killed makers left; the caller holds the lock of makers."""
+    names = set(kept)
+    for path in folder.iterdir() if folder.is_dir() else ():
+        if path.is_dir() and path.name not in names:
+            shutil.rmtree(path, ignore_errors=True)  # who still reads it on Windows keeps it until the next time
+
+
+def _copy_model(source: ModelSource, place: Path) -> None:
+    """Put a copy of the model into a new set, whole or not at all; by hard links where the disk has them."""
+    temporary = place.with_name(f"{place.name}.{os.getpid()}.tmp")
+    for _ in range(_TRIES):
+        shutil.rmtree(temporary, ignore_errors=True)
+        (temporary / "model").mkdir(parents=True)
+        try:
+            for name in MAX_BYTES:
+                _link_or_copy(source.folder / name, temporary / "model" / name)
+        except FileNotFoundError:
+            continue  # another process is putting a new model there
+        if fingerprint(temporary / "model") == source.fingerprint:
+            sync_folder(temporary / "model")
+            shutil.rmtree(place, ignore_errors=True)
+            temporary.rename(place)
+            sync_folder(place.parent)
+            return
+    shutil.rmtree(temporary, ignore_errors=True)
+    raise ModelError(f"the model in {source.folder} changed while it was copied", "try again")
+
+
+def _link_or_copy(origin: Path, target: Path) -> None:
+    try:
+        os.link(origin, target)
+    except FileNotFoundError:
+        raise
+    except OSError:  # another disk, or a system that allows no links
+        shutil.copyfile(origin, target)
+        with target.open("rb+") as file:
+            os.fsync(file.fileno())

@@ -1,0 +1,90 @@
+"""The writer of the candidate index: entries are put and removed, and a commit keeps them and then the mark.
+
+Enters: ``IndexEntry``. Leaves: files. May import: errors, mark.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import tantivy
+
+from askalike.errors import ForumError
+from askalike.lexical.mark import write_mark
+from askalike.mark import Mark
+
+__all__ = ["IndexEntry", "LexicalWriter", "unwritten"]
+
+
+@dataclass(frozen=True, slots=True)
+class IndexEntry:
+    """What is indexed of one question: terms of title and body, exact tags, moment of asking."""
+
+    num: int
+    title: Sequence[str]
+    body: Sequence[str]
+    tags: Sequence[str] = ()
+    created_us: int | None = None
+
+
+class LexicalWriter:
+    """Adds, replaces and removes entries; nothing is seen or kept before ``commit``."""
+
+    def __init__(self, inner: Any, folder: Path) -> None:
+        self._inner = inner
+        self._folder = folder
+
+    def clear(self) -> None:
+        """Delete the files that a killed writer left: their names would be taken again."""
+        try:
+            self._inner.garbage_collect_files()
+        except (ValueError, OSError) as error:
+            raise unwritten(self._folder, error) from error
+
+    def put(self, entry: IndexEntry) -> None:
+        """Add an entry, or replace the one with its number.
+
+        Raises:
+            ForumError: the index cannot be written, as on a full disk.
+        """
+        self.remove(entry.num)
+        document = tantivy.Document()
+        document.add_unsigned("num", entry.num)
+        document.add_text("key", str(entry.num))
+        document.add_text("title", " ".join(entry.title))
+        document.add_text("text", " ".join((*entry.title, *entry.body)))
+        for tag in entry.tags:
+            document.add_text("tag", tag.casefold())
+        if entry.created_us is not None:
+            document.add_integer("created_us", entry.created_us)
+        try:
+            self._inner.add_document(document)
+        except (ValueError, OSError) as error:
+            raise unwritten(self._folder, error) from error
+
+    def remove(self, num: int) -> None:
+        """Remove the entry with this number; nothing happens when there is none."""
+        self._inner.delete_documents_by_term("key", str(num))
+
+    def commit(self, mark: Mark) -> None:
+        """Put everything so far on disk, then the mark; a crash between the two only means work done twice.
+
+        Raises:
+            ForumError: the index cannot be written, as on a full disk.
+        """
+        try:
+            self._inner.commit()
+            write_mark(self._folder, mark)
+        except (ValueError, OSError) as error:
+            raise unwritten(self._folder, error) from error
+
+
+def unwritten(folder: Path, error: Exception) -> ForumError:
+    """Return the error of an index that cannot be written."""
+    return ForumError(
+        f"the candidate index in {folder} cannot be written: {error}",
+        "nothing is lost: free space or fix the folder's rights, and the next command goes on with it",
+    )

@@ -1,0 +1,28 @@
+"""How much each word counts to the encoder: in what was asked, and in the titles of what was found.
+
+Enters: a query, hits, an ``Encoder``. Leaves: ``Explanation`` values. May import: text, types, its own folder.
+Source: Lei et al. 2016 (NAACL), section 5: the weight of a word is 1 - λ_t, what the gate lets in of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from askalike.rank.encoder import Encoder
+from askalike.rank.query import Query
+from askalike.text.markup import plain_text
+from askalike.types import Explanation, Hit, WordWeight
+
+__all__ = ["explanations"]
+
+
+def explanations(query: Query, hits: Sequence[Hit], encoder: Encoder | None) -> list[Explanation]:
+    """Return one explanation for each hit, in their order; without words where the model cannot weigh them."""
+    title = _weights(query.title, encoder)
+    body = _weights(plain_text(query.body, query.markup), encoder)
+    return [Explanation(hit.question.id, title, body, _weights(hit.question.title, encoder)) for hit in hits]
+
+
+def _weights(text: str, encoder: Encoder | None) -> tuple[WordWeight, ...]:
+    found = [] if encoder is None else encoder.word_weights(text)
+    return tuple(WordWeight(word, weight) for word, weight in found)

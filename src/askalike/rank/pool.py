@@ -1,0 +1,102 @@
+"""The candidates of one search: the best of each source, each with the scores that both sources give to it.
+
+Enters: what was asked, and an ``Engine``. Leaves: ``Pool``. May import: types, its own folder.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from askalike.rank.engine import Candidate, Engine
+from askalike.rank.query import Query, QueryTerm
+from askalike.types import Filters
+
+__all__ = ["COMPONENTS", "Asked", "Pool", "Pooled", "Source", "gather"]
+
+Source = Literal["lexical", "vectors"]
+
+COMPONENTS: Mapping[Source, str] = {"lexical": "bm25", "vectors": "cosine"}
+"""Source → the name of its score in a hit's components."""
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A query, prepared for both sources.
+
+    Args:
+        terms: term → its weight and rarity.
+        vector: (D,) of length 1 or zeros; None where vectors are not searched.
+    """
+
+    query: Query
+    terms: Mapping[str, QueryTerm]
+    vector: NDArray[np.float32] | None = None
+
+    def weights(self) -> dict[str, float]:
+        """Return term → weight, as candidate search wants it."""
+        return {term: found.weight for term, found in self.terms.items()}
+
+
+@dataclass(frozen=True, slots=True)
+class Pooled:
+    """A candidate.
+
+    Args:
+        components: ``bm25``, ``cosine``, or both, as the sources searched give them; 0 where no term matches, or where
+            the question has no vector.
+        ranks: source → its place there, 1 being the best; without the sources that did not propose it.
+    """
+
+    key: int
+    components: Mapping[str, float]
+    ranks: Mapping[Source, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Pool:
+    """All candidates of one search.
+
+    Args:
+        engine: where a ranker that reads questions gets them.
+        is_exhausted: no source has more.
+    """
+
+    engine: Engine
+    asked: Asked
+    candidates: tuple[Pooled, ...]
+    is_exhausted: bool
+
+
+def gather(engine: Engine, asked: Asked, sources: tuple[Source, ...], limit: int, filters: Filters) -> Pool:
+    """Return the union of the ``limit`` best of each source; a candidate of one is scored by the other too."""
+    found = {source: _best(engine, asked, source, limit, filters) for source in sources}
+    ranks: dict[int, dict[Source, int]] = {}
+    for source, candidates in found.items():
+        for rank, candidate in enumerate(candidates, start=1):
+            ranks.setdefault(candidate.key, {})[source] = rank
+    scores = {source: {one.key: one.score for one in candidates} for source, candidates in found.items()}
+    for source, known in scores.items():
+        if missing := [key for key in ranks if key not in known]:
+            known.update(_scores(engine, asked, source, missing))
+    pooled = tuple(
+        Pooled(key, {COMPONENTS[source]: scores[source].get(key, 0.0) for source in sources}, places)
+        for key, places in ranks.items()
+    )
+    return Pool(engine, asked, pooled, all(len(candidates) < limit for candidates in found.values()))
+
+
+def _best(engine: Engine, asked: Asked, source: Source, limit: int, filters: Filters) -> list[Candidate]:
+    if source == "lexical":
+        return engine.lexical(asked.weights(), limit, filters)
+    return [] if asked.vector is None else engine.nearest(asked.vector, limit, filters)
+
+
+def _scores(engine: Engine, asked: Asked, source: Source, keys: list[int]) -> dict[int, float]:
+    if source == "lexical":
+        return engine.lexical_scores(asked.weights(), keys)
+    return {} if asked.vector is None else engine.cosines(asked.vector, keys)

@@ -1,0 +1,54 @@
+"""Everything that a search can be tuned by.
+
+May import: errors, ``rank.query``.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from askalike.errors import SettingError
+from askalike.rank.query import QuerySettings
+
+__all__ = ["MAX_HITS", "JoinSettings", "SearchSettings"]
+
+MAX_HITS = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class JoinSettings:
+    """How words and vectors are joined.
+
+    Args:
+        weight: of the cosine in the weighted sum, in [0, 1]; the rest is BM25's.
+        depth: candidates taken from each source, or as many as hits are asked for where that is more.
+        fusion_constant: of reciprocal rank fusion, > 0.
+
+    Raises:
+        SettingError: a value is out of range.
+    """
+
+    weight: float = 0.5
+    depth: int = 50
+    fusion_constant: float = 60.0
+
+    def __post_init__(self) -> None:
+        if not (0 <= self.weight <= 1 and 1 <= self.depth <= MAX_HITS and self.fusion_constant > 0):
+            raise SettingError(
+                f"weight is {self.weight}, depth {self.depth}, fusion_constant {self.fusion_constant}",
+                f"expected weight from 0 to 1, depth from 1 to {MAX_HITS} and fusion_constant > 0",
+            )
+
+
+@dataclass(frozen=True, slots=True)
+class SearchSettings:
+    """Everything that a search can be tuned by.
+
+    Args:
+        ranker: a name from ``rank.rankers.RANKERS``, for searches that name none; where it needs vectors and the forum
+            has none, ``lexical`` answers.
+    """
+
+    query: QuerySettings = field(default_factory=QuerySettings)
+    ranker: str = "hybrid"
+    join: JoinSettings = field(default_factory=JoinSettings)

@@ -1,0 +1,164 @@
+"""The commands that know of models: encode, search with rankers and explanations, index, info."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+from tests.tiny_models import gated_model, synonym_model
+
+from askalike import Forum, Question
+from askalike.cli.explained import bar
+from askalike.cli.main import main
+from askalike.data import bundled_forum
+
+
+class Done(NamedTuple):
+    """What a command left."""
+
+    code: int
+    out: str
+    err: str
+
+    @property
+    def json(self) -> Any:
+        return json.loads(self.out)
+
+
+Run = Callable[..., Done]
+
+
+@pytest.fixture
+def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
+    def call(*words: object) -> Done:
+        monkeypatch.setattr(sys, "argv", ["askalike", *map(str, words)])
+        monkeypatch.setenv("COLUMNS", "100")
+        code = 0
+        try:
+            main()
+        except SystemExit as stop:
+            code = int(stop.code or 0)
+        return Done(code, *capsys.readouterr())
+
+    return call
+
+
+@pytest.fixture
+def forum(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setattr("askalike.forum.model_source.default_model", lambda: None)
+    with Forum.create(tmp_path / "my.forum") as made:
+        made.add([Question("wifi", "Wifi drops"), Question("printer", "Printer is offline")])
+    return tmp_path / "my.forum"
+
+
+@pytest.fixture
+def model(tmp_path: Path) -> Path:
+    synonym_model().save(tmp_path / "synonyms")
+    return tmp_path / "synonyms"
+
+
+def test_encode_takes_a_model_and_search_finds_what_shares_no_word(run: Run, forum: Path, model: Path) -> None:
+    assert run("search", forum, "wireless disconnects", "--json").json == []
+    done = run("encode", forum, "--model", model)
+    assert done.code == 0
+    assert "2 questions are encoded by the model own (cnn, 4 dimensions)" in done.out
+    (hit,) = run("search", forum, "wireless disconnects", "--json").json
+    assert hit["question"]["id"] == "wifi"
+    assert hit["components"] == {"bm25": 0.0, "bm25_share": 0.0, "cosine": pytest.approx(1.0)}
+    assert run("search", forum, "wireless disconnects", "--ranker", "lexical", "--json").json == []
+    (hit,) = run("search", forum, "wireless disconnects", "--ranker", "vector", "--json").json
+    assert hit["components"] == {"cosine": pytest.approx(1.0)}
+
+
+def test_encode_as_json_says_what_answers(run: Run, forum: Path, model: Path) -> None:
+    found = run("encode", forum, "--model", model, "--json").json
+    del found["seconds"]
+    assert found == {
+        "forum": str(forum),
+        "model": "own (cnn, 4 dimensions)",
+        "encoded": 2,
+        "not_encoded": 0,
+        "has_graph": False,
+    }
+
+
+def test_info_tells_of_model_and_vectors(run: Run, forum: Path, model: Path) -> None:
+    before = run("info", forum, "--json").json
+    assert (before["model"], before["encoded"], before["not_encoded"]) == (None, 0, 0)
+    run("encode", forum, "--model", model)
+    after = run("info", forum, "--json").json
+    assert (after["model"], after["next_model"], after["encoded"]) == ("own (cnn, 4 dimensions)", None, 2)
+    assert "own (cnn, 4 dimensions)" in run("info", forum).out
+
+
+def test_explain_shows_scores_and_the_weight_of_each_word(run: Run, forum: Path, tmp_path: Path) -> None:
+    gated_model().save(tmp_path / "gated")
+    run("encode", forum, "--model", tmp_path / "gated")
+    shown = run("search", forum, "the wifi drops", "--body", "printer", "--explain").out
+    assert "cosine" in shown
+    assert "% of the best" in shown
+    found = run("search", forum, "the wifi drops", "--body", "printer", "--explain", "--json").json[0]["explanation"]
+    assert [one["word"] for one in found["query_title"]] == ["the", "wifi", "drops"]
+    assert [one["word"] for one in found["query_body"]] == ["printer"]
+    for one in found["query_title"]:
+        assert f"{one['word']} {bar(one['weight'])} {one['weight']:.2f}" in shown
+
+
+def test_explain_without_a_model_shows_the_lexical_score(run: Run, forum: Path) -> None:
+    shown = run("search", forum, "wifi", "--explain").out
+    assert "bm25 " in shown
+    assert "cosine" not in shown
+    assert run("search", forum, "zebra", "--explain").code == 0
+
+
+def test_index_encodes_unless_told_not_to(
+    run: Run, tmp_path: Path, model: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("askalike.forum.model_source.default_model", lambda: model)
+    monkeypatch.setattr("askalike.forum.vectors.AT_ONCE", 1)
+    assert run("index", bundled_forum(), "--into", tmp_path / "f", "--no-encode").code == 0
+    waiting = run("info", tmp_path / "f", "--json").json
+    assert (waiting["model"], waiting["next_model"], waiting["not_encoded"]) == (
+        None,
+        "general (cnn, 4 dimensions)",
+        252,
+    )
+    done = run("search", tmp_path / "f", "wifi", "--json")
+    assert done.json[0]["components"].keys() == {"bm25"}
+    assert "252 questions are not encoded" in done.err
+    assert "hint: askalike encode" in done.err
+    assert run("search", tmp_path / "f", "wifi", "--ranker", "lexical").err == ""
+    assert run("index", bundled_forum(), "--into", tmp_path / "f").code == 0
+    assert run("info", tmp_path / "f", "--json").json["encoded"] == 252
+    assert run("reindex", tmp_path / "f", "--no-encode").code == 0
+    assert run("info", tmp_path / "f", "--json").json["encoded"] == 0
+    assert run("reindex", tmp_path / "f").code == 0
+    assert run("info", tmp_path / "f", "--json").json["encoded"] == 252
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "message", "hint"),
+    [
+        (("encode", "FORUM"), 1, "has no model", "--model FOLDER"),
+        (("encode", "FORUM", "--model", "nowhere"), 1, "no model at nowhere", "manifest.json"),
+        (("search", "FORUM", "wifi", "--ranker", "vector"), 1, "needs vectors", "askalike encode"),
+        (("search", "FORUM", "wifi", "--ranker", "magic"), 2, "no ranker 'magic'", "hybrid, fusion, lexical, vector"),
+    ],
+)
+def test_errors_say_what_and_what_to_do(
+    run: Run, forum: Path, words: tuple[str, ...], code: int, message: str, hint: str
+) -> None:
+    done = run(*(forum if word == "FORUM" else word for word in words))
+    assert done.code == code
+    error, told = done.err.splitlines()
+    assert error.startswith("error: ")
+    assert message in error
+    assert hint in told
+
+
+def test_a_bar_grows_with_its_weight() -> None:
+    assert [bar(weight / 8) for weight in range(9)] == list("▁▂▃▄▅▆▇██")

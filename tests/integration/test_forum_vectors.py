@@ -1,0 +1,482 @@
+"""Vectors beside words: kept in step with the archive, switched with the model, and whole after every accident."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+
+import numpy as np
+import pytest
+from tests.tiny_models import SYNONYMS, gated_model, synonym_model
+
+from askalike import Filters, Forum, ForumSettings, Hit, Model, Question
+from askalike.archive import Archive, Layout
+from askalike.data import bundled_forum
+from askalike.errors import (
+    BusyForumError,
+    DamagedForumError,
+    DamagedModelError,
+    ForumError,
+    ModelNotFoundError,
+)
+from askalike.forum import vectors as vectors_module
+from askalike.forum.catchup import Steps, catch_up
+from askalike.forum.model_source import wanted_model
+from askalike.forum.progress import SilentProgress
+from askalike.forum.vector_follower import VectorFollower
+from askalike.forum.vector_set import VectorSet, make_set
+from askalike.rank import JoinSettings, SearchSettings
+from askalike.vectors import GraphSettings
+
+WIFI = Question("wifi", "Wifi drops", tags=("Network", "home"), created=datetime(2020, 1, 1, tzinfo=UTC))
+PRINTER = Question("printer", "Printer offline", tags=("printer",), created=datetime(2021, 1, 1, tzinfo=UTC))
+OTHER = Question("other", "Which keyboard to buy")
+
+
+class Interrupting(SilentProgress):
+    """Stops the work as Ctrl-C does, once more than ``after`` questions are encoded."""
+
+    def __init__(self, after: int) -> None:
+        self.left = after
+        self.is_encoding = False
+
+    def start(self, phase: str, total: int, unit: str) -> None:
+        self.is_encoding = phase == "encoding"
+
+    def advance(self, count: int) -> None:
+        self.left -= count if self.is_encoding else 0
+        if self.left < 0:
+            raise KeyboardInterrupt
+
+
+def ids(hits: list[Hit]) -> list[str]:
+    return [hit.question.id for hit in hits]
+
+
+def nearest(forum: Forum, title: str, k: int = 10, filters: Filters | None = None) -> list[str]:
+    """Return what is found by vectors alone with a cosine above 0."""
+    found = forum.similar(title, k=k, ranker="vector", filters=filters)
+    return [hit.question.id for hit in found if hit.score > 1e-6]
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    """Return a forum of three questions with a model by which wifi and wireless are one."""
+    path = tmp_path / "small.forum"
+    with Forum.create(path) as forum:
+        forum.use_model(saved(synonym_model(), tmp_path / "synonyms"))
+        forum.add([WIFI, PRINTER, OTHER])
+    return path
+
+
+@pytest.fixture
+def small(path: Path) -> Iterator[Forum]:
+    with Forum.open(path) as forum:
+        yield forum
+
+
+def saved(model: Model, folder: Path) -> Path:
+    model.save(folder)
+    return folder
+
+
+def sets(path: Path) -> list[str]:
+    return sorted(one.name for one in Layout(path).vectors.iterdir() if one.is_dir())
+
+
+# -- finding -------------------------------------------------------------------------------------------------------
+
+
+def test_a_duplicate_without_a_shared_word_is_found(small: Forum) -> None:
+    asked = "wireless disconnects"
+    assert ids(small.similar(asked, ranker="lexical")) == []
+    hit = small.similar(asked)[0]
+    assert hit.question.id == "wifi"
+    assert hit.components == {"bm25": 0.0, "bm25_share": 0.0, "cosine": pytest.approx(1.0)}
+    assert hit.score == pytest.approx(0.5)
+
+
+def test_words_and_vectors_add_up_to_the_score(small: Forum) -> None:
+    hit = small.similar("wifi offline", k=1)[0]  # cosine to each: 1/2
+    parts = hit.components
+    assert parts["cosine"] == pytest.approx(0.5)
+    assert hit.score == pytest.approx(0.5 * parts["cosine"] + 0.5 * parts["bm25_share"])
+    alone = {one.question.id: one.score for one in small.similar("wifi offline", ranker="lexical")}
+    assert parts["bm25"] == pytest.approx(alone[hit.question.id])
+    assert parts["bm25_share"] == pytest.approx(alone[hit.question.id] / max(alone.values()))
+
+
+def test_a_candidate_of_vectors_alone_gets_its_exact_bm25(path: Path) -> None:
+    settings = ForumSettings(search=SearchSettings(join=JoinSettings(depth=1)))
+    with Forum.open(path, settings=settings) as forum:
+        forum.add(Question("long", "Wireless lost", "keyboard " + "and so on " * 30))
+        by_words = dict(forum.ranking("keyboard wireless lost", ranker="lexical"))
+        for hit in forum.similar("keyboard wireless lost", k=1):
+            assert hit.components["bm25"] == pytest.approx(by_words[hit.question.id], rel=1e-5)
+
+
+def test_a_question_without_known_words_is_found_by_its_words_alone(small: Forum) -> None:
+    assert ids(small.similar("keyboard"))[0] == "other"
+    assert small.similar("keyboard")[0].components["cosine"] == 0.0
+    assert nearest(small, "keyboard") == []
+    assert small.similar("zebra") == []
+
+
+def test_a_body_counts_beside_the_title(small: Forum) -> None:
+    assert nearest(small, "", k=1) == []
+    found = small.similar("", "the <i>wireless</i> is lost", markup="html")
+    assert found[0].question.id == "wifi"
+
+
+def test_filters_hold_for_what_vectors_find(small: Forum) -> None:
+    asked = "wireless silent"
+    assert sorted(nearest(small, asked)) == ["printer", "wifi"]
+    assert nearest(small, asked, filters=Filters(tags=("network",))) == ["wifi"]
+    assert nearest(small, asked, filters=Filters(tags=("network", "printer"))) == []
+    assert nearest(small, asked, filters=Filters(before=datetime(2020, 6, 1))) == ["wifi"]
+    assert nearest(small, asked, filters=Filters(exclude_ids=frozenset(["wifi", "nobody"]))) == ["printer"]
+    assert ids(small.similar(asked, filters=Filters(tags=("home",)))) == ["wifi"]
+
+
+def test_filters_that_most_or_few_satisfy_find_the_same_as_looking_at_all(path: Path) -> None:
+    chance = np.random.default_rng(0)
+    words = [word for group in SYNONYMS for word in sorted(group)]
+    questions = [
+        Question(f"q{number:03}", " ".join(chance.choice(words, 3)), tags=("rare",) if number % 20 == 0 else ("usual",))
+        for number in range(200)
+    ]
+    with Forum.open(path) as forum:
+        forum.add(questions)
+        for tag in ("rare", "usual"):
+            wanted = [one.id for one in questions if tag in one.tags]
+            everything = [found for found, _ in forum.ranking("wifi wlan lost", k=1000, ranker="vector")]
+            expected = [one for one in everything if one in wanted][:8]
+            found = forum.ranking("wifi wlan lost", k=8, ranker="vector", filters=Filters(tags=(tag,)))
+            assert [one for one, _ in found] == expected
+
+
+def test_more_hits_than_questions_and_an_empty_forum_are_no_error(small: Forum, tmp_path: Path) -> None:
+    assert len(small.similar("wifi printer", k=1000)) == 2
+    with Forum.create(tmp_path / "empty.forum") as empty:
+        empty.use_model(tmp_path / "synonyms")
+        empty.encode()
+        assert empty.vectors.model.startswith("own (cnn")
+        assert empty.similar("wifi", k=1000) == []
+
+
+def test_explanations_weigh_words_where_the_model_has_a_gate(small: Forum, tmp_path: Path) -> None:
+    hits = small.similar("wireless disconnects")
+    assert [one.title for one in small.explain(hits, "wireless disconnects")] == [() for _ in hits]
+    small.use_model(saved(gated_model(), tmp_path / "gated"))
+    small.encode()
+    hits = small.similar("printer drops", "the wifi")
+    for hit, one in zip(hits, small.explain(hits, "printer drops", "the wifi"), strict=True):
+        assert one.question_id == hit.question.id
+        assert [word.word for word in one.query_title + one.query_body] == ["printer", "drops", "the", "wifi"]
+        assert [word.word for word in one.title] == hit.question.title.lower().split()
+        assert all(0 <= word.weight <= 1 for word in one.title)
+
+
+def test_a_forum_without_a_model_is_searched_by_words(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("askalike.forum.model_source.default_model", lambda: None)
+    with Forum.create(tmp_path / "f") as forum:
+        forum.add(WIFI)
+        assert forum.similar("wifi")[0].components.keys() == {"bm25"}
+        assert forum.vectors == vectors_module.VectorsState()
+        assert not Layout(tmp_path / "f").vectors.exists()
+        with pytest.raises(ForumError, match="needs vectors"):
+            forum.similar("wifi", ranker="vector")
+        with pytest.raises(ModelNotFoundError, match="has no model"):
+            forum.encode()
+
+
+def test_a_forum_without_a_model_of_its_own_takes_the_packages(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = saved(synonym_model(), tmp_path / "general")
+    monkeypatch.setattr("askalike.forum.model_source.default_model", lambda: folder)
+    with Forum.create(tmp_path / "f") as forum:
+        forum.load(bundled_forum())
+        assert forum.vectors == vectors_module.VectorsState("general (cnn, 4 dimensions)", 252)
+
+
+def test_the_setting_searches_words_alone_and_what_it_missed_is_encoded_later(path: Path) -> None:
+    with Forum.open(path, settings=ForumSettings(has_vectors=False)) as forum:
+        forum.add(Question("new", "Wlan lost"))
+        assert ids(forum.similar("wlan lost")) == ["new"]
+    with Forum.open(path) as forum:
+        assert nearest(forum, "wireless disconnects") == ["new", "wifi"]
+
+
+# -- in step -------------------------------------------------------------------------------------------------------
+
+
+def test_each_change_shows_in_the_next_search_by_vectors(small: Forum) -> None:
+    small.add(Question("new", "WLAN lost"))
+    assert nearest(small, "wireless disconnects") == ["new", "wifi"]
+    small.edit(Question("wifi", "Printer silent"))
+    assert nearest(small, "wireless disconnects") == ["new"]
+    small.delete("new")
+    assert nearest(small, "wireless disconnects") == []
+    assert small.vectors.waiting == 0
+
+
+def test_another_open_forum_sees_the_change(small: Forum) -> None:
+    with Forum.open(small.path) as other:
+        assert nearest(other, "wlan lost") == ["wifi"]
+        small.add(Question("new", "Wlan lost"))
+        assert nearest(other, "wlan lost") == ["new", "wifi"]
+
+
+def test_changes_that_were_stored_but_not_encoded_are_replayed_at_open(small: Forum) -> None:
+    small.close()
+    archive = Archive(Layout(small.path).archive)
+    archive.add_questions([Question("new", "Wlan lost")])
+    archive.delete_questions(["wifi"])
+    archive.close()
+    with Forum.open(small.path) as forum:
+        assert nearest(forum, "wireless disconnects") == ["new"]
+
+
+def test_a_question_that_has_gone_since_is_not_shown(small: Forum) -> None:
+    archive = Archive(Layout(small.path).archive)
+    archive.delete_questions(["wifi"])  # and no index knows it yet
+    archive.close()
+    assert ids(small.similar("wireless disconnects")) == []
+
+
+def test_what_takes_long_is_left_to_encode_and_words_answer_until_then(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(vectors_module, "AT_ONCE", 1)
+    with Forum.open(path) as forum:
+        forum.add([Question("a", "Wlan lost"), Question("b", "Wlan silent")])
+        assert forum.vectors.waiting == 2
+        assert nearest(forum, "wireless disconnects") == ["wifi"]
+        assert ids(forum.similar("wlan"))[:2] == ["a", "b"]
+        forum.encode()
+        assert forum.vectors.waiting == 0
+        assert nearest(forum, "wireless disconnects") == ["a", "wifi", "b"]
+
+
+def test_a_large_forum_without_vectors_opens_at_once_and_says_what_waits(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(vectors_module, "AT_ONCE", 1)
+    with Forum.create(tmp_path / "f") as forum:
+        forum.add([WIFI, PRINTER])
+        forum.use_model(saved(synonym_model(), tmp_path / "synonyms"))
+    with Forum.open(tmp_path / "f") as forum:
+        assert forum.vectors == vectors_module.VectorsState(next_model="own (cnn, 4 dimensions)", waiting=2)
+        assert ids(forum.similar("wifi")) == ["wifi"]
+        forum.encode()
+        assert forum.vectors == vectors_module.VectorsState("own (cnn, 4 dimensions)", entries=2)
+
+
+def test_loading_an_archive_encodes_all_of_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(vectors_module, "AT_ONCE", 1)
+    with Forum.create(tmp_path / "f") as forum:
+        forum.use_model(saved(synonym_model(), tmp_path / "synonyms"))
+        forum.load(bundled_forum())
+        assert (forum.vectors.entries, forum.vectors.waiting) == (252, 0)
+
+
+def test_vectors_ahead_of_their_archive_are_made_anew(small: Forum, tmp_path: Path) -> None:
+    layout = Layout(small.path)
+    small.close()
+    shutil.copy(layout.archive, tmp_path / "backup.sqlite")
+    with Forum.open(small.path) as forum:
+        forum.add([Question("a", "Wlan lost"), Question("b", "Wlan lost")])
+    for leftover in small.path.glob("archive.sqlite*"):
+        leftover.unlink()
+    shutil.copy(tmp_path / "backup.sqlite", layout.archive)
+    with Forum.open(small.path) as forum:
+        assert nearest(forum, "wireless disconnects") == ["wifi"]
+        assert forum.vectors.entries == 3
+
+
+# -- a new model ---------------------------------------------------------------------------------------------------
+
+PRINTERS_ARE_WIRELESS = ({"wifi", "wireless", "printer"}, {"drops", "offline"})
+
+
+def test_a_new_model_answers_when_all_is_encoded_and_the_old_one_is_gone(small: Forum, tmp_path: Path) -> None:
+    before = sets(small.path)
+    with Forum.open(small.path) as other:
+        small.use_model(saved(synonym_model(PRINTERS_ARE_WIRELESS), tmp_path / "new"))
+        assert nearest(small, "wireless") == nearest(other, "wireless") == ["wifi"]
+        assert small.vectors.next_model == "own (cnn, 2 dimensions)"
+        small.encode()
+        assert sorted(nearest(small, "wireless")) == sorted(nearest(other, "wireless")) == ["printer", "wifi"]
+        assert other.vectors == vectors_module.VectorsState("own (cnn, 2 dimensions)", entries=3)
+    assert len(sets(small.path)) == 1
+    assert sets(small.path) != before
+
+
+def test_the_old_model_answers_and_follows_while_a_killed_encoding_waits(
+    small: Forum, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(vectors_module, "AT_ONCE", 1)
+    monkeypatch.setattr(VectorFollower.__init__, "__defaults__", (Steps(batch=1, scan=1, changes=1),))
+    small.use_model(saved(synonym_model(PRINTERS_ARE_WIRELESS), tmp_path / "new"))
+    with pytest.raises(KeyboardInterrupt):
+        small.encode(progress=Interrupting(after=1))
+    assert len(sets(small.path)) == 2
+    assert small.vectors.next_model == "own (cnn, 2 dimensions)"
+    assert small.vectors.waiting == 2  # the first question is committed
+    small.close()
+    with Forum.open(small.path) as forum:  # another process
+        forum.add(Question("new", "Wlan lost"))
+        assert nearest(forum, "wireless disconnects") == ["new", "wifi"]
+        seen: list[int] = []
+
+        class Counting(SilentProgress):
+            def advance(self, count: int) -> None:
+                seen.append(count)
+
+        forum.encode(progress=Counting())
+        assert sum(seen) == 4  # the second, the third, the new one, and the new one again as a change
+        assert nearest(forum, "wireless") == ["printer", "wifi"] or nearest(forum, "wireless") == ["wifi", "printer"]
+    assert len(sets(small.path)) == 1
+
+
+def test_a_set_that_was_complete_but_not_switched_to_is_switched_to_at_open(small: Forum, tmp_path: Path) -> None:
+    small.use_model(saved(synonym_model(PRINTERS_ARE_WIRELESS), tmp_path / "new"))
+    layout = Layout(small.path)
+    source = wanted_model(layout)
+    assert source is not None
+    archive = Archive(layout.archive)
+    made = make_set(layout.vectors, source, archive.last_change(), is_new=True)
+    catch_up(archive, VectorFollower(made), SilentProgress())
+    archive.close()
+    assert nearest(small, "wireless") == ["wifi"]
+    with Forum.open(small.path) as forum:
+        assert sorted(nearest(forum, "wireless")) == ["printer", "wifi"]
+    assert len(sets(small.path)) == 1
+
+
+def test_what_a_killed_maker_left_is_cleared_by_the_next(small: Forum) -> None:
+    (Layout(small.path).vectors / "0123456789abcdef.17.tmp" / "model").mkdir(parents=True)
+    (Layout(small.path).vectors / "0123456789abcdef" / "model").mkdir(parents=True)
+    small.encode()
+    assert len(sets(small.path)) == 1
+
+
+def test_what_is_written_while_a_new_model_encodes_is_found_after_the_switch(small: Forum, tmp_path: Path) -> None:
+    small.use_model(saved(synonym_model(PRINTERS_ARE_WIRELESS), tmp_path / "new"))
+
+    class Writing(SilentProgress):
+        def advance(self, count: int) -> None:
+            if small.vectors.next_model and "late" not in [one.id for one in small.questions()]:
+                small.add(Question("late", "Wireless offline"))
+                small.delete("wifi")
+                assert nearest(small, "wlan") == ["late"]
+
+    small.encode(progress=Writing())
+    assert nearest(small, "wireless drops") == ["late", "printer"]
+    assert small.vectors.waiting == 0
+
+
+def test_one_process_encodes_at_a_time(small: Forum, tmp_path: Path) -> None:
+    small.use_model(saved(synonym_model(PRINTERS_ARE_WIRELESS), tmp_path / "new"))
+
+    class Encoding(SilentProgress):
+        def advance(self, count: int) -> None:
+            with Forum.open(small.path) as other:  # leaves it to the one that is at it
+                with pytest.raises(BusyForumError, match="is encoding"):
+                    other.encode()
+                assert nearest(other, "wireless") == ["wifi"]
+
+    small.encode(progress=Encoding())
+    assert small.vectors.next_model == ""
+
+
+def test_the_model_of_another_process_is_taken_from_the_next_change_on(small: Forum, tmp_path: Path) -> None:
+    with Forum.open(small.path) as trainer:
+        trainer.use_model(saved(synonym_model(PRINTERS_ARE_WIRELESS), tmp_path / "new"))
+    small.add(Question("new", "Wireless printer"))
+    assert small.vectors.model == "own (cnn, 2 dimensions)"
+    assert nearest(small, "wifi", k=1) == ["new"]
+
+
+# -- damage --------------------------------------------------------------------------------------------------------
+
+
+def only_set(path: Path) -> Path:
+    return Layout(path).vectors / sets(path)[0]
+
+
+@pytest.mark.parametrize("content", [b"", b"{", b"[1]", b'{"format": 9}', b'{"fingerprint": "../..", "model": "own"}'])
+def test_a_damaged_note_of_what_answers_is_refused_and_reindex_mends_it(path: Path, content: bytes) -> None:
+    (Layout(path).vectors / "current.json").write_bytes(content)
+    with pytest.raises(DamagedForumError, match="askalike reindex"):
+        Forum.open(path)
+    with Forum.reindex(path) as forum:
+        assert nearest(forum, "wireless disconnects") == ["wifi"]
+
+
+def test_a_damaged_vector_index_is_refused_and_reindex_mends_it(path: Path) -> None:
+    (only_set(path) / "index" / "mark.json").write_bytes(b"damaged")
+    with pytest.raises(DamagedForumError, match="askalike reindex"):
+        Forum.open(path)
+    with Forum.reindex(path) as forum:
+        assert nearest(forum, "wireless disconnects") == ["wifi"]
+
+
+def test_a_damaged_model_is_named(path: Path, tmp_path: Path) -> None:
+    weights = only_set(path) / "model" / "weights.safetensors"
+    content = weights.read_bytes()
+    weights.unlink()
+    weights.write_bytes(content[:-1] + b"x")
+    with Forum.open(path) as forum:
+        with pytest.raises(DamagedModelError, match="weights"):
+            forum.similar("wifi")
+        assert ids(forum.similar("wifi", ranker="lexical")) == ["wifi"]
+    with Forum.reindex(path) as forum:
+        assert nearest(forum, "wireless disconnects") == ["wifi"]
+
+
+def test_a_model_whose_making_was_killed_between_two_renames_is_still_the_forums_own(path: Path) -> None:
+    model = Layout(path).model
+    model.rename(model.with_name(".model.replaced"))
+    with Forum.open(path) as forum:
+        assert forum.vectors.model == "own (cnn, 4 dimensions)"
+        assert forum.vectors.next_model == ""
+
+
+def test_a_model_that_cannot_be_linked_is_copied(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: object) -> None:
+        raise PermissionError("no links here")
+
+    monkeypatch.setattr("askalike.forum.vector_set.os.link", refuse)
+    with Forum.create(tmp_path / "f") as forum:
+        forum.use_model(saved(synonym_model(), tmp_path / "synonyms"))
+        forum.add(WIFI)
+        assert nearest(forum, "wlan") == ["wifi"]
+    VectorSet(only_set(tmp_path / "f")).model.encode([WIFI])
+
+
+# -- the neighbour graph -------------------------------------------------------------------------------------------
+
+
+def test_a_large_forum_is_searched_through_a_graph_and_what_came_later_beside_it(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("faiss")
+    settings = ForumSettings(graph=GraphSettings(above=50))
+    chance = np.random.default_rng(1)
+    words = [word for group in SYNONYMS for word in sorted(group)]
+    with Forum.open(path, settings=settings) as forum:
+        forum.add([Question(f"q{number}", " ".join(chance.choice(words, 4))) for number in range(120)])
+        assert not forum.vectors.has_graph
+        forum.encode()
+        assert forum.vectors.has_graph
+        forum.add(Question("late", "wlan"))
+        by_graph = forum.ranking("wireless", k=5, ranker="vector")
+        assert "late" in [one for one, _ in by_graph]
+    with Forum.open(path, settings=ForumSettings(neighbours="exact")) as forum:
+        exact = forum.ranking("wireless", k=5, ranker="vector")
+        assert [score for _, score in exact] == pytest.approx([score for _, score in by_graph])
+    monkeypatch.setattr("askalike.forum.engine.has_faiss", lambda: False)
+    with Forum.open(path) as forum:
+        assert forum.ranking("wireless", k=5, ranker="vector") == exact

@@ -1,0 +1,35 @@
+"""Models made by hand: small enough to be worked out, and quick."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from askalike.encode.config import EncoderConfig
+from askalike.encode.model import Model
+from askalike.encode.settings import ModelSettings
+from askalike.encode.vocabulary import Vocabulary
+
+SYNONYMS = ({"wifi", "wireless", "wlan"}, {"drops", "disconnects", "lost"}, {"printer"}, {"offline", "silent"})
+"""Words of one set have one direction, at a right angle to the others'; every other word is unknown, a zero vector."""
+
+
+def synonym_model(groups: Sequence[set[str]] = SYNONYMS) -> Model:
+    """Return a model by which a text's vector is the mean of its words' directions."""
+    encoder = EncoderConfig("cnn", len(groups), len(groups), order=1, pooling="mean")
+    parameters = {"weight": np.eye(len(groups)), "bias": np.zeros(len(groups))}
+    directions: Mapping[str, int] = {word: number for number, group in enumerate(groups) for word in sorted(group)}
+    embedding = np.zeros((len(directions) + 1, len(groups)))
+    for row, number in enumerate(directions.values(), start=1):
+        embedding[row, number] = 1.0
+    return Model.build(ModelSettings(encoder, unknown="zero"), Vocabulary(directions), embedding, parameters)
+
+
+def gated_model(seed: int = 0) -> Model:
+    """Return a model with a gate, of random numbers, so that its words have weights."""
+    words = ["printer", "offline", "wifi", "drops", "the", "is"]
+    encoder = EncoderConfig("rcnn", 4, 6)
+    chance = np.random.default_rng(seed)
+    parameters = {name: chance.normal(0, 0.6, shape) for name, shape in encoder.shapes().items()}
+    return Model.build(ModelSettings(encoder), Vocabulary(words), chance.normal(0, 1, (len(words) + 1, 4)), parameters)
