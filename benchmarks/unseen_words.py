@@ -144,7 +144,7 @@ def rows(reports: dict[tuple[str, str], Report]) -> dict[str, Any]:
     """Return each system's figures, and what n-grams add to its words."""
     found: dict[str, Any] = {}
     for (name, weighting), report in reports.items():
-        row = {measure: round(100 * report.means[measure], 2) for measure in ("map", "mrr")}
+        row: dict[str, Any] = {measure: round(100 * report.means[measure], 2) for measure in ("map", "mrr")}
         if name.endswith(" and n-grams"):
             test = compare(report, reports[name.removesuffix(" and n-grams"), weighting], "map")
             between = [round(100 * test.difference.low, 2), round(100 * test.difference.high, 2)]

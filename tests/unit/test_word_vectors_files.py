@@ -16,7 +16,7 @@ from askalike.train.word_vectors.files import FORMATS, VectorFormat, read_vector
 
 TEXT = b"3 2\ncat 1 2\ndog -0.5 1e-3\ncaf\xc3\xa9 3 4\n"
 GLOVE = TEXT.split(b"\n", 1)[1]
-ROWS = {"cat": [1, 2], "dog": [-0.5, 1e-3], "caf\xe9": [3, 4]}
+ROWS: dict[str, list[float]] = {"cat": [1, 2], "dog": [-0.5, 1e-3], "caf\xe9": [3, 4]}
 
 
 def binary(rows: dict[str, list[float]], end: bytes = b"\n", header: bytes | None = None) -> bytes:

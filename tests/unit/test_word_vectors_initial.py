@@ -83,4 +83,4 @@ def test_found_vectors_that_do_not_fit_are_refused(words: tuple[str, ...], vecto
 def test_a_policy_that_is_not_listed_is_refused() -> None:
     for settings in ({"unknown": "mean"}, {"rare_count": 0}):
         with pytest.raises(SettingError, match="expected one of: zero, rare mean, random"):
-            InitialSettings(**settings)  # type: ignore[arg-type]
+            InitialSettings(**settings)

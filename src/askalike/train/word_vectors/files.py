@@ -74,9 +74,9 @@ def read_vectors(
 
 @contextmanager
 def _opened(path: Path) -> Iterator[BinaryIO]:
-    if path.exists() and not path.is_file():
-        raise InputError(f"{path} is no file", "name a file of word vectors")
     try:
+        if path.exists() and not path.is_file():  # opening a pipe could wait for ever
+            raise InputError(f"{path} is no file", "name a file of word vectors")
         file = path.open("rb")
     except OSError as error:
         raise InputError(
