@@ -15,7 +15,7 @@ from typing import Annotated
 import typer
 
 from askalike._version import __version__
-from askalike.cli import change, demo, encode, evaluate, index, info, score, search
+from askalike.cli import change, demo, encode, evaluate, index, info, reproduce, score, search
 from askalike.cli.display import errors, print_json, safe
 from askalike.errors import AskalikeError, DamagedForumError, SettingError
 
@@ -41,6 +41,7 @@ app.command("edit")(change.edit)
 app.command("delete")(change.delete)
 app.command("score")(score.score)
 app.command("evaluate")(evaluate.evaluate)
+app.command("reproduce")(reproduce.reproduce)
 
 
 def _show_version(is_asked: bool) -> None:

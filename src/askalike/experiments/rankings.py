@@ -19,8 +19,14 @@ from askalike.types import Filters, Question, Run
 __all__ = ["collection_run", "forum_run", "lexical_run", "over_all", "rerank"]
 
 
-def forum_run(forum: Forum, task: DuplicateTask, depth: int, *, title_only: bool = False) -> Run:
-    """Return the forum's own search for each query, the query itself excluded."""
+def forum_run(
+    forum: Forum, task: DuplicateTask, depth: int, *, title_only: bool = False, ranker: str | None = None
+) -> Run:
+    """Return the forum's own search for each query, the query itself excluded.
+
+    Args:
+        ranker: one of the forum's, or None for its default.
+    """
     run: Run = {}
     for identifier, question in task.queries.items():
         run[identifier] = forum.ranking(
@@ -29,13 +35,14 @@ def forum_run(forum: Forum, task: DuplicateTask, depth: int, *, title_only: bool
             depth,
             markup=question.markup,
             filters=Filters(exclude_ids=frozenset([identifier])),
+            ranker=ranker,
         )
     return run
 
 
 def lexical_run(forum: Forum, task: DuplicateTask, depth: int) -> Run:
     """Return the forum's search by words alone for each query, the query itself excluded."""
-    return forum_run(forum, task, depth)
+    return forum_run(forum, task, depth, ranker="lexical")
 
 
 def collection_run(task: DuplicateTask, scorer: JoinedTerms, collection: Sequence[Question], depth: int) -> Run:

@@ -1,0 +1,82 @@
+"""``askalike reproduce`` as a user types it."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import sys
+from pathlib import Path
+
+import pytest
+
+from askalike.cli.main import main
+
+
+@pytest.fixture
+def askubuntu(tmp_path: Path) -> Path:
+    folder = tmp_path / "askubuntu"
+    folder.mkdir()
+    words = ("printer", "wifi", "scanner")
+    lines = [f"{n}\tfix {words[n % 3]}\tmy {words[n % 3]} is broken ." for n in range(6)]
+    (folder / "text_tokenized.txt.gz").write_bytes(gzip.compress("\n".join(lines).encode()))
+    (folder / "train_random.txt").write_text("0\t3\t1 2\n", encoding="utf-8")
+    (folder / "dev.txt").write_text("1\t4\t3 4\t9 8\n2\t5\t5 4\t9 8\n", encoding="utf-8")
+    (folder / "test.txt").write_text("0\t3\t5 3\t9 8\n4\t1\t1 2\t9 8\n", encoding="utf-8")
+    (folder / "heldout.txt").write_text("2\n", encoding="utf-8")
+    return folder
+
+
+def call(monkeypatch: pytest.MonkeyPatch, *words: object) -> int:
+    monkeypatch.setattr(sys, "argv", ["askalike", "reproduce", *map(str, words)])
+    monkeypatch.setenv("COLUMNS", "100")
+    try:
+        main()
+    except SystemExit as stop:
+        return int(stop.code or 0)
+    return 0
+
+
+def test_rows_are_printed_beside_the_reported_figures(
+    askubuntu: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = ("lei2016", "--data", askubuntu, "--only", "tfidf-title", "--only", "askubuntu", "--out", tmp_path / "out")
+    assert call(monkeypatch, *words) == 0
+    out, err = capsys.readouterr()
+    assert "AskUbuntu, the data of the paper: askubuntu-test, 2 queries" in out
+    assert "=56.0/=68.0/=53.8/=42.5" in out
+    assert "54.3/66.8/52.7/–" in out
+    assert "75.00" in out  # BM25 has the positives at ranks 2 and 1
+    assert "askubuntu: tfidf-title" in err
+    assert call(monkeypatch, *words) == 0
+    assert "askubuntu: tfidf-title" not in capsys.readouterr().err, "what is finished is not run again"
+
+
+def test_json_holds_what_was_found_and_what_was_not_run(
+    askubuntu: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("askalike.cli.reproduce.trainer", lambda: None)
+    assert call(monkeypatch, "lei2016", "--data", askubuntu, "--only", "gru", "--out", tmp_path / "out", "--json") == 0
+    found = json.loads(capsys.readouterr().out)["sets"]["askubuntu"]
+    assert found["is_the_papers_data"]
+    assert found["tasks"] == {"askubuntu-dev": 2, "askubuntu-test": 2}
+    first, *others = found["rows"]
+    assert first["found"]["askubuntu-test"]["map"]["mean"] == 0.75
+    assert [row["row"] for row in others] == ["gru-last", "gru-mean", "gru-last-pretrained"]
+    assert {row["not_run"] for row in others} == {"no trainer of encoders was given"}
+    assert others[0]["parameters"] == 404_880
+
+
+def test_an_unknown_paper_or_row_is_a_wrong_use(
+    askubuntu: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert call(monkeypatch, "lei2015", "--data", askubuntu) == 2
+    assert "expected one of lei2016" in capsys.readouterr().err
+    assert call(monkeypatch, "lei2016", "--data", askubuntu, "--only", "bert") == 2
+    assert "rcnn-last-pretrained" in capsys.readouterr().err
+
+
+def test_a_folder_without_a_set_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert call(monkeypatch, "lei2016", "--data", tmp_path) == 1
+    assert "travel-stackexchange" in capsys.readouterr().err

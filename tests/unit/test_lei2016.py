@@ -1,0 +1,230 @@
+"""The tables of Lei et al. on small invented data in the layouts of AskUbuntu, travel and SemEval."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from askalike.errors import FormatError, MissingExtraError, SettingError
+from askalike.experiments.lei2016.outcomes import finished, run_once
+from askalike.experiments.lei2016.reported import REPORTED
+from askalike.experiments.lei2016.rows import ROWS, Row, chosen_rows
+from askalike.experiments.lei2016.sets import LeiSet, find_sets
+from askalike.experiments.lei2016.table import reproduce
+from askalike.types import Question
+
+SUBJECTS = ("printer", "wifi", "scanner", "monitor", "battery", "keyboard")
+
+
+def write_askubuntu(folder: Path) -> Path:
+    """Twelve texts, two a subject: n and n + 6 ask the same."""
+    folder.mkdir(parents=True)
+    lines = [f"{n}\thow to fix {SUBJECTS[n % 6]} {n}\tmy {SUBJECTS[n % 6]} is broken ." for n in range(12)]
+    (folder / "text_tokenized.txt.gz").write_bytes(gzip.compress("\n".join(lines).encode()))
+    (folder / "train_random.txt").write_text("0\t6\t1 2 3\n1\t7\t2 3 4\n", encoding="utf-8")
+    (folder / "dev.txt").write_text("2\t8\t3 8 9\t9 8 7\n3\t9\t9 4\t5 4\n", encoding="utf-8")
+    (folder / "test.txt").write_text("4\t10\t5 11 10\t9 8 7\n5\t11\t11 0\t5 4\n", encoding="utf-8")
+    (folder / "heldout.txt").write_text("1\n", encoding="utf-8")
+    return folder
+
+
+def write_travel(folder: Path) -> Path:
+    """Sixty pairs of questions, each pair with a word of its own."""
+    folder.mkdir(parents=True)
+    rows = [{"id": f"{n}", "title": f"visa for place{n % 60}", "body": "Which papers?"} for n in range(120)]
+    (folder / "questions.jsonl.gz").write_bytes(gzip.compress("\n".join(map(json.dumps, rows)).encode()))
+    pairs = "\n".join(f"{n + 60}\t{n}\tduplicate" for n in range(60))
+    (folder / "duplicates.tsv.gz").write_bytes(gzip.compress(pairs.encode()))
+    return folder
+
+
+def write_semeval(folder: Path) -> Path:
+    folder.mkdir(parents=True)
+    for file, letter in (
+        ("2016-{}-train-part2", "A"),
+        ("2016-{}-dev", "B"),
+        ("2016-{}-test", "C"),
+        ("2017-{}-test", "D"),
+    ):
+        threads = [
+            f'<OrgQuestion ORGQ_ID="{letter}{query}"><OrgQSubject>Where is the {SUBJECTS[query]}?</OrgQSubject>'
+            f'<OrgQBody>A {SUBJECTS[query]} shop</OrgQBody><Thread THREAD_SEQUENCE="{letter}{query}_R{rank}">'
+            f'<RelQuestion RELQ_ID="{letter}{query}_R{rank}" RELQ_RANKING_ORDER="{rank}" RELQ_CATEGORY="" RELQ_DATE="" '
+            f'RELQ_USERID="" RELQ_USERNAME="" RELQ_RELEVANCE2ORGQ="{"Relevant" if rank == 2 else "Irrelevant"}">'
+            f"<RelQSubject>{SUBJECTS[query] if rank == 2 else 'car'} shop</RelQSubject><RelQBody>Where?</RelQBody>"
+            "</RelQuestion></Thread></OrgQuestion>"
+            for query in range(3)
+            for rank in (1, 2)
+        ]
+        name = f"SemEval{file.format('Task3-CQA-QL')}.xml"
+        (folder / name).write_text(f'<?xml version="1.0"?>\n<xml>{"".join(threads)}</xml>', encoding="utf-8")
+    return folder
+
+
+@pytest.fixture
+def askubuntu(tmp_path: Path) -> LeiSet:
+    return find_sets(write_askubuntu(tmp_path / "set"))["askubuntu"]()
+
+
+class BySubject:
+    """An encoder that knows subjects perfectly."""
+
+    def encode(self, questions: Sequence[Question]) -> NDArray[np.float32]:
+        return np.array([[word in question.title for word in SUBJECTS] for question in questions], dtype=np.float32)
+
+
+def test_every_reported_figure_belongs_to_a_row() -> None:
+    assert set(REPORTED) <= set(ROWS)
+    assert {name for name, row in ROWS.items() if row.reported} == set(REPORTED)
+
+
+def test_encoders_of_all_kinds_have_about_the_same_number_of_parameters() -> None:
+    counts = {row.system: row.encoder.parameter_count() for row in ROWS.values() if row.encoder}
+    assert counts == {"cnn": 400_867, "lstm": 424_320, "gru": 404_880, "rcnn": 400_800}
+
+
+def test_rows_are_chosen_by_id_or_system_in_the_tables_order() -> None:
+    assert [row.id for row in chosen_rows(["rcnn-last", "bm25"])] == ["bm25", "rcnn-last"]
+    assert [row.id for row in chosen_rows(["cnn"])] == ["cnn-max", "cnn-mean"]
+    assert chosen_rows([]) == list(ROWS.values())
+    with pytest.raises(SettingError, match="no row 'bert'"):
+        chosen_rows(["bert"])
+
+
+def test_askubuntu_is_read_as_it_was_released(askubuntu: LeiSet) -> None:
+    assert askubuntu.is_original
+    assert len(askubuntu.questions) == 12
+    assert askubuntu.pairs == (("0", "6"), ("1", "7"))
+    assert askubuntu.heldout == {"1"}
+    example = askubuntu.examples[0]
+    labels = {question.id: label for question, label in zip(example.candidates, example.labels, strict=True)}
+    assert labels == {"1": 0, "2": 0, "3": 0, "6": 1}
+    assert askubuntu.dev.lexical["2"] == [("3", 9.0), ("8", 8.0), ("9", 7.0)]
+    assert [task.name for task in askubuntu.tests] == ["askubuntu-test"]
+
+
+def test_stand_ins_keep_training_apart_from_dev_and_test(tmp_path: Path) -> None:
+    write_travel(tmp_path / "travel-stackexchange")
+    write_semeval(tmp_path / "semeval-task3-b")
+    sets = find_sets(tmp_path)
+    assert list(sets) == ["travel", "semeval"]
+    travel, semeval = (sets[name]() for name in sets)
+    assert not travel.is_original
+    assert "standing in" in travel.title
+    judged = {name for task in (travel.dev, *travel.tests) for name in task.queries}
+    trained = {name for pair in travel.pairs for name in pair}
+    assert judged
+    assert not trained & {other for name in judged for other in (name, str(int(name) - 60))}
+    assert {example.query.id for example in travel.examples} == {source for source, _ in travel.pairs}
+    assert all(sum(example.labels) == 1 for example in travel.examples)
+    assert [task.name for task in semeval.tests] == ["semeval2016-test", "semeval2017-test"]
+    assert semeval.pairs == (("A0", "A0_R2"), ("A1", "A1_R2"), ("A2", "A2_R2"))
+    assert {question.id[0] for question in semeval.questions} == {"A", "B"}
+    assert list(find_sets(tmp_path / "travel-stackexchange")) == ["travel"]
+
+
+def test_a_folder_that_holds_no_set_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(FormatError, match=r"holds no train_random.txt"):
+        find_sets(tmp_path)
+
+
+def test_baselines_run_and_encoders_without_a_trainer_say_why_not(askubuntu: LeiSet, tmp_path: Path) -> None:
+    pytest.importorskip("rapidfuzz")
+    pytest.importorskip("sklearn")
+    rows = [ROWS[name] for name in ("tfidf", "tfidf-title", "svm", "rcnn-last")]
+    told: list[str] = []
+    results = {one.row.id: one for one in reproduce(askubuntu, rows, [0, 1], tmp_path / "out", None, told.append)}
+    assert list(results) == ["bm25", "tfidf", "tfidf-title", "svm", "rcnn-last"]
+    assert results["rcnn-last"].reason == "no trainer of encoders was given"
+    assert not results["rcnn-last"].means
+    assert told == ["askubuntu: bm25", "askubuntu: tfidf", "askubuntu: tfidf-title", "askubuntu: svm"]
+    means = {name: one.means["askubuntu-test"]["map"] for name, one in results.items() if one.means}
+    # BM25 ranks the positive 3rd of 3 and 1st of 2: (1/3 + 1) / 2; words in common are those of the subject
+    assert means["bm25"].over_queries.mean == pytest.approx(2 / 3)
+    assert means["bm25"].p_value is None
+    assert {name: one.over_queries.mean for name, one in means.items() if name != "bm25"} == {
+        "tfidf": 1,
+        "tfidf-title": 1,
+        "svm": 1,
+    }
+    assert means["tfidf"].p_value == 1  # one query differs: both signs are as extreme
+
+
+def test_means_are_over_seeds_and_queries_with_the_spread_of_the_seeds(askubuntu: LeiSet, tmp_path: Path) -> None:
+    class Wrong(BySubject):
+        def encode(self, questions: Sequence[Question]) -> NDArray[np.float32]:
+            return np.ones((len(questions), 1), dtype=np.float32)
+
+    asked: list[tuple[str, int, str, str]] = []
+
+    def train(row: Row, seed: int, data: LeiSet, folder: Path) -> BySubject:
+        asked.append((row.id, seed, data.name, folder.name))
+        return BySubject() if seed else Wrong()
+
+    row = ROWS["gru-last"]
+    _, result = reproduce(askubuntu, [row], [0, 1], tmp_path, train, lambda _: None)
+    assert asked == [("gru-last", seed, "askubuntu", f"gru-last-seed{seed}") for seed in (0, 1)]
+    found = result.means["askubuntu-test"]["mrr"]
+    # seed 0 ties and keeps BM25's order, 2/3; seed 1 is right everywhere
+    assert found.over_queries.mean == pytest.approx((2 / 3 + 1) / 2)
+    assert found.spread == pytest.approx((1 / 3) / np.sqrt(2))
+    assert found.queries == 2
+    assert result.seeds == (0, 1)
+
+
+def test_what_is_finished_is_not_run_again_unless_row_or_data_changed(askubuntu: LeiSet, tmp_path: Path) -> None:
+    runs: list[int] = []
+
+    def train(row: Row, seed: int, data: LeiSet, folder: Path) -> BySubject:
+        runs.append(seed)
+        if seed == 1 and len(runs) == 2:
+            raise KeyboardInterrupt
+        return BySubject()
+
+    row = ROWS["rcnn-last"]
+    with pytest.raises(KeyboardInterrupt):
+        reproduce(askubuntu, [row], [0, 1], tmp_path, train, lambda _: None)
+    reproduce(askubuntu, [row], [0, 1], tmp_path, train, lambda _: None)
+    assert runs == [0, 1, 1]
+    assert finished(row, 1, askubuntu, tmp_path) is not None
+    assert finished(row, 1, replace(askubuntu, pairs=()), tmp_path) is None
+    assert finished(replace(row, is_pretrained=True), 1, askubuntu, tmp_path) is None
+    assert finished(row, 2, askubuntu, tmp_path) is None
+    (tmp_path / "askubuntu" / "rcnn-last-seed1.json").write_text("{", encoding="utf-8")
+    assert finished(row, 1, askubuntu, tmp_path) is None
+
+
+def test_a_row_whose_extra_is_missing_says_so(
+    askubuntu: LeiSet, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def missing(*_: object) -> None:
+        raise MissingExtraError("scikit-learn is not installed", "install askalike[train]")
+
+    monkeypatch.setattr("askalike.experiments.lei2016.answers._by_svm", missing)
+    _, result = reproduce(askubuntu, [ROWS["svm"]], [0], tmp_path, None, lambda _: None)
+    assert result.reason == "scikit-learn is not installed (install askalike[train])"
+
+
+def test_a_title_row_sees_no_body(askubuntu: LeiSet, tmp_path: Path) -> None:
+    bodies: set[str] = set()
+
+    class Reads(BySubject):
+        def encode(self, questions: Sequence[Question]) -> NDArray[np.float32]:
+            bodies.update(question.body for question in questions)
+            return super().encode(questions)
+
+    run_once(ROWS["rcnn-last-title"], 0, askubuntu, tmp_path, lambda *_: Reads())
+    assert bodies == {""}
+    assert finished(ROWS["rcnn-last-title"], 0, askubuntu, tmp_path) is not None
+
+
+def test_no_seed_is_refused(askubuntu: LeiSet, tmp_path: Path) -> None:
+    with pytest.raises(SettingError, match="no seed"):
+        reproduce(askubuntu, [], [], tmp_path, None, lambda _: None)
