@@ -105,7 +105,7 @@ def test_explain_shows_scores_and_the_weight_of_each_word(run: Run, forum: Path,
     assert [one["word"] for one in found["query_title"]] == ["the", "wifi", "drops"]
     assert [one["word"] for one in found["query_body"]] == ["printer"]
     for one in found["query_title"]:
-        assert f"{one['word']} {bar(one['weight'])} {one['weight']:.2f}" in shown
+        assert f"{one['word']}{bar(one['weight'])}{one['weight']:.2f}" in shown
 
 
 def test_explain_without_a_model_shows_the_lexical_score(run: Run, forum: Path) -> None:

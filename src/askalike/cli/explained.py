@@ -3,7 +3,7 @@
 ::
 
     cosine 0.82 · bm25 12.30, 91 % of the best
-    Router ▇ 0.83  drops ▅ 0.57  the ▁ 0.08
+    router▇0.83 drops▅0.57 the▁0.08
 
 Enters: hits and explanations. Leaves: rich text. May import: types, ``cli.display``.
 """
@@ -26,8 +26,8 @@ SHOWN_WORDS = 40
 
 def query_lines(explanation: Explanation) -> Text:
     """Return the words of the query with their weights; empty where the model does not weigh words."""
-    lines = [weighed(words) for words in (explanation.query_title, explanation.query_body) if words]
-    return Text("\n").join(lines)
+    fields = (("asked: ", explanation.query_title), ("its body: ", explanation.query_body))
+    return Text("\n").join(Text(name, style="dim") + weighed(words) for name, words in fields if words)
 
 
 def hit_lines(hit: Hit, explanation: Explanation) -> Text:
@@ -53,8 +53,8 @@ def weighed(words: Sequence[WordWeight]) -> Text:
     line = Text()
     for one in words[:SHOWN_WORDS]:
         style = "dim" if one.weight < 1 / 3 else "bold" if one.weight > 2 / 3 else "none"
-        line.append(safe(one.word), style=style)
-        line.append(f" {bar(one.weight)} {one.weight:.2f}  ", style="magenta" if style != "dim" else "dim")
+        line.append(safe(one.word), style=style)  # word, bar and number stay together at the end of a line
+        line.append(f"{bar(one.weight)}{one.weight:.2f} ", style="dim" if style == "dim" else "magenta")
     if len(words) > SHOWN_WORDS:
         line.append(f"and {len(words) - SHOWN_WORDS} more", style="dim")
     line.rstrip()
