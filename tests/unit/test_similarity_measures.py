@@ -9,7 +9,7 @@ import pytest
 
 from askalike.errors import MissingExtraError, SettingError
 from askalike.similarity.edit import jaro, jaro_winkler, levenshtein, monge_elkan
-from askalike.similarity.embedding import mean_vector, vector_cosine
+from askalike.similarity.embedding import known_vectors, mean_vector, vector_cosine
 from askalike.similarity.overlap import containment, cosine, jaccard, length_ratio
 from askalike.similarity.profile import Profile, character_symbols, ngram_profile, product_sums
 from askalike.similarity.subsequence import (
@@ -139,10 +139,12 @@ def test_a_minimum_match_of_nothing_is_refused() -> None:
 
 def test_a_mean_vector_leaves_out_words_without_one() -> None:
     vectors = {"a": np.array([2.0, 0.0], np.float32), "b": np.array([0.0, 4.0], np.float32)}
-    assert mean_vector(["a", "b", "zebra"], vectors).tolist() == [1.0, 2.0]
-    assert mean_vector(["a", "b"], vectors, {"a": 3.0, "b": 1.0}.__getitem__).tolist() == [1.5, 1.0]
-    assert mean_vector(["zebra"], vectors).shape == (0,)
-    assert mean_vector(["a"], vectors, lambda word: 0.0).shape == (0,)
+    known, rows = known_vectors(["a", "zebra", "b"], vectors)
+    assert known == ["a", "b"]
+    assert mean_vector(rows).tolist() == [1.0, 2.0]
+    assert mean_vector(rows, [3.0, 1.0]).tolist() == [1.5, 1.0]
+    assert mean_vector(rows, [0.0, 0.0]).shape == (0,)
+    assert mean_vector(known_vectors(["zebra"], vectors)[1]).shape == (0,)
 
 
 def test_cosines_of_vectors_are_what_a_hand_computes() -> None:

@@ -51,6 +51,12 @@ def test_one_pair_gives_the_weight_that_the_formula_gives_by_hand() -> None:
     np.testing.assert_allclose(model.scores(np.array([[0.0], [2.0]])), [-4 / 9, 4 / 9], atol=1e-4)
 
 
+def test_every_query_weighs_the_same_however_many_pairs_it_has() -> None:
+    few = RankingGroup.of([[0.0, 1.0], [1.0, 0.0]], [0, 1])
+    many = RankingGroup.of([[1.0, 0.0]] * 9 + [[0.0, 1.0]], [0] * 9 + [1])  # says the opposite nine times over
+    np.testing.assert_allclose(RankingSvm.fit([few, many], cost=1.0).weights, [0.0, 0.0], atol=1e-6)
+
+
 def test_a_planted_linear_ranking_is_found_again() -> None:
     model = RankingSvm.fit(planted_groups(0), cost=1.0)
     cosine = model.weights @ PLANTED / (np.linalg.norm(model.weights) * np.linalg.norm(PLANTED))
@@ -81,7 +87,7 @@ def test_units_of_features_do_not_matter() -> None:
 
 
 def test_a_higher_cost_fits_the_training_pairs_closer() -> None:
-    weak, strong = (RankingSvm.fit(planted_groups(0), cost=cost) for cost in (1e-5, 1.0))
+    weak, strong = (RankingSvm.fit(planted_groups(0), cost=cost) for cost in (1e-4, 10.0))
     assert np.linalg.norm(weak.weights) < np.linalg.norm(strong.weights)
 
 

@@ -8,13 +8,13 @@ model; Arora, Liang and Ma 2017 show that weighting by rarity helps.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["WordVectors", "mean_vector", "vector_cosine"]
+__all__ = ["WordVectors", "known_vectors", "mean_vector", "vector_cosine"]
 
 
 class WordVectors(Protocol):
@@ -26,25 +26,29 @@ class WordVectors(Protocol):
         """Return the word's vector.  # (D,)"""
 
 
-def mean_vector(
-    words: Sequence[str], vectors: WordVectors, weight: Callable[[str], float] | None = None
-) -> NDArray[np.float32]:
-    """Return ``Σ_w α(w) x_w / Σ_w α(w)`` over the words that have a vector, α = 1 or the given weight ≥ 0.  # (D,)
+def known_vectors(words: Sequence[str], vectors: WordVectors) -> tuple[list[str], NDArray[np.float32]]:
+    """Return the words that have a vector, in order and with repetitions, and their vectors.  # (K,), (K, D)
 
-    Of a text without such a word it has no numbers at all: (0,).
-
-    >>> vectors = {"a": np.array([1, 0], np.float32), "b": np.array([0, 1], np.float32)}
-    >>> mean_vector(["a", "b", "b", "zebra"], vectors, {"a": 2.0, "b": 3.0}.__getitem__).tolist()
-    [0.25, 0.75]
+    >>> known, rows = known_vectors(["b", "zebra"], {"b": np.array([0, 1], np.float32)})
+    >>> known, rows.tolist()
+    (['b'], [[0.0, 1.0]])
     """
     known = [word for word in words if word in vectors]
-    if not known:
+    return known, np.array([vectors[word] for word in known], dtype=np.float32)
+
+
+def mean_vector(rows: NDArray[np.float32], weights: Sequence[float] | None = None) -> NDArray[np.float32]:
+    """Return ``Σ_w α(w) x_w / Σ_w α(w)``, α = 1 or the given weights ≥ 0.  # (K, D) → (D,)
+
+    Of no words, or where all weigh nothing, it has no numbers at all: (0,).
+
+    >>> mean_vector(np.array([[1, 0], [0, 1], [0, 1]], np.float32), [2.0, 3.0, 3.0]).tolist()
+    [0.25, 0.75]
+    """
+    shares = np.ones(len(rows), np.float32) if weights is None else np.array(weights, dtype=np.float32)
+    if not shares.any():
         return np.empty(0, np.float32)
-    weights = np.array([weight(word) if weight else 1.0 for word in known])
-    if not weights.any():
-        return np.empty(0, np.float32)
-    mean = weights @ np.array([vectors[word] for word in known], dtype=np.float64) / weights.sum()
-    return np.asarray(mean, dtype=np.float32)
+    return np.asarray(shares @ rows / shares.sum(), dtype=np.float32)
 
 
 def vector_cosine(query: NDArray[np.float32], candidates: Sequence[NDArray[np.float32]]) -> NDArray[np.float64]:

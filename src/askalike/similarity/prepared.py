@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from askalike.lexical import BM25, TfIdf
 from askalike.lexical.bm25 import saturation
-from askalike.similarity.embedding import WordVectors, mean_vector
+from askalike.similarity.embedding import WordVectors, known_vectors, mean_vector
 from askalike.similarity.profile import Profile, character_symbols, ngram_profile
 from askalike.similarity.statistics import Statistics
 from askalike.similarity.terms import FIELDS, MOST_WORDS, FieldTerms, Splitter
@@ -123,9 +123,10 @@ class Preparer:
     def _vectors(self, words: Sequence[str]) -> dict[str, NDArray[np.float32]]:
         if self._word_vectors is None:
             return {}
+        known, rows = known_vectors(words, self._word_vectors)
         return {
-            "mean": mean_vector(words, self._word_vectors),
-            "mean_idf": mean_vector(words, self._word_vectors, self._statistics.rarity),
+            "mean": mean_vector(rows),
+            "mean_idf": mean_vector(rows, [self._statistics.rarity(word) for word in known]),
         }
 
     def _number(self, terms: Iterable[str]) -> list[int]:
