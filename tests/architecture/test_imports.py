@@ -53,6 +53,7 @@ ALLOWED: dict[str, set[str]] = {
         "lexical",
         "similarity",
         "encode",
+        "rank",
         "forum",
         "evaluate",
     },

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from askalike import Forum, Link, Question, TextSettings
-from askalike.errors import EvaluationError, SettingError
+from askalike.errors import EvaluationError, ForumError, SettingError
 from askalike.evaluate import check_leaks
 from askalike.experiments.duplicates import SPLITS, duplicate_task, judge_candidates
 from askalike.experiments.forum_trial import run_trial
@@ -80,3 +80,11 @@ def test_the_parts_of_a_forum_share_no_component(tmp_path: Path) -> None:
     check_leaks([(link.source_id, link.target_id) for link in links], parts)
     assert sum(len(part) for part in parts.values()) == 80
     assert all(parts.values())
+
+
+def test_rankers_retrieve_and_reorder_the_lexical_searchs_candidates(forum: Forum) -> None:
+    own = run_trial(forum, "rerank", ("search", "lexical"))
+    assert own.runs["search"] == own.runs["lexical"], "without vectors the default is lexical"
+    assert run_trial(forum, "retrieval", ("lexical",)).runs["lexical"]["b"][0][0] in "acdex"
+    with pytest.raises(ForumError):
+        run_trial(forum, "retrieval", ("hybrid",))

@@ -12,6 +12,7 @@ from askalike.experiments.blend import WEIGHTS, best_weight, blend
 from askalike.experiments.systems import Hybrid, LexicalSearch, System, Terms, Vectors, tune_weight
 from askalike.experiments.tasks import PairTask, RerankTask, RetrievalTask
 from askalike.experiments.vector_scorer import VectorScorer
+from askalike.rank.weighted_sum import shares, weighted_sum
 from askalike.types import Question
 
 ANGLES = {"q": 0, "a": 60, "b": 30, "c": 90}
@@ -127,3 +128,9 @@ def test_words_of_pairs_that_share_none_score_zero() -> None:
     empty = Question("e", "")
     task = PairTask("tiny", ((empty, empty), (QUESTIONS["b"], QUESTIONS["c"])), (0, 0), tuple(QUESTIONS.values()))
     assert LexicalSearch().pairs(task).tolist() == [0, 0]
+
+
+def test_the_blend_is_the_rule_of_the_forums_search() -> None:
+    cosines, lexical = [0.3, -0.4, 0.9], [2.0, 5.0, 0.0]
+    rule = [weighted_sum(cosine, share, 0.35) for cosine, share in zip(cosines, shares(lexical), strict=True)]
+    assert blend(np.array(cosines), np.array(lexical), 0.35) == pytest.approx(rule)

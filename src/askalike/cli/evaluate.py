@@ -37,7 +37,7 @@ def evaluate(
 ) -> None:
     """Rank the forum's questions for each one that is marked a duplicate, and score the rankings.
 
-    Retrieval searches all other questions. Rerank scores the twenty best that the search found.
+    Retrieval searches all other questions. Rerank scores the twenty best that the lexical search found.
     """
     tasks = tuple(TASKS) if protocol == "both" else (protocol,)
     if unknown := [name for name in tasks if name not in TASKS]:

@@ -12,9 +12,10 @@ from dataclasses import dataclass
 from askalike.errors import SettingError
 from askalike.evaluate import Report, evaluate
 from askalike.experiments.duplicates import DuplicateTask, duplicate_task, judge_candidates
-from askalike.experiments.rankings import collection_run, forum_run, rerank
+from askalike.experiments.rankings import collection_run, forum_run, lexical_run, rerank, search_rerank
 from askalike.experiments.scorers import SCORERS, make_scorer
 from askalike.forum import Forum
+from askalike.rank import RANKERS
 from askalike.types import Qrels, Question, Run
 
 __all__ = ["SYSTEMS", "TASKS", "Trial", "run_trial"]
@@ -32,8 +33,9 @@ MAIN_MEASURE = {"retrieval": "ndcg@10", "rerank": "map"}
 
 OWN_SEARCH = "search"
 
-SYSTEMS = (OWN_SEARCH, *SCORERS)
-"""``search`` is the forum's own; the others score pairs, over the whole collection or over the search's candidates."""
+SYSTEMS = (OWN_SEARCH, *RANKERS, *SCORERS)
+"""``search`` is the forum's own with its default ranker, then its rankers by name, of which all but ``lexical`` need
+vectors; the others score pairs, over the whole collection or over the lexical search's candidates."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,23 +71,23 @@ def run_trial(forum: Forum, task: str, systems: Sequence[str], part: str = "all"
         qrels = marks.qrels
         title = f"Full retrieval over {len(collection):,} questions, {len(marks.queries):,} queries ({part})"
     else:
-        candidates = forum_run(forum, marks, CANDIDATES)
+        candidates = lexical_run(forum, marks, CANDIDATES)
         runs = {name: _rerank(forum, marks, name, collection, candidates) for name in systems}
         qrels = judge_candidates(marks, candidates)
-        title = f"Re-ranking of the search's {CANDIDATES} best ({part})"
+        title = f"Re-ranking of the lexical search's {CANDIDATES} best ({part})"
     reports = {name: evaluate(qrels, run, protocol, measures) for name, run in runs.items()}
     return Trial(task, title, qrels, runs, reports)
 
 
 def _retrieve(forum: Forum, task: DuplicateTask, system: str, collection: Sequence[Question]) -> Run:
-    if system == OWN_SEARCH:
-        return forum_run(forum, task, DEPTH)
+    if system in (OWN_SEARCH, *RANKERS):
+        return forum_run(forum, task, DEPTH, ranker=None if system == OWN_SEARCH else system)
     return collection_run(task, make_scorer(system, collection, forum.analyzer.settings), collection, DEPTH)
 
 
 def _rerank(forum: Forum, task: DuplicateTask, system: str, collection: Sequence[Question], candidates: Run) -> Run:
     found = {query: entries for query, entries in candidates.items() if entries}
-    if system == OWN_SEARCH:
-        return found
+    if system in (OWN_SEARCH, *RANKERS):
+        return search_rerank(forum, task, found, None if system == OWN_SEARCH else system)
     scorer = make_scorer(system, collection, forum.analyzer.settings)
     return rerank(found, scorer, task.queries, {question.id: question for question in collection})

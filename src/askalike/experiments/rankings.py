@@ -1,6 +1,6 @@
 """Runs: what a system answers to every query of a task.
 
-Enters: tasks and systems. Leaves: ``Run`` values. May import: forum, lexical, types, its own folder.
+Enters: tasks and systems. Leaves: ``Run`` values. May import: forum, lexical, rank, types, its own folder.
 """
 
 from __future__ import annotations
@@ -14,9 +14,10 @@ from askalike.experiments.duplicates import DuplicateTask
 from askalike.experiments.scorers import JoinedTerms, PairScorer, TermScorer
 from askalike.forum import Forum
 from askalike.lexical import TfIdf
+from askalike.rank.settings import MAX_HITS
 from askalike.types import Filters, Question, Run
 
-__all__ = ["collection_run", "forum_run", "lexical_run", "over_all", "rerank"]
+__all__ = ["collection_run", "forum_run", "lexical_run", "over_all", "rerank", "search_rerank"]
 
 
 def forum_run(
@@ -78,4 +79,21 @@ def rerank(
         ids = [document for document, _ in found]
         scores = scorer.scores(queries[identifier], [documents[document] for document in ids])
         run[identifier] = [(document, float(score)) for document, score in zip(ids, scores, strict=True)]
+    return run
+
+
+def search_rerank(forum: Forum, task: DuplicateTask, candidates: Run, ranker: str | None) -> Run:
+    """Return the candidates of each query with the scores of the forum's own search, in the candidates' own order.
+
+    A candidate that is not among the search's ``MAX_HITS`` best comes after those that are.
+
+    Args:
+        ranker: one of the forum's, or None for its default.
+    """
+    searched = forum_run(forum, task, MAX_HITS, ranker=ranker)
+    run: Run = {}
+    for identifier, found in candidates.items():
+        scores = dict(searched[identifier])
+        last = min(scores.values(), default=0.0) - 1.0
+        run[identifier] = [(document, scores.get(document, last)) for document, _ in found]
     return run
