@@ -1,19 +1,24 @@
 """How fast encoders run without torch: questions a second, and the latency of one query, on Reddit questions.
 
-Command: ``python -m benchmarks.encode_runtime``. Weights are random, of the sizes named: speed does not depend on their
-values. Words are real, since a batch multiplies each distinct word once. The number of threads is that of the process:
-set ``OMP_NUM_THREADS`` (and ``OMP_WAIT_POLICY=PASSIVE``). Each figure is the best of several runs; latencies are
-percentiles.
+Command: ``python -m benchmarks.encode_runtime [--model FOLDER]``. Without a model the weights are random, of the sizes
+named: speed does not depend on their values. Words are real, since a batch multiplies each distinct word once. The
+number of threads is that of the process: set ``OMP_NUM_THREADS`` (and ``OMP_WAIT_POLICY=PASSIVE``). Each figure is the
+best of several runs; latencies are percentiles.
+
+The rival, all-MiniLM-L6-v2 through sentence-transformers with two threads, encodes the first of the same questions,
+turn by turn with ours, so that what else the machine does falls on both; ``--no-rival`` leaves it out.
 """
 
 from __future__ import annotations
 
+import argparse
 import gzip
 import json
 import os
 import time
 from collections.abc import Callable
 from itertools import islice
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -26,6 +31,7 @@ from askalike.encode.vocabulary import Vocabulary
 from askalike.text.markup import plain_text
 from askalike.text.tokens import words
 from askalike.types import Question
+from benchmarks.minilm import MiniLM
 from benchmarks.record import need_data, percentiles, write
 
 COMMAND = "python -m benchmarks.encode_runtime"
@@ -33,6 +39,9 @@ INPUT, HIDDEN, ORDER = 200, 400, 2
 TEXTS, WORDS = 256, 100
 QUESTIONS = 2_000
 QUERIES = 200
+RIVAL_QUESTIONS = 512
+RIVAL_THREADS = 2
+ROUNDS = 3
 KINDS: tuple[Kind, ...] = ("rcnn", "lstm", "gru", "cnn")
 
 
@@ -90,27 +99,72 @@ def latencies(encode: Callable[[str], object], queries: list[str]) -> dict[str, 
     return percentiles(seconds[20:])
 
 
+def beside_rival(model: Model, sample: list[Question], queries: list[str]) -> dict[str, Any]:
+    """Return what the rival and one of our models reach on the same questions, turn by turn."""
+    rival = MiniLM(RIVAL_THREADS, cache=None)
+    few = sample[:RIVAL_QUESTIONS]
+    rival.encode(few[:32])
+    model.encode(few[:32])
+    seconds: dict[str, list[float]] = {"askalike": [], "minilm": []}
+    for _ in range(ROUNDS):
+        for name, encode in (("askalike", model.encode), ("minilm", rival.encode)):
+            began = time.perf_counter()
+            encode(few)
+            seconds[name].append(time.perf_counter() - began)
+    rates = {name: round(len(few) / min(found), 1) for name, found in seconds.items()}
+    return {
+        "rival": "all-MiniLM-L6-v2",
+        "rival_threads": RIVAL_THREADS,
+        "questions": len(few),
+        "questions_per_s": rates,
+        "times_as_fast": round(min(seconds["minilm"]) / min(seconds["askalike"]), 1),
+        "times_as_fast_by_round": [
+            round(theirs / ours, 1) for ours, theirs in zip(seconds["askalike"], seconds["minilm"], strict=True)
+        ],
+        f"rival: query of {WORDS} words": latencies(lambda query: rival.encode([Question("", query)]), queries[:50]),
+    }
+
+
+def measured(model: Model, sample: list[Question], long: list[list[str]]) -> dict[str, Any]:
+    """Return everything that is measured of one model alone."""
+    queries = [" ".join(text) for text in long[:QUERIES]]
+    seconds = best_s(lambda: model.encode(sample), 2)
+    return {
+        "parameters": model.settings.encoder.parameter_count(),
+        f"batch of {TEXTS} texts of {WORDS} words": forward(model, long),
+        "questions_per_s (title + body, from text)": round(len(sample) / seconds),
+        f"query of {WORDS} words": latencies(lambda query: model.encode_text([query]), queries),
+    }
+
+
 def main() -> None:
-    """Measure every kind and write the result."""
+    """Measure every kind, or a model, and write the result."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--model", type=Path, help="a model's folder, measured as well")
+    parser.add_argument("--no-rival", action="store_true", help="leave MiniLM out")
+    given = parser.parse_args()
     questions = read_questions(20_000)
     texts = [f"{question.title}\n{plain_text(question.body, question.markup)}" for question in questions]
     vocabulary = Vocabulary.build(texts, min_count=3, max_size=60_000)
     long = [found[:WORDS] for text in texts if len(found := words(text)) >= WORDS][:TEXTS]
-    queries = [" ".join(text) for text in long[:QUERIES]]
     sample = questions[:QUESTIONS]
     kinds: dict[str, Any] = {}
     for kind in KINDS:
-        model = random_model(kind, vocabulary)
-        seconds = best_s(lambda model=model: model.encode(sample), 2)  # type: ignore[misc]
-        kinds[kind] = {
-            "parameters": model.settings.encoder.parameter_count(),
-            f"batch of {TEXTS} texts of {WORDS} words": forward(model, long),
-            "questions_per_s (title + body, from text)": round(QUESTIONS / seconds),
-            f"query of {WORDS} words": latencies(lambda query, model=model: model.encode_text([query]), queries),  # type: ignore[misc]
-        }
+        kinds[kind] = measured(random_model(kind, vocabulary), sample, long)
         print(kind, kinds[kind], flush=True)
-    threads = {name: os.environ.get(name, "") for name in ("OMP_NUM_THREADS", "OMP_WAIT_POLICY")}
-    write("encode-runtime", COMMAND, {"sizes": [INPUT, HIDDEN, ORDER], "threads": threads, "kinds": kinds})
+    body: dict[str, Any] = {
+        "sizes": [INPUT, HIDDEN, ORDER],
+        "threads": {name: os.environ.get(name, "") for name in ("OMP_NUM_THREADS", "OMP_WAIT_POLICY")},
+        "kinds": kinds,
+    }
+    model = Model.load(given.model) if given.model else random_model("rcnn", vocabulary)
+    if given.model:
+        body["model"] = {"encoder": model.settings.encoder.to_json(), **measured(model, sample, long)}
+        print("model", body["model"], flush=True)
+    if not given.no_rival:
+        body["beside_rival"] = beside_rival(model, sample, [" ".join(text) for text in long])
+        print("beside the rival", body["beside_rival"], flush=True)
+    write("encode-runtime", COMMAND + (f" --model {given.model}" if given.model else ""), body)
 
 
 if __name__ == "__main__":
