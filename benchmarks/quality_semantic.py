@@ -24,7 +24,7 @@ from askalike.experiments.tasks import PairTask, RerankTask, judge
 from askalike.experiments.vector_scorer import VectorScorer
 from benchmarks.minilm import MiniLM
 from benchmarks.quality_rows import pair_rows, ranking_rows, shown
-from benchmarks.quality_sets import SETS, Task
+from benchmarks.quality_sets import SETS, Task, present_sets
 from benchmarks.record import write
 
 COMMAND = "python -m benchmarks.quality_semantic"
@@ -84,11 +84,13 @@ def main() -> None:
     parser.add_argument("--no-minilm", action="store_true", help="leave the rival out")
     given = parser.parse_args()
     models = {path.name: Model.load(path) for path in given.model}
+    if len(models) < len(given.model):
+        parser.error("two models have the same folder name, which names their rows; rename one")
     encoders = {} if given.no_minilm else {"minilm": VectorScorer(MiniLM())}
     encoders |= {name: VectorScorer(model) for name, model in models.items()}
     tables: dict[str, Any] = {}
     tuning: dict[str, Any] = {}
-    for name in given.only or SETS:
+    for name in given.only or present_sets():
         found, weights = score_set(name, encoders, given.weight, given.test)
         tables |= found
         tuning |= weights
@@ -109,7 +111,8 @@ def main() -> None:
         "tuning": tuning,
         "tables": tables,
     }
-    words = [f"--model {path}" for path in given.model] + ([f"--weight {given.weight}"] if given.weight else [])
+    words = [f"--model {path}" for path in given.model]
+    words += [f"--weight {given.weight}"] if given.weight is not None else []
     options = " ".join([*words, *(["--test"] if given.test else [])])
     write("quality-semantic" if given.test else "quality-semantic-dev", f"{COMMAND} {options}".strip(), body)
 

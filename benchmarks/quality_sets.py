@@ -8,15 +8,17 @@ from pathlib import Path
 
 from askalike.experiments.duplicates import duplicate_task
 from askalike.experiments.forum_tasks import forum_rerank_task, forum_retrieval_task
-from askalike.experiments.judged_task import bm25_task, questions_of
+from askalike.experiments.judged_task import bm25_task, questions_of, released_task
 from askalike.experiments.pair_task import pair_task
 from askalike.experiments.related import related_task
 from askalike.experiments.tasks import PairTask, RerankTask, RetrievalTask
 from askalike.forum import Forum
+from askalike.read.detection import named
+from askalike.read.frame import ReadContext
 from askalike.read.judged import read_judged
 from askalike.read.labelled import read_pairs
 from askalike.types import Judged, Question
-from benchmarks.record import WORK, need_data
+from benchmarks.record import DATA, WORK, need_data
 
 ARCHIVES = {"travel": "travel-stackexchange", "slicer": "slicer-discourse/topics.jsonl.gz"}
 SEMEVAL_PARTS = {"dev": ("dev",), "test": ("test2016", "test2017")}
@@ -68,13 +70,26 @@ def slicer_tasks(part: str) -> dict[str, Task]:
         return {f"slicer {part} half": forum_retrieval_task("slicer", forum, marks, main="recall@10")}
 
 
+def askubuntu_tasks(part: str) -> dict[str, Task]:
+    """Return AskUbuntu's released re-ranking, for whoever has its texts."""
+    folder = need_data("askubuntu")
+    texts = (found for found in named("askubuntu").read(folder, ReadContext()) if isinstance(found, Question))
+    return {f"askubuntu {part}": released_task(read_judged(folder, "askubuntu", part), "askubuntu", texts)}
+
+
 SETS: Mapping[str, Callable[[str], dict[str, Task]]] = {
     "semeval": semeval_tasks,
     "travel": travel_tasks,
     "quora": quora_tasks,
     "slicer": slicer_tasks,
+    "askubuntu": askubuntu_tasks,
 }
 """name → tasks of a part."""
+
+
+def present_sets() -> list[str]:
+    """Return the sets to score by default: all, but for AskUbuntu's where nobody has put its folder."""
+    return [name for name in SETS if name != "askubuntu" or (DATA / "askubuntu").is_dir()]
 
 
 def questions_in(name: str) -> list[Question]:
@@ -82,6 +97,9 @@ def questions_in(name: str) -> list[Question]:
     if name in ARCHIVES:
         with Forum.open(forum_folder(name)) as forum:
             return list(forum.questions())
+    if name == "askubuntu":
+        folder = need_data("askubuntu")
+        return [question for part in ("dev", "test") for question in questions_of(read_judged(folder, name, part))]
     if name == "semeval":
         splits = ("train", *SEMEVAL_PARTS["dev"], *SEMEVAL_PARTS["test"])
         return [question for split in splits for question in questions_of(_semeval(split))]
