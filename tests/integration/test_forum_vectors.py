@@ -19,6 +19,7 @@ from askalike.errors import (
     DamagedForumError,
     DamagedModelError,
     ForumError,
+    ModelError,
     ModelNotFoundError,
 )
 from askalike.forum import vectors as vectors_module
@@ -429,11 +430,29 @@ def test_a_damaged_model_is_named(path: Path, tmp_path: Path) -> None:
     weights.unlink()
     weights.write_bytes(content[:-1] + b"x")
     with Forum.open(path) as forum:
-        with pytest.raises(DamagedModelError, match="weights"):
+        with pytest.raises(DamagedModelError, match=r"weights.*askalike reindex"):
             forum.similar("wifi")
         assert ids(forum.similar("wifi", ranker="lexical")) == ["wifi"]
     with Forum.reindex(path) as forum:
         assert nearest(forum, "wireless disconnects") == ["wifi"]
+
+
+@pytest.mark.parametrize("content", [None, b"{", b"{}"])
+def test_a_forums_own_model_that_is_none_is_named_and_words_can_be_searched(path: Path, content: bytes | None) -> None:
+    manifest = Layout(path).model / "manifest.json"
+    manifest.unlink()
+    if content is not None:
+        manifest.write_bytes(content)
+    with pytest.raises(ModelError, match=r"manifest\.json.*delete the folder"):
+        Forum.open(path)
+    with Forum.open(path, settings=ForumSettings(has_vectors=False)) as forum:
+        assert ids(forum.similar("wifi")) == ["wifi"]
+
+
+def test_a_model_that_the_forum_and_its_vectors_share_is_counted_once(small: Forum) -> None:
+    files = [one for one in small.path.rglob("*") if one.is_file()]
+    model = sum(one.stat().st_size for one in (small.path / "model").iterdir())
+    assert small.info().size_bytes == sum(one.stat().st_size for one in files) - model
 
 
 def test_a_model_whose_making_was_killed_between_two_renames_is_still_the_forums_own(path: Path) -> None:
@@ -453,7 +472,7 @@ def test_a_model_that_cannot_be_linked_is_copied(tmp_path: Path, monkeypatch: py
         forum.use_model(saved(synonym_model(), tmp_path / "synonyms"))
         forum.add(WIFI)
         assert nearest(forum, "wlan") == ["wifi"]
-    VectorSet(only_set(tmp_path / "f")).model.encode([WIFI])
+    VectorSet(only_set(tmp_path / "f"), "own").model.encode([WIFI])
 
 
 # -- the neighbour graph -------------------------------------------------------------------------------------------

@@ -52,6 +52,29 @@ def test_a_term_weight_scales_its_score(index: LexicalIndex) -> None:
     assert twice == pytest.approx(2 * once, rel=1e-5)
 
 
+def test_given_entries_get_the_scores_that_a_search_gives_them(index: LexicalIndex) -> None:
+    weights = {"printer": 2.0, "router": 1.0}
+    found = dict(index.search(weights, EQUAL, 10))
+    assert index.scores(weights, EQUAL, [2]) == pytest.approx({2: found[2]})
+    assert index.scores(weights, EQUAL, [1, 2, 99]) == pytest.approx(found)
+    assert (
+        index.scores({"offline": 1.0}, EQUAL, [2])
+        == index.scores({}, EQUAL, [1])
+        == index.scores(weights, EQUAL, [])
+        == {}
+    )
+
+
+def test_entries_that_satisfy_filters_are_told_counted_and_listed(index: LexicalIndex) -> None:
+    def told(filters: Filters) -> tuple[set[int], int, list[int]]:
+        return index.admitted([1, 2, 99], filters), index.count_admitted(filters), index.all_admitted(filters)
+
+    assert told(Filters(tags=("hardware",))) == ({1}, 1, [1])
+    assert told(Filters(before=datetime.fromtimestamp(0.002, UTC))) == ({1}, 1, [1])
+    assert told(Filters(tags=("hardware", "wifi"))) == (set(), 0, [])
+    assert told(Filters()) == ({1, 2, 99}, 2, [1, 2])
+
+
 def test_putting_a_number_again_replaces_it(index: LexicalIndex) -> None:
     with index.writing() as writer:
         writer.put(IndexEntry(1, ["scanner"], []))

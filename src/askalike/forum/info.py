@@ -53,9 +53,11 @@ def forum_info(path: Path, archive: Archive, indexes: Indexes, language: str) ->
 
 
 def size_bytes(folder: Path) -> int:
-    """Return how much the folder's files hold; an index may replace its files while they are counted."""
-    total = 0
+    """Return how much the folder's files hold, one with two names once; files may come and go meanwhile."""
+    sizes: dict[tuple[int, int], int] = {}
     for file in folder.rglob("*"):
         with contextlib.suppress(FileNotFoundError):
-            total += file.stat().st_size if file.is_file() else 0
-    return total
+            if file.is_file():
+                status = file.stat()
+                sizes[status.st_dev, status.st_ino] = status.st_size
+    return sum(sizes.values())

@@ -15,12 +15,14 @@ from askalike.data import default_model
 from askalike.encode.layout import Layout as ModelLayout
 from askalike.encode.manifest import Manifest
 from askalike.encode.settings import ModelSettings
-from askalike.errors import ModelError, SettingError
+from askalike.errors import DamagedModelError, ModelError, SettingError
 
 __all__ = ["ModelSource", "describe", "fingerprint", "wanted_model"]
 
 ENCODING_VERSION = 1
 """Raised whenever the same question and model give another vector than before, so that vectors are made anew."""
+
+_MEND = "put a whole model there, or delete the folder"
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,9 +65,9 @@ def fingerprint(folder: Path) -> str:
     try:
         manifest = Manifest.from_bytes(path.read_bytes())
     except OSError as error:
-        raise ModelError(
-            f"{path} cannot be read: {error.strerror or error}", "put a whole model there, or delete the folder"
-        ) from error
+        raise ModelError(f"{path} cannot be read: {error.strerror or error}", _MEND) from error
+    except DamagedModelError as error:
+        raise DamagedModelError(f"{path}: {error.message}", _MEND) from error
     described = json.dumps([ENCODING_VERSION, sorted(manifest.files.items())])
     return hashlib.blake2b(described.encode(), digest_size=8).hexdigest()
 

@@ -25,7 +25,7 @@ from pathlib import Path
 from askalike.durable import replace_whole, sync_folder
 from askalike.encode.layout import MAX_BYTES
 from askalike.encode.model import Model
-from askalike.errors import DamagedForumError, ModelError
+from askalike.errors import DamagedForumError, DamagedModelError, ModelError
 from askalike.forum.model_source import ModelSource, fingerprint
 from askalike.vectors import VectorIndex
 
@@ -34,6 +34,7 @@ __all__ = ["Current", "VectorSet", "make_set", "parse_current", "read_current", 
 CURRENT_FILE = "current.json"
 FORMAT = 1
 _TRIES = 3
+_REBUILD = 'rebuild the vectors with "askalike reindex FORUM"'
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,21 +78,23 @@ def parse_current(state: bytes, folder: Path) -> Current:
         if not current.fingerprint.isalnum():
             raise ValueError(f"{current.fingerprint[:80]!r} is no set's name")
     except (ValueError, TypeError, RecursionError) as error:
-        raise DamagedForumError(
-            f"{folder / CURRENT_FILE} cannot be read: {error}", 'rebuild the vectors with "askalike reindex FORUM"'
-        ) from error
+        raise DamagedForumError(f"{folder / CURRENT_FILE} cannot be read: {error}", _REBUILD) from error
     return current
 
 
 class VectorSet:
     """One set; its model is read when it is first needed, where it is not given.
 
+    Args:
+        name: of the model, "own" or "general".
+
     Raises:
         DamagedForumError: its index cannot be read.
     """
 
-    def __init__(self, folder: Path, model: Model | None = None) -> None:
+    def __init__(self, folder: Path, name: str, model: Model | None = None) -> None:
         self.folder = folder
+        self.name = name
         self.index = VectorIndex(folder / "index")
         self._loading = threading.Lock()
         self._model = model
@@ -106,11 +109,14 @@ class VectorSet:
         """Return the model.
 
         Raises:
-            ModelError: it cannot be read.
+            DamagedModelError: it cannot be read.
         """
         with self._loading:
             if self._model is None:
-                self._model = Model.load(self.folder / "model")
+                try:
+                    self._model = Model.load(self.folder / "model")
+                except ModelError as error:
+                    raise DamagedModelError(error.message, _REBUILD) from error
             return self._model
 
 
@@ -133,7 +139,7 @@ def make_set(folder: Path, source: ModelSource, last_change: int, *, is_new: boo
     model = Model.load(place / "model")
     if is_new or not VectorIndex.exists(index):
         VectorIndex.create(index, model.dimensions, applied=last_change, fingerprint=source.fingerprint)
-    return VectorSet(place, model)
+    return VectorSet(place, source.name, model)
 
 
 def remove_sets(folder: Path, kept: Iterable[str]) -> None:

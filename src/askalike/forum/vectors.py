@@ -98,15 +98,15 @@ class Vectors:
 
     def _open(self, state: bytes) -> VectorSet | None:
         """Open the set that the file names; None where it belongs to a newer archive than this, or is not complete."""
-        name = parse_current(state, self._folder).fingerprint
+        current = parse_current(state, self._folder)
         try:
-            found = VectorSet(self._folder / name)
+            found = VectorSet(self._folder / current.fingerprint, current.model)
         except DamagedForumError:
             newer = read_current(self._folder)
             if newer in (None, state):
                 raise
             return self._open(newer)  # it was switched and removed while it was opened
-        is_usable = found.index.mark.is_complete and fits(found.index.mark, name, self._archive)
+        is_usable = found.index.mark.is_complete and fits(found.index.mark, current.fingerprint, self._archive)
         return found if is_usable else None
 
     def follow(self, progress: Progress) -> None:
@@ -146,11 +146,11 @@ class Vectors:
         with self._making(is_waiting=True):
             answering = self.answering()
             if answering is None or answering.fingerprint != source.fingerprint:
-                self._make(source, progress, locked)
+                answering = self._make(source, progress, locked)
             else:
                 self._finish_changes(answering, progress, locked)
-                self._build_graph(answering, progress)
                 remove_sets(self._folder, [source.fingerprint])
+            self._build_graph(answering, progress)  # last: until it is built, all vectors are looked at
 
     def state(self) -> VectorsState:
         """Return what answers, and what waits.
@@ -165,9 +165,8 @@ class Vectors:
             return VectorsState(next_model=_shown(source), waiting=waiting)
         index = answering.index
         is_wanted = source is None or source.fingerprint == answering.fingerprint
-        current = parse_current(self._seen or b"", self._folder)
         return VectorsState(
-            model=f"{current.model} ({describe(answering.folder / 'model')})",
+            model=f"{answering.name} ({describe(answering.folder / 'model')})",
             entries=index.entries,
             next_model="" if is_wanted else _shown(source),
             waiting=self._waiting(index if is_wanted or source is None else self._begun(source)),
@@ -189,17 +188,17 @@ class Vectors:
         waiting = self._archive.count_question_changes(index.mark.applied)
         return waiting if index.mark.is_complete else self._archive.count_questions(index.mark.scanned)
 
-    def _make(self, source: ModelSource, progress: Progress, locked: Locked) -> None:
+    def _make(self, source: ModelSource, progress: Progress, locked: Locked) -> VectorSet:
         """Make the set for a model, going on with one that was begun, and switch to it."""
         last_change = self._archive.last_change()
         made = make_set(self._folder, source, last_change, is_new=self._begun(source) is None)
         follower = VectorFollower(made)
         catch_up(self._archive, follower, progress)
-        self._build_graph(made, progress)
         with locked():
             catch_up(self._archive, follower, progress)  # what was written meanwhile
             Current(source.fingerprint, source.name, secrets.token_hex(8)).write(self._folder)
         remove_sets(self._folder, [source.fingerprint])
+        return made
 
     def _finish_changes(self, answering: VectorSet, progress: Progress, locked: Locked) -> None:
         """Encode changes some at a time, so that who writes one question need not wait for all."""
