@@ -26,11 +26,10 @@ from askalike.encode.folder import Contents, read_folder, write_folder
 from askalike.encode.manifest import FORMAT, Manifest
 from askalike.encode.numpy_runtime import Runtime
 from askalike.encode.precision import Packed
+from askalike.encode.reader import Reader
 from askalike.encode.settings import ModelSettings
 from askalike.encode.vocabulary import UNKNOWN, Vocabulary
 from askalike.errors import DamagedModelError, SettingError
-from askalike.text.markup import plain_text
-from askalike.text.tokens import words
 from askalike.types import Question
 
 __all__ = ["Model"]
@@ -66,6 +65,7 @@ class Model:
         self.origin: Final = origin
         self._embedding = embedding
         self._parameters = dict(parameters)
+        self._reader = Reader(settings.reads, settings.word_limit)
         self._runtime = Runtime(settings.encoder, self.parameters())
 
     @classmethod
@@ -171,7 +171,7 @@ class Model:
             (word, weight in [0, 1]) for the words that are read, in their order; nothing for encoders without such a
             gate.
         """
-        read = words(text)[: self.settings.word_limit]
+        read = self._reader.text(text)
         if not self.settings.encoder.gate_size or not read:
             return []
         vectors = self._embedding.rows(np.array(self.vocabulary.ids(read), dtype=np.intp))
@@ -179,14 +179,12 @@ class Model:
         return [(word, 1 - float(gate)) for word, gate in zip(read, gates.mean(axis=2)[:, 0], strict=True)]
 
     def _ids(self, text: str) -> list[int]:
-        return self.vocabulary.ids(words(text)[: self.settings.word_limit])
+        return self.vocabulary.ids(self._reader.text(text))
 
     def _read(self, question: Question) -> list[list[int]]:
         """Return the ids of what is read of a question: of its title, and of its body where that is read."""
-        title = self._ids(question.title)
-        if self.settings.reads == "title":
-            return [title]
-        return [title, self._ids(plain_text(question.body, question.markup))]
+        fields = [self._reader.title(question), self._reader.body(question)]
+        return [self.vocabulary.ids(field) for field in fields]
 
     def _encoded(
         self, items: Sequence[_Item], read: Callable[[_Item], list[list[int]]], batch_size: int

@@ -74,6 +74,29 @@ class Encoder(nn.Module):
         """Return one vector for each text (B, D), given its packed word vectors (N, D_in)."""
         return POOLS[self.config.pooling](self._states(words, packing), packing)
 
+    def go_on(self, words: Tensor, packing: Packing, start: Tensor | None = None) -> tuple[Tensor, Tensor]:
+        """Return packed states (N, D), and what a later run of a network like this one can start from.
+
+        Args:
+            words: packed word vectors (N, D_in).
+            packing: where they lie.
+            start: what a run left for each text of the batch (B, parts, D); None for zero.
+
+        Returns:
+            states; the carry, (B, parts, D), in the order of the batch, zero for a text of length 0.
+
+        Raises:
+            SettingError: the network has no state, as a CNN.
+        """
+        if not isinstance(self.network, Rcnn | Lstm | Gru):
+            raise SettingError(
+                f"a {self.config.kind} keeps no state that a decoder could start from",
+                "pre-train an rcnn, lstm or gru, or leave pre-training out",
+            )
+        begin = None if start is None else start.index_select(0, packing.order)
+        states, carry = self.network.go_on(words, packing, begin)
+        return states, packing.restore(carry)
+
     def states(self, inputs: Tensor, lengths: Tensor) -> Tensor:
         """Return every state, zero after a text's end: arguments and errors as of ``forward``.  # (T, B, D)"""
         packing = self.packing(lengths.to(inputs.device))

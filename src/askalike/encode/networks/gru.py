@@ -35,7 +35,14 @@ class Gru(nn.Module):
 
     def forward(self, words: Tensor, packing: Packing) -> Tensor:
         """Return the states (N, D) of packed words (N, D_in)."""
-        found = [
-            self.core(PackedSequence(words[lane.words], torch.tensor(lane.counts)))[0].data for lane in packing.lanes
-        ]
-        return torch.cat(found)
+        return self.go_on(words, packing, None)[0]
+
+    def go_on(self, words: Tensor, packing: Packing, start: Tensor | None) -> tuple[Tensor, Tensor]:
+        """Return states, and h at the end of each text, (R, 1, D), to start another run with; None for zero."""
+        states, carries = [], []
+        for lane in packing.lanes:
+            begin = None if start is None else start[lane.texts, 0].contiguous()[None]
+            found, hidden = self.core(PackedSequence(words[lane.words], torch.tensor(lane.counts)), begin)
+            states.append(found.data)
+            carries.append(hidden[0][:, None])
+        return torch.cat(states), torch.cat(carries)

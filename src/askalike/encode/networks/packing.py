@@ -101,6 +101,13 @@ class Packing:
         place = torch.arange(len(step)) - torch.repeat_interleave(counts.cumsum(0) - counts - firsts, counts)
         return cls(len(lengths), order, ordered, made, step.to(order.device), place.to(order.device))
 
+    def to(self, device: torch.device) -> Packing:
+        """Return the packing with its tensors on ``device``."""
+        if self.order.device == device:
+            return self
+        moved = [tensor.to(device) for tensor in (self.order, self.lengths, self.step, self.place)]
+        return Packing(self.batch, moved[0], moved[1], self.lanes, moved[2], moved[3])
+
     @property
     def steps(self) -> int:
         """Return the words of the longest text."""

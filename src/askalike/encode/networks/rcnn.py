@@ -35,6 +35,11 @@ class Rcnn(nn.Module):
         """Return the states (N, D) of packed words (N, D_in)."""
         return self.run(words, packing).states
 
+    def go_on(self, words: Tensor, packing: Packing, start: Tensor | None) -> tuple[Tensor, Tensor]:
+        """Return states, and c¹ … cⁿ and h at the end of each text, (R, n + 1, D), to start another run with."""
+        found = self.run(words, packing, start)
+        return found.states, found.carry
+
     def run(self, words: Tensor, packing: Packing, start: Tensor | None = None, *, is_kept: bool = False) -> Result:
         """Return states, gates and carry of packed words (N, D_in).
 

@@ -1,0 +1,1 @@
+"""The general encoder: its recipe, its sources, its command ``python -m recipes.general``."""

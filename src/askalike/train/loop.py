@@ -1,0 +1,210 @@
+"""The training loop: Adam, clipped gradients, a dev measure after every epoch, early stopping, checkpoints.
+
+Enters: an objective, its settings, a place to write. Leaves: the objective with the parameters of its best epoch.
+May import: its neighbours in train, errors, torch. Source: Adam: Kingma and Ba 2015 (ICLR).
+
+Determinism: batches come from (seed, epoch), dropout from (seed, epoch, step, process): a resumed training takes the
+same steps as one that was never stopped.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+import torch
+from torch import Tensor
+
+from askalike.errors import ModelError
+from askalike.train.checkpoint import Checkpoint
+from askalike.train.log import Log
+from askalike.train.loop_settings import LoopSettings
+from askalike.train.objectives.objective import Objective
+from askalike.train.progress import Progress, SilentProgress
+from askalike.train.world import World
+
+__all__ = ["Place", "run_stage"]
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where and as what a stage runs.
+
+    Args:
+        folder: for the checkpoint and the log.
+        stage: name of the stage.
+        identity: of recipe, data and seed.
+        seed: of batches and dropout.
+        device: where tensors are.
+        world: the processes that train together.
+        progress: is told of epochs and steps.
+        checkpoint_s: seconds between checkpoints within an epoch.
+        clock: seconds from any moment on.
+    """
+
+    folder: Path
+    stage: str
+    identity: str
+    seed: int = 0
+    device: torch.device = field(default_factory=lambda: torch.device("cpu"))
+    world: World = field(default_factory=World)
+    progress: Progress = field(default_factory=SilentProgress)
+    checkpoint_s: float = 120.0
+    clock: Callable[[], float] = time.monotonic
+
+    @property
+    def checkpoint(self) -> Path:
+        """Return the checkpoint's file."""
+        return self.folder / f"{self.stage}.safetensors"
+
+
+class _Run:
+    """One stage while it runs."""
+
+    def __init__(
+        self, objective: Objective, settings: LoopSettings, dev: Callable[[], Mapping[str, float]], place: Place
+    ) -> None:
+        self.objective = objective.to(place.device)
+        self.settings = settings
+        self.dev = dev
+        self.place = place
+        self.log = Log(place.folder / "log.csv")
+        self.learned = {name: value for name, value in objective.named_parameters() if value.requires_grad}
+        self.adam = torch.optim.Adam(self.learned.values(), lr=settings.learning_rate, fused=True)
+        self.best: dict[str, Tensor] = {}
+        self.state = Checkpoint(place.identity)
+        self.model = place.world.parallel(self.objective)
+        self.saved_at = place.clock()
+
+    def run(self) -> None:
+        place = self.place
+        found = Checkpoint.load(place.checkpoint, place.identity)
+        if found is not None:
+            self._restore(found)
+        if place.world.is_first:
+            self.log.begin(place.stage, self.state.epoch if found else -1)
+        if found is None:
+            self._judge(0, {})
+        while not self.state.is_done:
+            self._epoch()
+        if self.best:
+            self._load(self.best)
+
+    def _epoch(self) -> None:
+        place, state = self.place, self.state
+        batches = self.objective.batches(state.epoch, place.seed)
+        steps = max(1, len(batches) // place.world.size)
+        place.progress.start(f"{place.stage} epoch {state.epoch + 1}/{self.settings.epochs}", steps, "batches")
+        place.progress.advance(state.step)
+        begun, first = place.clock(), state.step
+        self.objective.train()
+        for step in range(state.step, steps):
+            batch = batches[(step * place.world.size + place.world.rank) % len(batches)]
+            loss = self._step(batch, (state.epoch + step / steps) / self.settings.epochs, (state.epoch, step))
+            self.state = replace(self.state, step=step + 1, loss=self.state.loss + loss)
+            place.progress.advance(1)
+            if place.clock() - self.saved_at > place.checkpoint_s:
+                self._save()
+        seconds = place.clock() - begun
+        measures = {"loss": self.state.loss / steps, "seconds": seconds * steps / max(steps - first, 1)}
+        self.state = replace(self.state, epoch=state.epoch + 1, step=0, loss=0.0)
+        self._judge(steps, measures)
+
+    def _step(self, batch: object, done: float, at: tuple[int, int]) -> float:
+        place = self.place
+        torch.manual_seed(hash((place.seed, *at, place.world.rank)) & 0x7FFFFFFFFFFFFFFF)
+        for group in self.adam.param_groups:
+            group["lr"] = self.settings.rate(done)
+        self.adam.zero_grad(set_to_none=True)
+        loss: Tensor = self.model(batch)
+        value = float(loss.detach())
+        if value != value or value in (float("inf"), float("-inf")):
+            raise ModelError(
+                f"the loss of {place.stage} is {value} in epoch {at[0] + 1}, step {at[1] + 1}",
+                "train with a smaller learning_rate",
+            )
+        if loss.requires_grad:
+            loss.backward()  # type: ignore[no-untyped-call]
+            torch.nn.utils.clip_grad_norm_(self.learned.values(), self.settings.clip)
+            self.adam.step()
+        return value
+
+    def _judge(self, steps: int, measures: dict[str, float]) -> None:
+        """Measure, log, remember the best, decide whether to go on, save."""
+        place, settings = self.place, self.settings
+        if place.world.is_first:
+            measures = {**measures, **self.dev(), **self.objective.held_out()}
+        measures = place.world.agreed(measures)
+        epoch = self.state.epoch
+        score = measures.get(settings.stop_on)
+        if score is not None and settings.stop_on.startswith("perplexity"):
+            score = -score
+        if not settings.patience or score is None:  # the last epoch is kept
+            self.state = replace(self.state, best=score, best_epoch=epoch)
+        elif self.state.best is None or score > self.state.best:
+            self.state = replace(self.state, best=score, best_epoch=epoch)
+            self.best = {name: value.detach().clone() for name, value in self.learned.items()}
+        is_worn = bool(settings.patience) and epoch - self.state.best_epoch >= settings.patience
+        self.state = replace(self.state, is_done=epoch >= settings.epochs or is_worn)
+        if place.world.is_first:
+            self.log.add(place.stage, epoch, steps, measures)
+            place.progress.notice(_line(place.stage, epoch, measures))
+        self._save()
+
+    def _save(self) -> None:
+        self.saved_at = self.place.clock()
+        if not self.place.world.is_first:
+            return
+        tensors: dict[str, Tensor] = {f"model.{name}": value for name, value in self.learned.items()}
+        tensors |= {f"best.{name}": value for name, value in self.best.items()}
+        if not self.state.is_done:
+            tensors |= {
+                f"adam.{name}.{key}": value
+                for name, parameter in self.learned.items()
+                for key, value in self.adam.state.get(parameter, {}).items()
+            }
+        replace(self.state, tensors=tensors).save(self.place.checkpoint)
+
+    def _restore(self, found: Checkpoint) -> None:
+        self.state = replace(found, tensors={})
+        self._load(found.part("model"))
+        self.best = {name: value.to(self.place.device) for name, value in found.part("best").items()}
+        adam = found.part("adam")
+        for name, parameter in self.learned.items():
+            own = {key.rpartition(".")[2]: value for key, value in adam.items() if key.rpartition(".")[0] == name}
+            if own:
+                self.adam.state[parameter] = {key: value.to(self.place.device) for key, value in own.items()}
+
+    @torch.no_grad()
+    def _load(self, values: Mapping[str, Tensor]) -> None:
+        for name, parameter in self.learned.items():
+            parameter.copy_(values[name])
+
+
+def run_stage(
+    objective: Objective, settings: LoopSettings, dev: Callable[[], Mapping[str, float]], place: Place
+) -> Checkpoint:
+    """Train until the epochs are done or the dev measure no longer grows; the objective then holds the best epoch.
+
+    A stage that was stopped goes on from its checkpoint; one that had ended is only loaded.
+
+    Args:
+        dev: measures of the network as it is; asked before the first epoch and after each.
+
+    Returns:
+        where it ended, without tensors.
+
+    Raises:
+        ModelError: the loss is no number.
+        DamagedModelError: the checkpoint cannot be read.
+    """
+    place.folder.mkdir(parents=True, exist_ok=True)
+    run = _Run(objective, settings, dev, place)
+    run.run()
+    return run.state
+
+
+def _line(stage: str, epoch: int, measures: Mapping[str, float]) -> str:
+    return f"{stage}, epoch {epoch}: " + ", ".join(f"{name} {value:.4g}" for name, value in measures.items())

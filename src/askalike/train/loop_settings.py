@@ -1,0 +1,57 @@
+"""How an objective is made smaller: epochs, learning rate, clipping, early stopping.
+
+Enters: choices of a recipe. Leaves: a checked ``LoopSettings``. May import: errors.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final, Literal, get_args
+
+from askalike.errors import SettingError
+
+__all__ = ["LoopSettings"]
+
+Schedule = Literal["constant", "linear"]
+_WARMUP: Final = 0.05  # share of the steps in which a linear schedule rises
+
+
+@dataclass(frozen=True, slots=True)
+class LoopSettings:
+    """How an objective is made smaller.
+
+    Args:
+        epochs: at most so many, ≥ 1.
+        learning_rate: Adam's.
+        schedule: ``constant``, or ``linear``: rises over the first twentieth of all steps, then falls to zero.
+        clip: greatest length of the gradient of all parameters together.
+        patience: epochs without a better dev measure after which the stage ends; 0 runs all epochs and keeps the last.
+        stop_on: the dev measure, higher is better; one whose name begins with "perplexity" counts the other way.
+    """
+
+    epochs: int = 10
+    learning_rate: float = 1e-3
+    schedule: Schedule = "constant"
+    clip: float = 5.0
+    patience: int = 3
+    stop_on: str = "mrr"
+
+    def __post_init__(self) -> None:
+        if self.schedule not in get_args(Schedule):
+            raise SettingError(f"schedule {self.schedule!r}, but expected one of: {', '.join(get_args(Schedule))}")
+        if self.epochs < 1 or self.learning_rate <= 0 or self.clip <= 0 or self.patience < 0:
+            raise SettingError(
+                f"epochs {self.epochs}, learning_rate {self.learning_rate}, clip {self.clip}, patience "
+                f"{self.patience}, but expected ≥ 1, > 0, > 0 and ≥ 0",
+                "set larger numbers",
+            )
+
+    def rate(self, done: float) -> float:
+        """Return the learning rate when a share ``done`` of all steps, in [0, 1), is done.
+
+        >>> LoopSettings(learning_rate=1.0, schedule="linear").rate(0.525)
+        0.5
+        """
+        if self.schedule == "constant":
+            return self.learning_rate
+        return self.learning_rate * min((done + 1e-9) / _WARMUP, (1 - done) / (1 - _WARMUP))

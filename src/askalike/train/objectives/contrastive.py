@@ -1,0 +1,161 @@
+"""Each text among the others of its batch: the symmetric InfoNCE objective, with hard negatives where there are any.
+
+::
+
+    s_ij = cos(a_i, b_j) / τ
+    L    = -½ · (1/B) Σ_i [ log softmax_j(s_ij)_i + log softmax_j(s_ji)_i ]
+
+where a_i and b_i are two views of the same thing: a question's title and its body, two questions that were marked, a
+question and its answer. Hard negatives are further columns b of the first term. What shares a question with i is no
+negative of i and is left out of its sums.
+
+Enters: batches of views. Leaves: a loss. May import: objective, corpus, network, torch.
+Source: van den Oord et al. 2018, equation 4; in-batch, both ways: Radford et al. 2021, section 2.3.
+Differs: neither is in Lei et al. 2016; this objective is offered beside max-margin.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+from torch.nn import functional
+
+from askalike.errors import SettingError
+from askalike.train.corpus import Corpus
+from askalike.train.network import TextNetwork
+from askalike.train.objectives.objective import Objective, in_batches, random_stream
+
+__all__ = ["VIEWS", "Contrastive", "info_nce"]
+
+_NONE: Final = -1
+
+
+def info_nce(scores: Tensor, is_barred: Tensor, temperature: float) -> Tensor:
+    """Return the symmetric loss of B views against B + H.
+
+    Args:
+        scores: cosines, the partner of row i in column i.  # (B, B + H)
+        is_barred: what is no negative; never a partner.  # (B, B + H) bool
+        temperature: τ > 0.
+
+    >>> even = torch.zeros(2, 2)
+    >>> round(info_nce(even, torch.zeros(2, 2, dtype=torch.bool), 1.0).item(), 4)  # log 2 both ways
+    0.6931
+    """
+    logits = (scores / temperature).masked_fill(is_barred, -torch.inf)
+    partner = torch.arange(len(scores), device=scores.device)
+    forth = functional.cross_entropy(logits, partner)
+    return (forth + functional.cross_entropy(logits[:, : len(scores)].T, partner)) / 2
+
+
+def _title_and_body(corpus: Corpus) -> NDArray[np.int64]:
+    questions = np.arange(corpus.size)
+    lengths = corpus.texts.lengths()
+    kept = questions[(lengths[0 : 2 * corpus.size : 2] > 0) & (lengths[1 : 2 * corpus.size : 2] > 0)]
+    none = np.full(len(kept), _NONE)
+    return np.stack([2 * kept, none, 2 * kept + 1, none, kept, kept], axis=1)
+
+
+def _marked(corpus: Corpus) -> NDArray[np.int64]:
+    first, second = corpus.pairs[:, 0], corpus.pairs[:, 1]
+    return np.stack([2 * first, 2 * first + 1, 2 * second, 2 * second + 1, first, second], axis=1)
+
+
+def _answered(corpus: Corpus) -> NDArray[np.int64]:
+    asked, row = corpus.answers[:, 0], corpus.answers[:, 1]
+    return np.stack([2 * asked, 2 * asked + 1, row, np.full(len(row), _NONE), asked, asked], axis=1)
+
+
+VIEWS: Final = {"title-body": _title_and_body, "marked": _marked, "answers": _answered}
+"""Name of a pair of views → the rows (two texts of a, two texts of b, question of a, question of b) of a corpus; the
+texts of a view are added, -1 stands for none."""
+
+
+class Contrastive(Objective):
+    """Symmetric InfoNCE with in-batch negatives; a batch holds one kind of views.
+
+    Args:
+        views: name in ``VIEWS`` → how often an epoch goes over them; 0.5 takes half of them each time.
+        batch_size: pairs of views in a batch, ≥ 2.
+        temperature: τ.
+        hard_negatives: of each marked question, at most so many.
+
+    Raises:
+        SettingError: an unknown view, or a corpus that has none of them.
+    """
+
+    def __init__(
+        self,
+        network: TextNetwork,
+        corpus: Corpus,
+        *,
+        views: Mapping[str, float],
+        batch_size: int = 256,
+        temperature: float = 0.05,
+        hard_negatives: int = 0,
+    ) -> None:
+        super().__init__(network, corpus)
+        if unknown := sorted(set(views) - set(VIEWS)):
+            raise SettingError(f"views {', '.join(unknown)}, but expected only: {', '.join(VIEWS)}")
+        self._items = [(VIEWS[name](corpus), share) for name, share in views.items() if share > 0]
+        if batch_size < 2 or not sum(len(items) for items, _ in self._items):
+            raise SettingError(
+                f"batches of {batch_size} over {', '.join(views)} of {corpus.size} questions: nothing to learn from",
+                "name views that the data has, and at least 2 in a batch",
+            )
+        self._batch_size: Final = batch_size
+        self._temperature: Final = temperature
+        self._hard: Final = hard_negatives
+
+    def batches(self, epoch: int, seed: int) -> Sequence[NDArray[np.int64]]:
+        """Return arrays of rows as ``VIEWS`` has them; a last part of one view only is left out."""
+        random = random_stream(seed, epoch)
+        found = []
+        for items, share in self._items:
+            whole, part = divmod(share, 1)
+            taken = [random.permutation(len(items)) for _ in range(int(whole))]
+            taken.append(random.permutation(len(items))[: round(part * len(items))])
+            found += [batch for batch in in_batches(items[np.concatenate(taken)], self._batch_size) if len(batch) > 1]
+        return [found[place] for place in random.permutation(len(found))]
+
+    def forward(self, batch: NDArray[np.int64]) -> Tensor:
+        """Return the mean loss of pairs of views, (B, 6)."""
+        sides = np.concatenate([batch[:, :2], batch[:, 2:4]])  # (2B, 2) text rows
+        keys = batch[:, 4:]  # (B, 2) questions
+        hard = self._hard_negatives(keys)
+        sides = np.concatenate([sides, np.stack([2 * hard, 2 * hard + 1], axis=1)])
+        vectors = functional.normalize(self._views(sides))
+        scores = vectors[: len(batch)] @ vectors[len(batch) :].T  # (B, B + H)
+        barred = torch.from_numpy(_sharing(keys, hard))
+        return info_nce(scores, barred.to(scores.device), self._temperature)
+
+    def _views(self, sides: NDArray[np.int64]) -> Tensor:
+        """Return the sum of the vectors of each view's texts; each text is encoded once.  # (len(sides), D)"""
+        distinct, places = np.unique(sides[sides >= 0], return_inverse=True)
+        vectors = self.network.encode(self.corpus.texts, distinct)
+        owners = torch.from_numpy(np.nonzero(sides >= 0)[0]).to(vectors.device)
+        chosen = vectors.index_select(0, torch.from_numpy(places).to(vectors.device))
+        return vectors.new_zeros(len(sides), vectors.shape[1]).index_add(0, owners, chosen)
+
+    def _hard_negatives(self, keys: NDArray[np.int64]) -> NDArray[np.int64]:
+        if not self._hard or not self.corpus.hard_negatives.size:
+            return np.zeros(0, np.int64)
+        found = self.corpus.hard_negatives[keys[:, 0], : self._hard]
+        return np.unique(found[found >= 0])
+
+
+def _sharing(keys: NDArray[np.int64], hard: NDArray[np.int64]) -> NDArray[np.bool_]:
+    """Return which columns (the batch, then the hard negatives) share a question with which rows.  # (B, B + H)
+
+    >>> _sharing(np.array([[1, 2], [2, 3]]), np.array([3])).tolist()
+    [[False, True, False], [True, False, True]]
+    """
+    others = np.concatenate([keys, np.stack([hard, hard], axis=1)])
+    found = (keys[:, None, :, None] == others[None, :, None, :]).any(axis=(2, 3))
+    np.fill_diagonal(found, val=False)
+    return np.asarray(found)

@@ -1,0 +1,166 @@
+"""Pre-training: an encoder-decoder that writes a question's title from a context.
+
+::
+
+    maximise log P(title | context) = Σ_t log P(w_t | w_<t, carry of the encoder over the context)
+
+A context is the title itself, the body, or the title or body of a question that was marked with it. The decoder is a
+network of the same kind with weights of its own; it begins with what the encoder's run left after the context's last
+word. Both share the word vectors.
+
+The output layer is an adaptive softmax: frequent words are scored with all of a state's numbers, rare ones in clusters
+with fewer; its probabilities are normalised, so that perplexity is exact:
+
+::
+
+    perplexity = exp( - (1/T) Σ_t log P(w_t | w_<t, context) ),   over the held-out titles' words and ends
+
+Enters: batches of (context, title) rows. Leaves: a loss; perplexities. May import: objective, encode's networks, torch.
+Source: Lei et al. 2016 (NAACL), section 4.1; adaptive softmax: Grave et al. 2017 (ICML).
+Differs: the paper normalises over all words at once, which here takes most of the time of a step.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from math import exp
+from typing import Final
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor, nn
+from torch.nn import functional
+
+from askalike.encode.networks import Packing, build
+from askalike.errors import SettingError
+from askalike.train.corpus import Corpus
+from askalike.train.network import TextNetwork
+from askalike.train.objectives.objective import Objective, in_batches, random_stream
+
+__all__ = ["CONTEXTS", "Decoding"]
+
+CONTEXTS: Final = ("title", "body", "similar")
+"""What a title is written from."""
+
+_END: Final = 0  # the end of a title; word i is number i + 1: the most frequent come first
+
+_HEAD: Final = (2_000, 10_000, 30_000)  # words of the head and of the clusters; more make them smaller, not faster
+
+
+class Decoding(Objective):
+    """An encoder-decoder over the corpus' titles.
+
+    Args:
+        contexts: names in ``CONTEXTS``.
+        batch_size: titles in a batch.
+        held_out: questions that are never learned from, to measure perplexity on.
+        seed: of the decoder's first values and of the choice of held-out questions.
+
+    Raises:
+        SettingError: an unknown context, a network without a state, or no title with such a context.
+    """
+
+    def __init__(
+        self,
+        network: TextNetwork,
+        corpus: Corpus,
+        *,
+        contexts: Sequence[str] = CONTEXTS,
+        batch_size: int = 256,
+        held_out: int = 2_000,
+        seed: int = 0,
+    ) -> None:
+        super().__init__(network, corpus)
+        config = network.encoder.config
+        if config.kind == "cnn":
+            raise SettingError("a cnn has no state to start a decoder from", "leave pre-training out for it")
+        if unknown := sorted(set(contexts) - set(CONTEXTS)):
+            raise SettingError(f"contexts {', '.join(unknown)}, but expected only: {', '.join(CONTEXTS)}")
+        order = np.random.default_rng(seed).permutation(corpus.size)
+        kept_out = np.sort(order[: min(held_out, corpus.size // 10)])
+        self._batch_size: Final = batch_size
+        self._items = {name: _items(corpus, name) for name in contexts}
+        self._held_out = {name: items[np.isin(items[:, 2], kept_out)] for name, items in self._items.items()}
+        self._items = {name: items[~np.isin(items[:, 2], kept_out)] for name, items in self._items.items()}
+        if not sum(map(len, self._items.values())):
+            raise SettingError(f"no title has a context of the kinds {', '.join(contexts)}", "train on other data")
+        self.decoder = build(config, seed + 1)
+        words = len(network.embedding)
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(seed)
+            self.output = nn.AdaptiveLogSoftmaxWithLoss(
+                config.hidden_size, words + 1, [size for size in _HEAD if size < words]
+            )
+
+    def batches(self, epoch: int, seed: int) -> Sequence[NDArray[np.int64]]:
+        """Return arrays of rows (context text, title text, question); a batch holds one kind of context."""
+        random = random_stream(seed, epoch)
+        found: list[NDArray[np.int64]] = []
+        for items in self._items.values():
+            found += in_batches(items[random.permutation(len(items))], self._batch_size)
+        return [found[place] for place in random.permutation(len(found))]
+
+    def forward(self, batch: NDArray[np.int64]) -> Tensor:
+        """Return -log P of a word, the mean over the words and ends of a batch of titles."""
+        loss: Tensor = self.output(*self._decoded(batch)).loss
+        return loss
+
+    @torch.no_grad()
+    def held_out(self) -> dict[str, float]:
+        """Return the perplexity of held-out titles, from each kind of context."""
+        was_training = self.training
+        self.eval()
+        found = {}
+        for name, items in self._held_out.items():
+            total, words = 0.0, 0
+            for batch in self._alike(items):
+                log_likelihoods = self.output(*self._decoded(batch)).output
+                total -= float(log_likelihoods.double().sum())
+                words += len(log_likelihoods)
+            if words:
+                found[f"perplexity from {name}"] = exp(min(total / words, 700.0))
+        self.train(was_training)
+        return found
+
+    def _alike(self, items: NDArray[np.int64]) -> Iterator[NDArray[np.int64]]:
+        yield from in_batches(items[np.argsort(self.corpus.texts.lengths()[items[:, 0]], kind="stable")], 256)
+
+    def _decoded(self, batch: NDArray[np.int64]) -> tuple[Tensor, Tensor]:
+        """Return the decoder's states (N, D) and the words that are to follow each (N,)."""
+        texts, network = self.corpus.texts, self.network
+        ids, packing = network.packed(texts, batch[:, 0])
+        _, carry = network.encoder.go_on(network.words(ids), packing)
+        inputs, targets, unrolled = self._shifted(batch[:, 1])
+        states, _ = self.decoder.go_on(inputs, unrolled, carry)
+        return functional.dropout(states, network.dropout, self.training), targets
+
+    def _shifted(self, rows: NDArray[np.int64]) -> tuple[Tensor, Tensor, Packing]:
+        """Return what the decoder reads (a zero vector, then the title's words), what follows it, and the packing."""
+        texts, device = self.corpus.texts, self.network.device
+        starts = texts.starts[rows]
+        lengths = torch.from_numpy(texts.starts[rows + 1] - starts)
+        packing = self.decoder.packing(lengths + 1)
+        owner = packing.order[packing.place]
+        places = torch.from_numpy(starts)[owner] + packing.step
+        is_end = packing.step == lengths[owner]
+        known = torch.from_numpy(texts.ids)
+        targets = torch.where(is_end, _END, known[places.clamp_max(len(known) - 1)].long() + 1)
+        is_first = packing.step == 0
+        inputs = self.network.words(known[(places - 1).clamp_min(0)].long().to(device))
+        inputs = inputs.masked_fill(is_first.to(device)[:, None], 0.0)
+        return inputs, targets.to(device), packing.to(device)
+
+
+def _items(corpus: Corpus, context: str) -> NDArray[np.int64]:
+    """Return rows (context text, title text, question), those with words on both sides."""
+    questions = np.arange(corpus.size)
+    titles = 2 * questions
+    if context == "similar":
+        pairs = np.concatenate([corpus.pairs, corpus.pairs[:, ::-1]])
+        asked, others = np.repeat(pairs[:, 0], 2), pairs[:, 1]
+        found = np.stack([np.stack([2 * others, 2 * others + 1], axis=1).ravel(), 2 * asked, asked], axis=1)
+    else:
+        found = np.stack([titles if context == "title" else titles + 1, titles, questions], axis=1)
+    lengths = corpus.texts.lengths()
+    return np.asarray(found[(lengths[found[:, 0]] > 0) & (lengths[found[:, 1]] > 0)])

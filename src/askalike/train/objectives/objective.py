@@ -1,0 +1,53 @@
+"""What the training loop asks of an objective.
+
+Enters: an epoch, a seed, a batch. Leaves: batches, a loss. May import: the network, torch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+from torch import Tensor, nn
+
+from askalike.train.corpus import Corpus
+from askalike.train.network import TextNetwork
+
+__all__ = ["Objective", "in_batches", "random_stream"]
+
+
+class Objective(nn.Module):
+    """A loss over batches of a corpus.
+
+    Args:
+        network: what is trained.
+        corpus: what it is trained on.
+    """
+
+    def __init__(self, network: TextNetwork, corpus: Corpus) -> None:
+        super().__init__()
+        self.network = network
+        self.corpus = corpus
+
+    def batches(self, epoch: int, seed: int) -> Sequence[NDArray[np.int64]]:
+        """Return the batches of an epoch in their order; the same epoch and seed give the same ones."""
+        raise NotImplementedError
+
+    def forward(self, batch: NDArray[np.int64]) -> Tensor:
+        """Return the mean loss of a batch, a scalar."""
+        raise NotImplementedError
+
+    def held_out(self) -> dict[str, float]:
+        """Return measures of texts that are kept out of training, none by default."""
+        return {}
+
+
+def random_stream(seed: int, epoch: int) -> np.random.Generator:
+    """Return the generator that an epoch draws from."""
+    return np.random.default_rng([seed, epoch])
+
+
+def in_batches(items: NDArray[np.int64], size: int) -> list[NDArray[np.int64]]:
+    """Return ``items`` in parts of ``size``, the last one smaller."""
+    return [items[begin : begin + size] for begin in range(0, len(items), size)]

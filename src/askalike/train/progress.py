@@ -1,0 +1,36 @@
+"""How training tells what it does, to whoever wants to show it.
+
+May import: nothing of askalike.
+"""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+__all__ = ["Progress", "SilentProgress"]
+
+
+class Progress(Protocol):
+    """Receives the course of long work."""
+
+    def start(self, phase: str, total: int, unit: str) -> None:
+        """A phase begins that will advance by ``total`` units in all."""
+
+    def advance(self, count: int) -> None:
+        """So many more units of the current phase are done."""
+
+    def notice(self, text: str) -> None:
+        """Something that the user should know."""
+
+
+class SilentProgress:
+    """Shows nothing."""
+
+    def start(self, phase: str, total: int, unit: str) -> None:
+        """Take no notice."""
+
+    def advance(self, count: int) -> None:
+        """Take no notice."""
+
+    def notice(self, text: str) -> None:
+        """Take no notice."""

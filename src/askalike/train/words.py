@@ -1,0 +1,142 @@
+"""The words of a model and their first vectors: trained, read from a file, drawn, or taken from another model.
+
+Enters: word settings, training data as words. Leaves: ``Words``, also kept in the work folder.
+May import: encode, durable, errors, word_vectors, its neighbours.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import TypeAlias
+
+import numpy as np
+import safetensors
+import safetensors.numpy
+from numpy.typing import NDArray
+
+from askalike.durable import replace_whole
+from askalike.encode.model import Model
+from askalike.encode.vocabulary import UNKNOWN, Vocabulary
+from askalike.errors import DamagedModelError, SettingError
+from askalike.train.corpus import WordSource
+from askalike.train.progress import Progress
+from askalike.train.recipe import WordSettings
+
+__all__ = ["Words", "make_words"]
+
+_Context: TypeAlias = tuple[int, Progress]
+
+
+@dataclass(frozen=True, slots=True)
+class Words:
+    """A vocabulary and a vector for each of its words.
+
+    Args:
+        embedding: (V, D_in) float32, row 0 for unknown words.
+    """
+
+    vocabulary: Vocabulary
+    embedding: NDArray[np.float32]
+
+
+def make_words(settings: WordSettings, source: WordSource, start: Model | None, folder: Path, run: _Context) -> Words:
+    """Return the words to begin with; what took long is kept in ``folder`` and read again the next time.
+
+    A model to go on from keeps its words; words that the data adds, as long as ``settings.max_size`` leaves room, are
+    drawn with the mean and spread of the others.
+    """
+    seed, progress = run
+    if start is not None:
+        return _extended(settings, source, start, seed)
+    vocabulary = source.vocabulary(settings.min_count, settings.max_size)
+    if len(vocabulary) < 2:
+        raise SettingError(
+            f"no word occurs {settings.min_count} times in the texts", "give more questions, or lower min_count"
+        )
+    kept = folder / "words.safetensors"
+    identity = _identity(settings, source, vocabulary, seed)
+    embedding = _kept(kept, identity, (len(vocabulary), settings.size))
+    if embedding is None:
+        embedding = _found(settings, source, vocabulary, seed, progress)
+        replace_whole(kept, safetensors.numpy.save({"embedding": embedding}, {"identity": identity}))
+    return Words(vocabulary, embedding)
+
+
+def _found(
+    settings: WordSettings, source: WordSource, vocabulary: Vocabulary, seed: int, progress: Progress
+) -> NDArray[np.float32]:
+    random = np.random.default_rng(seed)
+    shape = (len(vocabulary), settings.size)
+    if settings.vectors == "random":
+        embedding = random.normal(0, settings.size**-0.5, shape).astype(np.float32)
+    elif settings.vectors == "word2vec":
+        embedding = _word2vec(settings, source, vocabulary, seed, progress)
+    else:
+        raise SettingError(f"word vectors {settings.vectors!r}", "expected word2vec or random")
+    norm = float(np.linalg.norm(embedding[1:], axis=1).mean()) or 1.0
+    embedding /= norm  # words have length 1 on average, whatever made them
+    embedding[UNKNOWN] = 0 if settings.unknown == "zero" else embedding[1:][-1000:].mean(axis=0)  # as the rarest words
+    return embedding
+
+
+def _word2vec(
+    settings: WordSettings, source: WordSource, vocabulary: Vocabulary, seed: int, progress: Progress
+) -> NDArray[np.float32]:
+    from askalike.train.word_vectors.corpus import Corpus  # here, since only this way of finding vectors needs gensim
+    from askalike.train.word_vectors.word2vec import Epoch, Word2VecSettings, train_word2vec
+
+    texts = source.words.over(vocabulary)
+
+    def told(epoch: Epoch) -> None:
+        if epoch.number:
+            progress.advance(1)
+        progress.notice(f"word2vec, epoch {epoch.number} of {epoch.of}: loss {epoch.loss:.4f}")
+
+    progress.start("word vectors", settings.epochs, "epochs")
+    wanted = Word2VecSettings(size=settings.size, epochs=settings.epochs)
+    corpus = Corpus(vocabulary, texts.ids, texts.starts[1:])
+    return train_word2vec(corpus, wanted, seed=seed, workers=settings.workers, progress=told)[1]
+
+
+def _extended(settings: WordSettings, source: WordSource, start: Model, seed: int) -> Words:
+    known = start.vocabulary
+    embedding = start.embedding()
+    if embedding.shape[1] != settings.size:
+        raise SettingError(
+            f"the model to go on from has word vectors of {embedding.shape[1]} numbers, the recipe {settings.size}",
+            "write the same size into the recipe",
+        )
+    counts = {word: count for word, count in source.words.counts().items() if word not in known}
+    room = max(0, settings.max_size - len(known.words))
+    new = Vocabulary.from_counts(counts, min_count=settings.min_count, max_size=room).words
+    vocabulary = Vocabulary([*known.words, *new])
+    spread = embedding[1:].std(axis=0)
+    drawn = np.random.default_rng(seed).normal(0, 1, (len(new), settings.size)) * spread + embedding[1:].mean(axis=0)
+    return Words(vocabulary, np.concatenate([embedding, drawn.astype(np.float32)]))
+
+
+def _identity(settings: WordSettings, source: WordSource, vocabulary: Vocabulary, seed: int) -> str:
+    """Return a name of everything that the vectors depend on, so that they serve other recipes with the same words."""
+    texts = source.words.over(vocabulary)
+    found = hashlib.sha256(json.dumps([asdict(replace(settings, is_trained=False)), seed], sort_keys=True).encode())
+    for part in (vocabulary.to_bytes(), texts.ids.tobytes(), texts.starts.tobytes()):
+        found.update(part)
+    return found.hexdigest()
+
+
+def _kept(path: Path, identity: str, shape: tuple[int, int]) -> NDArray[np.float32] | None:
+    if not path.exists():
+        return None
+    try:
+        with safetensors.safe_open(path, framework="numpy") as file:
+            if file.metadata().get("identity") != identity:
+                return None
+            found: NDArray[np.float32] = file.get_tensor("embedding")
+    except safetensors.SafetensorError as error:
+        raise DamagedModelError(
+            f"{path} cannot be read: {error}", "delete it to train the word vectors anew"
+        ) from error
+    return found if found.shape == shape else None
