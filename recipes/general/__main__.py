@@ -23,10 +23,10 @@ RECIPE = Path(__file__).with_name("recipe.toml")
 
 
 def sample(data: TrainingData, size: int, seed: int) -> TrainingData:
-    """Return so many of the questions, drawn at random, with what is known of them."""
-    drawn = np.random.default_rng(seed).permutation(len(data.questions))[:size]
-    questions = [data.questions[row] for row in np.sort(drawn).tolist()]
-    kept = {question.id for question in questions}
+    """Return so many of the questions, drawn at random, and all marked ones, with what is known of them."""
+    drawn = np.random.default_rng(seed).permutation(len(data.questions))[:size].tolist()
+    kept = {data.questions[row].id for row in drawn}.union(*data.pairs)
+    questions = [question for question in data.questions if question.id in kept]
     return replace(
         data,
         questions=questions,

@@ -18,6 +18,7 @@ from askalike.encode.precision import Precision
 from askalike.encode.settings import ModelSettings, Reads, Unknown
 from askalike.errors import SettingError
 from askalike.train.loop_settings import LoopSettings
+from askalike.train.word_vectors.files import VectorFormat
 
 __all__ = ["OBJECTIVES", "SHIPPED", "Recipe", "StageSettings", "WordSettings", "load_recipe"]
 
@@ -45,7 +46,8 @@ class WordSettings:
         max_size: words of the vocabulary, the most frequent, ≥ 1.
         min_count: how often a word must occur.
         vectors: ``word2vec`` (trained on the data), ``random``, or the path of a file of vectors.
-        size: dimensions of a word vector; a file's own where vectors come from one.
+        vectors_format: of that file: ``word2vec-text``, ``word2vec-binary`` or ``glove``.
+        size: dimensions of a word vector.
         epochs: of word2vec.
         workers: threads of word2vec; with more than one, no two trainings are equal.
         is_trained: word vectors learn in every stage, or stay fixed.
@@ -55,6 +57,7 @@ class WordSettings:
     max_size: int = 60_000
     min_count: int = 2
     vectors: str = "word2vec"
+    vectors_format: VectorFormat = "word2vec-text"
     size: int = 200
     epochs: int = 5
     workers: int = 1

@@ -19,11 +19,14 @@ from numpy.typing import NDArray
 
 from askalike.durable import replace_whole
 from askalike.encode.model import Model
-from askalike.encode.vocabulary import UNKNOWN, Vocabulary
+from askalike.encode.vocabulary import Vocabulary
 from askalike.errors import DamagedModelError, SettingError
 from askalike.train.corpus import WordSource
 from askalike.train.progress import Progress
 from askalike.train.recipe import WordSettings
+from askalike.train.word_vectors.files import read_vectors
+from askalike.train.word_vectors.found import FoundVectors
+from askalike.train.word_vectors.initial import InitialSettings, UnknownRow, initial_embedding
 
 __all__ = ["Words", "make_words"]
 
@@ -68,18 +71,23 @@ def make_words(settings: WordSettings, source: WordSource, start: Model | None, 
 def _found(
     settings: WordSettings, source: WordSource, vocabulary: Vocabulary, seed: int, progress: Progress
 ) -> NDArray[np.float32]:
-    random = np.random.default_rng(seed)
-    shape = (len(vocabulary), settings.size)
-    if settings.vectors == "random":
-        embedding = random.normal(0, settings.size**-0.5, shape).astype(np.float32)
-    elif settings.vectors == "word2vec":
-        embedding = _word2vec(settings, source, vocabulary, seed, progress)
+    """Return the first vectors: words have length 1 on average, whatever made the vectors."""
+    if settings.vectors == "word2vec":
+        found = FoundVectors.trained(vocabulary, _word2vec(settings, source, vocabulary, seed, progress))
+    elif settings.vectors == "random":
+        found = FoundVectors((), np.zeros((0, settings.size), np.float32), 0)
     else:
-        raise SettingError(f"word vectors {settings.vectors!r}", "expected word2vec or random")
-    norm = float(np.linalg.norm(embedding[1:], axis=1).mean()) or 1.0
-    embedding /= norm  # words have length 1 on average, whatever made them
-    embedding[UNKNOWN] = 0 if settings.unknown == "zero" else embedding[1:][-1000:].mean(axis=0)  # as the rarest words
-    return embedding
+        found = read_vectors(Path(settings.vectors), settings.vectors_format, wanted=vocabulary)
+    if found.vectors.shape[1] != settings.size:
+        raise SettingError(
+            f"{settings.vectors} holds vectors of {found.vectors.shape[1]} numbers, the recipe says {settings.size}",
+            "write the file's size into the recipe",
+        )
+    unknown: UnknownRow = "zero" if settings.unknown == "zero" else "rare mean"
+    first = initial_embedding(vocabulary, found, InitialSettings(unknown), seed=seed)
+    if settings.vectors not in ("word2vec", "random"):
+        progress.notice(f"{len(first.missing):,} of {len(vocabulary.words):,} words have no vector in the file")
+    return first.embedding
 
 
 def _word2vec(
