@@ -75,7 +75,8 @@ def general_data(folder: Path) -> TrainingData:
     for name in TEXTS:
         for record in records(folder / name):
             if isinstance(record, Question):
-                questions.setdefault(f"{name}/{record.id}", replace(record, id=f"{name}/{record.id}"))
+                tags = record.tags if name.startswith("reddit") else (name, *record.tags)
+                questions.setdefault(f"{name}/{record.id}", replace(record, id=f"{name}/{record.id}", tags=tags))
             elif isinstance(record, Answer):
                 answers.append(replace(record, question_id=f"{name}/{record.question_id}"))
             elif name != "slicer-discourse/topics.jsonl.gz" and not {record.source_id, record.target_id} & (

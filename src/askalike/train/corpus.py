@@ -72,6 +72,7 @@ class Corpus:
         pairs: two questions that ask the same.  # (M, 2) int64
         answers: a question and the row of one of its answers.  # (K, 2) int64
         hard_negatives: of each question, or nothing; -1 where there are fewer.  # (N, H) int64
+        topics: a number for each question, the same for those with the same first tag.  # (N,) int64
         dev: name → judged candidates.
     """
 
@@ -80,6 +81,7 @@ class Corpus:
     pairs: NDArray[np.int64]
     answers: NDArray[np.int64]
     hard_negatives: NDArray[np.int64]
+    topics: NDArray[np.int64]
     dev: Mapping[str, DevSet]
 
 
@@ -123,7 +125,13 @@ class WordSource:
             name: DevSet(task, WordList(_question_words(task.questions, self._reader)).over(vocabulary))
             for name, task in data.dev.items()
         }
-        return Corpus(self.words.over(vocabulary), len(rows), pairs, answers.reshape(-1, 2), hard, dev)
+        return Corpus(self.words.over(vocabulary), len(rows), pairs, answers.reshape(-1, 2), hard, _topics(data), dev)
+
+
+def _topics(data: TrainingData) -> NDArray[np.int64]:
+    numbers: dict[str, int] = {}
+    tags = ("".join(question.tags[:1]) for question in data.questions)
+    return np.array([numbers.setdefault(tag, len(numbers)) for tag in tags], np.int64)
 
 
 def _all_words(data: TrainingData, reader: Reader, report: Callable[[int], None]) -> Iterator[list[str]]:

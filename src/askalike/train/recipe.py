@@ -31,7 +31,7 @@ Arithmetic = Literal["float32", "bfloat16"]
 OBJECTIVES: Final[Mapping[str, tuple[str, ...]]] = {
     "decoding": ("batch_size", "contexts", "held_out"),
     "max-margin": ("batch_size", "negatives", "margin"),
-    "contrastive": ("batch_size", "views", "temperature", "hard_negatives"),
+    "contrastive": ("batch_size", "views", "temperature", "hard_negatives", "topical"),
 }
 """Objective → the options that it knows."""
 

@@ -83,7 +83,9 @@ class Contrastive(Objective):
         views: name in ``VIEWS`` → how often an epoch goes over them; 0.5 takes half of them each time.
         batch_size: pairs of views in a batch, ≥ 2.
         temperature: τ.
-        hard_negatives: of each marked question, at most so many.
+        hard_negatives: of each question, at most so many.
+        topical: share of the batches that hold questions of one topic, or of few: negatives that are harder to tell
+            from the partner than random ones.
 
     Raises:
         SettingError: an unknown view, or a corpus that has none of them.
@@ -98,6 +100,7 @@ class Contrastive(Objective):
         batch_size: int = 256,
         temperature: float = 0.05,
         hard_negatives: int = 0,
+        topical: float = 0.0,
     ) -> None:
         super().__init__(network, corpus)
         if unknown := sorted(set(views) - set(VIEWS)):
@@ -111,6 +114,7 @@ class Contrastive(Objective):
         self._batch_size: Final = batch_size
         self._temperature: Final = temperature
         self._hard: Final = hard_negatives
+        self._topical: Final = topical
 
     def batches(self, epoch: int, seed: int) -> Sequence[NDArray[np.int64]]:
         """Return arrays of rows as ``VIEWS`` has them; a last part of one view only is left out."""
@@ -120,7 +124,12 @@ class Contrastive(Objective):
             whole, part = divmod(share, 1)
             taken = [random.permutation(len(items)) for _ in range(int(whole))]
             taken.append(random.permutation(len(items))[: round(part * len(items))])
-            found += [batch for batch in in_batches(items[np.concatenate(taken)], self._batch_size) if len(batch) > 1]
+            drawn = items[np.concatenate(taken)]
+            bound = round((1 - self._topical) * len(drawn))
+            topics = self.corpus.topics[drawn[bound:, 4]]
+            names = random.permutation(topics.max(initial=0) + 1)  # so that other topics are neighbours every time
+            drawn[bound:] = drawn[bound:][np.argsort(names[topics], kind="stable")]
+            found += [batch for batch in in_batches(drawn, self._batch_size) if len(batch) > 1]
         return [found[place] for place in random.permutation(len(found))]
 
     def forward(self, batch: NDArray[np.int64]) -> Tensor:
