@@ -56,6 +56,7 @@ ALLOWED: dict[str, set[str]] = {
         "rank",
         "forum",
         "evaluate",
+        "train",
     },
     "cli": {
         *BASE,
@@ -65,8 +66,10 @@ ALLOWED: dict[str, set[str]] = {
         "archive",
         "lexical",
         "rank",
+        "encode",
         "forum",
         "evaluate",
+        "train",
         "experiments",
         "data",
     },

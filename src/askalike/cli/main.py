@@ -15,7 +15,7 @@ from typing import Annotated
 import typer
 
 from askalike._version import __version__
-from askalike.cli import change, demo, encode, evaluate, index, info, reproduce, score, search
+from askalike.cli import change, demo, encode, evaluate, index, info, reproduce, score, search, train
 from askalike.cli.display import errors, print_json, safe
 from askalike.errors import AskalikeError, DamagedForumError, SettingError
 
@@ -34,6 +34,7 @@ app.command("demo")(demo.demo)
 app.command("index")(index.index)
 app.command("reindex")(index.reindex)
 app.command("encode")(encode.encode)
+app.command("train")(train.train)
 app.command("search")(search.search)
 app.command("info")(info.info)
 app.command("add")(change.add)

@@ -1,0 +1,197 @@
+"""``askalike train``: a forum's texts and duplicate marks into a model of its own, taken where it is better."""
+
+from __future__ import annotations
+
+import importlib.util
+import shlex
+import sys
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from askalike.archive import Layout
+from askalike.cli.arguments import ForumArgument, JsonOption
+from askalike.cli.display import errors, print_json, print_whole
+from askalike.cli.progress import BarProgress
+from askalike.cli.train_report import Verdict, plan_lines, plan_object, verdict, verdict_lines, verdict_object
+from askalike.data import default_model
+from askalike.encode.model import Model
+from askalike.errors import MissingExtraError, SettingError
+from askalike.experiments.forum_training import ForumTraining, dev_score, forum_training, going_on
+from askalike.experiments.work_folder import work_folder
+from askalike.forum import Forum, ForumSettings
+from askalike.forum.model_source import ModelSource, fingerprint, wanted_model
+from askalike.train.recipe import Recipe, load_recipe
+
+__all__ = ["train"]
+
+DEFAULT = "default"
+STOPPED = 130
+"""The exit code of a command that Ctrl-C stopped, as shells have it."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Choices:
+    """Where and how a training runs, as the command line says it."""
+
+    seed: int
+    device: str
+    threads: int
+    processes: int
+    is_fresh: bool
+    is_kept: bool
+
+
+def train(
+    forum: ForumArgument,
+    recipe: Annotated[
+        str, typer.Option("--recipe", help="A recipe that ships (default, lei2016), or a TOML file.")
+    ] = DEFAULT,
+    begin: Annotated[
+        str,
+        typer.Option(
+            "--from",
+            help="general, nothing, or a model's folder to go on from. If left out: the general model for the default "
+            "recipe where the package carries it, nothing for others.",
+        ),
+    ] = "",
+    hold_out: Annotated[
+        bool,
+        typer.Option(
+            "--hold-out-test",
+            help="Leave the marks of the test part alone, so that askalike evaluate --split test is honest afterwards. "
+            "If left out, they are learned from.",
+        ),
+    ] = False,
+    device: Annotated[str, typer.Option("--device", help="cpu, cuda or cuda:N.")] = "cpu",
+    seed: Annotated[int, typer.Option("--seed", help="Of everything that is drawn.", min=0)] = 0,
+    resume: Annotated[
+        bool, typer.Option("--resume/--fresh", help="Go on where a stopped training was, or begin anew.")
+    ] = True,
+    threads: Annotated[int, typer.Option("--threads", help="Of each process; 0 takes torch's choice.", min=0)] = 0,
+    processes: Annotated[
+        int, typer.Option("--processes", help="That share the batches; with --device cuda one a GPU.", min=1)
+    ] = 1,
+    keep: Annotated[bool, typer.Option("--keep", help="Take the new model even if it is not better on dev.")] = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Train a model on a forum's own questions, answers and duplicate marks, and search with it if it is better.
+
+    A fifth of the duplicates (the dev part of askalike evaluate --split) is kept apart: training stops by it, and by it
+    the new model is compared with the one before. With fewer than 10 groups of duplicates there is no dev part: every
+    mark is learned from, for as many epochs as the recipe says.
+    """
+    _need_torch()
+    chosen = load_recipe(recipe)
+    start = _start(begin, recipe)
+    if start is not None and recipe == DEFAULT:
+        chosen = going_on(chosen, Model.load(start.folder))
+    began = time.monotonic()
+    choices = _Choices(seed, device, threads, processes, not resume, keep)
+    try:
+        found = _trained(forum, (recipe, chosen), start, hold_out, choices, as_json)
+    except KeyboardInterrupt:
+        again = shlex.join(["askalike", *(word for word in sys.argv[1:] if word != "--fresh")])
+        print_whole(f"stopped; what was done is kept in {_folder(forum)}. To go on:\n  {again}", errors)
+        raise typer.Exit(STOPPED) from None
+    seconds = round(time.monotonic() - began, 1)
+    if as_json:
+        print_json({**found[0], **verdict_object(found[1]), "seconds": seconds})
+    else:
+        for line in verdict_lines(found[1], forum, seconds):
+            print_whole(line)
+
+
+def _trained(
+    path: Path,
+    named: tuple[str, Recipe],
+    start: ModelSource | None,
+    is_test_held_out: bool,
+    choices: _Choices,
+    is_quiet: bool,
+) -> tuple[dict[str, object], Verdict]:
+    """Read, train, compare, and take the model where it is better; return the plan and what came of it."""
+    name, recipe = named
+    with BarProgress() as progress, Forum.open(path, settings=ForumSettings(has_vectors=False)) as opened:
+        progress.start("reading the forum", 0, "")
+        training = forum_training(opened, is_test_held_out=is_test_held_out)
+    plan: dict[str, str | int] = {
+        "recipe": recipe.to_json(),
+        "data": training.data.digest(),
+        "dev": "" if training.dev is None else repr(sorted(training.dev.qrels.items())),
+        "start": start.fingerprint if start else "",
+        "seed": choices.seed,
+        "processes": choices.processes,
+    }
+    folder = _folder(path)
+    with work_folder(folder, plan, is_fresh=choices.is_fresh) as beginning:
+        told = plan_object(path, (name, recipe), start.name if start else "", training, (folder, beginning))
+        if not is_quiet:
+            for line in plan_lines(told):
+                print_whole(line)
+        model = _fit(recipe, training, start, folder, choices)
+        result = _compared(path, training, model, choices.is_kept)
+        if result.is_taken:
+            model.save(folder / "model")
+            with BarProgress() as progress, Forum.open(path, progress=progress) as opened:
+                opened.use_model(folder / "model")
+                opened.encode(progress=progress)
+    return told, result
+
+
+def _fit(recipe: Recipe, training: ForumTraining, start: ModelSource | None, folder: Path, choices: _Choices) -> Model:
+    import torch  # here and below, since importing this module must not load torch
+
+    from askalike.cli.processes import fit_together
+    from askalike.train.fit import Run, fit
+
+    run = Run(folder, choices.seed, choices.device)
+    if choices.processes > 1:
+        shape = (choices.processes, choices.threads)
+        return fit_together(recipe, training.data, run, start.folder if start else None, shape)
+    if choices.threads:
+        torch.set_num_threads(choices.threads)
+    with BarProgress() as progress:
+        model = Model.load(start.folder) if start else None
+        return fit(recipe, training.data, Run(folder, choices.seed, choices.device, model, progress))
+
+
+def _compared(path: Path, training: ForumTraining, model: Model, is_kept: bool) -> Verdict:
+    """Return whether the new model is better on dev than what answers now."""
+    present = wanted_model(Layout(path))
+    if training.dev is None:
+        return verdict(None, None, present.name if present else "", is_kept=is_kept)
+    weight = ForumSettings().search.join.weight
+    before = dev_score(training.dev, Model.load(present.folder) if present else None, weight)
+    after = dev_score(training.dev, model, weight)
+    return verdict(before, after, present.name if present else "", is_kept=is_kept)
+
+
+def _folder(forum: Path) -> Path:
+    return forum / "training"
+
+
+def _start(begin: str, recipe: str) -> ModelSource | None:
+    """Return the model to go on from.
+
+    Raises:
+        SettingError: the general model was asked for and the package carries none.
+        ModelError: there is no model in the folder.
+    """
+    if begin == "nothing" or (not begin and recipe != DEFAULT):
+        return None
+    if begin in ("", "general"):
+        folder = default_model()
+        if folder is None and begin:
+            raise SettingError("the package carries no general model", "say --from nothing, or a model's folder")
+        return ModelSource(folder, "general", fingerprint(folder)) if folder else None
+    Model.load(begin)
+    return ModelSource(Path(begin), begin, fingerprint(Path(begin)))
+
+
+def _need_torch() -> None:
+    if importlib.util.find_spec("torch") is None:
+        raise MissingExtraError("training needs torch, which is not installed", 'pip install "askalike[train]"')

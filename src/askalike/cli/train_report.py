@@ -1,0 +1,145 @@
+"""What ``askalike train`` says before it begins and when it is done.
+
+Enters: a plan, dev scores. Leaves: lines and JSON objects. May import: experiments, train's recipe, cli.display.
+"""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from askalike.cli.display import safe
+from askalike.experiments.forum_training import DevScore, ForumTraining
+from askalike.experiments.work_folder import Beginning
+from askalike.train.recipe import Recipe
+
+__all__ = ["Verdict", "plan_lines", "plan_object", "verdict", "verdict_lines", "verdict_object"]
+
+_BEGINNINGS: Mapping[Beginning, str] = {
+    "anew": "begins",
+    "goes on": "goes on from what is there",
+    "changed": "begins anew, since forum, recipe, seed or model have changed since the last training",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What came of a training.
+
+    Args:
+        before, after: dev scores; None where there is no dev part.
+        present: what answered before: "own", "general", or "" for words alone.
+        is_taken: whether the new model answers from now on.
+        is_better: on dev; None where there is none.
+    """
+
+    before: DevScore | None
+    after: DevScore | None
+    present: str
+    is_taken: bool
+    is_better: bool | None
+
+
+def verdict(before: DevScore | None, after: DevScore | None, present: str, *, is_kept: bool) -> Verdict:
+    """Return whether a new model is taken: where it is better on dev, where there is no dev, or where it is to be.
+
+    >>> verdict(DevScore(0.5, 0.3), DevScore(0.5, 0.4), "own", is_kept=False).is_taken
+    True
+    >>> verdict(DevScore(0.5, 0.0), DevScore(0.5, 0.4), "", is_kept=False).is_taken  # words alone do as well
+    False
+    """
+    is_better = None
+    if before is not None and after is not None:
+        is_better = after > before if present else after.search > before.search
+    return Verdict(before, after, present, is_kept or is_better is not False, is_better)
+
+
+def plan_object(
+    forum: Path, named: tuple[str, Recipe], start: str, training: ForumTraining, place: tuple[Path, Beginning]
+) -> dict[str, Any]:
+    """Return what is going to be done as JSON."""
+    data, (name, recipe), (folder, beginning) = training.data, named, place
+    encoder = recipe.encoder
+    return {
+        "forum": str(forum),
+        "questions": len(data.questions),
+        "answers": len(data.answers),
+        "marks": training.marks,
+        "groups": training.components,
+        "learned_marks": len(data.pairs),
+        "dev_queries": len(training.dev.queries) if training.dev else 0,
+        "why_no_dev": training.why_no_dev or None,
+        "held_out_marks": training.held_out,
+        "recipe": name,
+        "stages": [
+            {"objective": stage.objective, "epochs": stage.loop.epochs, "needs": stage.needs or None}
+            for stage in recipe.stages
+        ],
+        "encoder": f"{encoder.kind}, {encoder.hidden_size} dimensions, {encoder.parameter_count():,} parameters",
+        "goes_on_from": start or None,
+        "folder": str(folder),
+        "beginning": beginning,
+    }
+
+
+def plan_lines(plan: Mapping[str, Any]) -> Iterator[str]:
+    """Yield the plan as lines."""
+    yield f"forum      {plan['forum']}: {plan['questions']:,} questions, {plan['marks']:,} duplicate marks in" + (
+        f" {plan['groups']:,} groups"
+    )
+    yield f"learns     from all texts, {plan['answers']:,} best answers, {plan['learned_marks']:,} marks"
+    if plan["why_no_dev"]:
+        yield f"dev        none: {safe(plan['why_no_dev'])}; training runs all its epochs and is not compared"
+    else:
+        yield f"dev        {plan['dev_queries']:,} queries of the dev part: training stops, and is compared, by them"
+    if plan["held_out_marks"]:
+        yield f"test       {plan['held_out_marks']:,} marks are left alone, for askalike evaluate --split test"
+    elif plan["marks"]:
+        yield "test       learned from too; --hold-out-test leaves it alone for askalike evaluate --split test"
+    stages = " then ".join(
+        f"{stage['objective']} (at most {stage['epochs']} epochs)"
+        for stage in plan["stages"]
+        if not (stage["needs"] == "pairs" and not plan["learned_marks"])
+    )
+    yield f"recipe     {safe(plan['recipe'])}: {stages}"
+    yield f"encoder    {plan['encoder']}; goes on from {safe(plan['goes_on_from'] or 'nothing')}"
+    yield f"work       {plan['folder']}: {_BEGINNINGS[plan['beginning']]}"
+
+
+def verdict_object(found: Verdict) -> dict[str, Any]:
+    """Return what came of it as JSON."""
+    return {
+        "dev_before": asdict(found.before) if found.before else None,
+        "dev_after": asdict(found.after) if found.after else None,
+        "before": found.present or None,
+        "is_better": found.is_better,
+        "is_taken": found.is_taken,
+    }
+
+
+def verdict_lines(found: Verdict, forum: Path, seconds: float) -> Iterator[str]:
+    """Yield what came of it as lines."""
+    path = shlex.quote(str(forum))
+    if found.before and found.after:
+        yield f"dev MRR    {'search':>8s} {'cosine':>8s}"
+        before = f"{found.before.cosine:8.4f}" if found.present else " " * 8
+        yield f"  before   {found.before.search:8.4f} {before}  {_name(found.present)}"
+        yield f"  after    {found.after.search:8.4f} {found.after.cosine:8.4f}  the new model"
+    if found.is_better is None:
+        yield f"the new model answers; no dev part was there to compare it with {_name(found.present)} ({seconds:.1f} s)"
+    elif found.is_better:
+        yield f"the new model is better on dev and answers from now on ({seconds:.1f} s)"
+    elif found.is_taken:
+        yield f"the new model is not better on dev; it answers from now on, since --keep was said ({seconds:.1f} s)"
+    else:
+        yield f"training did not help: {_name(found.present)} stays ({seconds:.1f} s)"
+        yield "  say the same with --keep to take the new model anyhow"
+    if found.is_taken:
+        yield f'  askalike search {path} "your question"'
+
+
+def _name(present: str) -> str:
+    return {"": "the search by words alone", "own": "the forum's model before"}.get(present, f"the {present} model")

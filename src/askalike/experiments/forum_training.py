@@ -1,0 +1,165 @@
+"""A forum as training data: what is learned from, what training stops by, what is left alone.
+
+Enters: an open forum. Leaves: ``ForumTraining``; how good a model is on its dev part.
+May import: forum, evaluate, encode, what of train needs no torch, types, errors, its own folder.
+
+Policy, in this one place:
+
+- Duplicate marks are split by connected component as ``askalike evaluate --split`` does, always in the same way.
+- *dev* stops the training and decides whether the new model is better: the split's dev part, where the forum has at
+  least ``LEAST_COMPONENTS`` components; otherwise there is none, and every mark is learned from.
+- *test* is learned from too, unless it is to be held out for a measurement afterwards.
+- Texts of all questions are learned from, those of dev and test too: a text says nothing of what it is marked with.
+- *Hard negatives* of a question that is marked a duplicate are the best that the forum's words find for it and that
+  are not in its component.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, replace
+from typing import Final
+
+from askalike.encode.model import Model
+from askalike.errors import EvaluationError
+from askalike.evaluate import components, split_components
+from askalike.experiments.duplicates import SPLIT_SEED, SPLITS, duplicate_task
+from askalike.experiments.forum_tasks import forum_rerank_task
+from askalike.experiments.systems import Vectors, hybrid_run
+from askalike.experiments.tasks import RerankTask, candidate_task, judge
+from askalike.experiments.vector_scorer import Encoder, VectorScorer
+from askalike.forum import Forum
+from askalike.train.corpus import TrainingData
+from askalike.train.recipe import Recipe
+from askalike.types import Answer, Filters, Question
+
+__all__ = ["LEAST_COMPONENTS", "DevScore", "ForumTraining", "dev_score", "forum_training", "going_on"]
+
+LEAST_COMPONENTS: Final = 10
+"""Duplicate components from which on a fifth of them is kept as dev."""
+
+HARD_NEGATIVES: Final = 10
+
+Pairs = Sequence[tuple[str, str]]
+
+
+@dataclass(frozen=True, slots=True)
+class ForumTraining:
+    """What is learned from a forum.
+
+    Args:
+        data: for ``train.fit``.
+        dev: dev queries with the twenty best of the search by words, or None.
+        marks: duplicate marks in all, those of dev and test too.
+        components: groups of questions that they join.
+        held_out: marks of the test part, where it is held out.
+        why_no_dev: the reason where there is no dev, else "".
+    """
+
+    data: TrainingData
+    dev: RerankTask | None
+    marks: int
+    components: int
+    held_out: int
+    why_no_dev: str
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class DevScore:
+    """How well the dev queries' candidates are ordered; the search decides, then the cosine.
+
+    Args:
+        search: MRR by words and vectors together, as the forum searches; by words alone where there is no model.
+        cosine: MRR by vectors alone; 0 where there is no model.
+    """
+
+    search: float
+    cosine: float
+
+
+def forum_training(forum: Forum, *, is_test_held_out: bool = False, answers: int = 1) -> ForumTraining:
+    """Return what can be learned from a forum.
+
+    Args:
+        is_test_held_out: leave out the marks of the part that ``askalike evaluate --split test`` scores.
+        answers: of each question at most so many, the best: accepted, then most voted.
+    """
+    questions = list(forum.questions())
+    pairs = sorted({(link.source_id, link.target_id) for link in forum.links() if link.kind == "duplicate"})
+    groups = components(pairs)
+    dev, why_no_dev = _dev(forum, len(groups))
+    parts = split_components(pairs, SPLITS, SPLIT_SEED)
+    left = {"dev"} if dev else set()
+    left |= {"test"} if is_test_held_out else set()
+    learned = {identifier for part, members in parts.items() if part not in left for identifier in members}
+    kept = [pair for pair in pairs if pair[0] in learned]
+    data = TrainingData(
+        questions,
+        kept,
+        _answers(forum, questions, answers),
+        _hard_negatives(forum, kept, groups),
+        {"dev": candidate_task(dev)} if dev else {},
+    )
+    test = set(parts["test"]) if is_test_held_out else set()
+    held_out = sum(pair[0] in test for pair in pairs)
+    return ForumTraining(data, dev, len(pairs), len(groups), held_out, why_no_dev)
+
+
+def dev_score(dev: RerankTask, model: Encoder | None, weight: float) -> DevScore:
+    """Return how well a model orders the dev candidates.
+
+    Args:
+        model: None for the search by words alone.
+        weight: of the cosine in the search's weighted sum, in [0, 1].
+    """
+    if model is None:
+        return DevScore(judge(dev, dev.lexical).means["mrr"], 0.0)
+    cosines = Vectors(VectorScorer(model)).rerank(dev)
+    return DevScore(judge(dev, hybrid_run(dev, cosines, weight)).means["mrr"], judge(dev, cosines).means["mrr"])
+
+
+def _dev(forum: Forum, found: int) -> tuple[RerankTask | None, str]:
+    if found < LEAST_COMPONENTS:
+        return None, f"{found} groups of duplicates, and a part is kept as dev from {LEAST_COMPONENTS} on"
+    try:
+        dev = forum_rerank_task("dev", forum, duplicate_task(forum, "dev"))
+    except EvaluationError as error:
+        return None, error.message
+    if not any(any(grades.values()) for grades in dev.qrels.values()):
+        return None, "the search by words finds no marked question of the dev part among its twenty best"
+    return dev, ""
+
+
+def _answers(forum: Forum, questions: Sequence[Question], most: int) -> list[Answer]:
+    return [answer for question in questions for answer in forum.answers(question.id)[:most]] if most else []
+
+
+def _hard_negatives(forum: Forum, pairs: Pairs, groups: Collection[tuple[str, ...]]) -> dict[str, list[str]]:
+    group = {identifier: frozenset(members) for members in groups for identifier in members}
+    found: dict[str, list[str]] = {}
+    for identifier in sorted({source for source, _ in pairs}):
+        question = forum.question(identifier)
+        ranked = forum.ranking(
+            question.title,
+            question.body,
+            HARD_NEGATIVES,
+            markup=question.markup,
+            filters=Filters(exclude_ids=group[identifier]),
+            ranker="lexical",
+        )
+        found[identifier] = [other for other, _ in ranked]
+    return found
+
+
+def going_on(recipe: Recipe, start: Model) -> Recipe:
+    """Return the recipe with everything that the model to go on from has settled: encoder, reading, precisions."""
+    settings = start.settings
+    return replace(
+        recipe,
+        encoder=settings.encoder,
+        words=replace(recipe.words, size=settings.encoder.input_size, unknown=settings.unknown),
+        reads=settings.reads,
+        word_limit=settings.word_limit,
+        embedding_precision=settings.embedding_precision,
+        encoder_precision=settings.encoder_precision,
+    )

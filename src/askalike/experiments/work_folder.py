@@ -1,0 +1,71 @@
+"""The folder that a training keeps its checkpoints in, and what it is to be told apart by.
+
+A folder belongs to one plan: a recipe, data, a seed, a model to go on from. With another plan the old checkpoints and
+the log are taken away; word vectors stay, since they know by themselves what they were made of. ::
+
+    lock              held while a training runs
+    plan.json         what the checkpoints belong to
+    log.csv           one measured value a line
+    words.safetensors first word vectors
+    N-*.safetensors   one checkpoint a stage
+
+Enters: a path and a plan. Leaves: the folder, locked. May import: durable, errors.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Final, Literal
+
+import filelock
+
+from askalike.durable import replace_whole
+from askalike.errors import BusyForumError
+
+__all__ = ["Beginning", "work_folder"]
+
+Beginning = Literal["anew", "goes on", "changed"]
+"""``anew``: nothing is there. ``goes on``: checkpoints of this plan are. ``changed``: they were of another plan."""
+
+_PLAN: Final = "plan.json"
+
+
+@contextmanager
+def work_folder(path: Path, plan: Mapping[str, str | int], *, is_fresh: bool = False) -> Iterator[Beginning]:
+    """Hold the folder for one training with this plan; it is made where it is missing.
+
+    Args:
+        is_fresh: take away what is there, whatever plan it belongs to.
+
+    Raises:
+        BusyForumError: another training runs in it.
+    """
+    path.mkdir(parents=True, exist_ok=True)
+    lock = filelock.FileLock(path / "lock", timeout=0)
+    try:
+        lock.acquire()
+    except filelock.Timeout:
+        raise BusyForumError(f"another training runs in {path}", "wait until it has ended, or stop it") from None
+    try:
+        found = _beginning(path / _PLAN, plan, is_fresh)
+        if found != "goes on":
+            for old in (*path.glob("[0-9]*-*.safetensors"), path / "log.csv"):
+                old.unlink(missing_ok=True)
+            if is_fresh:
+                (path / "words.safetensors").unlink(missing_ok=True)
+            replace_whole(path / _PLAN, json.dumps(plan, indent=1).encode())
+        yield found
+    finally:
+        lock.release()
+
+
+def _beginning(file: Path, plan: Mapping[str, str | int], is_fresh: bool) -> Beginning:
+    if is_fresh or not file.exists():
+        return "anew"
+    try:
+        return "goes on" if json.loads(file.read_bytes()) == dict(plan) else "changed"
+    except ValueError:
+        return "changed"
