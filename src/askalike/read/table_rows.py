@@ -6,6 +6,7 @@ reason. Memory holds a few rows (of Parquet, one group of rows). May import: err
 
 from __future__ import annotations
 
+import contextlib
 import csv
 import io
 from collections.abc import Iterator, Mapping, Sequence
@@ -80,10 +81,22 @@ def _dialect(sample: str, suffix: str) -> dict[str, Any]:
         plain: dict[str, Any] = {"delimiter": "\t", "quoting": csv.QUOTE_NONE, "quotechar": None}
         quoted = {"delimiter": "\t", "strict": True}
         return quoted if _is_better_quoted(sample) else plain
-    settings: dict[str, Any] = {"delimiter": delimiter, "strict": True}
-    if '\\"' in sample and '""' not in sample.replace('\\""', "").replace(',""', ""):
-        settings |= {"escapechar": "\\", "doublequote": False}
-    return settings
+    doubled: dict[str, Any] = {"delimiter": delimiter, "strict": True}
+    if '\\"' not in sample:
+        return doubled
+    escaped = doubled | {"escapechar": "\\", "doublequote": False}  # a text may end with \ too: see what fits
+    return max(doubled, escaped, key=lambda settings: _rows_of_width(sample, settings))
+
+
+def _rows_of_width(sample: str, settings: dict[str, Any]) -> int:
+    """Return how many rows of a sample have as many cells as its first one."""
+    found = [len(row.cells) for row in _whole_rows(csv.reader(io.StringIO(sample, newline=""), **settings))]
+    return found.count(found[0]) if found else 0
+
+
+def _whole_rows(reader: Iterator[list[str]]) -> Iterator[Row]:
+    with contextlib.suppress(DamagedInputError):  # the sample may end within a cell
+        yield from _separated_rows(reader, "")
 
 
 def _is_better_quoted(sample: str) -> bool:
