@@ -1,4 +1,7 @@
-"""The recurrence by hand against the same equations left to autograd, in float64: results and every gradient."""
+"""The recurrence by hand against the same equations left to autograd, in float64: results and every gradient.
+
+Everything holds for each way in which the recurrence can be run here: ``tests.recurrence_paths``.
+"""
 
 from __future__ import annotations
 
@@ -11,23 +14,42 @@ import pytest
 
 torch = pytest.importorskip("torch", reason="the encoders are trained with torch, which is not installed")
 
+from tests.recurrence_paths import MISSING, PATHS, enter  # noqa: E402
+
+from askalike.encode.networks import fused, recurrence  # noqa: E402
 from askalike.encode.networks import plan as plan_module  # noqa: E402
 from askalike.encode.networks.packing import Lane, Packing  # noqa: E402
 from askalike.encode.networks.recurrence import Plan, Weights, recur  # noqa: E402
 
 LENGTHS = {"ragged": [3, 0, 5, 1, 5], "full": [4, 4, 4], "one": [1]}
 GATES = ("vector", "scalar", "fixed", "none")
-SIZE, INPUT = 4, 3
+SIZE, INPUT = 5, 3
 
 
-def made(order: int, gate: str, lengths: list[int], lanes: int = 1) -> tuple[Any, Weights, Plan, Any]:
+@pytest.fixture(params=PATHS)
+def device(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Any:
+    """The device to run on; the path is taken."""
+    monkeypatch.setattr(fused, "_BLOCK", 4)  # a text is shared by programs, the last of which is not full
+    return enter(request.param, monkeypatch)
+
+
+@pytest.mark.parametrize("path", ["triton", "cuda", "cuda-torch"])
+def test_a_path_that_was_not_run_says_why(path: str) -> None:
+    if path in MISSING:
+        pytest.skip(MISSING[path])
+    assert path in PATHS
+
+
+def made(
+    order: int, gate: str, lengths: list[int], lanes: int = 1, device: Any = "cpu"
+) -> tuple[Any, Weights, Plan, Any]:
     """Return words, weights, plan and start of a run with random values."""
     generator = torch.Generator().manual_seed(7)
 
     def drawn(*shape: int) -> Any:
-        return torch.randn(shape, dtype=torch.float64, generator=generator).requires_grad_()
+        return torch.randn(shape, dtype=torch.float64, generator=generator).to(device).requires_grad_()
 
-    packing = Packing.of(torch.tensor(lengths), lanes)
+    packing = Packing.of(torch.tensor(lengths), lanes).to(torch.device(device))
     gates = {"vector": SIZE, "scalar": 1}.get(gate, 0)
     decay = {"fixed": 0.6, "none": 0.0}.get(gate)
     weights = Weights(drawn(order * SIZE + gates, INPUT), drawn(gates, SIZE), drawn(gates), drawn(SIZE))
@@ -53,7 +75,7 @@ def by_autograd_in(lane: Lane, words: Any, weights: Weights, plan: Plan, start: 
             raw = projected[:, plan.order * SIZE :] + h[:count] @ weights.recurrent.T + weights.gate_bias
             gate = torch.sigmoid(raw)
         else:
-            gate = torch.full((count, 1), plan.decay, dtype=torch.float64)
+            gate = torch.full((count, 1), plan.decay, dtype=torch.float64, device=words.device)
         new = []
         for k in range(plan.order):
             candidate = projected[:, k * SIZE : (k + 1) * SIZE] + (c[k - 1][:count] if k else 0)
@@ -68,10 +90,10 @@ def by_autograd_in(lane: Lane, words: Any, weights: Weights, plan: Plan, start: 
 @pytest.mark.parametrize(("order", "gate", "lengths"), list(product((1, 2, 3), GATES, LENGTHS)))
 @pytest.mark.parametrize("lanes", [1, 2])
 def test_results_and_gradients_are_those_of_autograd(
-    order: int, gate: str, lengths: str, lanes: int, monkeypatch: pytest.MonkeyPatch
+    order: int, gate: str, lengths: str, lanes: int, device: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(plan_module, "CHUNK_WORDS", 6)  # several chunks
-    words, weights, plan, start = made(order, gate, LENGTHS[lengths], lanes)
+    words, weights, plan, start = made(order, gate, LENGTHS[lengths], lanes, device)
     found, expected = recur(words, weights, plan, start, is_kept=True), by_autograd(words, weights, plan, start)
     torch.testing.assert_close(found.states, expected[0])
     torch.testing.assert_close(found.carry, expected[2])
@@ -86,48 +108,51 @@ def test_results_and_gradients_are_those_of_autograd(
 
 
 @pytest.mark.parametrize(("order", "gate"), list(product((1, 2, 3), GATES)))
-def test_without_gradient_the_results_are_the_same(order: int, gate: str) -> None:
-    words, weights, plan, start = made(order, gate, LENGTHS["ragged"])
+def test_without_gradient_the_results_are_the_same(order: int, gate: str, device: Any) -> None:
+    words, weights, plan, start = made(order, gate, LENGTHS["ragged"], device=device)
+    exactly = {"rtol": 0.0, "atol": 0.0} if device.type == "cpu" else {}  # two kernels may round differently
     kept = recur(words, weights, plan, start, is_kept=True)
     with torch.no_grad():
         free, asked = recur(words, weights, plan, start), recur(words, weights, plan, start, is_kept=True)
     for other in (free, asked):
-        torch.testing.assert_close(other.states, kept.states.detach(), rtol=0, atol=0)
+        torch.testing.assert_close(other.states, kept.states.detach(), **exactly)
         torch.testing.assert_close(other.carry, kept.carry.detach())
-    torch.testing.assert_close(asked.gates, kept.gates, rtol=0, atol=0)
+    torch.testing.assert_close(asked.gates, kept.gates, **exactly)
 
 
 @pytest.mark.parametrize("gate", GATES)
-def test_gradients_are_those_of_small_differences(gate: str) -> None:
-    words, weights, plan, start = made(2, gate, [2, 0, 3])
+def test_gradients_are_those_of_small_differences(gate: str, device: Any) -> None:
+    words, weights, plan, start = made(2, gate, [2, 0, 3], device=device)
 
     def run(*leaves: Any) -> tuple[Any, Any]:
         result = recur(leaves[0], Weights(*leaves[1:5]), plan, leaves[5])
         return result.states, result.carry
 
-    assert torch.autograd.gradcheck(run, (words, *parameters(weights), start))
+    is_fused = recurrence.path_of(words) is recurrence.FUSED  # an interpreter takes a minute for all numbers
+    assert torch.autograd.gradcheck(run, (words, *parameters(weights), start), fast_mode=is_fused)
 
 
-def test_a_run_goes_on_from_the_carry_of_another() -> None:
-    words, weights, plan, start = made(2, "vector", [5, 5])
+def test_a_run_goes_on_from_the_carry_of_another(device: Any) -> None:
+    words, weights, plan, start = made(2, "vector", [5, 5], device=device)
     whole = recur(words, weights, plan, start)
-    first = recur(words[:4], weights, Plan(Packing.of(torch.tensor([2, 2])), 2), start)
-    second = recur(words[4:], weights, Plan(Packing.of(torch.tensor([3, 3])), 2), first.carry)
+    first = recur(words[:4], weights, Plan(Packing.of(torch.tensor([2, 2], device=device)), 2), start)
+    second = recur(words[4:], weights, Plan(Packing.of(torch.tensor([3, 3], device=device)), 2), first.carry)
     torch.testing.assert_close(torch.cat([first.states, second.states]), whole.states)
     torch.testing.assert_close(second.carry, whole.carry)
 
 
-def test_a_hand_worked_example() -> None:
+def test_a_hand_worked_example(device: Any) -> None:
     # D_in = D = 1, order 2, λ = 0.5, W_1 = 1, W_2 = 2, b = 0, words 1 and 3:
     # c¹ = 0.5, then 0.25 + 1.5 = 1.75; c² = 0.5·(0 + 2) = 1, then 0.5·1 + 0.5·(0.5 + 6) = 3.75
-    weights = Weights(torch.tensor([[1.0], [2.0]]), torch.zeros(0, 1), torch.zeros(0), torch.zeros(1))
-    result = recur(torch.tensor([[1.0], [3.0]]), weights, Plan(Packing.of(torch.tensor([2])), 2, 0.5))
-    torch.testing.assert_close(result.states, torch.tensor([[1.0], [3.75]]).tanh())
-    torch.testing.assert_close(result.carry[0, :2, 0], torch.tensor([1.75, 3.75]))
+    values = torch.tensor([[1.0], [2.0]]), torch.zeros(0, 1), torch.zeros(0), torch.zeros(1)
+    words, weights = torch.tensor([[1.0], [3.0]], device=device), Weights(*(value.to(device) for value in values))
+    result = recur(words, weights, Plan(Packing.of(torch.tensor([2], device=device)), 2, 0.5))
+    torch.testing.assert_close(result.states.cpu(), torch.tensor([[1.0], [3.75]]).tanh())
+    torch.testing.assert_close(result.carry[0, :2, 0].cpu(), torch.tensor([1.75, 3.75]))
 
 
-def test_backward_twice_through_a_retained_graph_gives_the_same() -> None:
-    words, weights, plan, start = made(2, "vector", LENGTHS["ragged"])
+def test_backward_twice_through_a_retained_graph_gives_the_same(device: Any) -> None:
+    words, weights, plan, start = made(2, "vector", LENGTHS["ragged"], device=device)
     total = recur(words, weights, plan, start).states.sum()
     first = torch.autograd.grad(total, weights.projection, retain_graph=True)
     torch.testing.assert_close(torch.autograd.grad(total, weights.projection), first, rtol=0, atol=0)

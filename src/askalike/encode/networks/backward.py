@@ -6,6 +6,7 @@ May import: buffers, forward, lanes, packing, plan, torch.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 
@@ -18,7 +19,7 @@ from askalike.encode.networks.lanes import side_by_side
 from askalike.encode.networks.packing import Lane
 from askalike.encode.networks.plan import Chunk, Plan, chunks, previous
 
-__all__ = ["Backward", "Gradients"]
+__all__ = ["Backward", "BackwardLane", "Gradients", "backward_lane"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,6 +90,7 @@ class Backward:
         start: c¹ … cⁿ and h before the first word (R, n + 1, D).
         tape: what forward kept.
         plan: that of the forward pass.
+        run_lane: how a lane is run.
     """
 
     words: Tensor
@@ -96,6 +98,7 @@ class Backward:
     start: Tensor
     tape: Tape
     plan: Plan
+    run_lane: BackwardLane
 
     def run(self, d_states: Tensor | None, d_carry: Tensor | None, is_for_words: bool) -> Gradients:
         """Return the gradients.
@@ -106,47 +109,56 @@ class Backward:
             is_for_words: whether the gradient of the words is wanted.
         """
         size = len(self.weights.output_bias)
-        d_start = torch.zeros_like(self.start)
+        d_start = torch.zeros_like(self.start, memory_format=torch.contiguous_format)
         if d_carry is not None:
             d_start[:, :-1] = d_carry
         d_words = empty(self.words, *self.words.shape) if is_for_words else None
         lanes = self.plan.packing.lanes
-        found = side_by_side([partial(self._run_lane, lane, d_states, d_start, d_words) for lane in lanes])
-        sums = [torch.stack(parts).sum(0) for parts in zip(*found, strict=True)] if found else self._nothing()
+        works = [partial(self.run_lane, self, lane, d_states, d_start, d_words) for lane in lanes]
+        found = side_by_side(works, self.words.device)
+        sums = [torch.stack(parts).sum(0) for parts in zip(*found, strict=True)] if found else self.nothing()
         projection, recurrent, biases = sums
         biases[:size] += d_start[:, -2].sum(0)
         if d_carry is not None:
             biases[:size] -= d_carry[:, -1].sum(0)
         return Gradients(d_words, projection, recurrent, biases, d_start)
 
-    def _nothing(self) -> list[Tensor]:
+    def nothing(self) -> list[Tensor]:
         """Return zero gradients of projection, recurrent and biases b, b^λ."""
         weights = self.weights
         biases = weights.projection.new_zeros(len(weights.output_bias) + len(weights.gate_bias))
         return [torch.zeros_like(weights.projection), torch.zeros_like(weights.recurrent), biases]
 
-    def _run_lane(self, lane: Lane, d_states: Tensor | None, d_start: Tensor, d_words: Tensor | None) -> list[Tensor]:
-        """Return the lane's share in the gradients of projection, recurrent and biases."""
-        counts, order, size = list(lane.counts), self.plan.order, d_start.shape[2]
-        walk = _Walk(self, lane, d_start)
-        inputs, projection = self.words[lane.words], self.weights.projection
-        arriving = None if d_states is None else torch.split(d_states[lane.words], counts)
-        leaving = None if d_words is None else d_words[lane.words]
-        _, d_recurrent, d_biases = self._nothing()
-        d_projection = torch.zeros_like(projection.t())  # 7 % faster this way round
-        groups = chunks(counts)
-        scratch = empty(d_start, max(chunk.size for chunk in groups), len(projection))
-        for chunk in reversed(groups):
-            own = counts[chunk.steps.start : chunk.steps.stop]
-            slopes = scratch[: chunk.size]
-            candidates, raws = slopes.split_with_sizes([order * size, len(d_recurrent)], 1)
-            blocks, raw_blocks = torch.split(candidates.view(-1, order, size), own), torch.split(raws, own)
-            for i, step in reversed(list(enumerate(chunk.steps))):
-                walk.step_back(step, None if arriving is None else arriving[step], blocks[i], raw_blocks[i])
-            d_projection.addmm_(inputs[chunk.words].t(), slopes)
-            d_biases.add_(slopes[:, (order - 1) * size :].sum(0))
-            if len(d_recurrent):
-                d_recurrent.addmm_(raws.t(), walk.before(chunk))
-            if leaving is not None:
-                torch.mm(slopes, projection, out=leaving[chunk.words])
-        return [d_projection.t(), d_recurrent, d_biases]
+
+BackwardLane = Callable[[Backward, Lane, Tensor | None, Tensor, Tensor | None], list[Tensor]]
+"""Runs a lane, given the gradient arriving at the states and places for the gradients of start (which holds that of the
+carry) and words; returns the lane's share in the gradients of projection, recurrent and biases."""
+
+
+def backward_lane(
+    run: Backward, lane: Lane, d_states: Tensor | None, d_start: Tensor, d_words: Tensor | None
+) -> list[Tensor]:
+    """Run a lane by torch's operations: ``BackwardLane``."""
+    counts, order, size = list(lane.counts), run.plan.order, d_start.shape[2]
+    walk = _Walk(run, lane, d_start)
+    inputs, projection = run.words[lane.words], run.weights.projection
+    arriving = None if d_states is None else torch.split(d_states[lane.words], counts)
+    leaving = None if d_words is None else d_words[lane.words]
+    _, d_recurrent, d_biases = run.nothing()
+    d_projection = torch.zeros_like(projection.t())  # 7 % faster this way round
+    groups = chunks(counts)
+    scratch = empty(d_start, max(chunk.size for chunk in groups), len(projection))
+    for chunk in reversed(groups):
+        own = counts[chunk.steps.start : chunk.steps.stop]
+        slopes = scratch[: chunk.size]
+        candidates, raws = slopes.split_with_sizes([order * size, len(d_recurrent)], 1)
+        blocks, raw_blocks = torch.split(candidates.view(-1, order, size), own), torch.split(raws, own)
+        for i, step in reversed(list(enumerate(chunk.steps))):
+            walk.step_back(step, None if arriving is None else arriving[step], blocks[i], raw_blocks[i])
+        d_projection.addmm_(inputs[chunk.words].t(), slopes)
+        d_biases.add_(slopes[:, (order - 1) * size :].sum(0))
+        if len(d_recurrent):
+            d_recurrent.addmm_(raws.t(), walk.before(chunk))
+        if leaving is not None:
+            torch.mm(slopes, projection, out=leaving[chunk.words])
+    return [d_projection.t(), d_recurrent, d_biases]

@@ -66,9 +66,12 @@ class Encoder(nn.Module):
         return self.pooled(self._packed(inputs, packing), packing)
 
     def packing(self, lengths: Tensor) -> Packing:
-        """Return the packing that suits the network and torch's threads, for ``pooled``."""
+        """Return the packing that suits the network, its device and torch's threads, for ``pooled``.
+
+        It lies where the lengths lie, which may be the CPU though the network is elsewhere: ``Packing.to`` moves it.
+        """
         is_rcnn = isinstance(self.network, Rcnn)
-        return Packing.of(lengths, lane_count(len(lengths), lengths.device) if is_rcnn else 1)
+        return Packing.of(lengths, lane_count(len(lengths), next(self.parameters()).device) if is_rcnn else 1)
 
     def pooled(self, words: Tensor, packing: Packing) -> Tensor:
         """Return one vector for each text (B, D), given its packed word vectors (N, D_in)."""

@@ -33,9 +33,13 @@ def lane_count(texts: int, device: torch.device) -> int:
     return max(1, min(torch.get_num_threads(), isqrt(texts // TEXTS_PER_LANE)))
 
 
-def side_by_side(works: Sequence[Callable[[], _Found]]) -> list[_Found]:
-    """Return the results of all functions, which run at the same time, without gradient, and share torch's threads."""
-    if len(works) < 2:
+def side_by_side(works: Sequence[Callable[[], _Found]], device: torch.device) -> list[_Found]:
+    """Return the results of all functions, which run without gradient.
+
+    On the CPU they run at the same time and share torch's threads. On another device they run one after the other: it
+    has threads enough, and other threads here would put their work into another stream.
+    """
+    if len(works) < 2 or device.type != "cpu":
         return [_without_gradient(work) for work in works]
     pool = _pool(len(works), torch.get_num_threads(), os.getpid())
     return [future.result() for future in [pool.submit(_without_gradient, work) for work in works]]
