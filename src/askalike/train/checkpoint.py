@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +18,7 @@ from torch import Tensor
 from askalike.durable import replace_whole
 from askalike.errors import DamagedModelError
 
-__all__ = ["Checkpoint"]
+__all__ = ["Checkpoint", "damaged"]
 
 _STATE = "state"
 
@@ -28,14 +28,14 @@ class Checkpoint:
     """Everything that the rest of a stage depends on; batches and dropout are drawn from (seed, epoch, step).
 
     Args:
-        identity: of recipe, data and seed; another training does not go on from this file.
+        identity: of everything that the stage is made of; another training does not go on from this file.
         epoch: epochs that are done.
         step: steps of the epoch after them that are done.
         loss: their losses added up.
         words: their words, for the log.
         best: the measure of the best epoch so far, higher is better; None before the first.
         best_epoch: that epoch.
-        is_done: the stage has ended; ``tensors`` are the best ones.
+        is_done: the stage has ended; Adam's moments are gone.
         tensors: name → parameter ("model."), parameter of the best epoch ("best."), Adam's moments ("adam.").
     """
 
@@ -55,7 +55,7 @@ class Checkpoint:
 
     def save(self, path: Path) -> None:
         """Put the checkpoint at ``path`` in the place of an older one."""
-        state = {key: value for key, value in asdict(self).items() if key != "tensors"}
+        state = {entry.name: getattr(self, entry.name) for entry in fields(self) if entry.name != "tensors"}
         whole = {name: tensor.detach().cpu().contiguous() for name, tensor in self.tensors.items()}
         replace_whole(path, safetensors.torch.save(whole, {_STATE: json.dumps(state)}))
 
@@ -75,5 +75,10 @@ class Checkpoint:
                     return None
                 tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118  # no mapping
             return cls(**state, tensors=tensors)
-        except (safetensors.SafetensorError, ValueError, KeyError, TypeError) as error:
-            raise DamagedModelError(f"checkpoint {path} cannot be read: {error}", "delete it to begin anew") from error
+        except (safetensors.SafetensorError, OSError, ValueError, KeyError, TypeError) as error:
+            raise damaged(path, str(error)) from error
+
+
+def damaged(path: Path, what: str) -> DamagedModelError:
+    """Return the error for a checkpoint that cannot be used."""
+    return DamagedModelError(f"checkpoint {path} cannot be read: {what}", "delete it to begin the stage anew")

@@ -7,8 +7,10 @@ May import: encode, text, types, errors, its own folder.
 from __future__ import annotations
 
 import hashlib
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,6 +24,8 @@ from askalike.train.texts import Texts, WordList
 from askalike.types import Answer, Question
 
 __all__ = ["Corpus", "DevSet", "TrainingData", "WordSource"]
+
+_REPORTED: Final = 1000  # questions between two reports
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,14 +47,26 @@ class TrainingData:
     dev: Mapping[str, CandidateTask] = field(default_factory=dict)
 
     def digest(self) -> str:
-        """Return the SHA-256 of everything that is learned from, in hexadecimal."""
+        """Return the SHA-256 of everything that is learned from, in hexadecimal; dev sets are not."""
         found = hashlib.sha256()
         for question in self.questions:
-            found.update(f"{question.id}\0{question.title}\0{question.body}\0".encode(errors="surrogatepass"))
+            tags = question.tags[:1]
+            _add(found, "question", question.id, question.title, question.markup, question.body, *tags)
         for pair in self.pairs:
-            found.update("\0".join(pair).encode())
+            _add(found, "pair", *pair)
         for answer in self.answers:
-            found.update(f"{answer.question_id}\0{answer.body}\0".encode(errors="surrogatepass"))
+            _add(found, "answer", answer.question_id, answer.markup, answer.body)
+        for identifier, others in self.hard_negatives.items():
+            _add(found, "hard negatives", identifier, *others)
+        return found.hexdigest()
+
+    def dev_digest(self) -> str:
+        """Return the SHA-256 of the dev sets' questions, in hexadecimal: they decide when training stops."""
+        found = hashlib.sha256()
+        for name, task in self.dev.items():
+            _add(found, name, *map(str, task.queries.tolist()))
+            for question in task.questions:
+                _add(found, question.title, question.markup, question.body)
         return found.hexdigest()
 
 
@@ -83,6 +99,21 @@ class Corpus:
     hard_negatives: NDArray[np.int64]
     topics: NDArray[np.int64]
     dev: Mapping[str, DevSet]
+
+    def usable_pairs(self) -> NDArray[np.int64]:
+        """Return the marked pairs of two different questions that have words.  # (M', 2)"""
+        lengths = self.texts.lengths()[: 2 * self.size]
+        has_words = (lengths[0::2] + lengths[1::2]) > 0
+        is_usable = has_words[self.pairs].all(axis=1) & (self.pairs[:, 0] != self.pairs[:, 1])
+        return np.asarray(self.pairs[is_usable])
+
+    def marked(self) -> dict[int, frozenset[int]]:
+        """Return question → those that it was marked with, whichever was named first; only questions with marks."""
+        found: defaultdict[int, set[int]] = defaultdict(set)
+        for first, second in self.pairs.tolist():
+            found[first].add(second)
+            found[second].add(first)
+        return {question: frozenset(others - {question}) for question, others in found.items()}
 
 
 class WordSource:
@@ -135,10 +166,10 @@ def _topics(data: TrainingData) -> NDArray[np.int64]:
 
 
 def _all_words(data: TrainingData, reader: Reader, report: Callable[[int], None]) -> Iterator[list[str]]:
-    for done, words in enumerate(_question_words(data.questions, reader), start=1):
-        yield words
-        if done % 2000 == 0:
-            report(1000)
+    for done, question in enumerate(data.questions, start=1):
+        yield from _question_words([question], reader)
+        if done % _REPORTED == 0 or done == len(data.questions):
+            report((done - 1) % _REPORTED + 1)
     for answer in data.answers:
         yield reader.text(plain_text(answer.body, answer.markup))
 
@@ -147,6 +178,14 @@ def _question_words(questions: Iterable[Question], reader: Reader) -> Iterator[l
     for question in questions:
         yield reader.title(question)
         yield reader.body(question)
+
+
+def _add(found: hashlib._Hash, *fields: str) -> None:
+    """Hash fields with their lengths, so that no two lists of them give the same bytes."""
+    for text in fields:
+        content = text.encode(errors="surrogatepass")
+        found.update(b"%d:" % len(content) + content)
+    found.update(b";")
 
 
 def _located(rows: Mapping[str, int], named: Sequence[Sequence[str]]) -> list[list[int]]:

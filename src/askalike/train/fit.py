@@ -9,8 +9,10 @@ Enters: ``TrainingData``, a ``Recipe``. Leaves: ``encode.Model``. May import: en
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+import json
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
@@ -18,10 +20,10 @@ import torch
 from numpy.typing import NDArray
 
 from askalike.encode.model import Model
-from askalike.encode.networks import build, to_arrays
+from askalike.encode.networks import Encoder, build, from_arrays, to_arrays
 from askalike.encode.reader import Reader
-from askalike.encode.vocabulary import UNKNOWN
 from askalike.errors import SettingError
+from askalike.train.checking import check_number, check_whole
 from askalike.train.corpus import Corpus, TrainingData, WordSource
 from askalike.train.loop import Place, run_stage
 from askalike.train.network import TextNetwork
@@ -29,10 +31,11 @@ from askalike.train.objectives.contrastive import Contrastive
 from askalike.train.objectives.decoding import Decoding
 from askalike.train.objectives.max_margin import MaxMargin
 from askalike.train.objectives.objective import Objective
+from askalike.train.objectives.options import DecodingOptions, MaxMarginOptions
 from askalike.train.progress import Progress, SilentProgress
 from askalike.train.recipe import Recipe, StageSettings
 from askalike.train.words import Words, make_words
-from askalike.train.world import joined
+from askalike.train.world import World, joined
 
 __all__ = ["Run", "fit"]
 
@@ -43,10 +46,14 @@ class Run:
 
     Args:
         folder: for checkpoints, word vectors and the log; belongs to this training alone.
-        seed: of everything that is drawn.
+        seed: of everything that is drawn, 0 to 2³² - 1.
         device: ``cpu`` or ``cuda``, with a number if need be.
         start: a model to go on from: its words, word vectors and encoder are where training begins.
         progress: is told what goes on.
+        checkpoint_s: seconds between checkpoints within an epoch, ≥ 0.
+
+    Raises:
+        SettingError: a seed or a time out of range.
     """
 
     folder: Path
@@ -54,78 +61,125 @@ class Run:
     device: str = "cpu"
     start: Model | None = None
     progress: Progress = field(default_factory=SilentProgress)
+    checkpoint_s: float = 120.0
+
+    def __post_init__(self) -> None:
+        check_whole("seed", self.seed, 0)
+        check_number("seed", self.seed, below=2**32)
+        check_number("checkpoint_s", self.checkpoint_s, least=0)
 
 
 def fit(recipe: Recipe, data: TrainingData, run: Run) -> Model:
     """Return the model that the recipe makes of the data.
 
-    The same recipe, data and seed give the same model on the same machine, stopped on the way or not.
+    The same recipe, data and seed give the same model on the same machine, stopped on the way or not. Where several
+    processes train together, each of them is given the model, and the first alone writes to the folder.
 
     Raises:
         SettingError: data and recipe do not fit each other, or the device is not there.
+        InputError: the file of word vectors cannot be read.
         ModelError: the loss of a stage is no number.
+        DamagedModelError: a file that was kept of the stopped training cannot be read.
         MissingExtraError: gensim is wanted and not installed.
     """
     device = _device(run.device)
-    identity = hashlib.sha256(f"{recipe.to_json()}\0{data.digest()}\0{run.seed}".encode()).hexdigest()
-    run.folder.mkdir(parents=True, exist_ok=True)
-    run.progress.start("reading", len(data.questions), "questions")
-    source = WordSource(data, Reader(recipe.reads, recipe.word_limit), run.progress.advance)
-    words = make_words(recipe.words, source, run.start, run.folder, (run.seed, run.progress))
-    corpus = source.corpus(words.vocabulary)
-    network = _network(recipe, words, run)
-    precision = torch.get_float32_matmul_precision()
-    torch.set_float32_matmul_precision("medium" if recipe.arithmetic == "bfloat16" else "highest")
-    try:
-        with joined(device) as world:
-            for number, stage in enumerate(recipe.stages, start=1):
-                if stage.needs == "pairs" and not len(corpus.pairs):
-                    run.progress.notice(f"stage {number} ({stage.objective}) is left out: there are no marked pairs")
-                    continue
-                network.dropout = stage.dropout
-                name = f"{number}-{stage.objective}"
-                place = Place(run.folder, name, identity, run.seed + number, device, world, run.progress)
-                run_stage(_objective(stage, network, corpus, run.seed), stage.loop, _judge(network, corpus), place)
-    finally:
-        torch.set_float32_matmul_precision(precision)
-    return _model(recipe, words, network, data, _judge(network, corpus)())
+    with _arithmetic(recipe), joined(device) as world:
+        run = run if world.is_first else replace(run, progress=SilentProgress())
+        run.folder.mkdir(parents=True, exist_ok=True)
+        run.progress.start("reading", len(data.questions), "questions")
+        source = WordSource(data, Reader(recipe.reads, recipe.word_limit), run.progress.advance)
+        with world.first_alone():
+            words = make_words(recipe.words, source, run.start, run.folder, (run.seed, run.progress))
+        corpus = source.corpus(words.vocabulary)
+        network = TextNetwork(
+            _encoder(recipe, run),
+            torch.from_numpy(words.embedding.copy()),
+            is_embedding_trained=recipe.words.is_trained,
+            is_unknown_zero=recipe.words.unknown == "zero",
+        )
+        beginning = _beginning(data, words, network, (run.seed, world.size))
+        _run_stages(recipe, corpus, network, run, (device, world, beginning))
+        return _model(recipe, words, network, data, _judge(network, corpus)())
 
 
-def _network(recipe: Recipe, words: Words, run: Run) -> TextNetwork:
-    encoder = build(recipe.encoder, run.seed)
-    if run.start is not None:
-        with torch.no_grad():
-            for name, value in encoder.named_parameters():
-                value.copy_(torch.from_numpy(np.array(_of_start(run.start, recipe)[_plain(name)])))
-    return TextNetwork(
-        encoder,
-        torch.from_numpy(words.embedding.copy()),
-        is_embedding_trained=recipe.words.is_trained,
-        is_unknown_zero=recipe.words.unknown == "zero",
-    )
-
-
-def _plain(name: str) -> str:
-    return name.removeprefix("network.").removeprefix("core.").removesuffix("_l0")
-
-
-def _of_start(start: Model, recipe: Recipe) -> Mapping[str, NDArray[np.float32]]:
-    if start.settings.encoder.shapes() != recipe.encoder.shapes():
+def _run_stages(
+    recipe: Recipe, corpus: Corpus, network: TextNetwork, run: Run, within: tuple[torch.device, World, str]
+) -> None:
+    device, world, beginning = within
+    names = [f"{number}-{stage.objective}" for number, stage in enumerate(recipe.stages, start=1)]
+    has_trained = False
+    for number, (stage, name) in enumerate(zip(recipe.stages, names, strict=True), start=1):
+        least = 1 if stage.objective == "max-margin" else 2  # of one pair alone the others learn nothing
+        pairs = len(corpus.usable_pairs())
+        if stage.needs == "pairs" and pairs < least:
+            run.progress.notice(f"stage {name} is left out: {pairs} marked pairs, and it needs {least}")
+            continue
+        network.dropout = stage.dropout
+        place = Place(
+            run.folder,
+            stage=name,
+            identity=_identity(recipe, number, beginning),
+            earlier=tuple(names[: number - 1]),
+            seed=run.seed + number,
+            device=device,
+            world=world,
+            progress=run.progress,
+            checkpoint_s=run.checkpoint_s,
+        )
+        run_stage(_objective(stage, network, corpus, run.seed), stage.loop, _judge(network, corpus), place)
+        has_trained = True
+    if not has_trained:
         raise SettingError(
-            f"the model to go on from has the encoder {start.settings.encoder.to_json()}, the recipe "
-            f"{recipe.encoder.to_json()}",
+            f"every stage of the recipe needs marked pairs, and the data has {len(corpus.pairs)}",
+            "mark duplicates, or take a recipe that learns without marks",
+        )
+
+
+def _beginning(data: TrainingData, words: Words, network: TextNetwork, drawn: tuple[int, int]) -> str:
+    """Return a name of everything but the recipe that a training depends on."""
+    found = hashlib.sha256(f"{data.digest()}{data.dev_digest()}{words.digest()}{drawn}".encode())
+    for name, array in to_arrays(network.encoder).items():
+        found.update(name.encode() + array.tobytes())
+    return found.hexdigest()
+
+
+def _identity(recipe: Recipe, number: int, beginning: str) -> str:
+    """Return what a stage's checkpoint is told by: stages after it, and how the model is kept, do not matter to it."""
+    chosen = [asdict(recipe.encoder), asdict(recipe.words), recipe.reads, recipe.word_limit, recipe.arithmetic]
+    stages = [asdict(stage) for stage in recipe.stages[:number]]
+    return hashlib.sha256(json.dumps([chosen, stages, beginning], sort_keys=True).encode()).hexdigest()
+
+
+def _encoder(recipe: Recipe, run: Run) -> Encoder:
+    if run.start is None:
+        return build(recipe.encoder, run.seed)
+    of_start = run.start.settings.encoder
+    if of_start.kind != recipe.encoder.kind or of_start.shapes() != recipe.encoder.shapes():
+        raise SettingError(
+            f"the model to go on from has the encoder {of_start.to_json()}, the recipe {recipe.encoder.to_json()}",
             "write the same encoder into the recipe",
         )
-    return start.parameters()
+    return from_arrays(recipe.encoder, run.start.parameters())
+
+
+@contextmanager
+def _arithmetic(recipe: Recipe) -> Iterator[None]:
+    """Set the arithmetic of matrix products, and set it back."""
+    before = torch.get_float32_matmul_precision()
+    torch.set_float32_matmul_precision("medium" if recipe.arithmetic == "bfloat16" else "highest")
+    try:
+        yield
+    finally:
+        torch.set_float32_matmul_precision(before)
 
 
 def _objective(stage: StageSettings, network: TextNetwork, corpus: Corpus, seed: int) -> Objective:
-    options = dict(stage.options)
-    if stage.objective == "decoding":
-        return Decoding(network, corpus, seed=seed, **options)
-    if stage.objective == "max-margin":
-        return MaxMargin(network, corpus, **options)
-    return Contrastive(network, corpus, **options)
+    options = stage.options
+    if isinstance(options, DecodingOptions):
+        return Decoding(network, corpus, options, seed=seed)
+    if isinstance(options, MaxMarginOptions):
+        return MaxMargin(network, corpus, options)
+    return Contrastive(network, corpus, options)
 
 
 def _judge(network: TextNetwork, corpus: Corpus) -> Callable[[], dict[str, float]]:
@@ -148,9 +202,7 @@ def _judge(network: TextNetwork, corpus: Corpus) -> Callable[[], dict[str, float
 def _model(
     recipe: Recipe, words: Words, network: TextNetwork, data: TrainingData, scores: Mapping[str, float]
 ) -> Model:
-    embedding = network.embedding.detach().cpu().numpy()
-    if recipe.words.unknown == "zero":
-        embedding[UNKNOWN] = 0
+    embedding: NDArray[np.float32] = network.embedding.detach().cpu().numpy()
     return Model.build(
         recipe.model_settings(),
         words.vocabulary,
@@ -166,6 +218,8 @@ def _device(name: str) -> torch.device:
         device = torch.device(name)
     except RuntimeError as error:
         raise SettingError(f"device {name!r} is not known", "expected cpu, cuda or cuda:N") from error
-    if device.type == "cuda" and not torch.cuda.is_available():
-        raise SettingError(f"device {name!r}, but torch finds no such device here", "use --device cpu")
+    if device.type not in ("cpu", "cuda"):
+        raise SettingError(f"device {name!r} is not supported", "expected cpu, cuda or cuda:N")
+    if device.type == "cuda" and (device.index or 0) >= torch.cuda.device_count():
+        raise SettingError(f"device {name!r}, but torch finds no such device here", "use cpu")
     return device

@@ -3,15 +3,19 @@
 Columns: ``stage, epoch, step, measure, value``. Epoch 0 is the state before the first step. A training that goes on
 after a kill takes back what it had written after its checkpoint.
 
-Enters: measures. Leaves: ``log.csv``. May import: nothing of askalike.
+Enters: measures. Leaves: ``log.csv``. May import: durable, errors.
 """
 
 from __future__ import annotations
 
 import csv
-from collections.abc import Iterator, Mapping
+import io
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+
+from askalike.durable import replace_whole
+from askalike.errors import DamagedModelError
 
 __all__ = ["COLUMNS", "Entry", "Log", "read_log"]
 
@@ -35,29 +39,52 @@ class Log:
     def __init__(self, path: Path) -> None:
         self.path = path
 
-    def begin(self, stage: str, epoch: int) -> None:
-        """Make the file if it is not there; take back what a killed run wrote of this stage after ``epoch``."""
-        kept = [entry for entry in read_log(self.path) if entry.stage != stage or entry.epoch <= epoch]
-        with self.path.open("w", encoding="utf-8", newline="") as file:
-            writer = csv.writer(file, lineterminator="\n")
-            writer.writerow(COLUMNS)
-            writer.writerows(_row(entry) for entry in kept)
+    def begin(self, stage: str, epoch: int, earlier: Collection[str] = ()) -> None:
+        """Keep what was written of the stages before this one, and of this one up to ``epoch``; take back the rest.
+
+        Raises:
+            DamagedModelError: the log cannot be read.
+        """
+        kept = [
+            entry
+            for entry in read_log(self.path)
+            if entry.stage in earlier or (entry.stage == stage and entry.epoch <= epoch)
+        ]
+        replace_whole(self.path, (",".join(COLUMNS) + "\n" + _lines(kept)).encode())
 
     def add(self, stage: str, epoch: int, step: int, measures: Mapping[str, float]) -> None:
         """Write the values of one moment."""
         with self.path.open("a", encoding="utf-8", newline="") as file:
-            writer = csv.writer(file, lineterminator="\n")
-            writer.writerows(_row(Entry(stage, epoch, step, name, value)) for name, value in measures.items())
+            file.write(_lines(Entry(stage, epoch, step, name, value) for name, value in measures.items()))
 
 
-def read_log(path: Path) -> Iterator[Entry]:
-    """Return what a log holds, nothing where there is none; an unfinished last line is left out."""
+def read_log(path: Path) -> list[Entry]:
+    """Return what a log holds, nothing where there is none; an unfinished last line is left out.
+
+    Raises:
+        DamagedModelError: a line that is no entry; names it.
+    """
     if not path.exists():
-        return iter(())
-    with path.open(encoding="utf-8", newline="") as file:
-        rows = [row for row in csv.reader(file) if len(row) == len(COLUMNS)][1:]
-    return (Entry(stage, int(epoch), int(step), measure, float(value)) for stage, epoch, step, measure, value in rows)
+        return []
+    whole = path.read_text(encoding="utf-8", errors="replace").rpartition("\n")[0]
+    found = []
+    for number, row in enumerate(csv.reader(io.StringIO(whole)), start=1):
+        if number == 1 and tuple(row) == COLUMNS:
+            continue
+        try:
+            stage, epoch, step, measure, value = row
+            found.append(Entry(stage, int(epoch), int(step), measure, float(value)))
+        except ValueError as error:
+            raise DamagedModelError(
+                f"{path}, line {number}: {','.join(row)[:80]!r}, but expected {', '.join(COLUMNS)}",
+                "take the line away, or delete the file",
+            ) from error
+    return found
 
 
-def _row(entry: Entry) -> tuple[str, int, int, str, str]:
-    return (entry.stage, entry.epoch, entry.step, entry.measure, f"{entry.value:.6g}")
+def _lines(entries: Iterable[Entry]) -> str:
+    text = io.StringIO()
+    csv.writer(text, lineterminator="\n").writerows(
+        (entry.stage, entry.epoch, entry.step, entry.measure, f"{entry.value:.6g}") for entry in entries
+    )
+    return text.getvalue()

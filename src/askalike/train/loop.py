@@ -12,13 +12,14 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from math import isfinite
 from pathlib import Path
 
 import torch
 from torch import Tensor
 
 from askalike.errors import ModelError
-from askalike.train.checkpoint import Checkpoint
+from askalike.train.checkpoint import Checkpoint, damaged
 from askalike.train.log import Log
 from askalike.train.loop_settings import LoopSettings
 from askalike.train.objectives.objective import Objective
@@ -35,18 +36,20 @@ class Place:
     Args:
         folder: for the checkpoint and the log.
         stage: name of the stage.
-        identity: of recipe, data and seed.
+        identity: of everything that the stage is made of.
+        earlier: names of the stages before it.
         seed: of batches and dropout.
         device: where tensors are.
         world: the processes that train together.
         progress: is told of epochs and steps.
-        checkpoint_s: seconds between checkpoints within an epoch.
+        checkpoint_s: seconds between checkpoints within an epoch, ≥ 0.
         clock: seconds from any moment on.
     """
 
     folder: Path
     stage: str
     identity: str
+    earlier: tuple[str, ...] = ()
     seed: int = 0
     device: torch.device = field(default_factory=lambda: torch.device("cpu"))
     world: World = field(default_factory=World)
@@ -79,18 +82,31 @@ class _Run:
         self.saved_at = place.clock()
 
     def run(self) -> None:
-        place = self.place
-        found = Checkpoint.load(place.checkpoint, place.identity)
+        found = self._found()
         if found is not None:
             self._restore(found)
-        if place.world.is_first:
-            self.log.begin(place.stage, self.state.epoch if found else -1)
+        if self.place.world.is_first and not self.state.is_done:
+            self.log.begin(self.place.stage, self.state.epoch if found else -1, self.place.earlier)
         if found is None:
             self._judge(0, {})
         while not self.state.is_done:
             self._epoch()
         if self.best:
             self._load(self.best)
+
+    def _found(self) -> Checkpoint | None:
+        """Return what to go on from; a checkpoint of another training is set aside."""
+        path, place = self.place.checkpoint, self.place
+        found = Checkpoint.load(path, place.identity)
+        place.world.wait()  # nobody writes before everybody has read
+        if found is None and path.exists() and place.world.is_first:
+            aside = path.with_suffix(".other.safetensors")
+            path.replace(aside)
+            place.progress.notice(
+                f"{path} is of another training (other data, settings or seed): {place.stage} begins anew, the file is "
+                f"now {aside.name}"
+            )
+        return found
 
     def _epoch(self) -> None:
         place, state = self.place, self.state
@@ -105,7 +121,7 @@ class _Run:
             loss = self._step(batch, (state.epoch + step / steps) / self.settings.epochs, (state.epoch, step))
             self.state = replace(self.state, step=step + 1, loss=self.state.loss + loss)
             place.progress.advance(1)
-            if place.clock() - self.saved_at > place.checkpoint_s:
+            if place.clock() - self.saved_at >= place.checkpoint_s:
                 self._save()
         seconds = place.clock() - begun
         measures = {"loss": self.state.loss / steps, "seconds": seconds * steps / max(steps - first, 1)}
@@ -119,16 +135,16 @@ class _Run:
             group["lr"] = self.settings.rate(done)
         self.adam.zero_grad(set_to_none=True)
         loss: Tensor = self.model(batch)
+        loss.backward()  # type: ignore[no-untyped-call]
+        norm = float(torch.nn.utils.clip_grad_norm_(self.learned.values(), self.settings.clip))
         value = float(loss.detach())
-        if value != value or value in (float("inf"), float("-inf")):
+        if not (isfinite(value) and isfinite(norm)):  # after backward, so that all processes come to know it
             raise ModelError(
-                f"the loss of {place.stage} is {value} in epoch {at[0] + 1}, step {at[1] + 1}",
+                f"the loss of {place.stage} is {value} and its gradient has length {norm} in epoch {at[0] + 1}, "
+                f"step {at[1] + 1}",
                 "train with a smaller learning_rate",
             )
-        if loss.requires_grad:
-            loss.backward()  # type: ignore[no-untyped-call]
-            torch.nn.utils.clip_grad_norm_(self.learned.values(), self.settings.clip)
-            self.adam.step()
+        self.adam.step()
         return value
 
     def _judge(self, steps: int, measures: dict[str, float]) -> None:
@@ -139,6 +155,11 @@ class _Run:
         measures = place.world.agreed(measures)
         epoch = self.state.epoch
         score = measures.get(settings.stop_on)
+        if score is None and settings.patience and epoch == 0 and place.world.is_first:
+            place.progress.notice(
+                f"{place.stage}: no {settings.stop_on} is measured to stop by, so that all {settings.epochs} epochs "
+                "are run and the last is kept"
+            )
         if score is not None and settings.stop_on.startswith("perplexity"):
             score = -score
         if not settings.patience or score is None:  # the last epoch is kept
@@ -179,6 +200,9 @@ class _Run:
 
     @torch.no_grad()
     def _load(self, values: Mapping[str, Tensor]) -> None:
+        found, expected = ({name: value.shape for name, value in some.items()} for some in (values, self.learned))
+        if found != expected:
+            raise damaged(self.place.checkpoint, "its parameters are not those of the network")
         for name, parameter in self.learned.items():
             parameter.copy_(values[name])
 
@@ -201,8 +225,9 @@ def run_stage(
         DamagedModelError: the checkpoint cannot be read.
     """
     place.folder.mkdir(parents=True, exist_ok=True)
-    run = _Run(objective, settings, dev, place)
-    run.run()
+    with torch.random.fork_rng(devices=[place.device] if place.device.type == "cuda" else []):
+        run = _Run(objective, settings, dev, place)
+        run.run()
     return run.state
 
 

@@ -1,6 +1,6 @@
 """How an objective is made smaller: epochs, learning rate, clipping, early stopping.
 
-Enters: choices of a recipe. Leaves: a checked ``LoopSettings``. May import: errors.
+Enters: choices of a recipe. Leaves: a checked ``LoopSettings``. May import: checking.
 """
 
 from __future__ import annotations
@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final, Literal, get_args
 
-from askalike.errors import SettingError
+from askalike.train.checking import check_choice, check_number, check_whole
 
 __all__ = ["LoopSettings"]
 
@@ -27,6 +27,9 @@ class LoopSettings:
         clip: greatest length of the gradient of all parameters together.
         patience: epochs without a better dev measure after which the stage ends; 0 runs all epochs and keeps the last.
         stop_on: the dev measure, higher is better; one whose name begins with "perplexity" counts the other way.
+
+    Raises:
+        SettingError: a value that cannot be used.
     """
 
     epochs: int = 10
@@ -37,14 +40,11 @@ class LoopSettings:
     stop_on: str = "mrr"
 
     def __post_init__(self) -> None:
-        if self.schedule not in get_args(Schedule):
-            raise SettingError(f"schedule {self.schedule!r}, but expected one of: {', '.join(get_args(Schedule))}")
-        if self.epochs < 1 or self.learning_rate <= 0 or self.clip <= 0 or self.patience < 0:
-            raise SettingError(
-                f"epochs {self.epochs}, learning_rate {self.learning_rate}, clip {self.clip}, patience "
-                f"{self.patience}, but expected ≥ 1, > 0, > 0 and ≥ 0",
-                "set larger numbers",
-            )
+        check_whole("epochs", self.epochs, 1)
+        check_number("learning_rate", self.learning_rate, above=0)
+        check_choice("schedule", self.schedule, get_args(Schedule))
+        check_number("clip", self.clip, above=0)
+        check_whole("patience", self.patience, 0)
 
     def rate(self, done: float) -> float:
         """Return the learning rate when a share ``done`` of all steps, in [0, 1), is done.

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import tomllib
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import MISSING, asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Any, Final, Literal, TypeVar, get_args
 
@@ -17,23 +17,18 @@ from askalike.encode.config import EncoderConfig
 from askalike.encode.precision import Precision
 from askalike.encode.settings import ModelSettings, Reads, Unknown
 from askalike.errors import SettingError
+from askalike.train.checking import check_choice, check_number, check_whole
 from askalike.train.loop_settings import LoopSettings
-from askalike.train.word_vectors.files import VectorFormat
+from askalike.train.objectives.options import OBJECTIVES, DecodingOptions, ObjectiveName, Options
+from askalike.train.word_vectors.files import FORMATS, VectorFormat
 
-__all__ = ["OBJECTIVES", "SHIPPED", "Recipe", "StageSettings", "WordSettings", "load_recipe"]
+__all__ = ["SHIPPED", "Recipe", "StageSettings", "WordSettings", "load_recipe"]
 
 SHIPPED: Final = Path(__file__).parent / "recipes"
 """The recipes that come with the package, one TOML file each."""
 
-ObjectiveName = Literal["decoding", "max-margin", "contrastive"]
 Arithmetic = Literal["float32", "bfloat16"]
-
-OBJECTIVES: Final[Mapping[str, tuple[str, ...]]] = {
-    "decoding": ("batch_size", "contexts", "held_out"),
-    "max-margin": ("batch_size", "negatives", "margin"),
-    "contrastive": ("batch_size", "views", "temperature", "hard_negatives", "topical"),
-}
-"""Objective → the options that it knows."""
+Needs = Literal["", "pairs"]
 
 _Settings = TypeVar("_Settings")
 
@@ -44,14 +39,18 @@ class WordSettings:
 
     Args:
         max_size: words of the vocabulary, the most frequent, ≥ 1.
-        min_count: how often a word must occur.
-        vectors: ``word2vec`` (trained on the data), ``random``, or the path of a file of vectors.
+        min_count: how often a word must occur, ≥ 1.
+        vectors: ``word2vec`` (trained on the data), ``random``, or the path of a file of vectors, from where the
+            training is started.
         vectors_format: of that file: ``word2vec-text``, ``word2vec-binary`` or ``glove``.
         size: dimensions of a word vector.
         epochs: of word2vec.
         workers: threads of word2vec; with more than one, no two trainings are equal.
         is_trained: word vectors learn in every stage, or stay fixed.
         unknown: what stands for unknown words.
+
+    Raises:
+        SettingError: a value that cannot be used.
     """
 
     max_size: int = 60_000
@@ -64,6 +63,14 @@ class WordSettings:
     is_trained: bool = False
     unknown: Unknown = "vector"
 
+    def __post_init__(self) -> None:
+        for name in ("max_size", "min_count", "size", "epochs", "workers"):
+            check_whole(name, getattr(self, name), 1)
+        check_choice("vectors_format", self.vectors_format, FORMATS)
+        check_choice("unknown", self.unknown, get_args(Unknown))
+        if not self.vectors:
+            raise SettingError("vectors is '', but expected word2vec, random, or the path of a file", "set vectors")
+
 
 @dataclass(frozen=True, slots=True)
 class StageSettings:
@@ -71,17 +78,31 @@ class StageSettings:
 
     Args:
         objective: a name in ``OBJECTIVES``.
+        options: the objective's own.
         loop: epochs, learning rate and so on.
         dropout: share of numbers left out, in [0, 1).
-        options: the objective's own.
         needs: "" or "pairs": the stage is left out where the data has no marked pairs.
+
+    Raises:
+        SettingError: a value that cannot be used.
     """
 
     objective: ObjectiveName
+    options: Options
     loop: LoopSettings = field(default_factory=LoopSettings)
     dropout: float = 0.1
-    options: Mapping[str, Any] = field(default_factory=dict)
-    needs: str = ""
+    needs: Needs = ""
+
+    def __post_init__(self) -> None:
+        check_choice("objective", self.objective, OBJECTIVES)
+        if not isinstance(self.options, OBJECTIVES[self.objective]):
+            raise SettingError(f"options of {self.objective} are {self.options!r}", "give those of the objective")
+        check_number("dropout", self.dropout, least=0, below=1)
+        check_choice("needs", self.needs, get_args(Needs))
+        contexts = self.options.contexts if isinstance(self.options, DecodingOptions) else ()
+        known = ("mrr", "map", *(f"perplexity from {context}" for context in contexts))
+        if not self.loop.stop_on.endswith((" mrr", " map")):
+            check_choice("stop_on", self.loop.stop_on, (*known, '"NAME mrr"', '"NAME map"'))
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +112,7 @@ class Recipe:
     Args:
         words: vocabulary and word vectors.
         encoder: the network; its ``input_size`` is that of the word vectors.
-        stages: one after the other.
+        stages: one after the other, at least one.
         reads: what of a question is encoded.
         word_limit: words of a title or body that are read.
         arithmetic: of matrix products in training: ``bfloat16`` is faster where the processor has it.
@@ -109,15 +130,14 @@ class Recipe:
     encoder_precision: Precision = "float16"
 
     def __post_init__(self) -> None:
+        if not self.stages:
+            raise SettingError("a recipe without a stage", "add [[stage]] with an objective")
         if self.encoder.input_size != self.words.size:
             raise SettingError(
                 f"an encoder of {self.encoder.input_size} numbers a word, but word vectors of {self.words.size}",
                 "set both to the same size",
             )
-        if self.arithmetic not in get_args(Arithmetic):
-            raise SettingError(
-                f"arithmetic {self.arithmetic!r}, but expected one of: {', '.join(get_args(Arithmetic))}"
-            )
+        check_choice("arithmetic", self.arithmetic, get_args(Arithmetic))
         self.model_settings()
 
     def model_settings(self) -> ModelSettings:
@@ -143,14 +163,15 @@ class Recipe:
             SettingError: a name that is no setting, or a value that cannot be used; names the place.
         """
         plain = {key: value for key, value in stored.items() if key not in ("words", "encoder", "stage")}
-        words = _made(WordSettings, stored.get("words", {}), "words")
-        encoder = stored.get("encoder")
+        if "stages" in plain:
+            raise SettingError("top level: stages, but expected [[stage]], once for each stage", "correct it")
+        words = _made(WordSettings, _table(stored, "words", {}), "words")
+        config = EncoderConfig.from_json({"input_size": words.size, **_table(stored, "encoder")})
         stages = stored.get("stage", [])
-        if not isinstance(encoder, Mapping) or not isinstance(stages, list):
-            raise SettingError("a recipe without [encoder], or with a [stage] instead of [[stage]]", "add it")
-        config = EncoderConfig.from_json({"input_size": words.size, **encoder})
+        if not isinstance(stages, list):
+            raise SettingError("[stage] is a single table, but expected a list", "write [[stage]], also for one")
         made = tuple(_stage(stage, f"stage {place}") for place, stage in enumerate(stages, start=1))
-        return _made(cls, {**plain, "encoder": config, "words": words, "stages": made}, "recipe")
+        return _made(cls, {**plain, "encoder": config, "words": words, "stages": made}, "top level")
 
 
 def load_recipe(name: str | Path) -> Recipe:
@@ -167,32 +188,55 @@ def load_recipe(name: str | Path) -> Recipe:
         raise SettingError(f"there is no recipe {str(name)!r}", f"give a file, or one of: {shipped}")
     try:
         return Recipe.from_mapping(tomllib.loads(path.read_text(encoding="utf-8")))
+    except OSError as error:
+        raise SettingError(f"recipe {path} cannot be read: {error.strerror}", "look at its permissions") from error
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise SettingError(f"recipe {path} is no TOML: {error}", "correct it") from error
     except SettingError as error:
         raise SettingError(f"recipe {path}: {error.message}", error.hint) from error
 
 
+def _table(stored: Mapping[str, Any], name: str, default: Mapping[str, Any] | None = None) -> Mapping[str, Any]:
+    found: object = stored.get(name, default)
+    if not isinstance(found, Mapping):
+        what = "a recipe without it" if found is None else f"{found!r}"
+        raise SettingError(f"expected a table [{name}], but found {what}", f"write [{name}] and its settings below")
+    return found
+
+
 def _stage(stored: object, where: str) -> StageSettings:
     if not isinstance(stored, Mapping):
-        raise SettingError(f"{where} is no table", "write [[stage]] and its settings below")
+        raise SettingError(f"{where} is {stored!r}, but expected a table", "write [[stage]] and its settings below")
     objective = stored.get("objective")
     if not isinstance(objective, str) or objective not in OBJECTIVES:
-        raise SettingError(f"{where}: objective {objective!r}, but expected one of: {', '.join(OBJECTIVES)}")
-    options = {key: stored[key] for key in OBJECTIVES[objective] if key in stored}
-    own = {key: stored[key] for key in ("objective", "dropout", "needs") if key in stored}
-    rest = {key: value for key, value in stored.items() if key not in {*options, *own}}
-    loop = _made(LoopSettings, rest, f"{where} ({objective})")
-    return _made(StageSettings, {**own, "loop": loop, "options": options}, where)
+        raise SettingError(f"{where}: objective is {objective!r}, but expected one of: {', '.join(OBJECTIVES)}")
+    where = f"{where} ({objective})"
+    kind = OBJECTIVES[objective]
+    known = {part: [entry.name for entry in fields(part)] for part in (kind, LoopSettings)}
+    own = ("objective", "dropout", "needs")
+    if unknown := sorted(set(stored) - {*known[kind], *known[LoopSettings], *own}):
+        expected = ", ".join((*own, *known[kind], *known[LoopSettings]))
+        raise SettingError(f"{where}: {', '.join(unknown)} is unknown, expected only: {expected}", "correct it")
+    options, loop = (_made(part, {key: stored[key] for key in known[part] if key in stored}, where) for part in known)
+    plain = {key: stored[key] for key in own if key in stored}
+    return _made(StageSettings, {**plain, "options": options, "loop": loop}, where)
 
 
 def _made(kind: type[_Settings], stored: Mapping[str, Any], where: str) -> _Settings:
-    known = [entry.name for entry in fields(kind)]  # type: ignore[arg-type]  # every kind is a dataclass
+    """Return ``kind`` made of a table; what is wrong is said with its place."""
+    known = {entry.name: entry for entry in fields(kind)}  # type: ignore[arg-type]  # every kind is a dataclass
     if unknown := sorted(set(stored) - set(known)):
-        raise SettingError(f"{where} holds {', '.join(unknown)}, but expected only: {', '.join(known)}", "correct it")
+        raise SettingError(f"{where}: {', '.join(unknown)} is unknown, expected only: {', '.join(known)}", "correct it")
+    for name, entry in known.items():
+        if name not in stored and entry.default is MISSING and entry.default_factory is MISSING:
+            raise SettingError(f"{where}: {name} is missing", f"add {name}")
     for name, value in stored.items():
-        default = next(entry.default for entry in fields(kind) if entry.name == name)  # type: ignore[arg-type]
-        wanted: Any = {bool: bool, int: int, float: (int, float), str: str}.get(type(default))
+        default = known[name].default
+        wanted: Any = {bool: bool, int: int, float: (int, float), str: str, tuple: list}.get(type(default))
         if wanted and (not isinstance(value, wanted) or (isinstance(value, bool) and wanted is not bool)):
-            raise SettingError(f"{where}: {name} is {value!r}, but expected a {type(default).__name__}", "correct it")
-    return kind(**stored)
+            expected = "list" if wanted is list else type(default).__name__
+            raise SettingError(f"{where}: {name} is {value!r}, but expected a {expected}", "correct it")
+    try:
+        return kind(**{name: tuple(value) if isinstance(value, list) else value for name, value in stored.items()})
+    except SettingError as error:
+        raise SettingError(f"{where}: {error.message}", error.hint) from error

@@ -10,7 +10,7 @@ import hashlib
 import json
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 import numpy as np
 import safetensors
@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from askalike.durable import replace_whole
 from askalike.encode.model import Model
-from askalike.encode.vocabulary import Vocabulary
+from askalike.encode.vocabulary import UNKNOWN, Vocabulary
 from askalike.errors import DamagedModelError, SettingError
 from askalike.train.corpus import WordSource
 from askalike.train.progress import Progress
@@ -31,6 +31,7 @@ from askalike.train.word_vectors.initial import InitialSettings, UnknownRow, ini
 __all__ = ["Words", "make_words"]
 
 _Context: TypeAlias = tuple[int, Progress]
+_EMBEDDING: Final = "embedding"
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,16 +45,29 @@ class Words:
     vocabulary: Vocabulary
     embedding: NDArray[np.float32]
 
+    def digest(self) -> str:
+        """Return the SHA-256 of words and vectors, in hexadecimal."""
+        return hashlib.sha256(self.vocabulary.to_bytes() + self.embedding.tobytes()).hexdigest()
+
 
 def make_words(settings: WordSettings, source: WordSource, start: Model | None, folder: Path, run: _Context) -> Words:
     """Return the words to begin with; what took long is kept in ``folder`` and read again the next time.
 
     A model to go on from keeps its words; words that the data adds, as long as ``settings.max_size`` leaves room, are
     drawn with the mean and spread of the others.
+
+    Raises:
+        SettingError: no word is frequent enough, or vectors of another size than the recipe's.
+        InputError: the file of vectors cannot be read.
+        DamagedModelError: what is kept in ``folder`` cannot be read.
+        MissingExtraError: gensim is wanted and not installed.
     """
     seed, progress = run
     if start is not None:
-        return _extended(settings, source, start, seed)
+        words = _extended(settings, source, start, seed)
+        if settings.unknown == "zero":
+            words.embedding[UNKNOWN] = 0
+        return words
     vocabulary = source.vocabulary(settings.min_count, settings.max_size)
     if len(vocabulary) < 2:
         raise SettingError(
@@ -61,10 +75,10 @@ def make_words(settings: WordSettings, source: WordSource, start: Model | None, 
         )
     kept = folder / "words.safetensors"
     identity = _identity(settings, source, vocabulary, seed)
-    embedding = _kept(kept, identity, (len(vocabulary), settings.size))
+    embedding = _kept(kept, identity)
     if embedding is None:
         embedding = _found(settings, source, vocabulary, seed, progress)
-        replace_whole(kept, safetensors.numpy.save({"embedding": embedding}, {"identity": identity}))
+        replace_whole(kept, safetensors.numpy.save({_EMBEDDING: embedding}, {"identity": identity}))
     return Words(vocabulary, embedding)
 
 
@@ -129,22 +143,23 @@ def _extended(settings: WordSettings, source: WordSource, start: Model, seed: in
 def _identity(settings: WordSettings, source: WordSource, vocabulary: Vocabulary, seed: int) -> str:
     """Return a name of everything that the vectors depend on, so that they serve other recipes with the same words."""
     texts = source.words.over(vocabulary)
-    found = hashlib.sha256(json.dumps([asdict(replace(settings, is_trained=False)), seed], sort_keys=True).encode())
+    path = Path(settings.vectors)
+    file = [path.stat().st_size, path.stat().st_mtime_ns] if path.is_file() else []
+    chosen = [asdict(replace(settings, is_trained=False)), seed, file]
+    found = hashlib.sha256(json.dumps(chosen, sort_keys=True).encode())
     for part in (vocabulary.to_bytes(), texts.ids.tobytes(), texts.starts.tobytes()):
         found.update(part)
     return found.hexdigest()
 
 
-def _kept(path: Path, identity: str, shape: tuple[int, int]) -> NDArray[np.float32] | None:
+def _kept(path: Path, identity: str) -> NDArray[np.float32] | None:
     if not path.exists():
         return None
     try:
         with safetensors.safe_open(path, framework="numpy") as file:
-            if file.metadata().get("identity") != identity:
+            if (file.metadata() or {}).get("identity") != identity:
                 return None
-            found: NDArray[np.float32] = file.get_tensor("embedding")
-    except safetensors.SafetensorError as error:
-        raise DamagedModelError(
-            f"{path} cannot be read: {error}", "delete it to train the word vectors anew"
-        ) from error
-    return found if found.shape == shape else None
+            found: NDArray[np.float32] = file.get_tensor(_EMBEDDING)
+    except (safetensors.SafetensorError, OSError) as error:
+        raise DamagedModelError(f"{path} cannot be read: {error}", "delete it to make the word vectors anew") from error
+    return found

@@ -3,7 +3,8 @@
 Each process takes every R-th batch; gradients are averaged by ``DistributedDataParallel``. The first process alone
 measures, writes and shows progress. In-batch negatives are those of a process' own batch.
 
-Enters: a number of processes, or the environment that ``torchrun`` sets. Leaves: ``World``. May import: torch.
+Enters: the environment that ``torchrun`` sets, or a group that was made before. Leaves: ``World``.
+May import: errors, torch.
 """
 
 from __future__ import annotations
@@ -12,13 +13,18 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TypeVar, cast
+from datetime import timedelta
+from typing import Final, TypeVar, cast
 
 import torch
 from torch import distributed, nn
 from torch.nn.parallel import DistributedDataParallel
 
+from askalike.errors import SettingError
+
 __all__ = ["World", "joined"]
+
+_PATIENCE: Final = timedelta(days=1)  # the others wait while the first one trains word vectors or measures
 
 _Value = TypeVar("_Value")
 
@@ -52,16 +58,45 @@ class World:
         distributed.broadcast_object_list(held, src=0)
         return cast("_Value", held[0])
 
+    def wait(self) -> None:
+        """Return when every process has come here."""
+        if self.size > 1:
+            distributed.barrier()
+
+    @contextmanager
+    def first_alone(self) -> Iterator[None]:
+        """Let the first process through before the others, who find what it has written."""
+        if not self.is_first:
+            self.wait()
+        yield
+        if self.is_first:
+            self.wait()
+
 
 @contextmanager
 def joined(device: torch.device) -> Iterator[World]:
-    """Give the world that the environment describes, in the names that ``torchrun`` sets."""
-    size = int(os.environ.get("WORLD_SIZE", "1"))
-    if size == 1:
+    """Give the world that the environment describes, in the names that ``torchrun`` sets; or that is there already.
+
+    Raises:
+        SettingError: the environment names processes, but not how they find each other.
+    """
+    if distributed.is_available() and distributed.is_initialized():
+        yield World(distributed.get_rank(), distributed.get_world_size())
+        return
+    named = os.environ.get("WORLD_SIZE", "1")
+    if named == "1":
         yield World()
         return
-    distributed.init_process_group("nccl" if device.type == "cuda" else "gloo")
+    if device.type == "cuda":
+        torch.cuda.set_device(device)
     try:
-        yield World(distributed.get_rank(), size)
+        distributed.init_process_group("cpu:gloo,cuda:nccl" if device.type == "cuda" else "gloo", timeout=_PATIENCE)
+    except ValueError as error:
+        raise SettingError(
+            f"WORLD_SIZE is {named!r}, but the processes cannot find each other: {error}",
+            "start them with torchrun, or take WORLD_SIZE out of the environment",
+        ) from error
+    try:
+        yield World(distributed.get_rank(), distributed.get_world_size())
     finally:
         distributed.destroy_process_group()

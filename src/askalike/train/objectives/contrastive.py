@@ -6,17 +6,18 @@
     L    = -½ · (1/B) Σ_i [ log softmax_j(s_ij)_i + log softmax_j(s_ji)_i ]
 
 where a_i and b_i are two views of the same thing: a question's title and its body, two questions that were marked, a
-question and its answer. Hard negatives are further columns b of the first term. What shares a question with i is no
-negative of i and is left out of its sums.
+question and its answer. Hard negatives are further columns b of the first term. What shares a question with i, or
+holds one that was marked with a question of i, is no negative of i and is left out of its sums.
 
-Enters: batches of views. Leaves: a loss. May import: objective, corpus, network, torch.
+Enters: batches of views. Leaves: a loss. May import: objective, options, corpus, network, torch.
 Source: van den Oord et al. 2018, equation 4; in-batch, both ways: Radford et al. 2021, section 2.3.
 Differs: neither is in Lei et al. 2016; this objective is offered beside max-margin.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Final
 
 import numpy as np
@@ -29,8 +30,9 @@ from askalike.errors import SettingError
 from askalike.train.corpus import Corpus
 from askalike.train.network import TextNetwork
 from askalike.train.objectives.objective import Objective, in_batches, random_stream
+from askalike.train.objectives.options import ContrastiveOptions
 
-__all__ = ["VIEWS", "Contrastive", "info_nce"]
+__all__ = ["Contrastive", "barred", "info_nce"]
 
 _NONE: Final = -1
 
@@ -62,62 +64,50 @@ def _title_and_body(corpus: Corpus) -> NDArray[np.int64]:
 
 
 def _marked(corpus: Corpus) -> NDArray[np.int64]:
-    first, second = corpus.pairs[:, 0], corpus.pairs[:, 1]
+    first, second = corpus.usable_pairs().T
     return np.stack([2 * first, 2 * first + 1, 2 * second, 2 * second + 1, first, second], axis=1)
 
 
 def _answered(corpus: Corpus) -> NDArray[np.int64]:
-    asked, row = corpus.answers[:, 0], corpus.answers[:, 1]
+    lengths = corpus.texts.lengths()
+    asked, row = corpus.answers.T
+    has_words = (lengths[2 * asked] + lengths[2 * asked + 1] > 0) & (lengths[row] > 0)
+    asked, row = asked[has_words], row[has_words]
     return np.stack([2 * asked, 2 * asked + 1, row, np.full(len(row), _NONE), asked, asked], axis=1)
 
 
-VIEWS: Final = {"title-body": _title_and_body, "marked": _marked, "answers": _answered}
-"""Name of a pair of views → the rows (two texts of a, two texts of b, question of a, question of b) of a corpus; the
-texts of a view are added, -1 stands for none."""
+_ROWS: Final[Mapping[str, Callable[[Corpus], NDArray[np.int64]]]] = {
+    "title-body": _title_and_body,
+    "marked": _marked,
+    "answers": _answered,
+}
+"""Name of a pair of views → the rows (two texts of a, two texts of b, question of a, question of b) of a corpus, those
+with words on both sides; the texts of a view are added, -1 stands for none."""
 
 
 class Contrastive(Objective):
     """Symmetric InfoNCE with in-batch negatives; a batch holds one kind of views.
 
-    Args:
-        views: name in ``VIEWS`` → how often an epoch goes over them; 0.5 takes half of them each time.
-        batch_size: pairs of views in a batch, ≥ 2.
-        temperature: τ.
-        hard_negatives: of each question, at most so many.
-        topical: share of the batches that hold questions of one topic, or of few: negatives that are harder to tell
-            from the partner than random ones.
-
     Raises:
-        SettingError: an unknown view, or a corpus that has none of them.
+        SettingError: a corpus that has too few of the views for a batch.
     """
 
-    def __init__(
-        self,
-        network: TextNetwork,
-        corpus: Corpus,
-        *,
-        views: Mapping[str, float],
-        batch_size: int = 256,
-        temperature: float = 0.05,
-        hard_negatives: int = 0,
-        topical: float = 0.0,
-    ) -> None:
+    def __init__(self, network: TextNetwork, corpus: Corpus, options: ContrastiveOptions) -> None:
         super().__init__(network, corpus)
-        if unknown := sorted(set(views) - set(VIEWS)):
-            raise SettingError(f"views {', '.join(unknown)}, but expected only: {', '.join(VIEWS)}")
-        self._items = [(VIEWS[name](corpus), share) for name, share in views.items() if share > 0]
-        if batch_size < 2 or not sum(len(items) for items, _ in self._items):
-            raise SettingError(
-                f"batches of {batch_size} over {', '.join(views)} of {corpus.size} questions: nothing to learn from",
-                "name views that the data has, and at least 2 in a batch",
+        self._options: Final = options
+        self._marked: Final = corpus.marked()
+        self._items = [(_ROWS[name](corpus), share) for name, share in options.views.items()]
+        if not any(int(share) * len(items) + round(share % 1 * len(items)) > 1 for items, share in self._items):
+            found = ", ".join(
+                f"{len(rows[0])} of {name}" for name, rows in zip(options.views, self._items, strict=True)
             )
-        self._batch_size: Final = batch_size
-        self._temperature: Final = temperature
-        self._hard: Final = hard_negatives
-        self._topical: Final = topical
+            raise SettingError(
+                f"views with words on both sides: {found}; but expected at least two of one kind in an epoch",
+                "name views that the data has",
+            )
 
     def batches(self, epoch: int, seed: int) -> Sequence[NDArray[np.int64]]:
-        """Return arrays of rows as ``VIEWS`` has them; a last part of one view only is left out."""
+        """Return arrays of rows as ``_ROWS`` has them; a last part of one pair of views only is left out."""
         random = random_stream(seed, epoch)
         found = []
         for items, share in self._items:
@@ -125,11 +115,11 @@ class Contrastive(Objective):
             taken = [random.permutation(len(items)) for _ in range(int(whole))]
             taken.append(random.permutation(len(items))[: round(part * len(items))])
             drawn = items[np.concatenate(taken)]
-            bound = round((1 - self._topical) * len(drawn))
+            bound = round((1 - self._options.topical) * len(drawn))
             topics = self.corpus.topics[drawn[bound:, 4]]
             names = random.permutation(topics.max(initial=0) + 1)  # so that other topics are neighbours every time
             drawn[bound:] = drawn[bound:][np.argsort(names[topics], kind="stable")]
-            found += [batch for batch in in_batches(drawn, self._batch_size) if len(batch) > 1]
+            found += [batch for batch in in_batches(drawn, self._options.batch_size) if len(batch) > 1]
         return [found[place] for place in random.permutation(len(found))]
 
     def forward(self, batch: NDArray[np.int64]) -> Tensor:
@@ -140,8 +130,8 @@ class Contrastive(Objective):
         sides = np.concatenate([sides, np.stack([2 * hard, 2 * hard + 1], axis=1)])
         vectors = functional.normalize(self._views(sides))
         scores = vectors[: len(batch)] @ vectors[len(batch) :].T  # (B, B + H)
-        barred = torch.from_numpy(_sharing(keys, hard))
-        return info_nce(scores, barred.to(scores.device), self._temperature)
+        is_barred = torch.from_numpy(barred(keys, hard, self._marked))
+        return info_nce(scores, is_barred.to(scores.device), self._options.temperature)
 
     def _views(self, sides: NDArray[np.int64]) -> Tensor:
         """Return the sum of the vectors of each view's texts; each text is encoded once.  # (len(sides), D)"""
@@ -152,19 +142,34 @@ class Contrastive(Objective):
         return vectors.new_zeros(len(sides), vectors.shape[1]).index_add(0, owners, chosen)
 
     def _hard_negatives(self, keys: NDArray[np.int64]) -> NDArray[np.int64]:
-        if not self._hard or not self.corpus.hard_negatives.size:
+        most = self._options.hard_negatives
+        if not most or not self.corpus.hard_negatives.size:
             return np.zeros(0, np.int64)
-        found = self.corpus.hard_negatives[keys[:, 0], : self._hard]
+        found = self.corpus.hard_negatives[keys[:, 0], :most]
         return np.unique(found[found >= 0])
 
 
-def _sharing(keys: NDArray[np.int64], hard: NDArray[np.int64]) -> NDArray[np.bool_]:
-    """Return which columns (the batch, then the hard negatives) share a question with which rows.  # (B, B + H)
+def barred(
+    keys: NDArray[np.int64], hard: NDArray[np.int64], marked: Mapping[int, Collection[int]]
+) -> NDArray[np.bool_]:
+    """Return which columns (the batch, then the hard negatives) are no negatives of which rows.  # (B, B + H)
 
-    >>> _sharing(np.array([[1, 2], [2, 3]]), np.array([3])).tolist()
-    [[False, True, False], [True, False, True]]
+    Args:
+        keys: the questions of each row's views.  # (B, 2)
+        hard: questions of the further columns.  # (H,)
+        marked: question → those marked with it.
+
+    >>> barred(np.array([[1, 2], [2, 3], [4, 5]]), np.array([3]), {3: [4], 4: [3]}).tolist()
+    [[False, True, False, False], [True, False, True, True], [False, True, False, True]]
     """
-    others = np.concatenate([keys, np.stack([hard, hard], axis=1)])
-    found = (keys[:, None, :, None] == others[None, :, None, :]).any(axis=(2, 3))
+    columns: defaultdict[int, list[int]] = defaultdict(list)
+    for column, (first, second) in enumerate([*keys.tolist(), *([one, one] for one in hard.tolist())]):
+        columns[first].append(column)
+        columns[second].append(column)
+    found = np.zeros((len(keys), len(keys) + len(hard)), np.bool_)
+    for row, questions in enumerate(keys.tolist()):
+        for question in questions:
+            for near in (question, *marked.get(question, ())):
+                found[row, columns.get(near, [])] = True
     np.fill_diagonal(found, val=False)
-    return np.asarray(found)
+    return found

@@ -15,7 +15,8 @@ with fewer; its probabilities are normalised, so that perplexity is exact:
 
     perplexity = exp( - (1/T) Σ_t log P(w_t | w_<t, context) ),   over the held-out titles' words and ends
 
-Enters: batches of (context, title) rows. Leaves: a loss; perplexities. May import: objective, encode's networks, torch.
+Enters: batches of (context, title) rows. Leaves: a loss; perplexities.
+May import: objective, options, encode's networks, torch.
 Source: Lei et al. 2016 (NAACL), section 4.1; adaptive softmax: Grave et al. 2017 (ICML).
 Differs: the paper normalises over all words at once, which here takes most of the time of a step.
 """
@@ -37,11 +38,9 @@ from askalike.errors import SettingError
 from askalike.train.corpus import Corpus
 from askalike.train.network import TextNetwork
 from askalike.train.objectives.objective import Objective, in_batches, random_stream
+from askalike.train.objectives.options import DecodingOptions
 
-__all__ = ["CONTEXTS", "Decoding"]
-
-CONTEXTS: Final = ("title", "body", "similar")
-"""What a title is written from."""
+__all__ = ["Decoding", "cutoffs"]
 
 _END: Final = 0  # the end of a title; word i is number i + 1: the most frequent come first
 
@@ -52,45 +51,36 @@ class Decoding(Objective):
     """An encoder-decoder over the corpus' titles.
 
     Args:
-        contexts: names in ``CONTEXTS``.
-        batch_size: titles in a batch.
-        held_out: questions that are never learned from, to measure perplexity on.
         seed: of the decoder's first values and of the choice of held-out questions.
 
     Raises:
-        SettingError: an unknown context, a network without a state, or no title with such a context.
+        SettingError: a network without a state, or no title with such a context.
     """
 
-    def __init__(
-        self,
-        network: TextNetwork,
-        corpus: Corpus,
-        *,
-        contexts: Sequence[str] = CONTEXTS,
-        batch_size: int = 256,
-        held_out: int = 2_000,
-        seed: int = 0,
-    ) -> None:
+    def __init__(self, network: TextNetwork, corpus: Corpus, options: DecodingOptions, *, seed: int = 0) -> None:
         super().__init__(network, corpus)
         config = network.encoder.config
         if config.kind == "cnn":
             raise SettingError("a cnn has no state to start a decoder from", "leave pre-training out for it")
-        if unknown := sorted(set(contexts) - set(CONTEXTS)):
-            raise SettingError(f"contexts {', '.join(unknown)}, but expected only: {', '.join(CONTEXTS)}")
+        self._options: Final = options
         order = np.random.default_rng(seed).permutation(corpus.size)
-        kept_out = np.sort(order[: min(held_out, corpus.size // 10)])
-        self._batch_size: Final = batch_size
-        self._items = {name: _items(corpus, name) for name in contexts}
-        self._held_out = {name: items[np.isin(items[:, 2], kept_out)] for name, items in self._items.items()}
-        self._items = {name: items[~np.isin(items[:, 2], kept_out)] for name, items in self._items.items()}
+        self.kept_out: Final = np.sort(order[: min(options.held_out, corpus.size // 10)])
+        items = {name: _items(corpus, name) for name in options.contexts}
+        is_judged = {name: np.isin(rows[:, 2], self.kept_out) for name, rows in items.items()}
+        is_read = {name: np.isin(rows[:, 0] // 2, self.kept_out) for name, rows in items.items()}
+        self._held_out = {name: rows[is_judged[name]] for name, rows in items.items()}
+        self._items = {name: rows[~is_judged[name] & ~is_read[name]] for name, rows in items.items()}
         if not sum(map(len, self._items.values())):
-            raise SettingError(f"no title has a context of the kinds {', '.join(contexts)}", "train on other data")
+            raise SettingError(
+                f"no title has a context of the kinds {', '.join(options.contexts)}", "train on other data"
+            )
         self.decoder = build(config, seed + 1)
-        words = len(network.embedding)
+        bounds = cutoffs(len(network.embedding))
+        narrower = min(4.0, 0.99 * config.hidden_size ** (1 / len(bounds)))  # at least one number in the last cluster
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(seed)
             self.output = nn.AdaptiveLogSoftmaxWithLoss(
-                config.hidden_size, words + 1, [size for size in _HEAD if size < words]
+                config.hidden_size, len(network.embedding) + 1, bounds, div_value=narrower
             )
 
     def batches(self, epoch: int, seed: int) -> Sequence[NDArray[np.int64]]:
@@ -98,7 +88,7 @@ class Decoding(Objective):
         random = random_stream(seed, epoch)
         found: list[NDArray[np.int64]] = []
         for items in self._items.values():
-            found += in_batches(items[random.permutation(len(items))], self._batch_size)
+            found += in_batches(items[random.permutation(len(items))], self._options.batch_size)
         return [found[place] for place in random.permutation(len(found))]
 
     def forward(self, batch: NDArray[np.int64]) -> Tensor:
@@ -150,6 +140,15 @@ class Decoding(Objective):
         inputs = self.network.words(known[(places - 1).clamp_min(0)].long().to(device))
         inputs = inputs.masked_fill(is_first.to(device)[:, None], 0.0)
         return inputs, targets.to(device), packing.to(device)
+
+
+def cutoffs(words: int) -> list[int]:
+    """Return where the clusters of the output layer begin; few words are all in the head but for the last.
+
+    >>> cutoffs(12_000), cutoffs(50)
+    ([2000, 10000], [50])
+    """
+    return [size for size in _HEAD if size < words] or [words]
 
 
 def _items(corpus: Corpus, context: str) -> NDArray[np.int64]:

@@ -5,7 +5,7 @@
     L = max_{p ∈ {p⁺} ∪ Q⁻} { s(q, p) - s(q, p⁺) + δ(p, p⁺) },   s = cosine,   δ = margin where p ≠ p⁺, else 0
 
 Enters: batches of (q, p⁺, negatives …). Leaves: a loss.
-May import: objective, corpus, network, torch. Source: Lei et al. 2016 (NAACL), section 4.2.
+May import: objective, options, corpus, network, torch. Source: Lei et al. 2016 (NAACL), section 4.2.
 """
 
 from __future__ import annotations
@@ -23,8 +23,9 @@ from askalike.errors import SettingError
 from askalike.train.corpus import Corpus
 from askalike.train.network import TextNetwork
 from askalike.train.objectives.objective import Objective, in_batches, random_stream
+from askalike.train.objectives.options import MaxMarginOptions
 
-__all__ = ["MaxMargin", "max_margin"]
+__all__ = ["MaxMargin", "max_margin", "skip"]
 
 
 def max_margin(scores: Tensor, margin: float) -> Tensor:
@@ -34,8 +35,8 @@ def max_margin(scores: Tensor, margin: float) -> Tensor:
         scores: s(q, p⁺) first, then those of the negatives.  # (B, 1 + K)
         margin: δ.
 
-    >>> max_margin(torch.tensor([[0.9, 0.5, 0.8], [0.9, 0.1, 0.2]]), margin=0.25).item()
-    0.07500000298023224
+    >>> round(max_margin(torch.tensor([[0.9, 0.5, 0.8], [0.9, 0.1, 0.2]]), margin=0.25).item(), 4)  # (0.15 + 0) / 2
+    0.075
     """
     over = scores[:, 1:] - scores[:, :1] + margin
     return over.amax(dim=1).clamp_min(0).mean()
@@ -44,40 +45,37 @@ def max_margin(scores: Tensor, margin: float) -> Tensor:
 class MaxMargin(Objective):
     """Max-margin over the corpus' marked pairs; each pair gets new random negatives every epoch.
 
-    Args:
-        batch_size: pairs in a batch.
-        negatives: random questions for each pair and epoch, K.
-        margin: δ.
+    A pair whose first question is marked with all others has no negative and is left out.
 
     Raises:
-        SettingError: the corpus has no marked pairs, or too few questions.
+        SettingError: the corpus has no marked pair with a negative.
     """
 
-    def __init__(
-        self, network: TextNetwork, corpus: Corpus, *, batch_size: int = 25, negatives: int = 20, margin: float = 0.2
-    ) -> None:
+    def __init__(self, network: TextNetwork, corpus: Corpus, options: MaxMarginOptions) -> None:
         super().__init__(network, corpus)
-        if not len(corpus.pairs) or corpus.size < 3:
+        self._options: Final = options
+        marked = corpus.marked()
+        pairs = corpus.usable_pairs()
+        self._barred = {query: np.sort([query, *marked[query]]) for query in np.unique(pairs[:, 0]).tolist()}
+        has_negative = np.array([len(self._barred[query]) < corpus.size for query in pairs[:, 0].tolist()], np.bool_)
+        self._pairs = pairs[has_negative]
+        if not len(self._pairs):
             raise SettingError(
-                f"{len(corpus.pairs)} marked pairs among {corpus.size} questions, but max-margin learns from pairs",
+                f"{len(corpus.pairs)} marked pairs among {corpus.size} questions, but max-margin learns from pairs of "
+                "questions with words, and from others that are not marked with them",
                 "use a recipe without a max-margin stage, or mark duplicates",
             )
-        self._batch_size: Final = batch_size
-        self._negatives: Final = negatives
-        self._margin: Final = margin
-        self._marked = {(first, second) for pair in corpus.pairs.tolist() for first, second in (pair, pair[::-1])}
 
     def batches(self, epoch: int, seed: int) -> Sequence[NDArray[np.int64]]:
         """Return arrays of rows (q, p⁺, K negatives); no negative is q or is marked with it."""
         random = random_stream(seed, epoch)
-        pairs = self.corpus.pairs[random.permutation(len(self.corpus.pairs))]
-        drawn = random.integers(0, self.corpus.size, (len(pairs), self._negatives))
-        for _ in range(100):  # a question marked with all others would never end
-            wrong = self._not_negative(pairs, drawn)
-            if not wrong.any():
-                break
-            drawn[wrong] = random.integers(0, self.corpus.size, int(wrong.sum()))
-        return in_batches(np.concatenate([pairs, drawn], axis=1), self._batch_size)
+        pairs = self._pairs[random.permutation(len(self._pairs))]
+        barred = [self._barred[query] for query in pairs[:, 0].tolist()]
+        left = np.array([self.corpus.size - len(some) for some in barred])
+        drawn = random.integers(0, left[:, None], (len(pairs), self._options.negatives))
+        for row, some in enumerate(barred):
+            drawn[row] = skip(drawn[row], some)
+        return in_batches(np.concatenate([pairs, drawn], axis=1), self._options.batch_size)
 
     def forward(self, batch: NDArray[np.int64]) -> Tensor:
         """Return the mean loss of pairs with their negatives, (B, 2 + K) questions; each is encoded once."""
@@ -85,10 +83,16 @@ class MaxMargin(Objective):
         vectors = functional.normalize(self.network.questions(self.corpus.texts, distinct))
         index = torch.from_numpy(places.reshape(batch.shape)).to(vectors.device)
         scores = torch.einsum("bd,bkd->bk", vectors[index[:, 0]], vectors[index[:, 1:]])
-        return max_margin(scores, self._margin)
+        return max_margin(scores, self._options.margin)
 
-    def _not_negative(self, pairs: NDArray[np.int64], drawn: NDArray[np.int64]) -> NDArray[np.bool_]:
-        is_wrong = (drawn == pairs[:, :1]) | (drawn == pairs[:, 1:])
-        for row, query in enumerate(pairs[:, 0].tolist()):
-            is_wrong[row] |= [(query, other) in self._marked for other in drawn[row].tolist()]
-        return np.asarray(is_wrong)
+
+def skip(places: NDArray[np.int64], barred: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return the numbers that stand at ``places`` among 0, 1, 2 … without the barred ones.
+
+    Args:
+        barred: rising, each once.
+
+    >>> skip(np.arange(4), np.array([1, 2, 5])).tolist()
+    [0, 3, 4, 6]
+    """
+    return places + np.searchsorted(barred - np.arange(len(barred)), places, side="right")

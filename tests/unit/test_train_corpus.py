@@ -1,0 +1,132 @@
+"""Training data becomes ids: texts, pairs, answers, hard negatives, topics, dev sets; and it has a name."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from tests.tiny_training import tiny_corpus, tiny_data
+
+from askalike.encode.reader import Reader
+from askalike.errors import SettingError
+from askalike.train.corpus import TrainingData, WordSource
+from askalike.train.texts import Texts, WordList
+from askalike.types import Answer, Question
+
+QUESTIONS = [
+    Question("x", "Wifi drops", "<p>daily wifi</p>", "html", tags=("net", "home")),
+    Question("y", "printer", ""),
+    Question("z", "wifi lost", "router", tags=("net",)),
+]
+DATA = TrainingData(QUESTIONS, [("x", "z")], [Answer("1", "y", "paper **jam**", "markdown")], {"z": ["y"]})
+
+
+def read(data: TrainingData, reader: Reader = Reader("title and body", 100)) -> tuple[list[list[str]], WordSource]:
+    source = WordSource(data, reader, lambda _: None)
+    return list(source.words.sentences()), source
+
+
+def test_titles_and_bodies_alternate_and_answers_follow() -> None:
+    assert read(DATA)[0] == [
+        ["wifi", "drops"],
+        ["daily", "wifi"],
+        ["printer"],
+        [],
+        ["wifi", "lost"],
+        ["router"],
+        ["paper", "jam"],
+    ]
+
+
+def test_a_model_of_titles_has_no_bodies_and_long_texts_are_cut() -> None:
+    assert read(DATA, Reader("title", 1))[0] == [["wifi"], [], ["printer"], [], ["wifi"], [], ["paper"]]
+
+
+def test_names_become_places() -> None:
+    _, source = read(DATA)
+    corpus = source.corpus(source.vocabulary(1, 2))
+    assert corpus.size == 3
+    assert corpus.pairs.tolist() == [[0, 2]]
+    assert corpus.answers.tolist() == [[1, 6]]
+    assert corpus.hard_negatives.tolist() == [[-1], [-1], [1]]
+    assert corpus.topics.tolist() == [0, 1, 0]
+    assert [row.tolist() for row in map(corpus.texts.__getitem__, (0, 1, 3))] == [[1, 0], [2, 1], []]
+
+
+def test_data_without_marks_answers_or_words_is_a_corpus_too() -> None:
+    _, source = read(TrainingData([Question("a", "")]))
+    corpus = source.corpus(source.vocabulary(1, None))
+    assert (corpus.pairs.shape, corpus.answers.shape, corpus.hard_negatives.shape) == ((0, 2), (0, 2), (1, 0))
+    assert len(corpus.texts) == 2
+
+
+def test_dev_sets_are_read_with_the_same_words() -> None:
+    corpus = tiny_corpus()
+    assert corpus.dev["tiny"].texts.ids.tolist() == corpus.texts.ids[: corpus.texts.starts[2 * corpus.size]].tolist()
+
+
+def test_usable_pairs_are_of_two_different_questions_with_words() -> None:
+    questions = [*QUESTIONS, Question("empty", "?", "")]
+    _, source = read(TrainingData(questions, [("x", "y"), ("x", "x"), ("empty", "x"), ("z", "empty"), ("z", "y")]))
+    corpus = source.corpus(source.vocabulary(1, None))
+    assert corpus.usable_pairs().tolist() == [[0, 1], [2, 1]]
+    assert corpus.marked() == {0: {1, 3}, 1: {0, 2}, 2: {1, 3}, 3: {0, 2}}
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        replace(DATA, pairs=[("x", "nobody")]),
+        replace(DATA, answers=[Answer("1", "nobody", "text")]),
+        replace(DATA, hard_negatives={"x": ["nobody"]}),
+        replace(DATA, hard_negatives={"nobody": ["x"]}),
+    ],
+)
+def test_a_name_that_is_no_question_is_refused(wrong: TrainingData) -> None:
+    _, source = read(wrong)
+    with pytest.raises(SettingError, match="names question 'nobody', which is not among"):
+        source.corpus(source.vocabulary(1, None))
+
+
+def test_two_questions_with_one_id_are_refused() -> None:
+    _, source = read(replace(DATA, questions=[*QUESTIONS, QUESTIONS[0]]))
+    with pytest.raises(SettingError, match="4 questions with 3 ids"):
+        source.corpus(source.vocabulary(1, None))
+
+
+def test_every_question_is_reported_once() -> None:
+    told: list[int] = []
+    WordSource(TrainingData([Question(str(number), "a") for number in range(2500)]), Reader("title", 9), told.append)
+    assert told == [1000, 1000, 500]
+
+
+def test_everything_that_is_learned_from_changes_the_digest() -> None:
+    first, second = QUESTIONS[:2]
+    others = [
+        replace(DATA, questions=QUESTIONS[:2]),
+        replace(DATA, questions=[replace(first, body="other"), *QUESTIONS[1:]]),
+        replace(DATA, questions=[replace(first, markup="plain"), *QUESTIONS[1:]]),
+        replace(DATA, questions=[replace(first, tags=("home",)), *QUESTIONS[1:]]),
+        replace(DATA, questions=[replace(first, title=""), replace(second, title="Wifi dropsprinter"), QUESTIONS[2]]),
+        replace(DATA, pairs=[("z", "x")]),
+        replace(DATA, pairs=[("x", "z"), ("x", "z")]),
+        replace(DATA, answers=[]),
+        replace(DATA, hard_negatives={}),
+        replace(DATA, hard_negatives={"z": ["x"]}),
+    ]
+    assert len({data.digest() for data in [DATA, *others]}) == 1 + len(others)
+    assert DATA.digest() == replace(DATA, pairs=tuple(DATA.pairs), dev=tiny_data().dev).digest()
+    assert DATA.dev_digest() != replace(DATA, dev=tiny_data().dev).dev_digest()
+
+
+def test_a_text_with_a_lone_surrogate_has_a_digest() -> None:
+    assert TrainingData([Question("a", "\ud800")], [("\ud800", "a")], [Answer("1", "a", "\udfff")]).digest()
+
+
+def test_texts_of_a_word_list_without_words_stay_empty() -> None:
+    read = WordList([[], []])
+    assert read.counts() == {}
+    assert [text for text in read.sentences()] == [[], []]
+    assert isinstance(read.texts, Texts)
+    assert np.array_equal(read.texts.lengths(), [0, 0])

@@ -1,0 +1,193 @@
+"""The encoder-decoder: what it reads and writes, its probabilities, perplexity, and what is held out."""
+
+from __future__ import annotations
+
+from math import exp, log
+from typing import Any
+
+import numpy as np
+import pytest
+from tests.tiny_training import tiny_corpus, tiny_data
+
+from askalike.encode.config import EncoderConfig
+from askalike.errors import SettingError
+from askalike.train.corpus import Corpus, TrainingData
+from askalike.train.objectives.options import DecodingOptions
+from askalike.types import Question
+
+torch = pytest.importorskip("torch", reason="training needs torch, which is not installed")
+
+from askalike.encode.networks import Packing, build  # noqa: E402
+from askalike.train.network import TextNetwork  # noqa: E402
+from askalike.train.objectives import decoding  # noqa: E402
+from askalike.train.objectives.decoding import Decoding, cutoffs  # noqa: E402
+
+with_state = pytest.mark.parametrize("kind", ["rcnn", "lstm", "gru"])
+
+
+def trained(corpus: Corpus | None = None, kind: Any = "gru", size: int = 8, seed: int = 0, **chosen: Any) -> Decoding:
+    corpus = corpus or tiny_corpus()
+    words = int(corpus.texts.ids.max()) + 1
+    embedding = torch.randn(words, 4, generator=torch.Generator().manual_seed(1))
+    network = TextNetwork(build(EncoderConfig(kind, 4, size)), embedding)
+    return Decoding(network, corpus, DecodingOptions(**{"batch_size": 8, **chosen}), seed=seed)
+
+
+def log_likelihoods(objective: Decoding, context: int, title: int) -> list[float]:
+    """Return log P of each word of a title and of its end, one step after the other."""
+    texts, network = objective.corpus.texts, objective.network
+    ids = [*texts[title].tolist(), None]
+    found = []
+    with torch.no_grad():
+        read = network.embedding[texts[context].tolist()]
+        _, carry = network.encoder.go_on(read, Packing.of(torch.tensor([len(read)])))
+        word = torch.zeros(1, 4)
+        for number in ids:
+            states, carry = objective.decoder.go_on(word, Packing.of(torch.tensor([1])), carry)
+            target = 0 if number is None else number + 1
+            found.append(float(objective.output.log_prob(states)[0, target]))
+            word = network.embedding[[number or 0]]
+    return found
+
+
+@with_state
+def test_the_loss_is_the_mean_over_words_and_ends_taken_one_by_one(kind: str) -> None:
+    objective = trained(kind=kind)
+    for batch in objective.batches(0, 0)[:3]:
+        naive = [value for context, title, _ in batch.tolist() for value in log_likelihoods(objective, context, title)]
+        assert objective(batch).item() == pytest.approx(-np.mean(naive), rel=1e-5)
+
+
+@with_state
+def test_perplexity_is_that_of_the_held_out_titles_taken_one_by_one(kind: str) -> None:
+    objective = trained(kind=kind, held_out=3)
+    kept, corpus = objective.kept_out.tolist(), objective.corpus
+    naive: dict[str, list[float]] = {"title": [], "body": [], "similar": []}
+    for question in kept:
+        naive["title"] += log_likelihoods(objective, 2 * question, 2 * question)
+        naive["body"] += log_likelihoods(objective, 2 * question + 1, 2 * question)
+        for other in corpus.marked().get(question, ()):
+            for context in (2 * other, 2 * other + 1):
+                naive["similar"] += log_likelihoods(objective, context, 2 * question)
+    assert objective.held_out() == pytest.approx(
+        {f"perplexity from {name}": exp(-np.mean(values)) for name, values in naive.items()}, rel=1e-5
+    )
+
+
+@with_state
+def test_the_decoder_starts_from_what_the_encoder_left(kind: str) -> None:
+    objective = trained(kind=kind)
+    objective.eval()
+    titles = [2 * question for question in (0, 5, 9)]
+    first, other = ([objective(np.array([[context, title, 0]])).item() for title in titles] for context in (3, 7))
+    assert all(abs(one - two) > 1e-6 for one, two in zip(first, other, strict=True))
+    objective(np.array([[3, 0, 0]])).backward()
+    assert all(value.grad.any() for value in objective.network.encoder.parameters() if value.ndim > 1)
+
+
+@pytest.mark.parametrize("heads", [(2_000,), (6, 12, 20)])
+@pytest.mark.parametrize("size", [4, 8])
+def test_the_probabilities_of_all_words_add_up_to_one(
+    monkeypatch: pytest.MonkeyPatch, heads: tuple[int, ...], size: int
+) -> None:
+    monkeypatch.setattr(decoding, "_HEAD", heads)
+    objective = trained(size=size)
+    states = torch.randn(5, size, generator=torch.Generator().manual_seed(2))
+    found = objective.output.log_prob(states)
+    assert found.shape == (5, len(objective.network.embedding) + 1)
+    torch.testing.assert_close(found.exp().sum(1), torch.ones(5))
+
+
+def test_with_few_words_the_output_is_one_softmax_over_all() -> None:
+    objective = trained()
+    states = torch.randn(5, 8, generator=torch.Generator().manual_seed(2))
+    scores = objective.output.head(states)
+    torch.testing.assert_close(objective.output.log_prob(states), scores.log_softmax(1))
+    assert cutoffs(1) == [1]
+
+
+def test_a_network_of_one_number_a_state_can_be_pre_trained() -> None:
+    assert trained(size=1)(np.array([[0, 0, 0]])).isfinite()
+
+
+def test_a_context_is_the_title_the_body_or_a_marked_question() -> None:
+    def items(name: str) -> list[list[int]]:
+        return sorted(np.concatenate(trained(contexts=(name,), held_out=0).batches(0, 0)).tolist())
+
+    assert items("title") == [[2 * one, 2 * one, one] for one in range(32)]
+    assert items("body") == [[2 * one + 1, 2 * one, one] for one in range(32)]
+    marked = [[row, 2 * one, one] for one, other in tiny_pairs() for row in (2 * other, 2 * other + 1)]
+    assert items("similar") == sorted(marked)
+
+
+def tiny_pairs() -> list[tuple[int, int]]:
+    return [pair for topic in range(0, 32, 4) for a, b in ((0, 1), (2, 1)) for pair in both(topic + a, topic + b)]
+
+
+def both(first: int, second: int) -> list[tuple[int, int]]:
+    return [(first, second), (second, first)]
+
+
+def test_texts_without_words_are_neither_read_nor_written() -> None:
+    questions = [Question("0", "one"), Question("1", "", "body"), Question("2", "two words", "text")]
+    corpus = tiny_corpus(TrainingData(questions, [("0", "1"), ("1", "2")]))
+    objective = trained(corpus)
+    found = np.concatenate(objective.batches(0, 0)).tolist()
+    assert sorted(found) == [[0, 0, 0], [3, 0, 0], [3, 4, 2], [4, 4, 2], [5, 4, 2]]
+    assert objective(np.array([[0, 0, 0]])).item() == pytest.approx(-np.mean(log_likelihoods(objective, 0, 0)))
+    assert objective.held_out() == {}  # a tenth of three questions is none
+
+
+def test_contexts_that_the_data_does_not_have_are_no_hindrance_unless_all_lack() -> None:
+    corpus = tiny_corpus(TrainingData([Question("0", "one"), Question("1", "two")]))
+    assert len(trained(corpus).batches(0, 0)) == 1
+    with pytest.raises(SettingError, match="no title has a context of the kinds body, similar"):
+        trained(corpus, contexts=("body", "similar"))
+
+
+def test_held_out_titles_are_never_in_a_batch() -> None:
+    objective = trained(held_out=3)
+    kept = set(objective.kept_out.tolist())
+    assert len(kept) == 3
+    for batch in (batch for epoch in range(3) for batch in objective.batches(epoch, 5)):
+        assert not kept & {*batch[:, 2].tolist(), *(batch[:, 0] // 2).tolist(), *(batch[:, 1] // 2).tolist()}
+
+
+def test_what_is_held_out_depends_on_the_seed_alone() -> None:
+    assert trained(seed=1).kept_out.tolist() == trained(seed=1, kind="lstm").kept_out.tolist()
+    assert len({str(trained(seed=seed).kept_out.tolist()) for seed in range(4)}) > 1
+
+
+def test_the_decoder_and_the_output_depend_on_the_seed_alone() -> None:
+    torch.manual_seed(5)
+    first = trained(seed=3).state_dict()
+    torch.manual_seed(6)
+    again, other = trained(seed=3).state_dict(), trained(seed=4).state_dict()
+    assert all(torch.equal(first[name], again[name]) for name in first)
+    assert any(not torch.equal(first[name], other[name]) for name in first if name.startswith("output"))
+    assert any(not torch.equal(first[name], other[name]) for name in first if name.startswith("decoder"))
+
+
+def test_an_untrained_decoder_is_about_as_perplexed_as_a_guess() -> None:
+    objective = trained(held_out=3)
+    assert log(objective.held_out()["perplexity from title"]) == pytest.approx(
+        log(len(objective.network.embedding) + 1), rel=0.15
+    )
+
+
+def test_dropout_is_off_while_perplexity_is_measured() -> None:
+    objective = trained(held_out=3)
+    objective.network.dropout = 0.5
+    assert objective.held_out() == objective.held_out()
+    assert objective.training
+    batch = objective.batches(0, 0)[0]
+    assert objective(batch).item() != objective(batch).item()
+
+
+def test_a_cnn_is_refused() -> None:
+    with pytest.raises(SettingError, match="a cnn has no state"):
+        trained(kind="cnn")
+
+
+def test_a_network_with_no_held_out_question_has_no_perplexity() -> None:
+    assert trained(tiny_corpus(tiny_data()), held_out=0).held_out() == {}

@@ -1,0 +1,277 @@
+"""Max-margin and InfoNCE: formulas worked by hand, gradients against differences, and what batches hold."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from math import exp, log
+from typing import Any
+
+import numpy as np
+import pytest
+from tests.tiny_training import STAGES, tiny_corpus, tiny_data
+
+from askalike.encode.config import EncoderConfig
+from askalike.errors import SettingError
+from askalike.train.corpus import Corpus, TrainingData
+from askalike.train.objectives.options import OBJECTIVES, ContrastiveOptions, DecodingOptions, MaxMarginOptions
+from askalike.types import Answer, Question
+
+torch = pytest.importorskip("torch", reason="training needs torch, which is not installed")
+
+from askalike.encode.networks import build  # noqa: E402
+from askalike.train.network import TextNetwork  # noqa: E402
+from askalike.train.objectives.contrastive import Contrastive, barred, info_nce  # noqa: E402
+from askalike.train.objectives.decoding import Decoding  # noqa: E402
+from askalike.train.objectives.max_margin import MaxMargin, max_margin  # noqa: E402
+from askalike.train.objectives.objective import Objective  # noqa: E402
+
+KINDS = {"decoding": Decoding, "max-margin": MaxMargin, "contrastive": Contrastive}
+every_objective = pytest.mark.parametrize("name", KINDS)
+
+
+def network(corpus: Corpus, kind: Any = "gru", pooling: Any = "mean") -> TextNetwork:
+    words = int(corpus.texts.ids.max(initial=0)) + 1
+    embedding = torch.randn(words, 4, generator=torch.Generator().manual_seed(1))
+    return TextNetwork(build(EncoderConfig(kind, 4, 5, pooling=pooling)), embedding, is_embedding_trained=True)
+
+
+def objective(name: str, corpus: Corpus | None = None, kind: str = "gru", **options: Any) -> Objective:
+    corpus = corpus or tiny_corpus()
+    return KINDS[name](network(corpus, kind), corpus, OBJECTIVES[name](**{**STAGES[name], **options}))
+
+
+def no_bars(size: int) -> Any:
+    return torch.zeros(size, size, dtype=torch.bool)
+
+
+def test_max_margin_takes_the_worst_negative_of_each_row() -> None:
+    scores = torch.tensor([[0.5, 0.6, 0.2], [0.9, 0.0, 0.1], [0.2, 0.1, 0.3]])
+    assert max_margin(scores, 0.2).item() == pytest.approx((0.3 + 0.0 + 0.3) / 3)
+
+
+def test_info_nce_is_the_mean_of_both_directions() -> None:
+    scores = torch.tensor([[1.0, 0.0], [0.5, 0.2]])
+    forth = log(exp(2) + 1) - 2 + log(exp(1) + exp(0.4)) - 0.4  # τ = 1/2
+    back = log(exp(2) + exp(1)) - 2 + log(1 + exp(0.4)) - 0.4
+    assert info_nce(scores, no_bars(2), 0.5).item() == pytest.approx((forth / 2 + back / 2) / 2, rel=1e-6)
+
+
+def test_hard_negatives_count_in_one_direction_only() -> None:
+    scores = torch.tensor([[1.0, 0.0, 0.7]])
+    wide = torch.cat([scores, scores * 0])
+    is_barred = torch.zeros(2, 3, dtype=torch.bool)
+    forth = (log(exp(1) + 1 + exp(0.7)) - 1 + log(3)) / 2
+    back = (log(exp(1) + 1) - 1 + log(2)) / 2
+    assert info_nce(wide, is_barred, 1.0).item() == pytest.approx((forth + back) / 2, rel=1e-6)
+
+
+def test_what_is_barred_changes_nothing() -> None:
+    scores = torch.tensor([[1.0, 0.0, 0.3], [0.5, 0.2, 0.1], [0.4, 0.6, 0.9]])
+    is_barred = no_bars(3)
+    is_barred[0, 1] = is_barred[1, 0] = True
+    expected = info_nce(scores, is_barred, 1.0)
+    scores[0, 1], scores[1, 0] = 50.0, -50.0
+    assert torch.equal(info_nce(scores, is_barred, 1.0), expected)
+    everything = ~torch.eye(3, dtype=torch.bool)
+    assert info_nce(scores, everything, 1.0).item() == 0.0
+
+
+def test_the_gradients_of_the_formulas_are_those_of_small_differences() -> None:
+    random = torch.Generator().manual_seed(0)
+    scores = torch.randn(3, 5, dtype=torch.float64, generator=random, requires_grad=True)
+    is_barred = torch.zeros(3, 5, dtype=torch.bool)
+    is_barred[0, 1] = is_barred[2, 4] = True
+    assert torch.autograd.gradcheck(lambda given: info_nce(given, is_barred, 0.3), scores)
+    assert torch.autograd.gradcheck(lambda given: max_margin(given, 0.4), scores)
+
+
+@every_objective
+@pytest.mark.parametrize("kind", ["rcnn", "lstm", "gru", "cnn"])
+def test_the_gradient_of_an_objective_is_that_of_small_differences(name: str, kind: str) -> None:
+    if (name, kind) == ("decoding", "cnn"):
+        return
+    trained = objective(name, kind=kind, **({"hard_negatives": 1} if name == "contrastive" else {})).double()
+    trained.eval()
+    batch = trained.batches(0, 0)[0]
+    trained(batch).backward()
+    random = np.random.default_rng(0)
+    for parameter in (value for value in trained.parameters() if value.grad is not None):
+        flat, gradient = parameter.detach().view(-1), parameter.grad.view(-1)
+        for place in random.choice(len(flat), min(3, len(flat)), replace=False).tolist():
+            around = []
+            for step in (1e-6, -2e-6):
+                flat[place] += step
+                around.append(trained(batch).item())
+            flat[place] += 1e-6
+            assert gradient[place].item() == pytest.approx((around[0] - around[1]) / 2e-6, rel=1e-4, abs=1e-7)
+
+
+@every_objective
+def test_batches_depend_on_seed_and_epoch_alone(name: str) -> None:
+    def batches(epoch: int, seed: int) -> list[Any]:
+        return [batch.tolist() for batch in objective(name).batches(epoch, seed)]
+
+    assert batches(3, 1) == batches(3, 1)
+    assert len({str(batches(epoch, seed)) for epoch in (0, 1) for seed in (1, 2)}) == 4
+
+
+def test_max_margin_sees_every_pair_once_an_epoch() -> None:
+    corpus = tiny_corpus()
+    seen = np.concatenate(objective("max-margin", corpus).batches(0, 0))
+    assert seen.shape == (16, 2 + 3)
+    assert sorted(seen[:, :2].tolist()) == sorted(corpus.pairs.tolist())
+
+
+def test_a_negative_is_never_the_query_nor_marked_with_it() -> None:
+    questions = [Question(str(number), f"word{number}") for number in range(12)]
+    pairs = [("0", str(number)) for number in range(1, 11)] + [("11", "3"), ("4", "5")]
+    corpus = tiny_corpus(TrainingData(questions, pairs))
+    trained = objective("max-margin", corpus, negatives=40)
+    drawn = np.concatenate([batch for epoch in range(5) for batch in trained.batches(epoch, 7)])
+    marked = corpus.marked()
+    for query, _, *negatives in drawn.tolist():
+        assert not {query, *marked[query]} & set(negatives)
+    of_first = drawn[drawn[:, 0] == 0]
+    assert (of_first[:, 2:] == 11).all()  # all that is left to question 0
+    counts = np.bincount(drawn[drawn[:, 0] == 11][:, 2:].ravel(), minlength=12)
+    assert (counts[[3, 11]] == 0).all()
+    assert (np.delete(counts, [3, 11]) > 0).all()
+
+
+def test_a_pair_without_any_negative_is_left_out() -> None:
+    questions = [Question(str(number), f"word{number}") for number in range(4)]
+    pairs = [("0", "1"), ("0", "2"), ("0", "3"), ("1", "0")]
+    trained = objective("max-margin", tiny_corpus(TrainingData(questions, pairs)))
+    assert [row[:2] for row in trained.batches(0, 0)[0].tolist()] == [[1, 0]]
+    with pytest.raises(SettingError, match="3 marked pairs among 4 questions, but max-margin learns"):
+        objective("max-margin", tiny_corpus(TrainingData(questions, pairs[:3])))
+
+
+def test_the_loss_of_max_margin_is_that_of_vectors_taken_one_by_one() -> None:
+    corpus = tiny_corpus()
+    trained = objective("max-margin", corpus)
+    batch = trained.batches(0, 0)[0]
+    vectors = trained.network.all_questions(corpus.texts)
+    unit = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
+    losses = []
+    for query, *others in batch.tolist():
+        scores = [float(unit[query] @ unit[other]) for other in others]
+        losses.append(max(0.0, *(score - scores[0] + 0.2 for score in scores[1:])))
+    assert trained(batch).item() == pytest.approx(np.mean(losses), rel=1e-5)
+
+
+def test_the_loss_of_info_nce_is_that_of_views_taken_one_by_one() -> None:
+    corpus = tiny_corpus()
+    trained = objective("contrastive", corpus, hard_negatives=2)
+    for batch in trained.batches(0, 0):
+        hard = sorted({one for one in corpus.hard_negatives[batch[:, 4]].ravel().tolist() if one >= 0})
+        sides = [row[:2] for row in batch.tolist()], [row[2:4] for row in batch.tolist()]
+        sides[1].extend([2 * one, 2 * one + 1] for one in hard)
+        first, second = ([_view(trained, corpus, rows) for rows in side] for side in sides)
+        keys = [{row[4], row[5]} for row in batch.tolist()] + [{one} for one in hard]
+        near = [_with_marked(corpus, some) for some in keys]
+        forth, back = [], []
+        for row in range(len(batch)):
+            kept = [column for column in range(len(second)) if column == row or not near[row] & keys[column]]
+            forth.append(_log_share([first[row] @ second[column] / 0.2 for column in kept], kept.index(row)))
+            kept = [column for column in range(len(batch)) if column == row or not near[column] & keys[row]]
+            back.append(_log_share([first[column] @ second[row] / 0.2 for column in kept], kept.index(row)))
+        assert trained(batch).item() == pytest.approx(-(np.mean(forth) + np.mean(back)) / 2, rel=1e-4)
+
+
+def _view(trained: Objective, corpus: Corpus, rows: list[int]) -> Any:
+    with torch.no_grad():
+        vectors = [trained.network.encode(corpus.texts, np.array([row])).numpy()[0] for row in rows if row >= 0]
+    total = np.sum(vectors, axis=0, dtype=np.float64)
+    return total / np.linalg.norm(total)
+
+
+def _with_marked(corpus: Corpus, questions: set[int]) -> set[int]:
+    return questions.union(*(corpus.marked().get(one, ()) for one in questions))
+
+
+def _log_share(logits: list[float], place: int) -> float:
+    return float(logits[place] - np.log(np.sum(np.exp(logits))))
+
+
+def test_views_share_no_negative_with_what_is_marked() -> None:
+    found = barred(np.array([[0, 0], [1, 1], [2, 2]]), np.array([2, 3]), {0: {1}, 1: {0}, 3: {2}})
+    assert found.tolist() == [[0, 1, 0, 0, 0], [1, 0, 0, 0, 0], [0, 0, 0, 1, 0]]
+
+
+def rows(views: dict[str, float], data: TrainingData | None = None, epoch: int = 0, **chosen: Any) -> Iterator[Any]:
+    for batch in objective("contrastive", tiny_corpus(data), views=views, **chosen).batches(epoch, 0):
+        yield from batch.tolist()
+
+
+def test_an_epoch_goes_over_views_as_often_as_it_is_told() -> None:
+    assert len(list(rows({"title-body": 1.0}))) == 32
+    assert len(list(rows({"title-body": 0.5, "marked": 2.0, "answers": 0.0}))) == 16 + 2 * 16
+    half = [{row[4] for row in rows({"title-body": 0.5}, epoch=epoch)} for epoch in (0, 1)]
+    assert half[0] != half[1]
+
+
+def test_the_rows_of_views_name_their_texts() -> None:
+    assert sorted(rows({"marked": 1.0}, batch_size=99))[0] == [0, 1, 2, 3, 0, 1]
+    assert sorted(rows({"answers": 1.0}, batch_size=99))[0] == [0, 1, 64, -1, 0, 0]
+    assert sorted(rows({"title-body": 1.0}, batch_size=99))[0] == [0, -1, 1, -1, 0, 0]
+
+
+def test_views_without_words_are_left_out() -> None:
+    questions = [Question(str(number), "word", "" if number % 2 else "text") for number in range(8)]
+    questions.append(Question("empty", "", "?"))
+    answers = [Answer("1", "0", "?"), Answer("2", "1", "so"), Answer("3", "empty", "no"), Answer("4", "2", "yes")]
+    data = TrainingData(questions, [("0", "1"), ("empty", "2"), ("2", "3")], answers)
+    assert sorted(row[4] for row in rows({"title-body": 1.0}, data)) == [0, 2, 4, 6]
+    assert sorted(row[4] for row in rows({"answers": 1.0}, data)) == [1, 2]
+    assert sorted(row[4] for row in rows({"marked": 1.0}, data)) == [0, 2]
+
+
+def test_batches_of_topics_hold_questions_of_few_topics() -> None:
+    corpus = tiny_corpus()
+    trained = objective("contrastive", corpus, views={"title-body": 1.0}, batch_size=8, topical=1.0)
+    assert all(len(set(corpus.topics[batch[:, 4]].tolist())) == 1 for batch in trained.batches(0, 0))
+    half = objective("contrastive", corpus, views={"title-body": 1.0}, batch_size=8, topical=0.5).batches(0, 0)
+    assert 2 <= sum(len(set(corpus.topics[batch[:, 4]].tolist())) > 2 for batch in half) < 4
+    assert sorted(np.concatenate(half)[:, 4].tolist()) == list(range(32))
+
+
+def test_a_batch_of_one_pair_of_views_is_left_out() -> None:
+    assert len(list(rows({"marked": 1.0}, batch_size=5))) == 15
+
+
+def test_too_few_views_are_refused_and_counted() -> None:
+    data = replace(tiny_data(), pairs=[("0-0", "0-1")], answers=[])
+    with pytest.raises(SettingError, match="1 of marked, 0 of answers; but expected at least two"):
+        list(rows({"marked": 1.0, "answers": 1.0}, data))
+
+
+@pytest.mark.parametrize(
+    ("kind", "wrong", "message"),
+    [
+        (MaxMarginOptions, {"margin": 0}, "margin is 0, but expected a finite number > 0"),
+        (MaxMarginOptions, {"margin": float("nan")}, "margin is nan"),
+        (MaxMarginOptions, {"negatives": 0}, "negatives is 0, but expected a whole number ≥ 1"),
+        (MaxMarginOptions, {"batch_size": 2.5}, "batch_size is 2.5"),
+        (ContrastiveOptions, {"views": {}}, "views is {}, but expected a table"),
+        (ContrastiveOptions, {"views": {"tags": 1.0}}, "'tags', but expected one of: title-body, marked, answers"),
+        (ContrastiveOptions, {"views": {"marked": -1}}, "views.marked is -1, but expected a finite number ≥ 0"),
+        (ContrastiveOptions, {"views": {"marked": 0.0}}, "expected a share above 0"),
+        (ContrastiveOptions, {"views": {"marked": float("inf")}}, "views.marked is inf"),
+        (ContrastiveOptions, {"temperature": 0.0}, "temperature is 0.0"),
+        (ContrastiveOptions, {"batch_size": 1}, "batch_size is 1, but expected a whole number ≥ 2"),
+        (ContrastiveOptions, {"hard_negatives": -1}, "hard_negatives is -1"),
+        (ContrastiveOptions, {"topical": 1.5}, "topical is 1.5, but expected a finite number ≥ 0 and ≤ 1"),
+        (DecodingOptions, {"contexts": ("tags",)}, "'tags', but expected one of: title, body, similar"),
+        (DecodingOptions, {"contexts": ()}, "at least one, each once"),
+        (DecodingOptions, {"contexts": ("title", "title")}, "at least one, each once"),
+        (DecodingOptions, {"batch_size": True}, "batch_size is True"),
+        (DecodingOptions, {"held_out": -1}, "held_out is -1"),
+    ],
+)
+def test_options_out_of_range_are_refused(kind: Any, wrong: dict[str, Any], message: str) -> None:
+    given = {"views": {"marked": 1.0}} if kind is ContrastiveOptions else {}
+    with pytest.raises(SettingError) as caught:
+        kind(**{**given, **wrong})
+    assert message in str(caught.value)
