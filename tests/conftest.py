@@ -2,11 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 REPOSITORY = Path(__file__).resolve().parent.parent
+
+
+@pytest.fixture(scope="module")
+def words_alone() -> Iterator[None]:
+    """Have a package that carries no general model, so that forums without one of their own are searched by words."""
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr("askalike.forum.model_source.default_model", lambda: None)
+        yield
 
 
 @pytest.fixture(scope="session")

@@ -121,7 +121,7 @@ def test_search_as_json_holds_the_same_for_programs(run: Run, homenet: Path) -> 
     assert [hit["rank"] for hit in hits] == [1, 2]
     assert hits[0]["question"]["id"] == "q1131"
     assert hits[0]["best_answer"]["accepted"] is True
-    assert hits[0]["components"] == {"bm25": hits[0]["score"]}
+    assert hits[0]["components"]["bm25"] > hits[1]["components"]["bm25"]
     assert {"word", "field", "weight"} == set(hits[0]["matched"][0])
 
 
@@ -139,9 +139,10 @@ def test_search_filters_by_tag_date_and_id(run: Run, homenet: Path) -> None:
     assert first not in [hit["question"]["id"] for hit in run(*words, "--exclude", first).json]
 
 
-def test_search_that_finds_nothing_says_so(run: Run, homenet: Path) -> None:
-    assert "No earlier question" in run("search", homenet, "xyzzy").out
-    assert run("search", homenet, "xyzzy", "--json").json == []
+@pytest.mark.parametrize("asked", ["xyzzy", "the of and", "the xyzzy is", "?!"])
+def test_search_that_finds_nothing_says_so(run: Run, homenet: Path, asked: str) -> None:
+    assert "No earlier question" in run("search", homenet, asked).out
+    assert run("search", homenet, asked, "--json").json == []
 
 
 def test_info_counts(run: Run, homenet: Path) -> None:
@@ -164,9 +165,10 @@ def test_add_edit_and_delete_show_in_searches(run: Run, tmp_path: Path) -> None:
     assert hits[made["id"]]["best_answer"]["body"] == "Look left."
     assert hits["z2"]["duplicate_of"] == [made["id"]]
     run("edit", forum, "z2", "--title", "Giraffe walkway")
-    assert [hit["question"]["id"] for hit in run("search", forum, "giraffe", "--json").json] == ["z2"]
+    assert run("search", forum, "giraffe", "--json").json[0]["question"]["id"] == "z2"
     run("delete", forum, "z2", made["id"])
-    assert run("search", forum, "zebra giraffe", "--json").json == []
+    found = [hit["question"]["id"] for hit in run("search", forum, "zebra giraffe", "--json").json]
+    assert not {"z2", made["id"]} & set(found)
 
 
 def test_score_prints_means_and_the_paired_test(run: Run, tmp_path: Path) -> None:

@@ -1,4 +1,7 @@
-"""From an archive to an answer, and back to a readable forum after every kind of accident."""
+"""From an archive to an answer, and back to a readable forum after every kind of accident; by words alone.
+
+What the general model adds is in ``test_general_model.py``, what vectors need in ``test_forum_vectors.py``.
+"""
 
 from __future__ import annotations
 
@@ -35,6 +38,8 @@ from askalike.forum.word_follower import WordFollower, fingerprint
 from askalike.lexical import LexicalIndex
 from askalike.text.analyzer import Analyzer
 
+pytestmark = pytest.mark.usefixtures("words_alone")
+
 SSH = "remote host identification has changed"
 
 
@@ -55,7 +60,7 @@ def ids(forum: Forum, title: str, k: int = 10, filters: Filters | None = None) -
 
 
 @pytest.fixture(scope="module")
-def homenet(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Forum]:
+def homenet(words_alone: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Forum]:
     with Forum.create(tmp_path_factory.mktemp("forums") / "homenet.forum") as forum:
         forum.load(bundled_forum())
         yield forum

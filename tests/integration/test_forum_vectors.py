@@ -125,6 +125,17 @@ def test_a_question_without_known_words_is_found_by_its_words_alone(small: Forum
     assert small.similar("zebra") == []
 
 
+@pytest.mark.parametrize("asked", ["the is", "the zebra", "zebra", ""])
+def test_a_query_without_a_telling_word_that_the_model_knows_has_no_neighbours(tmp_path: Path, asked: str) -> None:
+    with Forum.create(tmp_path / "f") as forum:
+        forum.use_model(saved(gated_model(), tmp_path / "gated"))  # it knows "the" and "is", and unknown words count
+        forum.add([WIFI, PRINTER, OTHER])
+        assert len(forum.similar("the wifi", ranker="vector")) > 0
+        assert forum.similar(asked) == []
+        assert forum.similar(asked, ranker="vector") == []
+        assert ids(forum.similar(f"{asked} keyboard")) == ["other"]
+
+
 def test_a_body_counts_beside_the_title(small: Forum) -> None:
     assert nearest(small, "", k=1) == []
     found = small.similar("", "the <i>wireless</i> is lost", markup="html")

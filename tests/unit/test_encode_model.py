@@ -92,6 +92,12 @@ def test_the_weight_of_a_word_is_what_the_gate_lets_in_worked_by_hand() -> None:
     assert model.word_weights(" ") == []
 
 
+def test_known_words_are_those_with_a_vector_of_their_own_among_those_that_are_read() -> None:
+    question = Question("1", "The unheard-of Modem", "my <b>wifi</b> gadget is slow", "html")
+    assert model_of(word_limit=4).known_words(question) == ["the", "modem", "my", "wifi", "is"]
+    assert model_of(reads="title").known_words(question) == ["the", "modem"]
+
+
 @every_encoder
 def test_only_learned_gates_give_weights_of_words(encoder: EncoderConfig) -> None:
     found = model_of(encoder).word_weights("reset the router")

@@ -16,6 +16,9 @@ from askalike.experiments.rankings import collection_run, forum_run
 from askalike.experiments.scorers import make_scorer
 
 
+pytestmark = pytest.mark.usefixtures("words_alone")
+
+
 @pytest.fixture
 def forum(tmp_path: Path) -> Iterator[Forum]:
     # b and c are duplicates of a; d is a duplicate of c; e is merely related; x is alone

@@ -159,6 +159,18 @@ def test_equal_scores_at_the_end_of_a_joined_list_are_cut_by_id() -> None:
     assert [question.id for _, question in searcher.ranking(Query("printer"), 2, Filters()).found] == ["a", "b"]
 
 
+def test_a_vector_of_zeros_finds_nothing_and_words_answer() -> None:
+    engine = ListEngine(PRINTERS, vectors=DIRECTIONS)
+    searcher = Searcher(engine, ANALYZER, FixedEncoder(0.0, 0.0))
+    assert searcher.similar(ASKED, 3, Filters(), "vector") == []
+    assert engine.asked == []
+    hits = searcher.similar(ASKED, 3, Filters())
+    assert [(hit.question.id, hit.score, hit.components["cosine"]) for hit in hits] == [
+        ("words", 0.5, 0.0),
+        ("both", 0.25, 0.0),
+    ]
+
+
 # -- words and vectors together ------------------------------------------------------------------------------------
 
 PRINTERS = [

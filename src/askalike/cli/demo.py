@@ -5,12 +5,14 @@ from __future__ import annotations
 import shlex
 import time
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Final
 
 import typer
+from rich.text import Text
 
 from askalike.cli.arguments import JsonOption
 from askalike.cli.display import console, print_hits, print_json, print_whole
+from askalike.cli.explained import scores
 from askalike.cli.progress import BarProgress
 from askalike.data import bundled_forum
 from askalike.errors import ForumNotFoundError, SettingError
@@ -19,11 +21,13 @@ from askalike.wire import hit_object
 
 __all__ = ["QUESTIONS", "demo"]
 
-QUESTIONS = (
+QUESTIONS: Final = (
     "Clock is wrong after booting Windows",
-    "Bluetooth headset sounds awful as soon as I join a call",
+    "My earphones are muffled in Skype",
     "ssh says the remote host identification has changed, am I hacked?",
 )
+"""The second shares no word with the question that it repeats: only the encoder finds it."""
+
 SHOWN = 3
 SOURCE = "homenet"
 
@@ -48,6 +52,7 @@ def demo(
         counts = forum.info().counts
         indexed_s = time.monotonic() - began
         found = {question: forum.similar(question, k=SHOWN) for question in QUESTIONS}
+        model = forum.vectors.model
     if as_json:
         print_json({question: [hit_object(hit) for hit in hits] for question, hits in found.items()})
         return
@@ -55,9 +60,14 @@ def demo(
         f"{counts.questions} questions and {counts.answers} answers of the bundled forum are in {into}"
         f" ({indexed_s:.1f} s)."
     )
+    print_whole(
+        f"They are searched by words (bm25) and by meaning (cosine), with the encoder {model}."
+        if model
+        else "note: this package carries no encoder, so that they are searched by words alone."
+    )
     for question, hits in found.items():
         console.rule(f"[bold]“{question}”", align="left", style="dim")
-        print_hits(hits)
+        print_hits(hits, explained=[Text(scores(hit), style="cyan") for hit in hits])
     console.rule(style="dim")
     console.print("Try next:", style="bold")
     for line in (

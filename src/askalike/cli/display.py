@@ -68,11 +68,15 @@ def print_aligned(shown: RenderableType, to: Console = console) -> None:
 def print_hits(hits: list[Hit], to: Console = console, *, explained: Sequence[Text] = ()) -> None:
     """Print hits: rank, score, title, id and date, the words that matched, the best answer's first lines.
 
+    Where no word matched, the encoder found it, and that is said.
+
     Args:
         explained: what is to be added to each hit, or nothing.
     """
     if not hits:
-        to.print("No earlier question that may be shown shares a telling word with this one.")
+        to.print(
+            "No earlier question that may be shown shares a telling word with this one, or is near to its meaning."
+        )
         return
     table = Table.grid(padding=(0, 1, 1, 1))
     table.add_column(justify="right", style="cyan")
@@ -102,6 +106,8 @@ def _details(hit: Hit) -> Text:
     if words:
         more = f" and {len(words) - MATCHED_WORDS} more" if len(words) > MATCHED_WORDS else ""
         line.append("\nmatched: " + ", ".join(words[:MATCHED_WORDS]) + more, style="green")
+    elif hit.components.get("cosine", 0.0) > 0:
+        line.append("\nmatched: no word, but the meaning", style="magenta")
     return line
 
 

@@ -17,7 +17,7 @@ from rich.text import Text
 from askalike.cli.display import safe
 from askalike.types import Explanation, Hit, WordWeight
 
-__all__ = ["hit_lines", "query_lines"]
+__all__ = ["hit_lines", "query_lines", "scores"]
 
 BARS = "▁▂▃▄▅▆▇█"
 SHOWN_WORDS = 40
@@ -43,7 +43,7 @@ def scores(hit: Hit) -> str:
     parts = hit.components
     shown = [f"cosine {parts['cosine']:.2f}"] if "cosine" in parts else []
     if "bm25" in parts:
-        share = f", {parts['bm25_share']:.0%} of the best" if "bm25_share" in parts else ""
+        share = f", {parts['bm25_share']:.0%} of the best" if parts.get("bm25_share") else ""
         shown.append(f"bm25 {parts['bm25']:.2f}{share}")
     return " · ".join(shown)
 

@@ -178,6 +178,14 @@ class Model:
         gates = self._runtime.gates(vectors[:, None], np.array([len(read)]))  # (T, 1, G)
         return [(word, 1 - float(gate)) for word, gate in zip(read, gates.mean(axis=2)[:, 0], strict=True)]
 
+    def known_words(self, question: Question) -> list[str]:
+        """Return the words that are read of a question and have a vector of their own, in their order.
+
+        Every other word has the vector of the unknown: a question of such words alone is as near to any other one.
+        """
+        read = [*self._reader.title(question), *self._reader.body(question)]
+        return [word for word in read if word in self.vocabulary]
+
     def _ids(self, text: str) -> list[int]:
         return self.vocabulary.ids(self._reader.text(text))
 

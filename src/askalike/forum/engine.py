@@ -1,7 +1,7 @@
 """The engine of one machine: records from SQLite, candidates from the lexical index and the vectors.
 
 Enters: an open archive and indexes. Leaves: what ``rank.Engine`` and ``rank.Encoder`` promise. May import: archive,
-encode, lexical, rank, types, vectors.
+encode, lexical, rank, text, types, vectors.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from askalike.forum.vector_set import VectorSet
 from askalike.forum.vectors import has_faiss
 from askalike.lexical import FieldWeights, LexicalIndex
 from askalike.rank import Candidate, Query
+from askalike.text.analyzer import Analyzer
 from askalike.types import Answer, Filters, Question
 from askalike.vectors import VectorIndex
 
@@ -117,20 +118,29 @@ class LocalEngine:
 
 
 class QueryEncoder:
-    """``rank.Encoder`` through the model of a set of vectors."""
+    """``rank.Encoder`` through the model of a set of vectors.
 
-    def __init__(self, vectors: VectorSet) -> None:
+    Args:
+        analyzer: the forum's; a word that it makes no term of (a stop word) tells nothing.
+    """
+
+    def __init__(self, vectors: VectorSet, analyzer: Analyzer) -> None:
         self._vectors = vectors
+        self._analyzer = analyzer
 
     def encode(self, query: Query) -> NDArray[np.float32]:
-        """Return the vector (D,) of the query, read as a question of the forum is.
+        """Return the vector (D,) of the query, read as a question of the forum is; zeros where the model knows no
+        telling word of it, since such a query would be as near to one question as to another.
 
         Raises:
             ModelError: the model cannot be read.
         """
+        model = self._vectors.model
         asked = Question("", query.title, query.body, query.markup)
+        if not any(map(self._analyzer.terms, model.known_words(asked))):
+            return np.zeros(model.dimensions, dtype=np.float32)
         with one_blas_thread():
-            vector: NDArray[np.float32] = self._vectors.model.encode([asked])[0]
+            vector: NDArray[np.float32] = model.encode([asked])[0]
         return vector
 
     def word_weights(self, text: str) -> list[tuple[str, float]]:

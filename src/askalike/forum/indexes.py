@@ -59,7 +59,7 @@ class Indexes:
         settings = self._settings
         index = None if answering is None else answering.index
         engine = LocalEngine(self._archive, self.lexical, settings.fields, index, settings.neighbours)
-        encoder = None if answering is None else QueryEncoder(answering)
+        encoder = None if answering is None else QueryEncoder(answering, self._analyzer)
         return Searcher(engine, self._analyzer, encoder, settings.search)
 
     def catch_up(self, progress: Progress, *, is_waiting: bool) -> None:

@@ -19,7 +19,7 @@ class Encoder(Protocol):
     """A model as the search pipeline sees it."""
 
     def encode(self, query: Query) -> NDArray[np.float32]:
-        """Return the query's vector (D,) of length 1, or zeros where nothing of it is known."""
+        """Return the query's vector (D,) of length 1, or zeros where no telling word of it is known."""
 
     def word_weights(self, text: str) -> list[tuple[str, float]]:
         """Return how much of each word of a plain text is let in, in [0, 1]; nothing where the model cannot say."""

@@ -47,8 +47,9 @@ class Searcher:
     def ranking(self, query: Query, k: int, filters: Filters, ranker: str | None = None) -> Ranking:
         """Return the at most ``k`` questions most similar to ``query``, best first, ties by id.
 
-        A score of 0 or less is no hit: no word is shared, and the vectors point elsewhere. A question that was deleted
-        after the candidate search saw it is left out, so that nothing is shown that the forum no longer holds.
+        A score of 0 or less is no hit: no word is shared, and the vectors point elsewhere. A query without a telling
+        word that the forum or the encoder knows finds nothing. A question that was deleted after the candidate search
+        saw it is left out, so that nothing is shown that the forum no longer holds.
 
         Args:
             ranker: a name from ``RANKERS``; None takes the settings' one, or ``lexical`` where that lacks vectors.
@@ -106,11 +107,14 @@ class Searcher:
         )
 
     def _asked(self, query: Query, chosen: Ranker) -> Asked:
-        """Prepare the query; its terms are weighed in any case, since they show what matched."""
+        """Prepare the query; its terms are weighed in any case, since they show what matched.
+
+        A vector of zeros is none: everything is as far from it as anything else.
+        """
         engine = self.engine
         terms = weigh(query, self.analyzer, self.settings.query, engine.size(), engine.document_frequency)
         vector = self.encoder.encode(query) if chosen.needs_vectors and self.encoder is not None else None
-        return Asked(query, terms, vector)
+        return Asked(query, terms, vector if vector is not None and vector.any() else None)
 
     def _held(self, scored: Sequence[Scored], k: int) -> list[tuple[Scored, Question]]:
         """Return the first ``k`` of which the engine has the record, equal scores by id."""

@@ -1,0 +1,90 @@
+"""What a user sees with the model that the package carries; skipped where it was built without one."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from askalike import Filters, Forum, Model
+from askalike.cli.demo import QUESTIONS
+from askalike.cli.main import main
+from askalike.data import bundled_forum, default_model
+from askalike.experiments.forum_trial import run_trial
+
+pytestmark = pytest.mark.skipif(default_model() is None, reason="the package was built without its general model")
+
+EARPHONES = QUESTIONS[1]
+REPEATED = {"q1136", "q1177"}
+"""Marked as duplicates of each other; both say what ``EARPHONES`` says, in other words."""
+
+
+@pytest.fixture(scope="module")
+def homenet(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Forum]:
+    with Forum.create(tmp_path_factory.mktemp("forums") / "homenet.forum") as forum:
+        forum.load(bundled_forum())
+        yield forum
+
+
+def shown(words: list[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> str:
+    monkeypatch.setattr(sys, "argv", ["askalike", *words])
+    monkeypatch.setenv("COLUMNS", "100")
+    with pytest.raises(SystemExit) as stop:
+        main()
+    assert not stop.value.code
+    return capsys.readouterr().out
+
+
+def test_the_general_model_is_sound_and_small() -> None:
+    folder = default_model()
+    assert folder is not None
+    model = Model.load(folder)
+    assert len(model.vocabulary) > 10_000
+    assert model.origin.training_data
+    assert model.origin.dev_scores
+    assert sum(file.stat().st_size for file in folder.iterdir()) < 12_000_000
+
+
+def test_a_new_forum_is_encoded_by_the_general_model(homenet: Forum) -> None:
+    state = homenet.vectors
+    assert state.model.startswith("general (")
+    assert (state.entries, state.waiting, state.next_model) == (252, 0, "")
+
+
+def test_a_hit_has_both_scores(homenet: Forum) -> None:
+    hit = homenet.similar("Clock is wrong after booting Windows")[0]
+    assert hit.question.id == "q1131"
+    assert set(hit.components) == {"bm25", "bm25_share", "cosine"}
+
+
+def test_the_demo_finds_a_question_that_shares_no_content_word(
+    homenet: Forum, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert homenet.similar(EARPHONES, ranker="lexical") == []
+    out = shown(["demo", "--into", str(tmp_path / "f"), "--json"], monkeypatch, capsys)
+    hits = json.loads(out)[EARPHONES]
+    assert REPEATED <= {hit["question"]["id"] for hit in hits}
+    assert hits[0]["question"]["id"] in REPEATED
+    assert hits[0]["matched"] == []
+    part = shown(["demo", "--into", str(tmp_path / "f")], monkeypatch, capsys).split(EARPHONES)[1].split("\n“")[0]
+    assert "matched: no word, but the meaning" in part
+    assert f"cosine {hits[0]['components']['cosine']:.2f} · bm25 0.00" in part
+
+
+def test_meaning_ranks_marked_duplicates_at_least_as_well_as_words(homenet: Forum) -> None:
+    reports = run_trial(homenet, "retrieval", ("search", "hybrid", "lexical")).reports
+    means = {name: report.means["ndcg@10"] for name, report in reports.items()}
+    assert means["search"] == means["hybrid"]
+    assert means["hybrid"] > means["lexical"]
+
+
+def test_a_question_is_nearest_to_itself(homenet: Forum) -> None:
+    for question in list(homenet.questions())[:20]:
+        asked = (question.title, question.body)
+        (found,) = homenet.ranking(*asked, k=1, markup=question.markup, ranker="vector")
+        assert found == (question.id, pytest.approx(1.0, abs=1e-3))
+        others = homenet.ranking(*asked, k=1, ranker="vector", filters=Filters(exclude_ids=frozenset([question.id])))
+        assert others[0][1] < 0.99
