@@ -95,7 +95,7 @@ def _rows(tape: Tape, lane: Lane) -> tuple[Tensor, Tensor, Tensor, Tensor]:
 def _where(lane: Lane, plan: Plan, device: torch.device) -> tuple[Tensor, Tensor]:
     """Return the row of the first word of every step, from the lane's first, and the words of every text."""
     tops = list(accumulate(lane.counts[:-1], initial=0))
-    return torch.tensor(tops, device=device), plan.packing.lengths[lane.texts]
+    return torch.tensor(tops).to(device), plan.packing.lengths[lane.texts]
 
 
 def _constants(weights: Weights, plan: Plan) -> dict[str, Any]:

@@ -1,0 +1,143 @@
+"""On another device the encoders give the numbers that the CPU gives, and mix no tensors: on one that is pretended."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from itertools import product
+from typing import Any
+
+import pytest
+
+from askalike.encode.config import EncoderConfig
+
+torch = pytest.importorskip("torch", reason="the encoders are trained with torch, which is not installed")
+
+from tests.pretend_device import AWAY, Away, PretendDevice, moved  # noqa: E402
+from tests.recurrence_paths import PATHS, enter  # noqa: E402
+
+from askalike.encode.networks import Packing, build, fused, lanes, recurrence  # noqa: E402
+
+NETWORKS = [
+    ("rcnn", "vector"),
+    ("rcnn", "scalar"),
+    ("rcnn", "fixed"),
+    ("lstm", "none"),
+    ("gru", "none"),
+    ("cnn", "none"),
+]
+HOW = [path for path in PATHS if path in ("cpu", "triton")]  # the operations and, in the interpreter, the kernels
+
+
+@pytest.fixture
+def take(monkeypatch: pytest.MonkeyPatch) -> Callable[[str], None]:
+    """What lets the recurrence go a way; kernels then get tensors of one device only, without gaps."""
+    launch = fused._launch
+
+    def launch_away(name: str, tensors: Any, where: Any, *others: Any) -> None:
+        assert all(tensor.is_contiguous() for tensor in (*tensors, *where))
+        assert len({tensor.device for tensor in (*tensors, *where)}) == 1
+        held = [tuple(getattr(tensor, "held", tensor) for tensor in some) for some in (tensors, where)]
+        launch(name, *held, *others)
+
+    def take(path: str) -> None:
+        enter(path, monkeypatch)
+        monkeypatch.setattr(fused, "_launch", launch_away)
+
+    return take
+
+
+def results(encoder: Any, inputs: Any, lengths: Any, packing: Packing) -> tuple[Any, ...]:
+    """Return the vectors, all gradients of their squares, the states and the gates."""
+    pooled = encoder.pooled(packing.pack(inputs), packing)
+    slopes = torch.autograd.grad(pooled.square().sum(), [inputs, *encoder.parameters()])
+    with torch.no_grad():
+        return pooled.detach(), *slopes, encoder.states(inputs, lengths), encoder.gates(inputs, lengths)
+
+
+@pytest.mark.parametrize(
+    ("kind", "gate", "pooling", "path"),
+    [
+        (*network, pooling, path)
+        for network, pooling, path in product(NETWORKS, ("last", "mean", "normalised-mean", "max"), HOW)
+        if path == "cpu" or network[0] == "rcnn"
+    ],
+)
+def test_an_encoder_mixes_no_devices(
+    kind: Any, gate: Any, pooling: Any, path: str, take: Callable[[str], None]
+) -> None:
+    take(path)
+    config = EncoderConfig(kind, 3, 5, gate=gate, pooling=pooling)
+    inputs = torch.randn(6, 4, 3, generator=torch.Generator().manual_seed(5)).requires_grad_()
+    lengths = torch.tensor([6, 2, 0, 6])
+    here = results(build(config, seed=1), inputs, lengths, Packing.of(lengths))
+    encoder = moved(build(config, seed=1))
+    with PretendDevice():
+        packing = encoder.packing(lengths).to(AWAY)  # made on the CPU
+        away = results(encoder, inputs.detach().to(AWAY).requires_grad_(), lengths, packing)
+    assert all(isinstance(tensor, Away) for tensor in away)
+    torch.testing.assert_close([tensor.held for tensor in away], list(here))
+
+
+@pytest.mark.parametrize(("kind", "path"), [*(("rcnn", path) for path in HOW), ("lstm", "cpu"), ("gru", "cpu")])
+def test_a_run_goes_on_on_the_device(kind: Any, path: str, take: Callable[[str], None]) -> None:
+    take(path)
+    lengths, words = torch.tensor([2, 0, 3]), torch.randn(5, 3)
+
+    def run(encoder: Any, packing: Packing, words: Any) -> Any:
+        return encoder.go_on(words, packing, encoder.go_on(words, packing)[1])
+
+    here = run(build(EncoderConfig(kind, 3, 5), seed=1), Packing.of(lengths), words)
+    with PretendDevice():
+        packing = Packing.of(lengths).to(AWAY)
+        away = run(moved(build(EncoderConfig(kind, 3, 5), seed=1)), packing, words.to(AWAY))
+    torch.testing.assert_close([tensor.detach().held for tensor in away], [tensor.detach() for tensor in here])
+
+
+def test_the_pretended_device_refuses_what_a_gpu_refuses() -> None:
+    with PretendDevice():
+        away, here = torch.ones(2, device=AWAY), torch.ones(2)
+        for mixed in (
+            lambda: away + here,
+            lambda: torch.mv(here[None], away),
+            lambda: away.index_select(0, here.int()),
+        ):
+            with pytest.raises(RuntimeError, match="two devices"):
+                mixed()
+        with pytest.raises((RuntimeError, TypeError)):
+            away.numpy()
+        assert away[here.long() - 1].add(torch.tensor(1.0)).cpu().tolist() == [2, 2]
+
+
+def test_on_a_gpu_a_batch_is_one_lane(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(torch, "get_num_threads", lambda: 2)
+    lengths = torch.full((4 * lanes.TEXTS_PER_LANE,), 3)
+    encoder = build(EncoderConfig("rcnn", 3, 5))
+    assert len(encoder.packing(lengths).lanes) == 2
+    assert len(moved(encoder).packing(lengths).lanes) == 1  # though the lengths are on the CPU
+
+
+@pytest.mark.parametrize(
+    ("device", "dtype", "has_triton", "capability", "is_fused"),
+    [
+        ("cuda", torch.float32, True, (9, 0), True),
+        ("cuda", torch.float64, True, (7, 0), True),
+        ("cuda", torch.float16, True, (9, 0), False),
+        ("cuda", torch.float32, False, (9, 0), False),
+        ("cuda", torch.float32, True, (6, 1), False),
+        ("cpu", torch.float32, True, (9, 0), False),
+        ("meta", torch.float32, True, (9, 0), False),
+    ],
+)
+def test_kernels_are_for_gpus_that_triton_knows(
+    device: str, dtype: Any, has_triton: bool, capability: Any, is_fused: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Words:
+        """What is asked of words."""
+
+    words: Any = Words()
+    words.device, words.dtype = torch.device(device), dtype
+    monkeypatch.setattr(recurrence, "find_spec", lambda name: name if has_triton else None)
+    monkeypatch.setattr(torch.cuda, "get_device_capability", lambda device: capability)
+    recurrence._has_triton.cache_clear()
+    assert (recurrence.path_of(words) is recurrence.FUSED) == is_fused
+    recurrence._has_triton.cache_clear()

@@ -1,0 +1,56 @@
+"""On another device the objectives have the losses and gradients of the CPU, and mix no tensors: on a pretended one."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from tests.tiny_training import STAGES, tiny_corpus
+
+from askalike.encode.config import EncoderConfig
+from askalike.train.objectives.options import OBJECTIVES
+
+torch = pytest.importorskip("torch", reason="training needs torch, which is not installed")
+
+from tests.pretend_device import Away, PretendDevice, moved  # noqa: E402
+
+from askalike.encode.networks import build  # noqa: E402
+from askalike.train.network import TextNetwork  # noqa: E402
+from askalike.train.objectives.contrastive import Contrastive  # noqa: E402
+from askalike.train.objectives.decoding import Decoding  # noqa: E402
+from askalike.train.objectives.max_margin import MaxMargin  # noqa: E402
+
+KINDS = {"decoding": Decoding, "max-margin": MaxMargin, "contrastive": Contrastive}
+CORPUS = tiny_corpus()
+
+
+def objective(name: str, kind: Any) -> Any:
+    vectors = torch.randn(int(CORPUS.texts.ids.max()) + 1, 4, generator=torch.Generator().manual_seed(1))
+    network = TextNetwork(build(EncoderConfig(kind, 4, 5), seed=2), vectors, is_embedding_trained=True)
+    return KINDS[name](network, CORPUS, OBJECTIVES[name](**STAGES[name]))
+
+
+@pytest.mark.parametrize("kind", ["rcnn", "lstm", "gru", "cnn"])
+@pytest.mark.parametrize("name", KINDS)
+def test_an_objective_mixes_no_devices(name: str, kind: str) -> None:
+    if (name, kind) == ("decoding", "cnn"):
+        return  # refused: it has no state to decode from
+    here = objective(name, kind)
+    batch = here.batches(0, 0)[0]
+    here(batch).backward()
+    with PretendDevice():
+        there = moved(objective(name, kind))
+        loss = there(batch)
+        loss.backward()
+        vectors, held_out = there.network.all_questions(CORPUS.texts), there.held_out()
+    assert isinstance(loss, Away)
+    torch.testing.assert_close(loss.detach().held, here(batch).detach())
+    slopes = {label: value.grad for label, value in here.named_parameters()}
+    assert {label for label, value in there.named_parameters() if value.grad is not None} == {
+        label for label, slope in slopes.items() if slope is not None
+    }
+    for label, value in there.named_parameters():
+        if value.grad is not None:
+            torch.testing.assert_close(value.grad.held, slopes[label])
+    assert vectors == pytest.approx(here.network.all_questions(CORPUS.texts), abs=1e-5)
+    assert held_out == pytest.approx(here.held_out(), rel=1e-4)
