@@ -60,6 +60,7 @@ ALLOWED: dict[str, set[str]] = {
     },
     "cli": {
         *BASE,
+        "durable",
         "wire",
         "text",
         "read",

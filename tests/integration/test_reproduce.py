@@ -54,7 +54,7 @@ def test_rows_are_printed_beside_the_reported_figures(
 def test_json_holds_what_was_found_and_what_was_not_run(
     askubuntu: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr("askalike.cli.reproduce.trainer", lambda: None)
+    monkeypatch.setattr("askalike.experiments.lei2016.training.importlib.util.find_spec", lambda name: None)
     assert call(monkeypatch, "lei2016", "--data", askubuntu, "--only", "gru", "--out", tmp_path / "out", "--json") == 0
     found = json.loads(capsys.readouterr().out)["sets"]["askubuntu"]
     assert found["is_the_papers_data"]
@@ -62,8 +62,97 @@ def test_json_holds_what_was_found_and_what_was_not_run(
     first, *others = found["rows"]
     assert first["found"]["askubuntu-test"]["map"]["mean"] == 0.75
     assert [row["row"] for row in others] == ["gru-last", "gru-mean", "gru-last-pretrained"]
-    assert {row["not_run"] for row in others} == {"no trainer of encoders was given"}
+    assert {row["not_run"] for row in others} == {'training an encoder needs torch (pip install "askalike[train]")'}
     assert others[0]["parameters"] == 404_880
+
+
+RECIPE = """
+[words]
+size = 200
+min_count = 1
+epochs = 1
+
+[encoder]
+kind = "rcnn"
+hidden_size = 400
+
+[[stage]]
+objective = "decoding"
+held_out = 0
+epochs = 1
+patience = 0
+
+[[stage]]
+objective = "max-margin"
+epochs = 1
+"""
+
+
+@pytest.fixture
+def recipe(tmp_path: Path) -> Path:
+    path = tmp_path / "quick.toml"
+    path.write_text(RECIPE, encoding="utf-8")
+    return path
+
+
+def test_an_encoders_rows_are_trained_each_once_and_share_word_vectors(
+    askubuntu: Path,
+    recipe: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    out = tmp_path / "out"
+    rows = ("rcnn-last", "rcnn-last-title", "rcnn-last-pretrained", "gru-last")
+    named = [word for row in rows for word in ("--only", row)]
+    words = ("lei2016", "--data", askubuntu, "--out", out, "--recipe", recipe, "--seeds", 1, "--json", *named)
+    assert call(monkeypatch, *words) == 0
+    shown, told = capsys.readouterr()
+    found = {row["row"]: row for row in json.loads(shown)["sets"]["askubuntu"]["rows"]}
+    for row in rows:
+        assert found[row]["seeds"] == [0]
+        assert 0 <= found[row]["found"]["askubuntu-test"]["map"]["mean"] <= 1
+    assert "askubuntu: 4 trainings" in told
+    assert "4 of 4 done" in told
+    assert len(list((out / "words").glob("*/words.txt"))) == 1
+    assert [path.name for path in (out / "pretrained").iterdir()] == ["askubuntu-rcnn-400-title-and-body-seed0"]
+    assert (out / "askubuntu" / "rcnn-last-seed0" / "log.csv").exists()
+    assert call(monkeypatch, *words) == 0
+    assert "trainings" not in capsys.readouterr().err, "what is finished is not trained again"
+
+
+def test_rows_of_other_settings_are_not_mixed_in_one_table(
+    askubuntu: Path,
+    recipe: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    words = ("lei2016", "--data", askubuntu, "--out", tmp_path / "out", "--only", "cnn-max", "--recipe", recipe)
+    words = (*words, "--seeds", 1)
+    assert call(monkeypatch, *words) == 0
+    recipe.write_text(RECIPE.replace("min_count = 1", "min_count = 2"), encoding="utf-8")
+    assert call(monkeypatch, *words) == 2
+    assert "--out" in capsys.readouterr().err
+
+
+def test_word_vectors_of_a_file_and_more_texts_are_taken(
+    askubuntu: Path,
+    recipe: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    numbers = " ".join(["0.1"] * 200)
+    (tmp_path / "vectors.txt").write_text(f"2 200\nprinter {numbers}\nwifi {numbers}\n", encoding="utf-8")
+    (tmp_path / "more.jsonl").write_text(
+        '{"kind": "question", "id": "m1", "title": "new words here"}\n', encoding="utf-8"
+    )
+    words = ("lei2016", "--data", askubuntu, "--recipe", recipe, "--seeds", 1, "--only", "cnn-max", "--json")
+    assert call(monkeypatch, *words, "--out", tmp_path / "a", "--vectors", tmp_path / "vectors.txt") == 0
+    assert not (tmp_path / "a" / "words").exists()
+    assert call(monkeypatch, *words, "--out", tmp_path / "b", "--unlabelled", tmp_path / "more.jsonl") == 0
+    (trained,) = (tmp_path / "b" / "words").glob("*/words.txt")
+    assert "here" in {line.split()[0] for line in trained.read_text(encoding="utf-8").splitlines()}
 
 
 def test_an_unknown_paper_or_row_is_a_wrong_use(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -11,12 +12,19 @@ from rich.table import Table
 
 from askalike.cli.arguments import JsonOption
 from askalike.cli.display import console, errors, print_aligned, print_json, print_whole, safe
+from askalike.durable import replace_whole
 from askalike.errors import SettingError
 from askalike.experiments.lei2016.outcomes import Trainer
 from askalike.experiments.lei2016.rows import chosen_rows
+from askalike.experiments.lei2016.running import train_rows
 from askalike.experiments.lei2016.sets import LeiSet, find_sets
 from askalike.experiments.lei2016.table import Mean, RowResult
 from askalike.experiments.lei2016.table import reproduce as run_rows
+from askalike.experiments.lei2016.training import EncoderTrainer
+from askalike.read.detection import choose
+from askalike.read.frame import ReadContext
+from askalike.train.recipe import load_recipe
+from askalike.types import Question
 
 __all__ = ["reproduce"]
 
@@ -39,21 +47,40 @@ def reproduce(
     only: Annotated[list[str] | None, typer.Option("--only", help="A row, a system or a set; may be repeated.")] = None,
     seeds: Annotated[int, typer.Option("--seeds", help="Trainings of each encoder.", min=1)] = 5,
     out: Annotated[Path, typer.Option("--out", help="Folder for finished rows.")] = Path("lei2016"),
+    recipe: Annotated[str, typer.Option("--recipe", help="How encoders are trained: a name or a file.")] = "lei2016",
+    unlabelled: Annotated[
+        list[Path] | None,
+        typer.Option("--unlabelled", help="An archive more for word vectors and pre-training; may be repeated."),
+    ] = None,
+    vectors: Annotated[
+        Path | None,
+        typer.Option("--vectors", help="Word vectors in word2vec's text format; trained on all texts if left out."),
+    ] = None,
+    device: Annotated[str, typer.Option("--device", help="cpu or cuda.")] = "cpu",
+    jobs: Annotated[int, typer.Option("--jobs", help="Trainings beside each other, of one thread each.", min=1)] = 1,
     as_json: JsonOption = False,
 ) -> None:
     """Run the rows of a paper's tables and print them beside the reported figures.
 
-    Finished rows are kept in the output folder: an interrupted run goes on where it was.
+    Finished rows are kept in the output folder: an interrupted run goes on where it was. Every encoder is trained with
+    each seed; word vectors are trained once a seed, and pre-training is done once for each network and seed.
     """
     if paper not in PAPERS:
         raise SettingError(f"there is no paper {paper!r}", f"expected one of {', '.join(PAPERS)}")
     sets = find_sets(data)
     names = [name for name in only or () if name in sets]
     rows = chosen_rows(name for name in only or () if name not in sets)
+    train: Trainer | None = None
+    read_sets = {name: sets[name]() for name in names or sets}
+    if any(row.encoder for row in rows):
+        texts = {name: (read_sets.get(name) or sets[name]()).questions for name in sets}
+        texts |= {str(path): _questions(path) for path in unlabelled or ()}
+        train = trainer(EncoderTrainer(load_recipe(recipe), texts, vectors, device, int(jobs > 1)), out)
     found: dict[str, Any] = {}
-    for name in names or sets:
-        read = sets[name]()
-        results = run_rows(read, rows, range(seeds), out, trainer(), _notice)
+    for name, read in read_sets.items():
+        if train is not None:
+            train_rows((read, out, train), rows, range(seeds), _notice, jobs=jobs)
+        results = run_rows(read, rows, range(seeds), out, train, _notice)
         found[name] = _object(read, results)
         if not as_json:
             _print(read, results)
@@ -64,9 +91,31 @@ def reproduce(
         print_whole(f"finished rows are kept in {out}", errors)
 
 
-def trainer() -> Trainer | None:
-    """Return what trains a row's encoder, or None where this version cannot."""
-    return None
+def trainer(made: EncoderTrainer, out: Path) -> Trainer | None:
+    """Return what trains a row's encoder, after a look at whether the rows in ``out`` were trained as it does.
+
+    Raises:
+        SettingError: they were trained with another recipe, other texts or other word vectors.
+    """
+    file = out / "settings.json"
+    settings = json.dumps(made.described(), sort_keys=True, indent=1).encode()
+    if file.exists() and file.read_bytes() != settings:
+        raise SettingError(
+            f"the rows in {out} were trained with another recipe, other texts or other word vectors",
+            "say the same as then, or give another folder with --out",
+        )
+    out.mkdir(parents=True, exist_ok=True)
+    replace_whole(file, settings)
+    return made
+
+
+def _questions(archive: Path) -> tuple[Question, ...]:
+    """Return the questions of an archive of any format, each id once."""
+    found: dict[str, Question] = {}
+    for record in choose(archive).read(archive, ReadContext()):
+        if isinstance(record, Question):
+            found.setdefault(record.id, record)
+    return tuple(found.values())
 
 
 def _notice(text: str) -> None:

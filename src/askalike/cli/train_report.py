@@ -129,7 +129,7 @@ def verdict_lines(found: Verdict, forum: Path, seconds: float) -> Iterator[str]:
         yield f"  before   {found.before.search:8.4f} {before}  {_name(found.present)}"
         yield f"  after    {found.after.search:8.4f} {found.after.cosine:8.4f}  the new model"
     if found.is_better is None:
-        yield f"the new model answers; no dev part was there to compare it with {_name(found.present)} ({seconds:.1f} s)"
+        yield f"the new model answers ({seconds:.1f} s); without a dev part nothing says that it is better"
     elif found.is_better:
         yield f"the new model is better on dev and answers from now on ({seconds:.1f} s)"
     elif found.is_taken:

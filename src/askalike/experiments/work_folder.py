@@ -1,10 +1,10 @@
 """The folder that a training keeps its checkpoints in, and what it is to be told apart by.
 
-A folder belongs to one plan: a recipe, data, a seed, a model to go on from. With another plan the old checkpoints and
-the log are taken away; word vectors stay, since they know by themselves what they were made of. ::
+``plan.json`` says what the folder was last used for: a recipe, data, a seed, a model to go on from. Every other file
+knows by itself what it was made of, and is not used for anything else. ::
 
     lock              held while a training runs
-    plan.json         what the checkpoints belong to
+    plan.json         what the training was asked to do
     log.csv           one measured value a line
     words.safetensors first word vectors
     N-*.safetensors   one checkpoint a stage
@@ -38,7 +38,7 @@ def work_folder(path: Path, plan: Mapping[str, str | int], *, is_fresh: bool = F
     """Hold the folder for one training with this plan; it is made where it is missing.
 
     Args:
-        is_fresh: take away what is there, whatever plan it belongs to.
+        is_fresh: take away what an earlier training left.
 
     Raises:
         BusyForumError: another training runs in it.
@@ -51,12 +51,10 @@ def work_folder(path: Path, plan: Mapping[str, str | int], *, is_fresh: bool = F
         raise BusyForumError(f"another training runs in {path}", "wait until it has ended, or stop it") from None
     try:
         found = _beginning(path / _PLAN, plan, is_fresh)
-        if found != "goes on":
-            for old in (*path.glob("[0-9]*-*.safetensors"), path / "log.csv"):
+        if is_fresh:
+            for old in (*path.glob("*.safetensors"), path / "log.csv"):
                 old.unlink(missing_ok=True)
-            if is_fresh:
-                (path / "words.safetensors").unlink(missing_ok=True)
-            replace_whole(path / _PLAN, json.dumps(plan, indent=1).encode())
+        replace_whole(path / _PLAN, json.dumps(plan, indent=1).encode())
         yield found
     finally:
         lock.release()

@@ -1,0 +1,158 @@
+"""Trains the encoder of a row: shared word vectors, pre-training where the row has it, max-margin.
+
+::
+
+    out/words/…            word vectors of all texts, once a seed; or a file that was given
+    out/pretrained/…       an encoder-decoder over all texts, once for each network, data and seed
+    out/travel/ROW-seedN/  the row's checkpoints and its log.csv
+
+All texts are those of the set, of the other sets in the folder, and of the unlabelled archives that were named; only
+the set's own questions are drawn as negatives.
+
+Differs: the paper takes word vectors of all Stack Exchange sites and Wikipedia, which ``vectors`` can bring in.
+
+Enters: a row, a seed, a set, a folder. Leaves: ``encode.Model``. May import: encode, train, errors, its own folder.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.util
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
+
+import filelock
+
+from askalike.encode.model import Model
+from askalike.encode.reader import Reader
+from askalike.errors import MissingExtraError
+from askalike.experiments.lei2016.rows import Row
+from askalike.experiments.lei2016.sets import LeiSet
+from askalike.experiments.tasks import candidate_task
+from askalike.train.corpus import TrainingData, WordSource
+from askalike.train.progress import Progress, SilentProgress
+from askalike.train.recipe import Recipe
+from askalike.train.word_vectors.files import write_word2vec_text
+from askalike.train.words import make_words
+from askalike.types import Question
+
+__all__ = ["EncoderTrainer", "row_recipe"]
+
+PRETRAINING = "decoding"
+
+
+def row_recipe(row: Row, recipe: Recipe, *, is_pretraining: bool) -> Recipe:
+    """Return the recipe with the row's network and text, and with the stages of pre-training or with the others.
+
+    Raises:
+        SettingError: no stage is left.
+    """
+    assert row.encoder is not None, "only rows with an encoder are trained"
+    stages = tuple(stage for stage in recipe.stages if (stage.objective == PRETRAINING) == is_pretraining)
+    return replace(recipe, encoder=row.encoder, reads=row.reads, stages=stages)
+
+
+@dataclass(frozen=True, slots=True)
+class EncoderTrainer:
+    """Trains one row with one seed; an ``outcomes.Trainer``.
+
+    Args:
+        recipe: settings of all rows; its encoder is replaced by the row's.
+        texts: set or archive → its questions, for word vectors and pre-training.
+        vectors: a file of word vectors in word2vec's text format, or None to train them on ``texts``.
+        device: cpu or cuda.
+        threads: of torch; 0 leaves its choice.
+        progress: is told what goes on.
+    """
+
+    recipe: Recipe
+    texts: Mapping[str, tuple[Question, ...]] = field(default_factory=dict)
+    vectors: Path | None = None
+    device: str = "cpu"
+    threads: int = 0
+    progress: Progress = field(default_factory=SilentProgress)
+
+    def __call__(self, row: Row, seed: int, data: LeiSet, folder: Path) -> Model:
+        """Return the row's encoder at its best epoch on dev.
+
+        Raises:
+            MissingExtraError: torch, or gensim where word vectors are trained, is not installed.
+            SettingError, InputError: recipe, data or file of vectors cannot be used.
+        """
+        if importlib.util.find_spec("torch") is None:
+            raise MissingExtraError("training an encoder needs torch", 'pip install "askalike[train]"')
+        import torch
+
+        from askalike.train.fit import Run, fit
+
+        if self.threads:
+            torch.set_num_threads(self.threads)
+        shared = folder.parent.parent
+        words = replace(self.recipe.words, vectors=str(self.vectors or self._words(shared, seed, data)))
+        recipe = replace(self.recipe, words=words)
+        learned = TrainingData(data.questions, data.pairs, dev={data.dev.name: candidate_task(data.dev)})
+        start = self._pretrained(row, recipe, data, learned, shared, seed) if row.is_pretrained else None
+        run = Run(folder, seed, self.device, start, self.progress)
+        return fit(row_recipe(row, recipe, is_pretraining=False), learned, run)
+
+    def described(self) -> dict[str, object]:
+        """Return what decides the encoders besides rows, seeds and sets, as JSON can hold it."""
+        others = {name: len(questions) for name, questions in self.texts.items()}
+        vectors = "" if self.vectors is None else hashlib.sha256(self.vectors.read_bytes()).hexdigest()
+        return {"recipe": json.loads(self.recipe.to_json()), "texts": others, "vectors": vectors}
+
+    def _all_texts(self, data: LeiSet) -> list[Question]:
+        """Return the set's questions but those kept out, then the others', with ids that are theirs alone."""
+        own = [question for question in data.questions if question.id not in data.heldout]
+        others = (
+            replace(question, id=f"{name}/{question.id}")
+            for name, questions in sorted(self.texts.items())
+            if name != data.name
+            for question in questions
+        )
+        return [*own, *others]
+
+    def _words(self, shared: Path, seed: int, data: LeiSet) -> Path:
+        """Return the file of the word vectors of all texts, trained where it is not there yet."""
+        texts = sorted(self._all_texts(data), key=_content)  # the same file for every set of the same folder
+        settings = replace(self.recipe.words, is_trained=False)
+        found = hashlib.sha256(json.dumps([asdict(settings), seed], sort_keys=True).encode())
+        for question in texts:
+            found.update(repr(_content(question)).encode(errors="surrogatepass"))
+        folder = shared / "words" / f"{found.hexdigest()[:12]}-seed{seed}"
+        path = folder / "words.txt"
+        folder.mkdir(parents=True, exist_ok=True)
+        with filelock.FileLock(folder / "lock"):  # rows that train beside each other make it once
+            if not path.exists():
+                source = WordSource(TrainingData(texts), Reader("title and body", self.recipe.word_limit), _unheard)
+                made = make_words(settings, source, None, folder, (seed, self.progress))
+                write_word2vec_text(path, made.vocabulary, made.embedding)
+        return path
+
+    def _pretrained(
+        self, row: Row, recipe: Recipe, data: LeiSet, learned: TrainingData, shared: Path, seed: int
+    ) -> Model:
+        """Return the network after pre-training on all texts, which rows of the same network share."""
+        from askalike.train.fit import Run, fit
+
+        chosen = row_recipe(row, recipe, is_pretraining=True)
+        texts = replace(learned, questions=self._all_texts(data), pairs=_within(learned.pairs, data.heldout))
+        network = f"{chosen.encoder.kind}-{chosen.encoder.hidden_size}-{chosen.reads.replace(' ', '-')}"
+        folder = shared / "pretrained" / f"{data.name}-{network}-seed{seed}"
+        folder.mkdir(parents=True, exist_ok=True)
+        with filelock.FileLock(folder / "lock"):
+            return fit(chosen, texts, Run(folder, seed, self.device, progress=self.progress))
+
+
+def _within(pairs: Iterable[tuple[str, str]], heldout: frozenset[str]) -> list[tuple[str, str]]:
+    return [pair for pair in pairs if heldout.isdisjoint(pair)]
+
+
+def _content(question: Question) -> tuple[str, str]:
+    return (question.title, question.body)
+
+
+def _unheard(count: int) -> None:
+    """Tell nobody that ``count`` more questions were read."""

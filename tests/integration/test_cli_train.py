@@ -1,0 +1,238 @@
+"""``askalike train`` as a user types it, with networks of a few numbers."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+from tests.tiny_models import synonym_model
+
+from askalike import Forum, Question
+from askalike.cli.main import main
+from askalike.data import bundled_forum
+from askalike.encode.model import Model
+from askalike.experiments.forum_training import DevScore
+from askalike.types import Link
+
+TINY = """
+[words]
+size = 8
+vectors = "random"
+
+[encoder]
+kind = "rcnn"
+hidden_size = 8
+
+[[stage]]
+objective = "contrastive"
+views = { title-body = 1.0, answers = 1.0 }
+batch_size = 64
+epochs = 2
+
+[[stage]]
+objective = "contrastive"
+needs = "pairs"
+views = { marked = 1.0 }
+batch_size = 32
+hard_negatives = 2
+epochs = 1
+"""
+
+
+class Done(NamedTuple):
+    """What a command left."""
+
+    code: int
+    out: str
+    err: str
+
+    @property
+    def json(self) -> Any:
+        return json.loads(self.out)
+
+
+Run = Callable[..., Done]
+
+
+@pytest.fixture
+def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
+    def call(*words: object) -> Done:
+        monkeypatch.setattr(sys, "argv", ["askalike", *map(str, words)])
+        monkeypatch.setenv("COLUMNS", "100")
+        code = 0
+        try:
+            main()
+        except SystemExit as stop:
+            code = int(stop.code or 0)
+        return Done(code, *capsys.readouterr())
+
+    return call
+
+
+@pytest.fixture(autouse=True)
+def no_general_model(monkeypatch: pytest.MonkeyPatch) -> None:
+    for user in ("askalike.cli.train", "askalike.forum.model_source"):
+        monkeypatch.setattr(f"{user}.default_model", lambda: None)
+
+
+@pytest.fixture
+def recipe(tmp_path: Path) -> Path:
+    path = tmp_path / "tiny.toml"
+    path.write_text(TINY, encoding="utf-8")
+    return path
+
+
+@pytest.fixture
+def forum(tmp_path: Path) -> Path:
+    with Forum.create(tmp_path / "home.forum") as made:
+        made.load(bundled_forum())
+    return tmp_path / "home.forum"
+
+
+@pytest.fixture
+def dev_says(monkeypatch: pytest.MonkeyPatch) -> Callable[[float, float], None]:
+    """Let dev find a search of this worth before and after, whatever was trained."""
+
+    def say(before: float, after: float) -> None:
+        scores = iter([DevScore(before, 0.0), DevScore(after, 0.1)] * 9)
+        monkeypatch.setattr("askalike.cli.train.dev_score", lambda *_: next(scores))
+
+    return say
+
+
+def test_the_plan_is_told_first_and_a_better_model_answers(
+    run: Run, forum: Path, recipe: Path, dev_says: Callable[[float, float], None]
+) -> None:
+    dev_says(0.3, 0.4)
+    done = run("train", forum, "--recipe", recipe)
+    assert done.code == 0
+    plan, result = done.out.split("dev MRR")
+    for line in (
+        "252 questions, 60 duplicate marks in 54 groups",
+        "216 best answers, 47 marks",
+        "13 queries of the dev part",
+        "contrastive (at most 2 epochs) then contrastive (at most 1 epochs)",
+        "rcnn, 8 dimensions",
+        "goes on from nothing",
+        f"{forum}/training: begins",
+    ):
+        assert line in plan
+    assert "0.3000" in result
+    assert "better on dev and answers from now on" in result
+    assert (forum / "training" / "log.csv").read_text(encoding="utf-8").startswith("stage,epoch,step,measure,value")
+    found = run("info", forum, "--json").json
+    assert (found["model"], found["encoded"]) == ("own (rcnn, 8 dimensions)", 252)
+
+
+def test_a_model_that_is_not_better_is_taken_only_when_told_to(
+    run: Run, forum: Path, recipe: Path, dev_says: Callable[[float, float], None]
+) -> None:
+    dev_says(0.3, 0.3)
+    done = run("train", forum, "--recipe", recipe)
+    assert "training did not help: the search by words alone stays" in done.out
+    assert "--keep" in done.out
+    assert run("info", forum, "--json").json["model"] is None
+    kept = run("train", forum, "--recipe", recipe, "--keep", "--json").json
+    assert (kept["is_better"], kept["is_taken"], kept["beginning"]) == (False, True, "goes on")
+    assert run("info", forum, "--json").json["model"] == "own (rcnn, 8 dimensions)"
+
+
+def test_the_same_training_again_gives_the_same_model_and_a_fresh_one_begins_anew(
+    run: Run, forum: Path, recipe: Path
+) -> None:
+    words = ("train", forum, "--recipe", recipe, "--keep", "--json")
+    first = run(*words).json
+    before = (forum / "model" / "manifest.json").read_bytes()
+    assert first["dev_after"]["cosine"] > 0
+    again = run(*words).json
+    assert (first["beginning"], again["beginning"]) == ("anew", "goes on")
+    assert again["before"] == "own"
+    assert (forum / "model" / "manifest.json").read_bytes() == before
+    assert run(*words, "--seed", 1).json["beginning"] == "changed"
+    fresh = run(*words, "--fresh", "--seed", 1).json
+    assert fresh["beginning"] == "anew"
+    assert (forum / "model" / "manifest.json").read_bytes() != before
+
+
+def test_what_is_held_out_for_the_test_is_said(run: Run, forum: Path, recipe: Path) -> None:
+    done = run("train", forum, "--recipe", recipe, "--hold-out-test", "--json").json
+    assert (done["learned_marks"], done["held_out_marks"], done["dev_queries"]) == (35, 12, 13)
+
+
+def test_without_marks_texts_alone_are_learned_from_and_nothing_is_compared(
+    run: Run, tmp_path: Path, recipe: Path
+) -> None:
+    texts = [Question(str(number), f"wifi drops {number % 3}", "the router is old") for number in range(6)]
+    with Forum.create(tmp_path / "f") as made:
+        made.add(texts)
+        made.add_links([Link("1", "2", "related")])
+    done = run("train", tmp_path / "f", "--recipe", recipe)
+    assert done.code == 0
+    assert "0 groups of duplicates" in done.out
+    assert "then" not in done.out.split("recipe ")[1].splitlines()[0], "the stage that needs pairs is left out"
+    assert "without a dev part nothing says that it is better" in done.out
+    assert run("info", tmp_path / "f", "--json").json["encoded"] == 6
+
+
+def test_training_goes_on_from_a_models_folder(run: Run, forum: Path, tmp_path: Path) -> None:
+    synonym_model().save(tmp_path / "model")
+    recipe = tmp_path / "on.toml"
+    recipe.write_text(
+        TINY.replace("size = 8", "size = 4", 1)
+        .replace('kind = "rcnn"\nhidden_size = 8', 'kind = "cnn"\nhidden_size = 4\norder = 1\npooling = "mean"')
+        .replace('vectors = "random"', 'unknown = "zero"'),
+        encoding="utf-8",
+    )
+    words = ("train", forum, "--recipe", recipe, "--keep", "--json")
+    assert run(*words, "--from", tmp_path / "model").json["goes_on_from"] == str(tmp_path / "model")
+    assert Model.load(forum / "model").vocabulary.words[:3] == ("wifi", "wireless", "wlan")
+
+
+def test_a_stopped_training_says_how_to_go_on(
+    run: Run, forum: Path, recipe: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def stopped(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("askalike.train.fit.fit", stopped)
+    done = run("train", forum, "--recipe", recipe, "--fresh")
+    assert done.code == 130
+    assert f"kept in {forum}/training" in done.err
+    assert f"askalike train {forum} --recipe {recipe}\n" in done.err
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "message", "hint"),
+    [
+        (("--recipe", "magic"), 2, "no recipe 'magic'", "default, lei2016"),
+        (("--recipe", __file__), 2, "is no TOML", "correct it"),
+        (("--from", "general"), 2, "carries no general model", "--from nothing"),
+        (("--from", "nowhere"), 1, "no model at nowhere", "manifest.json"),
+        (("--recipe", "RECIPE", "--device", "abacus"), 2, "device 'abacus'", "cuda"),
+    ],
+)
+def test_errors_say_what_and_what_to_do(
+    run: Run, forum: Path, recipe: Path, words: tuple[str, ...], code: int, message: str, hint: str
+) -> None:
+    done = run("train", forum, *(recipe if word == "RECIPE" else word for word in words))
+    assert done.code == code
+    assert message in done.err
+    assert hint in done.err
+
+
+def test_without_torch_the_extra_is_named(run: Run, forum: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("askalike.cli.train.importlib.util.find_spec", lambda name: None)
+    done = run("train", forum)
+    assert done.code == 1
+    assert 'pip install "askalike[train]"' in done.err
+
+
+def test_two_processes_train_one_model(run: Run, forum: Path, recipe: Path) -> None:
+    done = run("train", forum, "--recipe", recipe, "--processes", 2, "--threads", 1, "--keep", "--json")
+    assert done.code == 0
+    assert done.json["is_taken"]
+    assert Model.load(forum / "model").dimensions == 8

@@ -1,0 +1,125 @@
+"""What a forum gives to learn from, and what is left alone."""
+
+from __future__ import annotations
+
+import doctest
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from tests.tiny_models import synonym_model
+
+import askalike.cli.train_report
+from askalike import Forum, Question
+from askalike.data import bundled_forum
+from askalike.encode.model import Model
+from askalike.errors import BusyForumError
+from askalike.evaluate import components, split_components
+from askalike.experiments.duplicates import SPLIT_SEED, SPLITS
+from askalike.experiments.forum_training import dev_score, forum_training, going_on
+from askalike.experiments.work_folder import work_folder
+from askalike.forum import ForumSettings
+from askalike.train.recipe import SHIPPED, load_recipe
+from askalike.types import Answer, Link
+
+WORDS_ALONE = ForumSettings(has_vectors=False)
+
+
+@pytest.fixture(scope="module")
+def homenet(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Forum]:
+    with Forum.create(tmp_path_factory.mktemp("forum") / "f", settings=WORDS_ALONE) as forum:
+        forum.load(bundled_forum())
+        yield forum
+
+
+def parts_of(forum: Forum) -> dict[str, set[str]]:
+    pairs = [(link.source_id, link.target_id) for link in forum.links() if link.kind == "duplicate"]
+    return {part: set(ids) for part, ids in split_components(pairs, SPLITS, SPLIT_SEED).items()}
+
+
+def test_no_mark_of_dev_is_learned_from_and_dev_asks_only_its_own(homenet: Forum) -> None:
+    found = forum_training(homenet)
+    parts = parts_of(homenet)
+    assert {one for pair in found.data.pairs for one in pair} == parts["train"] | parts["test"]
+    assert found.dev is not None
+    assert set(found.dev.queries) <= parts["dev"]
+    assert found.held_out == 0
+
+
+def test_a_test_part_that_is_held_out_is_that_of_evaluate(homenet: Forum) -> None:
+    found = forum_training(homenet, is_test_held_out=True)
+    assert {one for pair in found.data.pairs for one in pair} == parts_of(homenet)["train"]
+    assert found.held_out + len(found.data.pairs) < found.marks
+
+
+def test_hard_negatives_are_never_of_the_same_group(homenet: Forum) -> None:
+    found = forum_training(homenet)
+    group = {one: members for members in components(found.data.pairs) for one in members}
+    assert {source for source, _ in found.data.pairs} == set(found.data.hard_negatives)
+    assert all(group[one].count(other) == 0 for one, others in found.data.hard_negatives.items() for other in others)
+    assert max(map(len, found.data.hard_negatives.values())) == 10
+
+
+def test_few_groups_give_no_dev_part_and_every_mark_is_learned_from(tmp_path: Path) -> None:
+    with Forum.create(tmp_path / "f", settings=WORDS_ALONE) as forum:
+        forum.add([Question(str(number), f"wifi drops {number}") for number in range(4)])
+        forum.add_links([Link("1", "0", "duplicate"), Link("3", "2", "duplicate"), Link("3", "1", "related")])
+        found = forum_training(forum)
+    assert found.dev is None
+    assert "2 groups" in found.why_no_dev
+    assert list(found.data.pairs) == [("1", "0"), ("3", "2")]
+
+
+def test_the_accepted_answer_is_the_one_that_is_learned_from(tmp_path: Path) -> None:
+    with Forum.create(tmp_path / "f", settings=WORDS_ALONE) as forum:
+        forum.add([Question("q", "wifi drops"), Question("p", "printer")])
+        forum.add_answers([Answer("1", "q", "buy another", score=9), Answer("2", "q", "move it", is_accepted=True)])
+        assert [answer.id for answer in forum_training(forum).data.answers] == ["2"]
+        assert not forum_training(forum, answers=0).data.answers
+
+
+def test_words_alone_are_scored_in_the_order_of_the_search(homenet: Forum) -> None:
+    dev = forum_training(homenet).dev
+    assert dev is not None
+    places = [
+        next((1 / rank for rank, (one, _) in enumerate(found, start=1) if dev.qrels[query][one]), 0.0)
+        for query, found in dev.given.items()
+        if any(dev.qrels[query].values())
+    ]
+    words = dev_score(dev, None, 0.5)
+    assert words.search == pytest.approx(sum(places) / len(places))
+    assert words.cosine == 0
+    with_model = dev_score(dev, synonym_model(), 0.0)
+    assert with_model.search == pytest.approx(words.search), "with the cosine's weight at 0, words alone decide"
+
+
+@pytest.mark.parametrize("path", sorted(SHIPPED.glob("*.toml")), ids=lambda path: path.stem)
+def test_every_shipped_recipe_can_be_read(path: Path) -> None:
+    assert load_recipe(path.stem).stages
+
+
+def test_the_default_recipe_takes_over_what_the_model_before_has_settled() -> None:
+    start: Model = synonym_model()
+    found = going_on(load_recipe("default"), start)
+    assert found.model_settings() == start.settings
+    assert found.words.size == 4
+    assert found.words.is_trained, "what is learned stays the recipe's choice"
+
+
+def test_a_work_folder_says_whether_the_plan_is_the_same(tmp_path: Path) -> None:
+    begun = []
+    for seed, is_fresh in ((0, False), (0, False), (1, False), (1, True)):
+        (tmp_path / "w").mkdir(exist_ok=True)
+        (tmp_path / "w" / "1-stage.safetensors").touch()
+        with work_folder(tmp_path / "w", {"seed": seed}, is_fresh=is_fresh) as beginning:
+            begun.append((beginning, (tmp_path / "w" / "1-stage.safetensors").exists()))
+    assert begun == [("anew", True), ("goes on", True), ("changed", True), ("anew", False)]
+
+
+def test_two_trainings_do_not_share_a_work_folder(tmp_path: Path) -> None:
+    with work_folder(tmp_path, {}), pytest.raises(BusyForumError, match="another training"), work_folder(tmp_path, {}):
+        pass
+
+
+def test_the_worked_examples_hold() -> None:
+    assert doctest.testmod(askalike.cli.train_report).failed == 0
