@@ -113,7 +113,19 @@ def test_the_allowed_imports_have_no_cycle() -> None:
         rooms = {room: allowed for room, allowed in rooms.items() if room not in free}
 
 
-HEAVY = ("torch", "fastapi", "starlette", "pyarrow", "sklearn", "gensim", "matplotlib", "pandas", "transformers")
+HEAVY = (
+    "torch",
+    "fastapi",
+    "starlette",
+    "pyarrow",
+    "scipy",
+    "sklearn",
+    "gensim",
+    "matplotlib",
+    "pandas",
+    "transformers",
+    "py7zr",
+)
 
 
 def test_importing_the_package_loads_nothing_heavy() -> None:

@@ -110,7 +110,10 @@ class Vocabulary:
 
 
 def _fault(known: tuple[str, ...], ids: Mapping[str, int]) -> str:
-    """Return what is wrong with the words, or nothing."""
+    """Return what is wrong with the words, or nothing; where nothing is, they are looked at all together."""
+    joined = "\n".join(known)
+    if len(ids) == len(known) and joined.split() == list(known) and not _SURROGATE.search(joined):
+        return ""
     for line, word in enumerate(known, start=1):
         if word.split() != [word]:
             return f"{word[:40]!r} in line {line}, but expected a word without white space"

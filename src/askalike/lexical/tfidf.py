@@ -10,12 +10,15 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_array
 
 from askalike.errors import SettingError
+
+if TYPE_CHECKING:  # SciPy takes long to import, and no search needs it
+    from scipy.sparse import csr_array
 
 __all__ = ["TfIdf", "ngrams"]
 
@@ -63,6 +66,8 @@ class TfIdf:
 
     def vectors(self, documents: Sequence[Sequence[str]]) -> csr_array:
         """Return one row of length 1 for each document, of zeros where it has no known n-gram.  # (N, V)"""
+        from scipy.sparse import csr_array
+
         values: list[float] = []
         columns: list[int] = []
         starts = [0]

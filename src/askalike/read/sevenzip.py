@@ -27,9 +27,8 @@ from py7zr.io import Py7zIO, WriterFactory
 from askalike.errors import AskalikeError, DamagedInputError, FormatError, InputError, UnsafeInputError
 from askalike.read.frame import Limits, ReadContext
 
-__all__ = ["is_seven_zip", "unpacked", "wanted_sizes"]
+__all__ = ["unpacked", "wanted_sizes"]
 
-_MAGIC = b"7z\xbc\xaf\x27\x1c"
 _HARM = "the archive is damaged or made to harm; fetch it again from where it came"
 _DAMAGE = (
     ArchiveError,
@@ -49,17 +48,6 @@ _DAMAGE = (
     OverflowError,
 )
 """What py7zr is known to raise on an archive that is cut off or changed; it checks little before it computes."""
-
-
-def is_seven_zip(path: Path) -> bool:
-    """Say whether a file begins like a 7z archive."""
-    try:
-        if not path.is_file():
-            return False
-        with path.open("rb") as stream:
-            return stream.read(len(_MAGIC)) == _MAGIC
-    except OSError:
-        return False
 
 
 def wanted_sizes(path: Path, wanted: frozenset[str], limits: Limits) -> dict[str, int]:

@@ -18,7 +18,6 @@ from askalike.errors import FormatError
 from askalike.read.accepted import AcceptedAnswers
 from askalike.read.files import first_bytes, member, open_bytes, regular_size
 from askalike.read.frame import Limits, ReadContext
-from askalike.read.sevenzip import is_seven_zip, unpacked, wanted_sizes
 from askalike.read.values import Unreadable, identifier, moment, one_line, tags, text, whole_number
 from askalike.read.xml import read_xml
 from askalike.types import Answer, Link, LinkKind, Question, Record
@@ -27,6 +26,7 @@ __all__ = ["StackExchangeReader"]
 
 _POSTS, _LINKS = "Posts.xml", "PostLinks.xml"
 _WANTED = frozenset([_POSTS, _LINKS])
+_SEVEN_ZIP = b"7z\xbc\xaf\x27\x1c"
 _ROOT = re.compile(rb"^\s*(<\?xml[^>]*\?>)?\s*<posts[\s/>]")
 _OTHER_POSTS = {
     "3": "orphaned tag wiki",
@@ -50,7 +50,7 @@ class StackExchangeReader:
         if path.is_dir():
             return (path / _POSTS).is_file()
         if path.suffix.lower() == ".7z":
-            return is_seven_zip(path)
+            return first_bytes(path, len(_SEVEN_ZIP)) == _SEVEN_ZIP
         return path.suffix.lower() == ".xml" and _ROOT.match(first_bytes(path, 4096)) is not None
 
     def size_bytes(self, path: Path) -> int:
@@ -58,6 +58,8 @@ class StackExchangeReader:
         if path.is_dir():
             return sum(regular_size(path / name) for name in _WANTED)
         if path.suffix.lower() == ".7z":
+            from askalike.read.sevenzip import wanted_sizes  # here, since py7zr takes long to import
+
             return 2 * sum(wanted_sizes(path, _WANTED, Limits()).values())
         return regular_size(path)
 
@@ -66,6 +68,8 @@ class StackExchangeReader:
         if path.is_dir():
             yield from _read_folder(path, path, context)
         elif path.suffix.lower() == ".7z":
+            from askalike.read.sevenzip import unpacked
+
             with unpacked(path, _WANTED, context) as folder:
                 yield from _read_folder(folder, path, context)
         else:
