@@ -54,7 +54,7 @@ def stage(objective: Any, loop: LoopSettings | None = None, **chosen: Any) -> St
     """Return a stage with the tiny options of its objective."""
     own = {name: chosen.pop(name) for name in ("dropout", "needs") if name in chosen}
     options = OBJECTIVES[objective](**{**STAGES[objective], **chosen})
-    return StageSettings(objective, options, loop or LoopSettings(epochs=2, patience=0, learning_rate=0.02), **own)
+    return StageSettings(objective, options, loop or LoopSettings(epochs=1, patience=0, learning_rate=0.02), **own)
 
 
 def recipe(*stages: StageSettings, **chosen: Any) -> Recipe:

@@ -19,10 +19,11 @@ QUESTIONS = [
     Question("y", "printer", ""),
     Question("z", "wifi lost", "router", tags=("net",)),
 ]
+BOTH = Reader("title and body", 100)
 DATA = TrainingData(QUESTIONS, [("x", "z")], [Answer("1", "y", "paper **jam**", "markdown")], {"z": ["y"]})
 
 
-def read(data: TrainingData, reader: Reader = Reader("title and body", 100)) -> tuple[list[list[str]], WordSource]:
+def read(data: TrainingData, reader: Reader = BOTH) -> tuple[list[list[str]], WordSource]:
     source = WordSource(data, reader, lambda _: None)
     return list(source.words.sentences()), source
 
@@ -127,6 +128,6 @@ def test_a_text_with_a_lone_surrogate_has_a_digest() -> None:
 def test_texts_of_a_word_list_without_words_stay_empty() -> None:
     read = WordList([[], []])
     assert read.counts() == {}
-    assert [text for text in read.sentences()] == [[], []]
+    assert list(read.sentences()) == [[], []]
     assert isinstance(read.texts, Texts)
     assert np.array_equal(read.texts.lengths(), [0, 0])

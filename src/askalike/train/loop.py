@@ -130,7 +130,10 @@ class _Run:
 
     def _step(self, batch: object, done: float, at: tuple[int, int]) -> float:
         place = self.place
-        torch.manual_seed(hash((place.seed, *at, place.world.rank)) & 0x7FFFFFFFFFFFFFFF)
+        seed = hash((place.seed, *at, place.world.rank)) & 0x7FFFFFFFFFFFFFFF
+        torch.default_generator.manual_seed(seed)
+        if place.device.type == "cuda":
+            torch.cuda.manual_seed(seed)
         for group in self.adam.param_groups:
             group["lr"] = self.settings.rate(done)
         self.adam.zero_grad(set_to_none=True)

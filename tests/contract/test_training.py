@@ -1,0 +1,134 @@
+"""One table of encoders and objectives, and the laws of training that hold for every one."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from tests.tiny_training import recipe, stage, tiny_data
+
+from askalike.encode.model import Model
+from askalike.errors import SettingError
+from askalike.train.log import read_log
+from askalike.train.loop_settings import LoopSettings
+from askalike.types import Question
+
+torch = pytest.importorskip("torch", reason="training needs torch, which is not installed")
+
+from askalike.train import fit as fit_module  # noqa: E402
+from askalike.train.fit import Run, fit  # noqa: E402
+from askalike.train.network import TextNetwork  # noqa: E402
+
+ENCODERS: dict[str, dict[str, Any]] = {
+    "rcnn": {"kind": "rcnn"},
+    "rcnn, scalar gate, mean": {"kind": "rcnn", "gate": "scalar", "pooling": "mean"},
+    "rcnn, fixed, normalised mean": {"kind": "rcnn", "gate": "fixed", "pooling": "normalised-mean"},
+    "rcnn, no gate, order 3, max": {"kind": "rcnn", "gate": "none", "order": 3, "pooling": "max"},
+    "lstm": {"kind": "lstm"},
+    "lstm, max": {"kind": "lstm", "pooling": "max"},
+    "gru, mean": {"kind": "gru", "pooling": "mean"},
+    "cnn": {"kind": "cnn"},
+    "cnn of width 3, normalised mean": {"kind": "cnn", "order": 3, "pooling": "normalised-mean"},
+}
+KINDS = {"rcnn": "last", "lstm": "mean", "gru": "max", "cnn": "normalised-mean"}
+OBJECTIVES = ("decoding", "max-margin", "contrastive")
+PAIRS = [(kind, name) for kind in KINDS for name in OBJECTIVES if (kind, name) != ("cnn", "decoding")]
+
+
+def contents(model: Model, folder: Path) -> dict[str, bytes]:
+    model.save(folder)
+    return {file.name: file.read_bytes() for file in folder.iterdir()}
+
+
+@pytest.mark.parametrize(("kind", "name"), PAIRS)
+def test_the_loss_falls(tmp_path: Path, kind: str, name: str) -> None:
+    loop = LoopSettings(epochs=4, patience=0, learning_rate=0.03)
+    chosen = recipe(stage(name, loop, dropout=0.0), kind=kind, pooling=KINDS[kind], is_trained=True)
+    fit(chosen, tiny_data(), Run(tmp_path))
+    losses = [row.value for row in read_log(tmp_path / "log.csv") if row.measure == "loss"]
+    assert len(losses) == 4
+    assert losses[-1] < 0.85 * losses[0]
+
+
+@pytest.mark.parametrize(
+    ("kind", "name"), [("rcnn", "decoding"), ("rcnn", "contrastive"), ("lstm", "max-margin"), ("gru", "decoding")]
+)
+def test_the_same_seed_gives_the_same_bytes(tmp_path: Path, kind: str, name: str) -> None:
+    chosen = recipe(stage(name, dropout=0.3), kind=kind, is_trained=True)
+    models = []
+    for number, seed in enumerate((5, 5, 6)):
+        torch.manual_seed(number)
+        model = fit(chosen, tiny_data(), Run(tmp_path / f"work{number}", seed))
+        models.append(contents(model, tmp_path / f"model{number}"))
+    assert models[0] == models[1]
+    assert models[0]["weights.safetensors"] != models[2]["weights.safetensors"]
+
+
+@pytest.mark.parametrize("reads", ["title and body", "title"])
+@pytest.mark.parametrize("name", ENCODERS)
+def test_the_model_gives_the_vectors_of_the_network(
+    tmp_path: Path, name: str, reads: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made: list[TextNetwork] = []
+
+    class Kept(TextNetwork):
+        def __init__(self, *given: Any, **chosen: Any) -> None:
+            super().__init__(*given, **chosen)
+            made.append(self)
+
+    monkeypatch.setattr(fit_module, "TextNetwork", Kept)
+    data = tiny_data()
+    loop = LoopSettings(epochs=1, patience=0, learning_rate=0.01)
+    chosen = recipe(
+        stage("max-margin", loop, dropout=0.2), reads=reads, is_trained=True, word_limit=4, **ENCODERS[name]
+    )
+    questions = [*data.dev["tiny"].questions, Question("unseen", "how unseen words", "<p>t0a</p>", "html")]
+    model = fit(chosen, data, Run(tmp_path))
+    texts = model_texts(model, questions)
+    expected = made[0].all_questions(texts)
+    expected /= np.linalg.norm(expected, axis=1, keepdims=True)
+    np.testing.assert_allclose(model.encode(questions), expected, atol=1e-5)
+    model.save(tmp_path / "model")
+    np.testing.assert_array_equal(Model.load(tmp_path / "model").encode(questions), model.encode(questions))
+
+
+def model_texts(model: Model, questions: list[Question]) -> Any:
+    from askalike.train.corpus import _question_words
+    from askalike.train.texts import WordList
+
+    reader = fit_module.Reader(model.settings.reads, model.settings.word_limit)
+    return WordList(_question_words(questions, reader)).over(model.vocabulary)
+
+
+def test_the_dev_scores_are_those_of_the_vectors(tmp_path: Path) -> None:
+    data = tiny_data()
+    model = fit(recipe(stage("contrastive")), data, Run(tmp_path))
+    vectors = model.encode(data.dev["tiny"].questions)
+    assert model.origin.dev_scores["tiny mrr"] == pytest.approx(data.dev["tiny"].mrr(vectors))
+    assert model.origin.dev_scores["map"] == pytest.approx(data.dev["tiny"].map(vectors))
+    assert model.origin.training_data == data.digest()
+
+
+@pytest.mark.parametrize("name", OBJECTIVES)
+def test_fixed_words_stay_and_learned_ones_move(tmp_path: Path, name: str) -> None:
+    first = fit(recipe(stage(name)), tiny_data(), Run(tmp_path / "a"))
+    fixed = fit(recipe(stage(name), stage(name)), tiny_data(), Run(tmp_path / "b"))
+    moved = fit(recipe(stage(name), is_trained=True), tiny_data(), Run(tmp_path / "c"))
+    assert np.array_equal(first.embedding(), fixed.embedding())
+    assert not np.array_equal(first.embedding()[1:], moved.embedding()[1:])
+
+
+@pytest.mark.parametrize("name", OBJECTIVES)
+def test_unknown_words_that_are_zero_stay_zero(tmp_path: Path, name: str) -> None:
+    chosen = recipe(stage(name), is_trained=True, unknown="zero", min_count=9)
+    model = fit(chosen, tiny_data(), Run(tmp_path))
+    assert not model.embedding()[0].any()
+    vector = fit(recipe(stage(name), is_trained=True, min_count=9), tiny_data(), Run(tmp_path / "v"))
+    assert vector.embedding()[0].any()
+
+
+def test_a_cnn_cannot_be_pre_trained(tmp_path: Path) -> None:
+    with pytest.raises(SettingError, match="a cnn has no state to start a decoder from"):
+        fit(recipe(stage("decoding"), kind="cnn"), tiny_data(), Run(tmp_path))

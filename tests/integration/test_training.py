@@ -1,0 +1,245 @@
+"""From questions to a saved model: stopped and gone on with, stages left out, another model as the beginning."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from tests.tiny_training import recipe, stage, tiny_data
+
+from askalike import Question
+from askalike.encode.model import Model
+from askalike.errors import DamagedModelError, ModelError, SettingError
+from askalike.train.corpus import TrainingData
+from askalike.train.log import Entry, read_log
+from askalike.train.loop_settings import LoopSettings
+from askalike.train.recipe import Recipe
+
+torch = pytest.importorskip("torch", reason="training needs torch, which is not installed")
+
+from askalike.train.fit import Run, fit  # noqa: E402
+
+LOOP = LoopSettings(epochs=2, patience=1, learning_rate=0.02, schedule="linear")
+THREE = recipe(
+    stage("decoding", replace(LOOP, stop_on="perplexity from title"), dropout=0.2),
+    stage("max-margin", LOOP, needs="pairs"),
+    stage("contrastive", LOOP, hard_negatives=2, topical=0.5),
+    is_trained=True,
+)
+
+
+class Heard:
+    """Keeps what it is told, and stops the training after so many batches."""
+
+    def __init__(self, stop_at: int = -1) -> None:
+        self.phases: list[str] = []
+        self.notices: list[str] = []
+        self.batches = 0
+        self._stop_at = stop_at
+
+    def start(self, phase: str, total: int, unit: str) -> None:
+        self.phases.append(phase)
+
+    def advance(self, count: int) -> None:
+        self.batches += count == 1
+        if self.batches == self._stop_at:
+            raise KeyboardInterrupt
+
+    def notice(self, text: str) -> None:
+        self.notices.append(text)
+
+
+def contents(model: Model, folder: Path) -> dict[str, bytes]:
+    model.save(folder)
+    return {file.name: file.read_bytes() for file in folder.iterdir()}
+
+
+def without_seconds(folder: Path) -> list[Entry]:
+    return [row for row in read_log(folder / "log.csv") if row.measure != "seconds"]
+
+
+def test_a_training_stopped_again_and_again_gives_the_same_bytes(tmp_path: Path) -> None:
+    heard = Heard()
+    whole = contents(fit(THREE, tiny_data(), Run(tmp_path / "whole", progress=heard)), tmp_path / "model")
+    model, stops = None, 0
+    while model is None and stops < heard.batches:
+        try:
+            run = Run(tmp_path / "stopped", progress=Heard(6 + stops % 2), checkpoint_s=0.0)
+            model = fit(THREE, tiny_data(), run)
+        except KeyboardInterrupt:
+            stops += 1
+    assert model is not None
+    assert stops > 5
+    assert contents(model, tmp_path / "again") == whole
+    assert without_seconds(tmp_path / "stopped") == without_seconds(tmp_path / "whole")
+    assert len({row.stage for row in without_seconds(tmp_path / "whole")}) == 3
+
+
+def test_checkpoints_far_apart_take_steps_again_and_give_the_same_bytes(tmp_path: Path) -> None:
+    whole = contents(fit(THREE, tiny_data(), Run(tmp_path / "whole")), tmp_path / "model")
+    for stop_at in (3, 23, 32):
+        with pytest.raises(KeyboardInterrupt):
+            fit(THREE, tiny_data(), Run(tmp_path / "stopped", progress=Heard(stop_at)))
+    assert contents(fit(THREE, tiny_data(), Run(tmp_path / "stopped")), tmp_path / "again") == whole
+    assert without_seconds(tmp_path / "stopped") == without_seconds(tmp_path / "whole")
+
+
+def test_a_training_that_has_ended_is_only_read_again(tmp_path: Path) -> None:
+    first = contents(fit(THREE, tiny_data(), Run(tmp_path / "work")), tmp_path / "a")
+    files = {file.name: (file.read_bytes(), file.stat().st_mtime_ns) for file in (tmp_path / "work").iterdir()}
+    heard = Heard()
+    assert contents(fit(THREE, tiny_data(), Run(tmp_path / "work", progress=heard)), tmp_path / "b") == first
+    assert heard.phases == ["reading"]
+    assert {file.name: (file.read_bytes(), file.stat().st_mtime_ns) for file in (tmp_path / "work").iterdir()} == files
+
+
+def changed(base: Recipe, number: int, **chosen: Any) -> Recipe:
+    stages = list(base.stages)
+    stages[number] = replace(stages[number], **chosen)
+    return replace(base, stages=tuple(stages))
+
+
+def test_a_change_of_a_later_stage_or_of_what_is_kept_spares_the_earlier_ones(tmp_path: Path) -> None:
+    fit(THREE, tiny_data(), Run(tmp_path / "work"))
+    heard = Heard()
+    other = changed(replace(THREE, embedding_precision="int8"), 2, dropout=0.5)
+    found = contents(fit(other, tiny_data(), Run(tmp_path / "work", progress=heard)), tmp_path / "a")
+    assert heard.phases[0] == "reading"
+    assert all(phase.startswith("3-contrastive") for phase in heard.phases[1:])
+    assert found == contents(fit(other, tiny_data(), Run(tmp_path / "fresh")), tmp_path / "b")
+    assert without_seconds(tmp_path / "work") == without_seconds(tmp_path / "fresh")
+
+
+@pytest.mark.parametrize("what", ["recipe", "data", "dev", "seed", "start", "hard negatives"])
+def test_another_training_in_the_same_folder_begins_anew_and_keeps_the_old_checkpoint(
+    tmp_path: Path, what: str
+) -> None:
+    base = recipe(stage("contrastive"))
+    data, run = tiny_data(), Run(tmp_path / "work")
+    fit(base, data, run)
+    before = (tmp_path / "work" / "1-contrastive.safetensors").read_bytes()
+    chosen = changed(base, 0, dropout=0.3) if what == "recipe" else base
+    if what == "data":
+        data = replace(data, pairs=data.pairs[1:])
+    elif what == "hard negatives":
+        data = replace(data, hard_negatives={})
+    elif what == "dev":
+        data = replace(data, dev={"other": data.dev["tiny"]})
+    elif what == "seed":
+        run = replace(run, seed=1)
+    elif what == "start":
+        run = replace(run, start=fit(base, data, Run(tmp_path / "other")))
+    heard = Heard()
+    found = contents(fit(chosen, data, replace(run, progress=heard)), tmp_path / "a")
+    assert [text for text in heard.notices if "is of another training" in text]
+    assert (tmp_path / "work" / "1-contrastive.other.safetensors").read_bytes() == before
+    assert found == contents(fit(chosen, data, replace(run, folder=tmp_path / "fresh")), tmp_path / "b")
+
+
+def test_a_damaged_checkpoint_is_refused_and_stays(tmp_path: Path) -> None:
+    base = recipe(stage("contrastive", LOOP))
+    fit(base, tiny_data(), Run(tmp_path))
+    path = tmp_path / "1-contrastive.safetensors"
+    path.write_bytes(path.read_bytes()[:-1])
+    with pytest.raises(DamagedModelError, match=r"1-contrastive.safetensors cannot be read: .*delete it"):
+        fit(base, tiny_data(), Run(tmp_path))
+    assert path.exists()
+
+
+def test_a_loss_that_is_no_number_is_an_error(tmp_path: Path) -> None:
+    with pytest.raises(ModelError, match=r"1-contrastive is .* in epoch"):
+        fit(recipe(stage("contrastive", replace(LOOP, learning_rate=1e38))), tiny_data(), Run(tmp_path))
+
+
+def test_stages_that_need_pairs_are_left_out_where_there_are_too_few(tmp_path: Path) -> None:
+    chosen = recipe(
+        stage("decoding", LOOP), stage("contrastive", LOOP, needs="pairs"), stage("max-margin", needs="pairs")
+    )
+    for pairs, done in (((), {"1-decoding"}), ((("0-0", "0-1"),), {"1-decoding", "3-max-margin"})):
+        heard = Heard()
+        folder = tmp_path / str(len(pairs))
+        fit(chosen, replace(tiny_data(), pairs=pairs), Run(folder, progress=heard))
+        assert {row.stage for row in read_log(folder / "log.csv")} == done
+        assert f"stage 2-contrastive is left out: {len(pairs)} marked pairs, and it needs 2" in heard.notices
+
+
+def test_a_recipe_of_which_no_stage_can_be_trained_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(SettingError, match=r"every stage of the recipe needs marked pairs, and the data has 0 \(mark"):
+        fit(recipe(stage("max-margin", needs="pairs")), replace(tiny_data(), pairs=[]), Run(tmp_path))
+
+
+def test_early_stopping_gives_the_model_of_the_best_epoch(tmp_path: Path) -> None:
+    base = recipe(stage("contrastive", LoopSettings(epochs=6, patience=6, learning_rate=0.05), dropout=0.4))
+    model = fit(base, tiny_data(), Run(tmp_path))
+    scores = [row.value for row in read_log(tmp_path / "log.csv") if row.measure == "mrr"]
+    assert model.origin.dev_scores["mrr"] == pytest.approx(max(scores), rel=1e-5)
+    assert scores[-1] != max(scores)
+
+
+def test_without_dev_sets_all_epochs_are_run(tmp_path: Path) -> None:
+    heard = Heard()
+    model = fit(recipe(stage("contrastive", LOOP)), replace(tiny_data(), dev={}), Run(tmp_path, progress=heard))
+    assert [text for text in heard.notices if "no mrr is measured to stop by, so that all 2 epochs are run" in text]
+    assert dict(model.origin.dev_scores) == {}
+
+
+def test_going_on_from_a_model_begins_with_its_vectors_and_new_words(tmp_path: Path) -> None:
+    base = recipe(stage("contrastive", replace(LOOP, epochs=4, patience=0)), is_trained=True)
+    data = tiny_data()
+    first = fit(base, data, Run(tmp_path / "a"))
+    added = [Question(f"new{number}", f"new words{number}", "brand new things") for number in range(4)]
+    more = replace(data, questions=[*data.questions, *added])
+    second = fit(recipe(stage("max-margin"), is_trained=True), more, Run(tmp_path / "b", start=first))
+    assert second.vocabulary.words[: len(first.vocabulary.words)] == first.vocabulary.words
+    assert set(second.vocabulary.words) - set(first.vocabulary.words) >= {"new", "brand", "things", "words0"}
+    rows = read_log(tmp_path / "b" / "log.csv")
+    assert [rows[0].epoch, rows[0].measure] == [0, "tiny mrr"]
+    assert rows[0].value == pytest.approx(first.origin.dev_scores["tiny mrr"], rel=1e-5)
+    assert second.encode(added).any(axis=1).all()
+
+
+def test_a_model_of_another_kind_or_size_is_no_beginning(tmp_path: Path) -> None:
+    start = fit(recipe(stage("max-margin")), tiny_data(), Run(tmp_path / "a"))
+    for other in (recipe(stage("max-margin"), kind="gru"), recipe(stage("max-margin"), order=3)):
+        with pytest.raises(SettingError, match=r"the model to go on from has the encoder .*'rcnn'.*the recipe"):
+            fit(other, tiny_data(), Run(tmp_path / "b", start=start))
+
+
+def test_quantised_models_are_saved_and_found_again(tmp_path: Path) -> None:
+    chosen = recipe(stage("contrastive"), embedding_precision="int8", encoder_precision="float16")
+    model = fit(chosen, tiny_data(), Run(tmp_path / "work"))
+    exact = fit(recipe(stage("contrastive")), tiny_data(), Run(tmp_path / "work"))
+    questions = tiny_data().questions
+    assert np.einsum("nd,nd->n", model.encode(questions), exact.encode(questions)).min() > 0.99
+
+
+@pytest.mark.parametrize("seed", [-1, 2**32, 1.5, True])
+def test_a_seed_out_of_range_is_refused(tmp_path: Path, seed: Any) -> None:
+    with pytest.raises(SettingError, match="seed is"):
+        Run(tmp_path, seed)
+
+
+@pytest.mark.parametrize(
+    ("device", "message"),
+    [("tpu9", "is not known"), ("meta", "is not supported"), ("cuda:99", "torch finds no such device here")],
+)
+def test_a_device_that_is_not_there_is_refused(tmp_path: Path, device: str, message: str) -> None:
+    with pytest.raises(SettingError, match=f"device '{device}',? .*{message}|device '{device}' {message}"):
+        fit(THREE, tiny_data(), Run(tmp_path, device=device))
+
+
+def test_data_without_words_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(SettingError, match="no word occurs 1 times"):
+        fit(THREE, TrainingData([Question("a", "?")]), Run(tmp_path))
+
+
+def test_the_settings_of_torch_are_set_back(tmp_path: Path) -> None:
+    before = torch.get_float32_matmul_precision()
+    chosen = recipe(stage("max-margin"), arithmetic="bfloat16")
+    fit(chosen, tiny_data(), Run(tmp_path))
+    with pytest.raises(SettingError):
+        fit(chosen, TrainingData([Question("a", "?")]), Run(tmp_path))
+    assert torch.get_float32_matmul_precision() == before

@@ -1,0 +1,211 @@
+"""Recipes are read from files; what cannot be used is refused with file, place and what was expected."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.tiny_training import recipe, stage
+
+from askalike.encode.config import EncoderConfig
+from askalike.errors import SettingError
+from askalike.train.loop_settings import LoopSettings
+from askalike.train.objectives.options import ContrastiveOptions, DecodingOptions, MaxMarginOptions
+from askalike.train.recipe import SHIPPED, StageSettings, WordSettings, load_recipe
+
+TEXT = """
+word_limit = 50
+[words]
+size = 4
+is_trained = true
+[encoder]
+kind = "gru"
+hidden_size = 3
+[[stage]]
+objective = "decoding"
+contexts = ["title"]
+held_out = 7
+stop_on = "perplexity from title"
+dropout = 0.25
+[[stage]]
+objective = "contrastive"
+views = { marked = 2.0, title-body = 1 }
+needs = "pairs"
+learning_rate = 1
+"""
+
+
+def refused(tmp_path: Path, text: str) -> str:
+    path = tmp_path / "mine.toml"
+    path.write_text(text, encoding="utf-8")
+    with pytest.raises(SettingError) as caught:
+        load_recipe(path)
+    assert caught.value.message.startswith(f"recipe {path}")
+    return str(caught.value).removeprefix(f"recipe {path}: ")
+
+
+def test_a_file_becomes_a_recipe(tmp_path: Path) -> None:
+    path = tmp_path / "mine.toml"
+    path.write_text(TEXT, encoding="utf-8")
+    found = load_recipe(str(path))
+    assert found.encoder == EncoderConfig("gru", 4, 3)
+    assert found.words == WordSettings(size=4, is_trained=True)
+    assert (found.word_limit, found.reads) == (50, "title and body")
+    first, second = found.stages
+    assert first.options == DecodingOptions(("title",), held_out=7)
+    assert first.loop == LoopSettings(stop_on="perplexity from title")
+    assert (first.dropout, first.needs, second.needs) == (0.25, "", "pairs")
+    assert second.options == ContrastiveOptions({"marked": 2.0, "title-body": 1})
+    assert second.loop.learning_rate == 1
+    assert found.model_settings().encoder == found.encoder
+    assert found.to_json() == load_recipe(path).to_json()
+
+
+@pytest.mark.parametrize("path", sorted(SHIPPED.glob("*.toml")), ids=lambda path: path.stem)
+def test_the_recipes_that_ship_can_be_used_by_name(path: Path) -> None:
+    assert load_recipe(path.stem) == load_recipe(path)
+
+
+def test_a_recipe_that_is_not_there_is_named_with_those_that_ship() -> None:
+    with pytest.raises(SettingError, match=r"there is no recipe 'lei2017' \(give a file, or one of: .*lei2016"):
+        load_recipe("lei2017")
+    with pytest.raises(SettingError, match="there is no recipe"):
+        load_recipe(SHIPPED)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("word_limit = 50", "word_limits = 50", "top level: word_limits is unknown, expected only: encoder, stages, "),
+        ("word_limit = 50", "word_limit = 'x'", "top level: word_limit is 'x', but expected a int"),
+        ("word_limit = 50", "word_limit = 0", "top level: model setting word_limit is 0"),
+        ("word_limit = 50", "arithmetic = 'float8'", "top level: arithmetic is 'float8', but expected one of: float32"),
+        ("word_limit = 50", "reads = 'body'", "top level: model setting reads is 'body'"),
+        ("word_limit = 50", "embedding_precision = 'int4'", "top level: model setting embedding_precision is 'int4'"),
+        ("word_limit = 50", "stages = 3", "top level: stages, but expected [[stage]]"),
+        ("size = 4", "size = 4.0", "words: size is 4.0, but expected a int"),
+        ("size = 4", "size = 0", "words: size is 0, but expected a whole number ≥ 1"),
+        ("size = 4", "size = 4\nmin_count = 0", "words: min_count is 0"),
+        ("size = 4", "size = 4\nmax_size = -1", "words: max_size is -1"),
+        ("size = 4", "size = 4\nvectors = ''", "words: vectors is ''"),
+        (
+            "size = 4",
+            "size = 4\nvectors_format = 'npz'",
+            "words: vectors_format is 'npz', but expected one of: word2vec",
+        ),
+        ("size = 4", "size = 4\nunknown = 'maybe'", "words: unknown is 'maybe'"),
+        ("size = 4", "size = 4\nsizes = 4", "words: sizes is unknown, expected only: max_size"),
+        ("is_trained = true", "is_trained = 1", "words: is_trained is 1, but expected a bool"),
+        ("[encoder]", "[encoders]", "expected a table [encoder], but found a recipe without it"),
+        ("[words]\nsize = 4\nis_trained = true", "words = 3", "expected a table [words], but found 3"),
+        ("hidden_size = 3", "", "encoder settings lack hidden_size"),
+        ("hidden_size = 3", "hidden_size = 3\nwidth = 1", "encoder settings hold width"),
+        ("hidden_size = 3", "hidden_size = 3\ninput_size = 9", "top level: an encoder of 9 numbers a word, but word"),
+        ('kind = "gru"', 'kind = "bert"', "encoder kind is 'bert'"),
+        ('"decoding"', '"guessing"', "stage 1: objective is 'guessing', but expected one of: decoding, max-margin"),
+        ('objective = "decoding"', "", "stage 1: objective is None"),
+        (
+            "held_out = 7",
+            "negatives = 7",
+            "stage 1 (decoding): negatives is unknown, expected only: objective, dropout",
+        ),
+        ("held_out = 7", "held_out = -7", "stage 1 (decoding): held_out is -7"),
+        ('["title"]', '"title"', "stage 1 (decoding): contexts is 'title', but expected a list"),
+        ('["title"]', "[1]", "stage 1 (decoding): a name in contexts is 1"),
+        (
+            "dropout = 0.25",
+            "dropout = 1.0",
+            "stage 1 (decoding): dropout is 1.0, but expected a finite number ≥ 0 and < 1",
+        ),
+        ("dropout = 0.25", "dropout = nan", "stage 1 (decoding): dropout is nan"),
+        ("from title", "from body", "stage 1 (decoding): stop_on is 'perplexity from body', but expected one of: mrr"),
+        ("views = {", "view = {", "stage 2 (contrastive): view is unknown"),
+        ("views = { marked = 2.0, title-body = 1 }", "", "stage 2 (contrastive): views is missing"),
+        (
+            "views = { marked = 2.0, title-body = 1 }",
+            "views = 1",
+            "stage 2 (contrastive): views is 1, but expected a tab",
+        ),
+        ('needs = "pairs"', 'needs = "luck"', "stage 2 (contrastive): needs is 'luck'"),
+        ("learning_rate = 1", "learning_rate = inf", "stage 2 (contrastive): learning_rate is inf"),
+        ("learning_rate = 1", "learning_rate = nan", "stage 2 (contrastive): learning_rate is nan"),
+        (
+            "learning_rate = 1",
+            "learning_rate = 0",
+            "stage 2 (contrastive): learning_rate is 0, but expected a finite num",
+        ),
+        ("learning_rate = 1", "clip = -1.0", "stage 2 (contrastive): clip is -1.0"),
+        ("learning_rate = 1", "epochs = 0", "stage 2 (contrastive): epochs is 0, but expected a whole number ≥ 1"),
+        ("learning_rate = 1", "patience = -1", "stage 2 (contrastive): patience is -1"),
+        (
+            "learning_rate = 1",
+            "schedule = 'cosine'",
+            "stage 2 (contrastive): schedule is 'cosine', but expected one of: c",
+        ),
+        (
+            "learning_rate = 1",
+            "stop_on = 'mmr'",
+            "stage 2 (contrastive): stop_on is 'mmr', but expected one of: mrr, map",
+        ),
+        ("learning_rate = 1", "temperature = 0.0", "stage 2 (contrastive): temperature is 0.0"),
+        ("learning_rate = 1", "batch_size = 1", "stage 2 (contrastive): batch_size is 1"),
+    ],
+)
+def test_what_cannot_be_used_is_refused_with_file_and_place(tmp_path: Path, old: str, new: str, message: str) -> None:
+    assert old in TEXT
+    assert refused(tmp_path, TEXT.replace(old, new)).startswith(message)
+
+
+def test_a_file_that_is_no_toml_is_refused(tmp_path: Path) -> None:
+    assert "is no TOML" in refused(tmp_path, "[words\n")
+    (tmp_path / "mine.toml").write_bytes(b"\xff")
+    with pytest.raises(SettingError, match="is no TOML"):
+        load_recipe(tmp_path / "mine.toml")
+
+
+def test_a_recipe_without_stages_or_with_a_single_table_is_refused(tmp_path: Path) -> None:
+    head = TEXT.partition("[[stage]]")[0]
+    assert refused(tmp_path, head).startswith("top level: a recipe without a stage")
+    assert refused(tmp_path, head + '[stage]\nobjective = "decoding"').startswith("[stage] is a single table")
+    assert refused(tmp_path, "stage = [3]\n" + head).startswith("stage 1 is 3, but expected a table")
+
+
+def test_a_dev_set_can_be_named_to_stop_on() -> None:
+    assert stage("max-margin", LoopSettings(stop_on="travel mrr")).loop.stop_on == "travel mrr"
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"objective": "max-margin", "options": DecodingOptions()},
+        {"objective": "guessing", "options": DecodingOptions()},
+        {"objective": "max-margin", "options": MaxMarginOptions(), "dropout": -0.1},
+    ],
+)
+def test_a_stage_in_code_is_checked_as_one_in_a_file(wrong: dict[str, Any]) -> None:
+    with pytest.raises(SettingError):
+        StageSettings(**wrong)
+
+
+def test_the_name_of_a_recipe_changes_with_every_choice() -> None:
+    base = recipe(stage("max-margin"))
+    others = [
+        recipe(stage("max-margin", margin=0.3)),
+        recipe(stage("max-margin", dropout=0.3)),
+        recipe(stage("max-margin"), stage("max-margin")),
+        recipe(stage("max-margin"), kind="gru"),
+        recipe(stage("max-margin"), is_trained=True),
+    ]
+    assert len({one.to_json() for one in (base, *others)}) == 6
+
+
+def test_reading_a_recipe_loads_no_torch() -> None:
+    program = (
+        "import sys; from askalike.train.recipe import load_recipe as load; load('default'); print([*sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert "'torch'" not in done.stdout
+    assert "'askalike.train.recipe'" in done.stdout

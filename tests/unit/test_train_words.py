@@ -1,0 +1,195 @@
+"""The words that training begins with: drawn, read from a file, trained, kept, or taken from a model and added to."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from tests.tiny_models import gated_model
+
+from askalike.encode.reader import Reader
+from askalike.encode.vocabulary import Vocabulary
+from askalike.errors import AskalikeError, DamagedModelError, InputError, SettingError
+from askalike.train import words as words_module
+from askalike.train.corpus import TrainingData, WordSource
+from askalike.train.progress import SilentProgress
+from askalike.train.recipe import WordSettings
+from askalike.train.word_vectors.files import write_word2vec_text
+from askalike.train.words import Words, make_words
+from askalike.types import Question
+
+TEXTS = ("wifi drops wifi", "printer drops", "wifi silent")
+SMALL = {"min_count": 1, "size": 3, "vectors": "random"}
+
+
+def source(texts: tuple[str, ...] = TEXTS) -> WordSource:
+    questions = [Question(str(number), text) for number, text in enumerate(texts)]
+    return WordSource(TrainingData(questions), Reader("title and body", 100), lambda _: None)
+
+
+def made(folder: Path, texts: tuple[str, ...] = TEXTS, start: Any = None, seed: int = 0, **chosen: Any) -> Words:
+    return make_words(WordSettings(**{**SMALL, **chosen}), source(texts), start, folder, (seed, SilentProgress()))
+
+
+@pytest.fixture
+def vector_file(tmp_path: Path) -> Path:
+    path = tmp_path / "vectors.txt"
+    write_word2vec_text(path, Vocabulary(["wifi", "other"]), np.array([[0, 0, 0], [0, 3, 4], [9, 9, 9]], np.float32))
+    return path
+
+
+def test_drawn_words_have_about_length_one_and_depend_on_the_seed(tmp_path: Path) -> None:
+    found = made(tmp_path, size=200)
+    assert found.vocabulary.words == ("wifi", "drops", "printer", "silent")
+    assert found.embedding.shape == (5, 200)
+    np.testing.assert_allclose(np.linalg.norm(found.embedding[1:], axis=1), 1, rtol=0.25)
+    assert not found.embedding[0].any()
+    (tmp_path / "words.safetensors").unlink()
+    again, other = (made(tmp_path, size=200, seed=seed).embedding for seed in (0, 1))
+    assert np.array_equal(again, found.embedding)
+    assert not np.array_equal(again, other)
+
+
+def test_vectors_are_read_from_a_file(tmp_path: Path, vector_file: Path) -> None:
+    found = made(tmp_path, vectors=str(vector_file))
+    np.testing.assert_allclose(found.embedding[1], [0, 0.6, 0.8], rtol=1e-6)
+    np.testing.assert_allclose(found.embedding[0], [0, 0.6, 0.8], rtol=1e-6)  # the mean of the rarest that are known
+    assert found.embedding[2:].any(axis=1).all()
+
+
+def test_a_file_is_said_to_lack_words(tmp_path: Path, vector_file: Path) -> None:
+    notices: list[str] = []
+
+    class Heard(SilentProgress):
+        def notice(self, text: str) -> None:
+            notices.append(text)
+
+    make_words(WordSettings(**{**SMALL, "vectors": str(vector_file)}), source(), None, tmp_path, (0, Heard()))
+    assert notices == ["3 of 4 words have no vector in the file"]
+
+
+def test_glove_files_are_read_by_their_format(tmp_path: Path) -> None:
+    (tmp_path / "glove.txt").write_text("wifi 0 0 2\n", encoding="utf-8")
+    found = made(tmp_path, vectors=str(tmp_path / "glove.txt"), vectors_format="glove")
+    assert found.embedding[1].tolist() == [0, 0, 1]
+
+
+@pytest.mark.parametrize(
+    ("wrong", "kind", "message"),
+    [
+        (
+            {"size": 4},
+            SettingError,
+            r"vectors.txt holds vectors of 3 numbers, the recipe says 4 \(write the file's size",
+        ),
+        ({"vectors_format": "glove"}, InputError, "a header, expected a word"),
+        ({"vectors": "nowhere.txt"}, InputError, "nowhere.txt cannot be opened"),
+        ({"min_count": 9}, SettingError, r"no word occurs 9 times in the texts \(give more questions"),
+    ],
+)
+def test_vectors_that_do_not_fit_are_refused(
+    tmp_path: Path, vector_file: Path, wrong: dict[str, Any], kind: type[AskalikeError], message: str
+) -> None:
+    with pytest.raises(kind, match=message):
+        made(tmp_path, **{"vectors": str(vector_file), **wrong})
+    assert not (tmp_path / "words.safetensors").exists()
+
+
+@pytest.mark.parametrize("vectors", ["random", "file"])
+def test_an_unknown_word_can_be_zero(tmp_path: Path, vector_file: Path, vectors: str) -> None:
+    name = str(vector_file) if vectors == "file" else vectors
+    assert not made(tmp_path, vectors=name, unknown="zero").embedding[0].any()
+
+
+def test_made_words_are_kept_and_made_anew_where_anything_differs(
+    tmp_path: Path, vector_file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    count = [0]
+    make = words_module._found
+
+    def counted(*args: Any) -> Any:
+        count[0] += 1
+        return make(*args)
+
+    monkeypatch.setattr(words_module, "_found", counted)
+    file = str(vector_file)
+    first = made(tmp_path, vectors=file)
+    assert np.array_equal(made(tmp_path, vectors=file, is_trained=True).embedding, first.embedding)
+    assert count == [1]
+    made(tmp_path, vectors=file, seed=1)
+    made(tmp_path, ("wifi wifi", "wifi"), vectors=file, seed=1)
+    made(tmp_path, ("wifi", "wifi wifi"), vectors=file, seed=1)
+    assert count == [4]
+    os.utime(vector_file, ns=(1, 1))
+    made(tmp_path, ("wifi", "wifi wifi"), vectors=file, seed=1)
+    assert count == [5]
+    assert sorted(entry.name for entry in tmp_path.iterdir()) == ["vectors.txt", "words.safetensors"]
+
+
+@pytest.mark.parametrize("damage", [b"", b"noise", None])
+def test_damaged_kept_words_are_refused_by_name(tmp_path: Path, damage: bytes | None) -> None:
+    made(tmp_path)
+    kept = tmp_path / "words.safetensors"
+    kept.write_bytes(kept.read_bytes()[:-1] if damage is None else damage)
+    with pytest.raises(DamagedModelError, match=r"words.safetensors cannot be read: .*\(delete it to make the word"):
+        made(tmp_path)
+
+
+def test_a_model_to_go_on_from_keeps_its_words_and_new_ones_follow(tmp_path: Path) -> None:
+    start = gated_model()
+    texts = ("router router router is", "cable cable", "cup", "wifi wifi")
+    found = made(tmp_path, texts, start, size=4, min_count=2)
+    assert found.vocabulary.words == (*start.vocabulary.words, "router", "cable")
+    assert np.array_equal(found.embedding[:7], start.embedding())
+    known = start.embedding()[1:]
+    assert (np.abs(found.embedding[7:] - known.mean(axis=0)) < 5 * known.std(axis=0)).all()
+    assert found.embedding.dtype == np.float32
+    assert np.array_equal(made(tmp_path, texts, start, size=4, min_count=2).embedding, found.embedding)
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_model_to_go_on_from_gets_as_many_words_as_there_is_room_for(tmp_path: Path) -> None:
+    start = gated_model()
+    texts = ("router router router", "cable cable")
+    assert len(made(tmp_path, texts, start, size=4, max_size=7).vocabulary.words) == 7
+    assert made(tmp_path, texts, start, size=4, max_size=2).vocabulary.words == start.vocabulary.words
+
+
+def test_a_model_whose_unknown_word_is_not_zero_can_go_on_with_zero(tmp_path: Path) -> None:
+    start = gated_model()
+    found = made(tmp_path, start=start, size=4, unknown="zero")
+    assert not found.embedding[0].any()
+    assert start.embedding()[0].any()
+
+
+def test_a_model_with_vectors_of_another_size_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(SettingError, match="has word vectors of 4 numbers, the recipe 3"):
+        made(tmp_path, start=gated_model())
+
+
+def test_the_digest_of_words_is_that_of_words_and_vectors(tmp_path: Path) -> None:
+    first = made(tmp_path)
+    assert first.digest() == made(tmp_path).digest()
+    assert first.digest() != made(tmp_path, seed=1).digest()
+    assert first.digest() != Words(Vocabulary([*first.vocabulary.words[:-1], "x"]), first.embedding).digest()
+
+
+def test_words_are_trained_on_the_texts(tmp_path: Path) -> None:
+    pytest.importorskip("gensim", reason="word vectors are trained with gensim, which is not installed")
+    told: list[str] = []
+
+    class Heard(SilentProgress):
+        def notice(self, text: str) -> None:
+            told.append(text)
+
+    settings = WordSettings(min_count=1, size=5, epochs=2)
+    found = make_words(settings, source(), None, tmp_path, (0, Heard()))
+    assert found.embedding.shape == (5, 5)
+    np.testing.assert_allclose(np.linalg.norm(found.embedding[1:], axis=1).mean(), 1, rtol=1e-5)
+    assert [text.partition(":")[0] for text in told] == [f"word2vec, epoch {epoch} of 2" for epoch in range(3)]
+    again = make_words(settings, source(), None, tmp_path, (0, Heard()))
+    assert len(told) == 3
+    assert np.array_equal(again.embedding, found.embedding)
