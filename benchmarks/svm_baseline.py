@@ -41,7 +41,7 @@ from askalike.similarity import (
 )
 from askalike.text.markup import readable
 from askalike.text.settings import TextSettings
-from askalike.train.word_vectors.corpus import Corpus
+from askalike.train.word_vectors.sentence_corpus import SentenceCorpus
 from askalike.train.word_vectors.word2vec import Word2VecSettings, train_word2vec
 from askalike.types import Question, Run
 from benchmarks.quality_rows import ranking_rows, shown
@@ -71,7 +71,7 @@ def word_vectors(own: Iterable[Question]) -> Vectors:
     """Train word vectors on Reddit and on what is known of the sets."""
     known = [*islice(reddit(), REDDIT_QUESTIONS), *own]
     texts = [f"{question.title}\n{readable(question.body, question.markup, with_code=True)}" for question in known]
-    corpus = Corpus.from_texts(texts, min_count=5)
+    corpus = SentenceCorpus.from_texts(texts, min_count=5)
     vocabulary, rows = train_word2vec(corpus, WORD2VEC, seed=SEED)
     print(f"word vectors: {len(vocabulary.words):,} words from {len(texts):,} questions", flush=True)
     return dict(zip(vocabulary.words, rows[1:], strict=True))

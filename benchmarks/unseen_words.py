@@ -32,7 +32,7 @@ from askalike.experiments.vector_scorer import VectorScorer
 from askalike.forum import Forum
 from askalike.text.markup import plain_text
 from askalike.text.tokens import words
-from askalike.train.word_vectors.corpus import Corpus
+from askalike.train.word_vectors.sentence_corpus import SentenceCorpus
 from askalike.train.word_vectors.word2vec import Word2VecSettings, train_word2vec
 from askalike.types import Question
 from benchmarks.record import WORK, need_data, write
@@ -160,7 +160,7 @@ def rows(reports: dict[tuple[str, str], Report]) -> dict[str, Any]:
 
 def main() -> None:
     """Train, fit, score, write."""
-    corpus = Corpus.from_texts(reddit_texts(), min_count=MIN_COUNT)
+    corpus = SentenceCorpus.from_texts(reddit_texts(), min_count=MIN_COUNT)
     every, vectors = train_word2vec(corpus, SETTINGS, seed=0, progress=print)
     shares = corpus.counts() / max(corpus.known_count(), 1)
     cosines = held_out_cosines(every.words, vectors[1:])

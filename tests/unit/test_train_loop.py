@@ -127,6 +127,7 @@ def test_the_log_tells_of_every_epoch(tmp_path: Path) -> None:
         *((epoch, 2, measure) for epoch in (1, 2) for measure in ("loss", "seconds", "mrr")),
     ]
     assert rows[1].value == pytest.approx((1.0 + 2.5**2) / 2, rel=1e-4)
+    assert rows[4].value < rows[1].value  # each epoch has a mean of its own
 
 
 def test_early_stopping_keeps_the_best_epoch(tmp_path: Path) -> None:

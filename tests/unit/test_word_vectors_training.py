@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 import askalike.train.word_vectors
 from askalike.encode.vocabulary import Vocabulary
 from askalike.errors import MissingExtraError, SettingError
-from askalike.train.word_vectors import corpus as corpus_module
-from askalike.train.word_vectors.corpus import LONGEST, Corpus
+from askalike.train.word_vectors import sentence_corpus as corpus_module
 from askalike.train.word_vectors.probe import Probe, draw_probe, negative_sampling_loss
+from askalike.train.word_vectors.sentence_corpus import LONGEST, SentenceCorpus
 from askalike.train.word_vectors.word2vec import Epoch, Word2VecSettings, train_word2vec
 
 MODULES = [
@@ -26,9 +26,9 @@ NETWORK = ["router", "modem", "cable", "packet", "switch", "wifi"]
 SMALL = Word2VecSettings(size=16, epochs=20, sample=0.0)
 
 
-def two_worlds(sentences: int = 400, seed: int = 0) -> Corpus:
+def two_worlds(sentences: int = 400, seed: int = 0) -> SentenceCorpus:
     random = np.random.default_rng(seed)
-    return Corpus.from_words(
+    return SentenceCorpus.from_words(
         [str(word) for word in random.choice(KITCHEN if number % 2 else NETWORK, 8)] for number in range(sentences)
     )
 
@@ -78,14 +78,14 @@ def test_the_loss_starts_at_six_times_log_two_and_falls(capfd: pytest.CaptureFix
 
 def test_the_loss_is_not_a_number_where_no_known_words_stand_side_by_side() -> None:
     told: list[Epoch] = []
-    train_word2vec(Corpus.from_words([["a"], ["b"]]), SMALL, seed=0, progress=told.append)
+    train_word2vec(SentenceCorpus.from_words([["a"], ["b"]]), SMALL, seed=0, progress=told.append)
     assert np.isnan(told[-1].loss)
 
 
 def test_training_leaves_the_order_of_the_vocabulary_alone() -> None:
     vocabulary = Vocabulary([*NETWORK, "never", *KITCHEN])  # not by count, and one word does not occur
     sentences = [[KITCHEN, NETWORK][number % 2] for number in range(200)]
-    given, vectors = train_word2vec(Corpus.of(vocabulary, sentences), SMALL, seed=1)
+    given, vectors = train_word2vec(SentenceCorpus.of(vocabulary, sentences), SMALL, seed=1)
     assert given is vocabulary
     assert vectors.shape == (14, 16)
     assert not vectors[given.ids(["never"])].any()
@@ -106,7 +106,7 @@ def test_a_seed_or_number_of_workers_out_of_range_is_refused(seed: int, workers:
 
 def test_a_corpus_without_a_known_word_is_refused() -> None:
     with pytest.raises(SettingError, match="without a known word"):
-        train_word2vec(Corpus.from_texts(["once only"], min_count=2), SMALL, seed=0)
+        train_word2vec(SentenceCorpus.from_texts(["once only"], min_count=2), SMALL, seed=0)
 
 
 def test_missing_gensim_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -137,7 +137,7 @@ def test_a_setting_out_of_range_is_refused(wrong: dict[str, float]) -> None:
 
 def test_a_corpus_reads_a_stream_once_and_counts() -> None:
     stream = iter([["b", "a"], [], ["a", "c", "a"]])
-    corpus = Corpus.from_words(stream, min_count=1, max_size=2)
+    corpus = SentenceCorpus.from_words(stream, min_count=1, max_size=2)
     assert corpus.vocabulary.words == ("a", "b")
     assert [ids.tolist() for ids in corpus.sentences()] == [[2, 1], [1, 0, 1]]
     assert (len(corpus), corpus.known_count(), corpus.counts().tolist()) == (5, 4, [1, 3, 1])
@@ -145,12 +145,12 @@ def test_a_corpus_reads_a_stream_once_and_counts() -> None:
 
 
 def test_a_corpus_of_nothing_is_empty() -> None:
-    corpus = Corpus.from_words([])
+    corpus = SentenceCorpus.from_words([])
     assert (len(corpus), list(corpus.sentences()), len(corpus.vocabulary)) == (0, [], 1)
 
 
 def test_a_long_sentence_is_given_in_pieces_and_loses_no_word() -> None:
-    corpus = Corpus.from_words([["a"] * (2 * LONGEST + 1), ["b"]])
+    corpus = SentenceCorpus.from_words([["a"] * (2 * LONGEST + 1), ["b"]])
     assert [len(ids) for ids in corpus.sentences()] == [LONGEST, LONGEST, 1, 1]
     assert corpus_module.LONGEST == importlib.import_module("gensim.models.word2vec").MAX_WORDS_IN_BATCH
 
@@ -161,12 +161,12 @@ def test_a_long_sentence_is_given_in_pieces_and_loses_no_word() -> None:
 )
 def test_ids_and_ends_that_do_not_fit_are_refused(ids: list[int], ends: list[int]) -> None:
     with pytest.raises(SettingError):
-        Corpus(Vocabulary(["one"]), np.array(ids, np.int32), np.array(ends, np.int64))
+        SentenceCorpus(Vocabulary(["one"]), np.array(ids, np.int32), np.array(ends, np.int64))
 
 
 def test_the_probe_pairs_known_neighbours_of_one_sentence_only() -> None:
     vocabulary = Vocabulary(["a", "b", "c", "d"])
-    corpus = Corpus.of(vocabulary, [["a", "b"], ["c", "?", "d"], [], ["d", "c"]])
+    corpus = SentenceCorpus.of(vocabulary, [["a", "b"], ["c", "?", "d"], [], ["d", "c"]])
     probe = draw_probe(corpus, negatives=3, seed=0)
     assert sorted(zip(probe.words.tolist(), probe.contexts.tolist(), strict=True)) == [(1, 2), (4, 3)]
     assert probe.negatives.shape == (2, 3)
@@ -174,7 +174,7 @@ def test_the_probe_pairs_known_neighbours_of_one_sentence_only() -> None:
 
 
 def test_the_probe_of_a_large_corpus_is_as_large_as_asked_for() -> None:
-    corpus = Corpus.from_words([["a", "b", "c"]] * 1000)
+    corpus = SentenceCorpus.from_words([["a", "b", "c"]] * 1000)
     probe = draw_probe(corpus, negatives=2, seed=0, size=50)
     assert probe.words.shape == (50,)
     assert {(1, 2), (2, 3)} == set(zip(probe.words.tolist(), probe.contexts.tolist(), strict=True))

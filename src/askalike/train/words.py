@@ -27,6 +27,8 @@ from askalike.train.recipe import WordSettings
 from askalike.train.word_vectors.files import read_vectors
 from askalike.train.word_vectors.found import FoundVectors
 from askalike.train.word_vectors.initial import InitialSettings, UnknownRow, initial_embedding
+from askalike.train.word_vectors.sentence_corpus import SentenceCorpus
+from askalike.train.word_vectors.word2vec import Epoch, Word2VecSettings, train_word2vec
 
 __all__ = ["Words", "make_words"]
 
@@ -107,9 +109,6 @@ def _found(
 def _word2vec(
     settings: WordSettings, source: WordSource, vocabulary: Vocabulary, seed: int, progress: Progress
 ) -> NDArray[np.float32]:
-    from askalike.train.word_vectors.corpus import Corpus  # here, since only this way of finding vectors needs gensim
-    from askalike.train.word_vectors.word2vec import Epoch, Word2VecSettings, train_word2vec
-
     texts = source.words.over(vocabulary)
 
     def told(epoch: Epoch) -> None:
@@ -119,7 +118,7 @@ def _word2vec(
 
     progress.start("word vectors", settings.epochs, "epochs")
     wanted = Word2VecSettings(size=settings.size, epochs=settings.epochs)
-    corpus = Corpus(vocabulary, texts.ids, texts.starts[1:])
+    corpus = SentenceCorpus(vocabulary, texts.ids, texts.starts[1:])
     return train_word2vec(corpus, wanted, seed=seed, workers=settings.workers, progress=told)[1]
 
 

@@ -3,7 +3,7 @@
 gensim adds its loss up in one float32, which stops growing on a corpus of millions of words; a fixed sample is exact,
 costs nothing, and is comparable from epoch to epoch.
 
-Enters: a corpus, then word and context vectors. Leaves: the mean loss. May import: corpus, errors.
+Enters: a corpus, then word and context vectors. Leaves: the mean loss. May import: sentence_corpus, errors.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from askalike.encode.vocabulary import UNKNOWN
-from askalike.train.word_vectors.corpus import Corpus
+from askalike.train.word_vectors.sentence_corpus import SentenceCorpus
 
 __all__ = ["Probe", "draw_probe", "negative_sampling_loss"]
 
@@ -38,7 +38,7 @@ class Probe:
     negatives: NDArray[np.int32]
 
 
-def draw_probe(corpus: Corpus, negatives: int, seed: int, size: int = 2000) -> Probe:
+def draw_probe(corpus: SentenceCorpus, negatives: int, seed: int, size: int = 2000) -> Probe:
     """Return a sample of a corpus: neighbours that are both in the vocabulary; empty where there are none."""
     random = np.random.default_rng(seed)
     places = np.arange(max(len(corpus) - 1, 0))

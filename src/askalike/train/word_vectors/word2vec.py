@@ -1,7 +1,7 @@
 """Word vectors from a forum's own text: skip-gram or CBOW with negative sampling, by gensim.
 
-Enters: a ``Corpus``. Leaves: its vocabulary and a vector for each of its ids. May import: corpus, probe,
-encode.vocabulary, errors.
+Enters: a ``SentenceCorpus``. Leaves: its vocabulary and a vector for each of its ids. May import: probe,
+sentence_corpus, encode.vocabulary, errors.
 
 Source: Mikolov et al. 2013, "Distributed Representations of Words and Phrases and their Compositionality".
 """
@@ -19,8 +19,8 @@ from numpy.typing import NDArray
 
 from askalike.encode.vocabulary import Vocabulary
 from askalike.errors import MissingExtraError, SettingError
-from askalike.train.word_vectors.corpus import Corpus
 from askalike.train.word_vectors.probe import Probe, draw_probe, negative_sampling_loss
+from askalike.train.word_vectors.sentence_corpus import SentenceCorpus
 
 __all__ = ["Epoch", "Word2VecSettings", "train_word2vec"]
 
@@ -87,7 +87,7 @@ class Epoch:
 
 
 def train_word2vec(
-    corpus: Corpus,
+    corpus: SentenceCorpus,
     settings: Word2VecSettings,
     *,
     seed: int,
@@ -102,7 +102,7 @@ def train_word2vec(
     numbers at once, so that no two runs are equal.
 
     Differs: words outside the vocabulary are taken out before windows are laid, as in the authors' program, and a
-    sentence of more than ``corpus.LONGEST`` words is trained in pieces.
+    sentence of more than ``sentence_corpus.LONGEST`` words is trained in pieces.
 
     Args:
         corpus: read once an epoch.
@@ -176,7 +176,7 @@ class _Rows:
 class _Sentences:
     """The corpus as gensim reads it: lists of ids; the one for unknown words is not in its table, so it is skipped."""
 
-    def __init__(self, corpus: Corpus) -> None:
+    def __init__(self, corpus: SentenceCorpus) -> None:
         self._corpus = corpus
         self.count = sum(1 for _ in corpus.sentences())
 

@@ -1,7 +1,7 @@
 """The text that word vectors are trained on, as ids in one array: four bytes a word, whatever its length.
 
-Enters: texts or lists of words, one after the other, so that a file can be streamed. Leaves: a ``Corpus``, which may be
-read any number of times. May import: encode.vocabulary, text, errors.
+Enters: texts or lists of words, one after the other, so that a file can be streamed. Leaves: a ``SentenceCorpus``, which
+may be read any number of times. May import: encode.vocabulary, text, errors.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ from askalike.encode.vocabulary import UNKNOWN, Vocabulary
 from askalike.errors import SettingError
 from askalike.text.tokens import words
 
-__all__ = ["LONGEST", "Corpus"]
+__all__ = ["LONGEST", "SentenceCorpus"]
 
 LONGEST = 10_000
 """Words of the longest piece that ``sentences`` gives; gensim would drop what goes beyond."""
 
 
-class Corpus:
+class SentenceCorpus:
     """Sentences of word ids.
 
     Args:
@@ -34,7 +34,7 @@ class Corpus:
     Raises:
         SettingError: ids or ends that do not fit.
 
-    >>> corpus = Corpus.from_texts(["My router is dead", "Router dead or alive"], min_count=2)
+    >>> corpus = SentenceCorpus.from_texts(["My router is dead", "Router dead or alive"], min_count=2)
     >>> corpus.vocabulary.words, [list(map(int, ids)) for ids in corpus.sentences()], corpus.counts().tolist()
     (('dead', 'router'), [[0, 2, 0, 1], [2, 1, 0, 0]], [4, 2, 2])
     """
@@ -55,14 +55,14 @@ class Corpus:
             )
 
     @classmethod
-    def from_texts(cls, texts: Iterable[str], *, min_count: int = 1, max_size: int | None = None) -> Corpus:
+    def from_texts(cls, texts: Iterable[str], *, min_count: int = 1, max_size: int | None = None) -> SentenceCorpus:
         """Return plain texts as a corpus, a text being a sentence; see ``from_words``."""
         return cls.from_words(map(words, texts), min_count=min_count, max_size=max_size)
 
     @classmethod
     def from_words(
         cls, sentences: Iterable[Iterable[str]], *, min_count: int = 1, max_size: int | None = None
-    ) -> Corpus:
+    ) -> SentenceCorpus:
         """Return lists of words as a corpus; they are read once and not kept.
 
         Args:
@@ -87,7 +87,7 @@ class Corpus:
         return cls(vocabulary, renumber[ids] if len(met) else ids, np.array(ends, np.int64))
 
     @classmethod
-    def of(cls, vocabulary: Vocabulary, sentences: Iterable[Sequence[str]]) -> Corpus:
+    def of(cls, vocabulary: Vocabulary, sentences: Iterable[Sequence[str]]) -> SentenceCorpus:
         """Return lists of words as a corpus of a vocabulary that is there already."""
         numbers, ends = array("i"), array("q")
         for sentence in sentences:
