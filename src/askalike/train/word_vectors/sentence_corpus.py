@@ -1,7 +1,7 @@
 """The text that word vectors are trained on, as ids in one array: four bytes a word, whatever its length.
 
-Enters: texts or lists of words, one after the other, so that a file can be streamed. Leaves: a ``SentenceCorpus``, to be
-read any number of times. May import: encode.vocabulary, text, errors.
+Enters: texts or lists of words, one after the other, so that a file can be streamed. Leaves: a ``SentenceCorpus``, to
+be read any number of times. May import: encode.vocabulary, text, errors.
 """
 
 from __future__ import annotations
