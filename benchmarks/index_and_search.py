@@ -1,13 +1,15 @@
 """224,741 Reddit questions: indexing rate, memory, size; search latency beside three rivals on the same terms.
 
 Command: ``python -m benchmarks.index_and_search``. The index is built in a process of its own, whose peak memory is
-the operating system's count. The rivals get the project's terms, so that only the search is compared; they rank, while
-``Forum.similar`` also reads the questions, their answers and the words that matched.
+the operating system's count; where the package carries a model, it encodes the questions too. The rivals get the
+project's terms, so that only the search is compared; they rank, while ``Forum.similar`` also reads the questions, their
+answers and the words that matched. Its first row is the default ranker, named in the result; the others are named.
 """
 
 from __future__ import annotations
 
 import gc
+import itertools
 import json
 import random
 import resource
@@ -49,12 +51,13 @@ def build(folder: Path, limit: int | None = None) -> dict[str, Any]:
                 print(text)
 
         report = forum.load(need_data("reddit/questions.jsonl.gz"), progress=Watch())
-        info = forum.info()
+        info, forum_vectors = forum.info(), forum.vectors
     ended = time.perf_counter()
     starts = [moment for _, moment in phases] + [ended]
     return {
         "questions": report.load.questions.added,
         "rejected": report.rejected,
+        "encoded": forum_vectors.entries,
         "seconds": round(ended - began, 2),
         "questions_per_s": round(report.load.questions.added / (ended - began)),
         "phase_s": {name: round(starts[place + 1] - moment, 2) for place, (name, moment) in enumerate(phases)},
@@ -91,18 +94,22 @@ def main() -> None:
     everything = list(forum.questions())
     sample = random.Random(0).sample(everything, QUERIES)
     latencies: dict[str, dict[str, dict[str, float]]] = {"title": {}, "title and body": {}}
-    for kind in latencies:
-        latencies[kind]["askalike Forum.similar"] = timed(
-            lambda query, kind=kind: forum.similar(  # type: ignore[misc]
+    has_vectors = bool(forum.vectors.model)
+    rankers = (None, "lexical", "vector") if has_vectors else (None,)
+    for kind, ranker in itertools.product(latencies, rankers):
+        name = f"askalike Forum.similar, {ranker}" if ranker else "askalike Forum.similar"
+        latencies[kind][name] = timed(
+            lambda query, kind=kind, ranker=ranker: forum.similar(  # type: ignore[misc]
                 query.title,
                 query.body if kind != "title" else "",
                 K,
                 markup=query.markup,
                 filters=Filters(exclude_ids=frozenset([query.id])),
+                ranker=ranker,
             ),
             sample,
         )
-        print(kind, latencies[kind])
+        print(kind, name, latencies[kind][name])
     forum.close()
     analyzer = Analyzer(TextSettings())
     documents = [joined(analyzer, question) for question in everything]
@@ -128,7 +135,12 @@ def main() -> None:
         "index-and-search",
         COMMAND,
         {"data": "reddit/questions.jsonl.gz", "k": K, "queries": QUERIES, "queries_of_slow_rivals": SLOW_QUERIES}
-        | {"indexing": indexing, "rivals_build_s": builds, "search": latencies},
+        | {
+            "default_ranker": "hybrid" if has_vectors else "lexical",
+            "indexing": indexing,
+            "rivals_build_s": builds,
+            "search": latencies,
+        },
     )
 
 

@@ -12,10 +12,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from askalike.evaluate import Report, bootstrap_mean, compare, evaluate
-from askalike.experiments.forum_trial import SYSTEMS, TASKS, run_trial
+from askalike.experiments.forum_trial import TASKS, run_trial
 from askalike.experiments.rankings import rerank
 from askalike.experiments.scorers import SCORERS, make_scorer
-from askalike.forum import Forum
+from askalike.forum import Forum, ForumSettings
 from askalike.read.judged import read_judged
 from askalike.text.settings import TextSettings
 from askalike.types import Judged, Question
@@ -23,6 +23,9 @@ from benchmarks.record import WORK, need_data, write
 
 COMMAND = "python -m benchmarks.quality_lexical"
 FORUM = WORK / "travel-quality.forum"
+SYSTEMS = ("lexical", *SCORERS)
+"""The forum's search by words alone, then what scores pairs."""
+
 SEMEVAL_SPLITS = ("dev", "test2016", "test2017")
 
 
@@ -78,7 +81,7 @@ def travel() -> dict[str, Any]:
     """Score every system on the test part, in both tasks."""
     shutil.rmtree(FORUM, ignore_errors=True)
     found: dict[str, Any] = {}
-    with Forum.create(FORUM) as forum:
+    with Forum.create(FORUM, settings=ForumSettings(has_vectors=False)) as forum:
         forum.load(need_data("travel-stackexchange"))
         for task in TASKS:
             trial = run_trial(forum, task, SYSTEMS, "test")

@@ -12,7 +12,7 @@ from askalike.experiments.judged_task import bm25_task, questions_of, released_t
 from askalike.experiments.pair_task import pair_task
 from askalike.experiments.related import related_task
 from askalike.experiments.tasks import PairTask, RerankTask, RetrievalTask
-from askalike.forum import Forum
+from askalike.forum import Forum, ForumSettings
 from askalike.read.detection import named
 from askalike.read.frame import ReadContext
 from askalike.read.judged import read_judged
@@ -23,6 +23,9 @@ from benchmarks.record import DATA, WORK, need_data
 ARCHIVES = {"travel": "travel-stackexchange", "slicer": "slicer-discourse/topics.jsonl.gz"}
 SEMEVAL_PARTS = {"dev": ("dev",), "test": ("test2016", "test2017")}
 
+WORDS_ALONE = ForumSettings(has_vectors=False)
+"""The forums are read and their candidates come from words; what is measured encodes for itself."""
+
 Task = RerankTask | RetrievalTask | PairTask
 
 
@@ -31,7 +34,7 @@ def forum_folder(name: str) -> Path:
     folder, mark = WORK / f"quality-{name}.forum", WORK / f"quality-{name}.complete"
     if not mark.exists():
         shutil.rmtree(folder, ignore_errors=True)
-        with Forum.create(folder) as forum:
+        with Forum.create(folder, settings=WORDS_ALONE) as forum:
             forum.load(need_data(ARCHIVES[name]))
         mark.touch()
     return folder
@@ -45,7 +48,7 @@ def semeval_tasks(part: str) -> dict[str, Task]:
 
 def travel_tasks(part: str) -> dict[str, Task]:
     """Return the travel forum's duplicates: re-ranking of the lexical search's twenty, and full retrieval."""
-    with Forum.open(forum_folder("travel")) as forum:
+    with Forum.open(forum_folder("travel"), settings=WORDS_ALONE) as forum:
         marks = duplicate_task(forum, part)
         return {
             f"travel {part}, re-ranking": forum_rerank_task("travel", forum, marks),
@@ -65,7 +68,7 @@ def slicer_tasks(part: str) -> dict[str, Task]:
     """
     rows = need_data("slicer-discourse/related_links.tsv").read_text(encoding="utf-8").splitlines()
     links = [(source, target) for source, target, where in (row.split("\t") for row in rows) if where == "reply"]
-    with Forum.open(forum_folder("slicer")) as forum:
+    with Forum.open(forum_folder("slicer"), settings=WORDS_ALONE) as forum:
         marks = related_task(forum, links, part)
         return {f"slicer {part} half": forum_retrieval_task("slicer", forum, marks, main="recall@10")}
 
@@ -95,7 +98,7 @@ def present_sets() -> list[str]:
 def questions_in(name: str) -> list[Question]:
     """Return every question of a set, of all its parts, for encoding them ahead."""
     if name in ARCHIVES:
-        with Forum.open(forum_folder(name)) as forum:
+        with Forum.open(forum_folder(name), settings=WORDS_ALONE) as forum:
             return list(forum.questions())
     if name == "askubuntu":
         folder = need_data("askubuntu")

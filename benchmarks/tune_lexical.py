@@ -35,9 +35,9 @@ PARTS = {"travel": ("train", "dev"), "homenet": ("all",)}
 
 
 def settings_of(point: dict[str, float]) -> ForumSettings:
-    """Return the settings of a point of the grid; the weight of the joined text is 1."""
+    """Return the settings of a point of the grid, words alone; the weight of the joined text is 1."""
     query = QuerySettings(body_weight=point["body_weight"], max_terms=int(point["max_terms"]))
-    return ForumSettings(FieldWeights(point["title"], 1.0), SearchSettings(query))
+    return ForumSettings(FieldWeights(point["title"], 1.0), SearchSettings(query), has_vectors=False)
 
 
 def joined_task(forum: Forum, parts: tuple[str, ...]) -> DuplicateTask:
@@ -55,7 +55,7 @@ def main() -> None:
     tasks: dict[str, DuplicateTask] = {}
     for name, archive in archives.items():
         shutil.rmtree(WORK / f"tune-{name}.forum", ignore_errors=True)
-        with Forum.create(WORK / f"tune-{name}.forum") as forum:
+        with Forum.create(WORK / f"tune-{name}.forum", settings=settings_of(START)) as forum:
             forum.load(archive)
             tasks[name] = joined_task(forum, PARTS[name])
     tried: dict[tuple[float, ...], dict[str, float]] = {}
