@@ -7,6 +7,7 @@ kernels on a GPU. ``cuda-torch``: torch's operations there, as where Triton is m
 from __future__ import annotations
 
 import os
+from importlib import import_module
 from importlib.util import find_spec
 from typing import Any, Final
 
@@ -21,15 +22,26 @@ if not torch.cuda.is_available():
     os.environ.setdefault("TRITON_INTERPRET", "1")  # read when triton is imported, which torch does at its first use
 
 
+def _release() -> tuple[int, ...]:
+    """Return major and minor number of the triton that is installed, or nothing."""
+    if find_spec("triton") is None:
+        return ()
+    return tuple(map(int, import_module("triton").__version__.split(".")[:2]))
+
+
+TRITON: Final = _release()
+
+
 def _missing() -> dict[str, str]:
     """Return the paths that cannot be run here, with the reason."""
-    has_triton = find_spec("triton") is not None
     found = {}
     if torch.cuda.is_available():
         found["triton"] = "there is a GPU, for which the kernels are compiled: see cuda"
     else:
         found |= dict.fromkeys(("cuda", "cuda-torch"), "there is no GPU that torch can use")
-    if not has_triton:
+        if TRITON and TRITON < (3, 7):
+            found["triton"] = "before 3.7, triton's interpreter does not work with NumPy of today"
+    if not TRITON:
         found |= dict.fromkeys(("triton", "cuda"), "triton is not installed")
     return found
 

@@ -15,7 +15,6 @@ from askalike.experiments.forum_trial import run_trial
 from askalike.experiments.rankings import collection_run, forum_run
 from askalike.experiments.scorers import make_scorer
 
-
 pytestmark = pytest.mark.usefixtures("words_alone")
 
 
