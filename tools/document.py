@@ -33,6 +33,12 @@ EXAMPLES: Mapping[str, tuple[str, ...]] = {
         "askalike index posts.csv --into my.forum --column title=subject --column body=message",
     ),
     "reindex": ("askalike reindex my.forum",),
+    "encode": ("askalike encode my.forum", "askalike encode my.forum --model another-model"),
+    "train": (
+        "askalike train my.forum",
+        "askalike train my.forum --hold-out-test --seed 1",
+        "askalike train my.forum --recipe my-recipe.toml --from nothing --fresh",
+    ),
     "search": (
         'askalike search my.forum "Printer vanishes after a power cut" -k 5',
         'askalike search my.forum "Printer vanishes" --body - --tag printer --before 2024-01-01 --json < body.md',
@@ -52,6 +58,10 @@ EXAMPLES: Mapping[str, tuple[str, ...]] = {
     "evaluate": (
         "askalike evaluate my.forum",
         "askalike evaluate my.forum --protocol rerank --split test --save runs/",
+    ),
+    "reproduce": (
+        "askalike reproduce lei2016 --data askubuntu --out lei2016 --jobs 2",
+        "askalike reproduce lei2016 --data stand-ins --only BM25 --only 'RCNN (pre-trained)' --seeds 1",
     ),
 }
 
