@@ -161,6 +161,44 @@ def test_the_loss_of_max_margin_is_that_of_vectors_taken_one_by_one() -> None:
     assert trained(batch).item() == pytest.approx(np.mean(losses), rel=1e-5)
 
 
+@pytest.mark.parametrize("kind", ["rcnn", "gru"])
+@pytest.mark.parametrize(("margin", "dropout"), [(0.2, 0.0), (0.2, 0.4), (1.9, 0.4), (1e-4, 0.0)])
+def test_max_margin_learns_from_the_hardest_negative_what_it_would_from_all(
+    kind: str, margin: float, dropout: float
+) -> None:
+    trained = objective("max-margin", kind=kind, margin=margin)
+    network, texts = trained.network, trained.corpus.texts
+    network.dropout = dropout
+    batch = trained.batches(0, 0)[0]
+    parameters = list(network.parameters())
+    torch.manual_seed(2)
+    loss = trained(batch)
+    slopes = torch.autograd.grad(loss, parameters)
+    torch.manual_seed(2)
+    distinct, places = np.unique(batch, return_inverse=True)
+    vectors = network.questions(texts, distinct, network.question_dropout(texts, distinct))
+    unit = torch.nn.functional.normalize(vectors)[torch.from_numpy(places.reshape(batch.shape))]
+    whole = max_margin((unit[:, :1] * unit[:, 1:]).sum(-1), margin)
+    torch.testing.assert_close(loss, whole)
+    for ours, expected in zip(slopes, torch.autograd.grad(whole, parameters), strict=True):
+        torch.testing.assert_close(ours, expected, rtol=1e-4, atol=1e-6)
+
+
+def test_what_dropout_leaves_out_of_questions_is_drawn_anew_and_only_in_training() -> None:
+    made = network(tiny_corpus())
+    texts, asked = tiny_corpus().texts, np.array([2, 0, 5])
+    assert made.question_dropout(texts, asked) is None
+    made.dropout = 0.5
+    torch.manual_seed(2)
+    first, second = (made.question_dropout(texts, asked) for _ in range(2))
+    assert set(first.words.unique().tolist()) == set(first.pooled.unique().tolist()) == {0.0, 2.0}
+    assert not torch.equal(first.words, second.words)
+    whole = made.questions(texts, asked, first)
+    torch.testing.assert_close(made.questions(texts, asked[1:], first.of(np.array([1, 2]))), whole[1:])
+    made.eval()
+    assert made.question_dropout(texts, asked) is None
+
+
 def test_the_loss_of_info_nce_is_that_of_views_taken_one_by_one() -> None:
     corpus = tiny_corpus()
     trained = objective("contrastive", corpus, hard_negatives=2)

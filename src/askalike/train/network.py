@@ -10,6 +10,7 @@ Source: Lei et al. 2016 (NAACL), section 3.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
@@ -21,9 +22,30 @@ from torch.nn import functional
 from askalike.encode.networks import Encoder, Packing
 from askalike.train.texts import Texts
 
-__all__ = ["TextNetwork"]
+__all__ = ["Dropped", "TextNetwork"]
 
 _BATCH: Final = 512
+
+
+@dataclass(frozen=True, slots=True)
+class Dropped:
+    """What dropout leaves out of some texts, so that it can be left out again when a part of them is encoded again.
+
+    Args:
+        words: factors of the word vectors, 0 or 1 / (1 - p), one text after the other.  # (W, D_in)
+        starts: where each text's words begin.  # (B,)
+        pooled: factors of the pooled vectors.  # (B, D)
+    """
+
+    words: Tensor
+    starts: Tensor
+    pooled: Tensor
+
+    def of(self, questions: NDArray[np.int64]) -> Dropped:
+        """Return the same for some of the questions whose titles, then bodies, these texts are; by their places."""
+        rows = np.concatenate([questions, len(self.starts) // 2 + questions])
+        chosen = torch.from_numpy(rows).to(self.starts.device)
+        return Dropped(self.words, self.starts[chosen], self.pooled[chosen])
 
 
 class TextNetwork(nn.Module):
@@ -71,16 +93,47 @@ class TextNetwork(nn.Module):
         ids = torch.from_numpy(texts.ids)[places].long()
         return ids.to(self.device), packing.to(self.device)
 
-    def encode(self, texts: Texts, rows: NDArray[np.int64]) -> Tensor:
-        """Return the pooled vector of each text, zero for one without words.  # (B, D)"""
-        ids, packing = self.packed(texts, rows)
-        pooled = self.encoder.pooled(self.words(ids), packing)
-        return functional.dropout(pooled, self.dropout, self.training)
+    def encode(self, texts: Texts, rows: NDArray[np.int64], dropped: Dropped | None = None) -> Tensor:
+        """Return the pooled vector of each text, zero for one without words.  # (B, D)
 
-    def questions(self, texts: Texts, questions: NDArray[np.int64]) -> Tensor:
-        """Return the vector of each question i, whose title is row 2i and whose body row 2i + 1.  # (B, D)"""
-        both = self.encode(texts, np.concatenate([2 * questions, 2 * questions + 1]))
+        Args:
+            texts: all texts.
+            rows: those to encode.  # (B,)
+            dropped: what to leave out of them; None draws it anew in training.
+        """
+        ids, packing = self.packed(texts, rows)
+        if dropped is None:
+            return functional.dropout(self.encoder.pooled(self.words(ids), packing), self.dropout, self.training)
+        found = functional.embedding(ids, self.embedding, padding_idx=self._unknown)
+        places = dropped.starts[packing.order[packing.place]] + packing.step
+        return self.encoder.pooled(found * dropped.words[places], packing) * dropped.pooled
+
+    def questions(self, texts: Texts, questions: NDArray[np.int64], dropped: Dropped | None = None) -> Tensor:
+        """Return the vector of each question i, whose title is row 2i and whose body row 2i + 1.  # (B, D)
+
+        Args:
+            texts: all texts.
+            questions: those to encode.  # (B,)
+            dropped: what ``question_dropout`` drew for them; None draws it anew in training.
+        """
+        both = self.encode(texts, _title_and_body(questions), dropped)
         return both.view(2, len(questions), -1).sum(0)  # a vector's length does not matter to a cosine
+
+    def question_dropout(self, texts: Texts, questions: NDArray[np.int64]) -> Dropped | None:
+        """Draw what dropout leaves out of questions; None where it leaves out nothing."""
+        if not (self.training and self.dropout):
+            return None
+        rows = _title_and_body(questions)
+        lengths = texts.starts[rows + 1] - texts.starts[rows]
+        starts = np.cumsum(lengths) - lengths
+        return Dropped(
+            self._factors(int(lengths.sum()), self.encoder.config.input_size),
+            torch.from_numpy(starts).to(self.device),
+            self._factors(len(rows), self.encoder.config.hidden_size),
+        )
+
+    def _factors(self, rows: int, size: int) -> Tensor:
+        return functional.dropout(torch.ones(rows, size, device=self.device), self.dropout)
 
     @torch.no_grad()
     def all_questions(self, texts: Texts) -> NDArray[np.float32]:
@@ -94,3 +147,7 @@ class TextNetwork(nn.Module):
             found[part] = self.encode(texts, part).cpu().numpy()
         self.train(was_training)
         return found[0::2] + found[1::2]
+
+
+def _title_and_body(questions: NDArray[np.int64]) -> NDArray[np.int64]:
+    return np.concatenate([2 * questions, 2 * questions + 1])
