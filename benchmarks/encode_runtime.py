@@ -1,12 +1,13 @@
 """How fast encoders run without torch: questions a second, and the latency of one query, on Reddit questions.
 
-Command: ``python -m benchmarks.encode_runtime [--model FOLDER]``. Without a model the weights are random, of the sizes
-named: speed does not depend on their values. Words are real, since a batch multiplies each distinct word once. The
-number of threads is that of the process: set ``OMP_NUM_THREADS`` (and ``OMP_WAIT_POLICY=PASSIVE``). Each figure is the
-best of several runs; latencies are percentiles.
+Command: ``python -m benchmarks.encode_runtime [--model FOLDER]``. Each kind has random weights of the sizes named:
+speed does not depend on their values. Words are real, since a batch multiplies each distinct word once. The number of threads
+is that of the process: set ``OMP_NUM_THREADS`` (and ``OMP_WAIT_POLICY=PASSIVE``). Each figure is the best of several
+runs; latencies are percentiles. The model is the package's own unless one is named.
 
 The rival, all-MiniLM-L6-v2 through sentence-transformers with two threads, encodes the first of the same questions,
-turn by turn with ours, so that what else the machine does falls on both; ``--no-rival`` leaves it out.
+turn by turn with the model in NumPy and in torch (two threads too), so that what else the machine does falls on all;
+``--no-rival`` leaves it out.
 """
 
 from __future__ import annotations
@@ -22,14 +23,21 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import torch
+from numpy.typing import NDArray
 
+from askalike.data import default_model
 from askalike.encode.config import EncoderConfig, Kind
 from askalike.encode.model import Model
+from askalike.encode.networks import from_arrays
 from askalike.encode.numpy_runtime import Runtime
+from askalike.encode.reader import Reader
 from askalike.encode.settings import ModelSettings
 from askalike.encode.vocabulary import Vocabulary
 from askalike.text.markup import plain_text
 from askalike.text.tokens import words
+from askalike.train.network import TextNetwork
+from askalike.train.texts import WordList
 from askalike.types import Question
 from benchmarks.minilm import MiniLM
 from benchmarks.record import need_data, percentiles, write
@@ -104,10 +112,12 @@ def beside_rival(model: Model, sample: list[Question], queries: list[str]) -> di
     rival = MiniLM(RIVAL_THREADS, cache=None)
     few = sample[:RIVAL_QUESTIONS]
     rival.encode(few[:32])
-    model.encode(few[:32])
-    seconds: dict[str, list[float]] = {"askalike": [], "minilm": []}
+    systems = {"askalike": model.encode, "askalike, torch": in_torch(model), "minilm": rival.encode}
+    seconds: dict[str, list[float]] = {name: [] for name in systems}
+    for encode in systems.values():
+        encode(few[:32])
     for _ in range(ROUNDS):
-        for name, encode in (("askalike", model.encode), ("minilm", rival.encode)):
+        for name, encode in systems.items():
             began = time.perf_counter()
             encode(few)
             seconds[name].append(time.perf_counter() - began)
@@ -117,12 +127,30 @@ def beside_rival(model: Model, sample: list[Question], queries: list[str]) -> di
         "rival_threads": RIVAL_THREADS,
         "questions": len(few),
         "questions_per_s": rates,
-        "times_as_fast": round(min(seconds["minilm"]) / min(seconds["askalike"]), 1),
-        "times_as_fast_by_round": [
-            round(theirs / ours, 1) for ours, theirs in zip(seconds["askalike"], seconds["minilm"], strict=True)
-        ],
+        "times_as_fast": {name: round(min(seconds["minilm"]) / min(found), 1) for name, found in seconds.items()},
+        "times_as_fast_by_round": {
+            name: [round(theirs / ours, 1) for ours, theirs in zip(found, seconds["minilm"], strict=True)]
+            for name, found in seconds.items()
+        },
         f"rival: query of {WORDS} words": latencies(lambda query: rival.encode([Question("", query)]), queries[:50]),
     }
+
+
+def in_torch(model: Model) -> Callable[[list[Question]], NDArray[np.float32]]:
+    """Return what encodes questions by the model's network in torch, from text."""
+    torch.set_num_threads(RIVAL_THREADS)
+    encoder = from_arrays(model.settings.encoder, model.parameters())
+    network = TextNetwork(encoder, torch.from_numpy(model.embedding()))
+    reader = Reader(model.settings.reads, model.settings.word_limit)
+
+    def encode(questions: list[Question]) -> NDArray[np.float32]:
+        read = WordList(part for question in questions for part in (reader.title(question), reader.body(question)))
+        vectors = network.all_questions(read.over(model.vocabulary))
+        return vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-12)
+
+    few = read_questions(20)
+    assert np.allclose(encode(few), model.encode(few), atol=1e-4), "torch and NumPy differ"
+    return encode
 
 
 def measured(model: Model, sample: list[Question], long: list[list[str]]) -> dict[str, Any]:
@@ -140,7 +168,7 @@ def measured(model: Model, sample: list[Question], long: list[list[str]]) -> dic
 def main() -> None:
     """Measure every kind, or a model, and write the result."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--model", type=Path, help="a model's folder, measured as well")
+    parser.add_argument("--model", type=Path, default=default_model(), help="a model's folder")
     parser.add_argument("--no-rival", action="store_true", help="leave MiniLM out")
     given = parser.parse_args()
     questions = read_questions(20_000)
@@ -157,14 +185,13 @@ def main() -> None:
         "threads": {name: os.environ.get(name, "") for name in ("OMP_NUM_THREADS", "OMP_WAIT_POLICY")},
         "kinds": kinds,
     }
-    model = Model.load(given.model) if given.model else random_model("rcnn", vocabulary)
-    if given.model:
-        body["model"] = {"encoder": model.settings.encoder.to_json(), **measured(model, sample, long)}
-        print("model", body["model"], flush=True)
+    model = Model.load(given.model)
+    body["model"] = {"encoder": model.settings.encoder.to_json(), **measured(model, sample, long)}
+    print("model", body["model"], flush=True)
     if not given.no_rival:
         body["beside_rival"] = beside_rival(model, sample, [" ".join(text) for text in long])
         print("beside the rival", body["beside_rival"], flush=True)
-    write("encode-runtime", COMMAND + (f" --model {given.model}" if given.model else ""), body)
+    write("encode-runtime", COMMAND, body)
 
 
 if __name__ == "__main__":
