@@ -1,9 +1,9 @@
 """How fast encoders run without torch: questions a second, and the latency of one query, on Reddit questions.
 
 Command: ``python -m benchmarks.encode_runtime [--model FOLDER]``. Each kind has random weights of the sizes named:
-speed does not depend on their values. Words are real, since a batch multiplies each distinct word once. The number of threads
-is that of the process: set ``OMP_NUM_THREADS`` (and ``OMP_WAIT_POLICY=PASSIVE``). Each figure is the best of several
-runs; latencies are percentiles. The model is the package's own unless one is named.
+speed does not depend on their values. Words are real, since a batch multiplies each distinct word once. The number of
+threads is that of the process: set ``OMP_NUM_THREADS`` (and ``OMP_WAIT_POLICY=PASSIVE``). Each figure is the best of
+several runs; latencies are percentiles. The model is the package's own unless one is named.
 
 The rival, all-MiniLM-L6-v2 through sentence-transformers with two threads, encodes the first of the same questions,
 turn by turn with the model in NumPy and in torch (two threads too), so that what else the machine does falls on all;
