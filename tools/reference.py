@@ -1,0 +1,86 @@
+"""The reference of the command line, from the program itself."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import typer
+
+from askalike.cli.main import app
+
+__all__ = ["cli_document"]
+
+EXAMPLES: Mapping[str, tuple[str, ...]] = {
+    "demo": ("askalike demo",),
+    "index": (
+        "askalike index travel.stackexchange.com.7z --into travel.forum",
+        "askalike index posts.csv --into my.forum --column title=subject --column body=message",
+    ),
+    "reindex": ("askalike reindex my.forum",),
+    "encode": ("askalike encode my.forum", "askalike encode my.forum --model another-model"),
+    "train": (
+        "askalike train my.forum",
+        "askalike train my.forum --hold-out-test --seed 1",
+        "askalike train my.forum --recipe my-recipe.toml --from nothing --fresh",
+    ),
+    "search": (
+        'askalike search my.forum "Printer vanishes after a power cut" -k 5',
+        'askalike search my.forum "Printer vanishes" --body - --tag printer --before 2024-01-01 --json < body.md',
+        'askalike search my.forum "My earphones are muffled in Skype" --explain',
+    ),
+    "info": ("askalike info my.forum --json",),
+    "add": (
+        'askalike add my.forum --title "Printer vanishes after a power cut" --tag printer --id q2001',
+        'askalike add my.forum --answer-to q2001 --body "Give it a fixed address."',
+    ),
+    "edit": ('askalike edit my.forum q2001 --title "Printer vanishes after every power cut"',),
+    "delete": ("askalike delete my.forum q2001",),
+    "score": (
+        "askalike score gold.qrels bm25.run --protocol trec --measure map --measure ndcg@10",
+        "askalike score dev.txt dev.txt --protocol askubuntu --json",
+        "askalike score gold.relevancy ours.pred --protocol semeval --against theirs.pred",
+    ),
+    "evaluate": (
+        "askalike evaluate my.forum",
+        "askalike evaluate my.forum --protocol rerank --split test --save runs/",
+    ),
+    "reproduce": (
+        "askalike reproduce lei2016 --data askubuntu --out lei2016 --jobs 2",
+        "askalike reproduce lei2016 --data stand-ins --only travel --only rcnn-last-pretrained --seeds 1",
+    ),
+}
+
+
+def cli_document() -> str:
+    """Return the reference of the command line, from the program itself."""
+    group = typer.main.get_command(app)
+    assert hasattr(group, "commands")
+    parts = [
+        "# The command line",
+        "",
+        "Written from the program by `python -m tools.document`; do not edit by hand.",
+        "",
+        "Every command that prints results takes `--json`. Progress and notes go to the error stream. Exit codes:"
+        " 0 done, 1 an error that the message explains, 2 the command was used wrongly.",
+    ]
+    for name, command in group.commands.items():
+        parts += ["", f"## askalike {name}", "", str(command.help).strip(), "", "```sh", *EXAMPLES[name], "```", ""]
+        parts += ["| argument or option | meaning | default |", "|---|---|---|"]
+        parts += [_parameter_row(parameter) for parameter in command.params]
+    return "\n".join(parts) + "\n"
+
+
+def _parameter_row(parameter: Any) -> str:
+    if parameter.param_type_name == "argument":
+        shown = parameter.metavar or parameter.name.upper()
+    else:
+        shown = ", ".join(f"`{name}`" for name in (*parameter.opts, *parameter.secondary_opts))
+    default = parameter.default
+    if parameter.required:
+        text = "required"
+    elif default in (None, "", False, ()):
+        text = ""
+    else:
+        text = f"`{default}`"
+    return f"| {shown} | {str(getattr(parameter, 'help', '') or '').replace('|', '/')} | {text} |"

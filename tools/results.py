@@ -1,0 +1,57 @@
+"""``docs/results.md``: every table of measured figures, each with its command and commit."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from tools.sections import encoders, quality, searching
+
+__all__ = ["REPOSITORY", "RESULTS", "results_document"]
+
+REPOSITORY = Path(__file__).resolve().parent.parent
+RESULTS = REPOSITORY / "results"
+
+SECTIONS: Mapping[str, Callable[[Mapping[str, Any]], list[str]]] = {
+    "quality-semantic": quality.semantic,
+    "quality-semantic-dev": quality.semantic_dev,
+    "quality-lexical": quality.lexical,
+    "svm-baseline": quality.ranking_svm,
+    "index-and-search": searching.indexing,
+    "updates": searching.updates,
+    "kill": searching.kills,
+    "tune-lexical": searching.tuning,
+    "encode-runtime": encoders.runtime,
+    "vector-search": encoders.vectors,
+    "recurrence": encoders.recurrence,
+    "unseen-words": quality.unseen_words,
+    "scorer-checks": quality.scorers,
+}
+"""Name of the results file → how its section is written, in the document's order."""
+
+
+def results_document() -> str:
+    """Return the document of the results that are there."""
+    parts = [
+        "# Results",
+        "",
+        "Written from `results/*.json` by `python -m tools.document`; do not edit by hand. Quality figures are times"
+        " 100, with 95 % bootstrap intervals over queries; p-values are of the paired randomisation test. Times were"
+        " taken on a shared machine: read ratios, not seconds.",
+    ]
+    for name, make in SECTIONS.items():
+        path = RESULTS / f"{name}.json"
+        if path.is_file():
+            result = json.loads(path.read_text(encoding="utf-8"))
+            parts += ["", *make(result), "", _provenance(result, path)]
+    return "\n".join(parts) + "\n"
+
+
+def _provenance(result: Mapping[str, Any], path: Path) -> str:
+    machine = result["machine"]
+    return (
+        f"`{result['command']}`, commit `{result['commit']}`, {result['when'][:10]}, {machine['cores']} cores of"
+        f" {machine['cpu']}, Python {machine['python']}; [{path.name}](../results/{path.name})"
+    )

@@ -1,0 +1,64 @@
+"""What the sections share: tables, and figures as cells of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+__all__ = ["against", "figure", "measures_of", "numbers", "ranking_table", "seconds", "table"]
+
+
+def table(header: Iterable[str], rows: Iterable[Iterable[object]]) -> list[str]:
+    """Return the lines of a table."""
+    names = list(header)
+    lines = ["| " + " | ".join(names) + " |", "|" + "---|" * len(names)]
+    return lines + ["| " + " | ".join(str(cell) for cell in row) + " |" for row in rows]
+
+
+def figure(values: Mapping[str, Any], measure: str) -> str:
+    """Return a mean with its interval."""
+    low, high = values[f"{measure}_interval95"]
+    return f"{values[measure]:.2f} ({low:.1f}–{high:.1f})"
+
+
+def measures_of(values: Mapping[str, Any]) -> list[str]:
+    """Return the measures of a row that come with an interval, in its order."""
+    return [name for name in values if f"{name}_interval95" in values]
+
+
+def against(values: Mapping[str, Any], rival: str, measure: str) -> str:
+    """Return what a row differs by from a rival in one measure, "" where it was not compared."""
+    test = values.get(f"against_{rival}", {}).get(measure)
+    return f"{test['difference']:+.2f}, p = {test['p_value']:.4f}" if test else ""
+
+
+def ranking_table(systems: Mapping[str, Mapping[str, Any]], rivals: Iterable[str]) -> list[str]:
+    """Return one row a system: every measure, and the main one, the first that was tested, against each rival."""
+    first = next(iter(systems.values()))
+    measures = measures_of(first)
+    counted = "pairs" if "pairs" in first else "queries"
+    present = {rival: _main(systems, rival) for rival in rivals if rival in systems}
+    rows = [
+        (
+            name,
+            *(figure(values, measure) for measure in measures),
+            values[counted],
+            *(against(values, rival, main) for rival, main in present.items()),
+        )
+        for name, values in systems.items()
+    ]
+    return table((*("system", *measures, counted), *(f"{main}, against {one}" for one, main in present.items())), rows)
+
+
+def _main(systems: Mapping[str, Mapping[str, Any]], rival: str) -> str:
+    return next(next(iter(row[f"against_{rival}"])) for row in systems.values() if f"against_{rival}" in row)
+
+
+def numbers(values: Mapping[str, float]) -> str:
+    """Return named figures in a row."""
+    return ", ".join(f"{name} {value:.2f}" for name, value in values.items())
+
+
+def seconds(values: Mapping[str, float]) -> str:
+    """Return named times in a row."""
+    return ", ".join(f"{name} {value:.1f} s" for name, value in values.items())

@@ -1,0 +1,148 @@
+"""Sections on encoders and vectors: speed without torch, vector search, a training step."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from tools.sections.cells import table
+
+__all__ = ["recurrence", "runtime", "vectors"]
+
+VECTOR_COLUMNS = ("recall_at_10", "build_s", "size_mb")
+OURS, RIVAL = "askalike", "minilm"
+
+
+def runtime(result: Mapping[str, Any]) -> list[str]:
+    """Return how fast encoders run without torch, alone and beside the rival."""
+    input_size, hidden_size, order = result["sizes"]
+    found = dict(result["kinds"])
+    if "model" in result:
+        encoder = result["model"]["encoder"]
+        found[f"model: {encoder['kind']}, {encoder['input_size']} → {encoder['hidden_size']}"] = result["model"]
+    rows = [
+        (
+            name,
+            f"{values['parameters']:,}",
+            f"{_value(values, 'questions_per_s'):,}",
+            *(f"{_value(values, 'query of')[key]:.1f}" for key in ("p50_ms", "p95_ms")),
+        )
+        for name, values in found.items()
+    ]
+    threads = result["threads"].get("OMP_NUM_THREADS", "")
+    lines = [
+        "## Encoders without torch",
+        "",
+        f"{input_size} → {hidden_size} dimensions, order {order}, random weights where no model is named;"
+        f" {_threads(threads)}; real questions with title and body.",
+        "",
+        *table(("encoder", "parameters", "questions/s, from text", "query of 100 words, p50 ms", "p95 ms"), rows),
+    ]
+    return lines + (_beside(result, threads) if "beside_rival" in result else [])
+
+
+def _beside(result: Mapping[str, Any], threads: str) -> list[str]:
+    """Return the table of systems that encoded the same questions turn by turn, whatever they are."""
+    beside = result["beside_rival"]
+    times, by_round = (_by_system(beside[key]) for key in ("times_as_fast", "times_as_fast_by_round"))
+    queries = {name.partition(":")[0]: values for name, values in beside.items() if ": query of" in name}
+    queries[RIVAL] = queries.pop("rival", queries.get(RIVAL))
+    queries.setdefault(OURS, _value(result.get("model", result["kinds"]["rcnn"]), "query of"))
+    rows = [
+        (
+            beside["rival"] if name == RIVAL else name,
+            f"{rate:,.1f}",
+            f"{times[name]:g} ({min(by_round[name]):g}–{max(by_round[name]):g})" if name in times else "",
+            f"{queries[name]['p50_ms']:.1f}" if queries.get(name) else "",
+        )
+        for name, rate in beside["questions_per_s"].items()
+    ]
+    model = "the model" if "model" in result else "the RCNN"
+    return [
+        "",
+        f"Beside {beside['rival']} through sentence-transformers, on the same {beside['questions']} questions, turn by"
+        f" turn: `{OURS}` is {model} above, {_threads(threads)}; the others run with"
+        f" {_threads(str(beside['rival_threads']))}. Rates and times as fast are of each one's best round; in brackets"
+        " the lowest and highest of single rounds.",
+        "",
+        *table(("encoder", "questions/s", f"times as fast as {beside['rival']}", "query of 100 words, p50 ms"), rows),
+    ]
+
+
+def _by_system(found: Any) -> dict[str, Any]:
+    """Return what was measured of each system, where a single value is of ours."""
+    if not isinstance(found, Mapping):
+        return {OURS: found}
+    return {name: value for name, value in found.items() if name != RIVAL}
+
+
+def _value(values: Mapping[str, Any], beginning: str) -> Any:
+    return next(value for name, value in values.items() if name.startswith(beginning))
+
+
+def _threads(count: str) -> str:
+    return {"": "as many threads as NumPy's library takes", "1": "one thread"}.get(count, f"{count} threads")
+
+
+def vectors(result: Mapping[str, Any]) -> list[str]:
+    """Return the forms in which vectors were stored and searched."""
+    lines = [
+        "## Storing and searching vectors",
+        "",
+        f"Synthetic clustered vectors, one query at a time, {result['threads']} threads, on a machine with a load of"
+        f" {result['load_15_min_at_end']:.1f}: differences under a factor of two are not settled.",
+    ]
+    for size in result["sizes"]:
+        rows = [
+            (row["name"], *(f"{row[key]:.2f}" for key in ("p50_ms", "p95_ms")), *(row[key] for key in VECTOR_COLUMNS))
+            for row in size["rows"]
+        ]
+        lines += ["", f"{size['vectors']:,} vectors of {size['dimensions']} dimensions:", ""]
+        lines += table(("form", "p50 ms", "p95 ms", "recall@10", "build s", "MB"), rows)
+    return lines
+
+
+WORK = {
+    "forward": "forward",
+    "step": "training step",
+    "forward_ragged": "forward, 1 to 100 words",
+    "step_ragged": "training step, 1 to 100 words",
+}
+"""Key of the results → what was timed."""
+
+
+def recurrence(result: Mapping[str, Any]) -> list[str]:
+    """Return the RCNN's forward and training step beside an LSTM's."""
+    batch, rates, memory = result["batch"], result["gemm_gflops_per_s"], result["peak_mb_of_three_steps"]
+    rows = []
+    for key, name in WORK.items():
+        found = result[key]
+        pairs = found["pairwise_ratios"]
+        systems = [found[system] for system in ("rcnn", "lstm")]
+        rows.append(
+            (
+                name,
+                f"{found['ratio_of_medians']:.2f} ({pairs['lowest']:.2f}–{pairs['highest']:.2f})",
+                *(f"{1000 * system['median_s']:.0f}" for system in systems),
+                *(f"{system['tokens_per_s']:,}" for system in systems),
+                *(f"{100 * system['share_of_gemm_rate']:.0f} %" for system in systems),
+            )
+        )
+    parameters = result["parameters"]
+    header = ("", "times as fast", "RCNN ms", "LSTM ms", "RCNN words/s", "LSTM words/s", "RCNN of GEMM", "LSTM of GEMM")
+    return [
+        "## Training the RCNN beside torch's LSTM",
+        "",
+        f"{batch['texts']} texts of {batch['words']} words, {batch['input']} → {batch['size']} dimensions, the last"
+        f" state as the vector, {result['threads']} threads, torch {result['torch']}: the RCNN of order 2 with a vector"
+        f" gate ({parameters['rcnn']:,} parameters) and `torch.nn.LSTM` ({parameters['lstm']:,}), in turn. A step is"
+        " forward, backward and Adam. Medians; in brackets the lowest and highest ratio of neighbouring runs. GEMM is"
+        f" the rate of a square product in the same run, {max(rates.values()):.0f} GFLOP/s; a system's share of it"
+        " counts the arithmetic that it cannot do without.",
+        "",
+        *table(header, rows),
+        "",
+        f"With texts of 1 to {batch['words']} words ({batch['ragged_tokens']:,} words in all) the LSTM gets a padded"
+        f" batch, its fastest input, and only real words count. Three steps raise a process' memory by"
+        f" {memory['rcnn']} MB with the RCNN and by {memory['lstm']} MB with the LSTM.",
+    ]

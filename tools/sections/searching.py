@@ -1,0 +1,97 @@
+"""Sections on the search: indexing, latency, changes, kills, its settings."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from tools.sections.cells import seconds, table
+
+__all__ = ["indexing", "kills", "tuning", "updates"]
+
+PERCENTILES = ("p50_ms", "p95_ms", "p99_ms")
+
+
+def indexing(result: Mapping[str, Any]) -> list[str]:
+    """Return indexing rate and search latency beside the rivals."""
+    made = result["indexing"]
+    encoded = f", {made['encoded']:,} of them encoded," if made.get("encoded") else ""
+    lines = [
+        "## Indexing and searching 224,741 Reddit questions",
+        "",
+        f"Indexed {made['questions']:,} questions ({made['rejected']} rejected){encoded} in {made['seconds']:,.0f} s,"
+        f" {made['questions_per_s']:,} a second (phases: {seconds(made['phase_s'])}), with at most"
+        f" {made['peak_memory_mb']:,} MB of memory, into {made['size_mb']:,.0f} MB on disk"
+        f" ({made['archive_mb']:.0f} MB of it the archive).",
+    ]
+    for kind, engines in result["search"].items():
+        rows = [(name, *(f"{values[key]:.2f}" for key in PERCENTILES)) for name, values in engines.items()]
+        lines += ["", f"Query: {kind}; best {result['k']}; milliseconds.", ""]
+        lines += table(("engine", "p50", "p95", "p99"), rows)
+    ranker = result.get("default_ranker")
+    default = f" `Forum.similar` without a name ranks by the default, `{ranker}`." if ranker else ""
+    return [
+        *lines,
+        "",
+        f"{result['queries']:,} real titles ({result['queries_of_slow_rivals']} for the two slow rivals). All engines"
+        " get the same terms. The rivals' time is ranking alone; `Forum.similar` also reads the questions, their"
+        f" answers and the words that matched.{default} Building the rivals took"
+        f" {seconds(result['rivals_build_s'])}; of them, only FTS5 takes single changes.",
+    ]
+
+
+def updates(result: Mapping[str, Any]) -> list[str]:
+    """Return the time from a change until a search shows it."""
+    lines = [
+        "## Changes until they show",
+        "",
+        f"{result['changes']:,} changes to the forum of {result['forum']}; milliseconds from the call until a search"
+        " had found the change (a durable write, the index's commit, one search)"
+        + (", the question's encoding among them" if result.get("ranker") == "hybrid" else "")
+        + ".",
+        "",
+        *_changes(result),
+    ]
+    if "words alone" in result:
+        lines += ["", "By words alone, without vectors:", "", *_changes(result["words alone"])]
+    return lines
+
+
+def _changes(result: Mapping[str, Any]) -> list[str]:
+    rows = [(kind, *(f"{values[key]:.1f}" for key in PERCENTILES)) for kind, values in result["until_shown"].items()]
+    return table(("change", "p50", "p95", "p99"), rows)
+
+
+def kills(result: Mapping[str, Any]) -> list[str]:
+    """Return what a forum has lost after kills."""
+    during = ", ".join(f"{count} in {phase}" for phase, count in sorted(result["killed_during"].items()))
+    same = f"{100 * result['mean_overlap_of_best_ten_with_fresh_forum']:.1f} %"
+    if result.get("mean_overlap_by_meaning") is not None:
+        same = f"{same} by words, in {100 * result['mean_overlap_by_meaning']:.1f} % by meaning"
+    return [
+        "## Killed while writing",
+        "",
+        f"A writing process was killed {result['kills']} times ({during}), after {result['acknowledged_writes']:,}"
+        f" acknowledged writes in all: {result['failures']} forums failed to open, lost an acknowledged write or found"
+        f" other questions than a forum built afresh. The best ten were the same in {same} (deleted questions"
+        " weigh in term statistics until the index merges its segments).",
+    ]
+
+
+def tuning(result: Mapping[str, Any]) -> list[str]:
+    """Return the settings of the search by words that were tried."""
+    names = [name for name in result["tried"][0] if name not in result["chosen"]]
+    rows = [
+        (*(f"{one[name]:g}" for name in result["chosen"]), *(f"{one[name]:.2f}" for name in names))
+        for one in sorted(result["tried"], key=lambda one: -one["mean"])[:10]
+    ]
+    queries = ", ".join(f"{name} {count}" for name, count in result["queries"].items())
+    chosen = ", ".join(f"{name} {value:g}" for name, value in result["chosen"].items())
+    intro = [
+        "## Settings of the search by words",
+        "",
+        f"Chosen on {result['data']} (queries: {queries}) by {result['measure']} in full retrieval: {chosen}."
+        f" The best ten of {len(result['tried'])} tried; a column a forum and kind of query.",
+        "",
+    ]
+    return intro + table((*result["chosen"], *names), rows)
