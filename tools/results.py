@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from tools.sections import encoders, quality, searching
+from tools.sections import encoders, lei2016, quality, searching
 
 __all__ = ["REPOSITORY", "RESULTS", "results_document"]
 
@@ -19,6 +19,7 @@ SECTIONS: Mapping[str, Callable[[Mapping[str, Any]], list[str]]] = {
     "quality-semantic-dev": quality.semantic_dev,
     "quality-lexical": quality.lexical,
     "svm-baseline": quality.ranking_svm,
+    "lei2016": lei2016.reproduction,
     "index-and-search": searching.indexing,
     "updates": searching.updates,
     "kill": searching.kills,

@@ -51,7 +51,8 @@ def ranking_table(systems: Mapping[str, Mapping[str, Any]], rivals: Iterable[str
 
 
 def _main(systems: Mapping[str, Mapping[str, Any]], rival: str) -> str:
-    return next(next(iter(row[f"against_{rival}"])) for row in systems.values() if f"against_{rival}" in row)
+    tested = next(row[f"against_{rival}"] for row in systems.values() if f"against_{rival}" in row)
+    return str(next(iter(tested)))
 
 
 def numbers(values: Mapping[str, float]) -> str:

@@ -26,7 +26,7 @@ from askalike.read.frame import ReadContext
 from askalike.train.recipe import load_recipe
 from askalike.types import Question
 
-__all__ = ["reproduce"]
+__all__ = ["reproduce", "table_object", "trainer"]
 
 PAPERS = ("lei2016",)
 MEASURES = ("map", "mrr", "p@1", "p@5")
@@ -81,7 +81,7 @@ def reproduce(
         if train is not None:
             train_rows((read, out, train), rows, range(seeds), _notice, jobs=jobs)
         results = run_rows(read, rows, range(seeds), out, train, _notice)
-        found[name] = _object(read, results)
+        found[name] = table_object(read, results)
         if not as_json:
             _print(read, results)
     if as_json:
@@ -162,7 +162,8 @@ def _cell(mean: Mean, *, has_interval: bool) -> str:
     return f"{100 * found.mean:.2f}{spread}{interval}"
 
 
-def _object(data: LeiSet, results: list[RowResult]) -> dict[str, Any]:
+def table_object(data: LeiSet, results: list[RowResult]) -> dict[str, Any]:
+    """Return a set's table as JSON prints it; means lie in [0, 1]."""
     return {
         "title": data.title,
         "is_the_papers_data": data.is_original,

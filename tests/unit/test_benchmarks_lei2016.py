@@ -1,0 +1,54 @@
+"""The logs of a table's trainings, taken together in one file."""
+
+from __future__ import annotations
+
+import gzip
+from pathlib import Path
+
+import pytest
+from benchmarks.lei2016_logs import draw_pretraining, read_logs, write_logs
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    for name, stage in (
+        ("travel/rcnn-last-seed0", "1-max-margin"),
+        ("travel/rcnn-last-pretrained-seed1", "1-max-margin"),
+        ("travel/cnn-max-seed0", "1-max-margin"),
+        ("pretrained/travel-rcnn-400-title-and-body-seed0", "1-decoding"),
+        ("pretrained/travel-rcnn-400-title-and-body-seed1", "1-decoding"),
+        ("pretrained/travel-lstm-240-title-and-body-seed1", "1-decoding"),
+    ):
+        (tmp_path / name).mkdir(parents=True)
+        lines = ["stage,epoch,step,measure,value", f"{stage},0,0,mrr,0.25", f"{stage},1,8,mrr,0.5"]
+        (tmp_path / name / "log.csv").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    return tmp_path
+
+
+DONE = {("travel", "rcnn-last", 0), ("travel", "rcnn-last-pretrained", 1)}
+
+
+def test_logs_are_of_finished_trainings_and_of_what_they_began_from(folder: Path) -> None:
+    courses = {(one.dataset, one.row, one.seed): one for one in read_logs(folder, DONE)}
+    pretrained = ("travel", "rcnn-400-title-and-body", 1)
+    assert set(courses) == {*DONE, pretrained}
+    assert [key for key, one in courses.items() if one.is_pretraining] == [pretrained]
+    assert courses[pretrained].curve("mrr") == [(0, 0.25), (1, 0.5)]
+
+
+def test_the_same_logs_give_the_same_file(folder: Path, tmp_path: Path) -> None:
+    first, second = tmp_path / "first.gz", tmp_path / "second.gz"
+    for path in (first, second):
+        write_logs(read_logs(folder, {("travel", "rcnn-last", 0)}), path)
+    assert first.read_bytes() == second.read_bytes()
+    assert gzip.decompress(first.read_bytes()).decode().splitlines() == [
+        "set,row,seed,stage,epoch,step,measure,value",
+        "travel,rcnn-last,0,1-max-margin,0,0,mrr,0.25",
+        "travel,rcnn-last,0,1-max-margin,1,8,mrr,0.5",
+    ]
+
+
+def test_nothing_is_drawn_without_pretraining(folder: Path, tmp_path: Path) -> None:
+    courses = read_logs(folder, {("travel", "rcnn-last", 0)})
+    assert not draw_pretraining(courses, {"travel": "duplicates"}, tmp_path / "figure.svg")
+    assert not (tmp_path / "figure.svg").exists()
