@@ -18,6 +18,7 @@ SECTIONS: Mapping[str, Callable[[Mapping[str, Any]], list[str]]] = {
     "quality-semantic": quality.semantic,
     "quality-semantic-dev": quality.semantic_dev,
     "quality-lexical": quality.lexical,
+    "model-size": quality.model_size,
     "svm-baseline": quality.ranking_svm,
     "lei2016": lei2016.reproduction,
     "index-and-search": searching.indexing,

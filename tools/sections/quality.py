@@ -7,7 +7,7 @@ from typing import Any
 
 from tools.sections.cells import figure, measures_of, numbers, ranking_table, table
 
-__all__ = ["lexical", "ranking_svm", "scorers", "semantic", "semantic_dev", "unseen_words"]
+__all__ = ["lexical", "model_size", "ranking_svm", "scorers", "semantic", "semantic_dev", "unseen_words"]
 
 RIVALS = ("bm25", "minilm")
 NAMES = {
@@ -111,6 +111,23 @@ def _tasks(tables: Mapping[str, Mapping[str, Any]]) -> list[str]:
 def _title(task: str) -> str:
     name, _, rest = task.partition(" ")
     return " ".join([NAMES.get(name, name.capitalize()), *([rest] if rest else [])])
+
+
+def model_size(result: Mapping[str, Any]) -> list[str]:
+    """Return what the general model's dev scores are with fewer words."""
+    first = next(iter(result["rows"].values()))
+    columns = [name for name in first if name != "megabytes"]
+    rows = [
+        (name, f"{values['megabytes']:.1f}", *(f"{values[column]:.2f}" for column in columns))
+        for name, values in result["rows"].items()
+    ]
+    return [
+        "## The general model with fewer words",
+        "",
+        "Its most frequent words, the others read as unknown; the encoder alone on dev parts, main measures.",
+        "",
+        *table(("words", "MB", *columns), rows),
+    ]
 
 
 def ranking_svm(result: Mapping[str, Any]) -> list[str]:
