@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import shlex
+import shutil
 import sys
 import time
 from dataclasses import dataclass
@@ -21,7 +22,7 @@ from askalike.data import default_model
 from askalike.encode.model import Model
 from askalike.errors import MissingExtraError, SettingError
 from askalike.experiments.forum_training import ForumTraining, dev_score, forum_training, going_on
-from askalike.experiments.work_folder import work_folder
+from askalike.experiments.work_folder import clear_checkpoints, work_folder
 from askalike.forum import Forum, ForumSettings
 from askalike.forum.model_source import ModelSource, fingerprint, wanted_model
 from askalike.train.recipe import Recipe, load_recipe
@@ -139,6 +140,8 @@ def _trained(
             with BarProgress() as progress, Forum.open(path, progress=progress) as opened:
                 opened.use_model(folder / "model")
                 opened.encode(progress=progress)
+            shutil.rmtree(folder / "model")
+            clear_checkpoints(folder)
     return told, result
 
 

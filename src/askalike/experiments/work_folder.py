@@ -25,7 +25,7 @@ import filelock
 from askalike.durable import replace_whole
 from askalike.errors import BusyForumError
 
-__all__ = ["Beginning", "work_folder"]
+__all__ = ["Beginning", "clear_checkpoints", "work_folder"]
 
 Beginning = Literal["anew", "goes on", "changed"]
 """``anew``: nothing is there. ``goes on``: checkpoints of this plan are. ``changed``: they were of another plan."""
@@ -58,6 +58,13 @@ def work_folder(path: Path, plan: Mapping[str, str | int], *, is_fresh: bool = F
         yield found
     finally:
         lock.release()
+
+
+def clear_checkpoints(path: Path) -> None:
+    """Take away what only a training that goes on would need, hundreds of megabytes; the log stays."""
+    (path / _PLAN).unlink(missing_ok=True)  # first: without it the next training begins anew
+    for checkpoint in path.glob("*.safetensors"):
+        checkpoint.unlink()
 
 
 def _beginning(file: Path, plan: Mapping[str, str | int], is_fresh: bool) -> Beginning:
