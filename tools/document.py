@@ -8,6 +8,7 @@ from __future__ import annotations
 import io
 import json
 import re
+import shlex
 import tempfile
 import textwrap
 from pathlib import Path
@@ -17,17 +18,19 @@ from rich.console import Console
 from askalike import Forum
 from askalike.cli.demo import QUESTIONS
 from askalike.cli.display import print_hits
-from askalike.data import bundled_forum
+from askalike.data import bundled_forum, default_model
 from tools.reference import cli_document
 from tools.results import REPOSITORY, RESULTS, results_document
 
 __all__ = ["DOCUMENTS", "RESULTS"]
 
 README_RESULTS = ("index-and-search", "updates", "kill")
+SCREEN = re.compile(r"(?<=^```console\n)(\$ askalike search .*\n)(?:.*\n)*?(?=^```$)", flags=re.MULTILINE)
+"""The first search on a console: what is typed, and what it printed."""
 
 
 def readme() -> str:
-    """Return the README with the figures of the newest results."""
+    """Return the README with the figures of the newest results and, where there is a model, what its search prints."""
     found = {name: json.loads((RESULTS / f"{name}.json").read_text(encoding="utf-8")) for name in README_RESULTS}
     search = {kind: engines["askalike Forum.similar"] for kind, engines in found["index-and-search"]["search"].items()}
     indexing, kill = found["index-and-search"]["indexing"], found["kill"]
@@ -48,7 +51,23 @@ def readme() -> str:
     begin, end = "<!-- figures: written by tools/document.py -->", "<!-- end of figures -->"
     before, rest = (REPOSITORY / "README.md").read_text(encoding="utf-8").split(begin)
     wrapped = "\n".join(textwrap.fill(line, 116, subsequent_indent="  ") for line in figures)
-    return f"{before}{begin}\n\n{wrapped}\n\n{end}{rest.split(end)[1]}"
+    above = _with_screen(before) if default_model() else before
+    return f"{above}{begin}\n\n{wrapped}\n\n{end}{rest.split(end)[1]}"
+
+
+def _with_screen(text: str) -> str:
+    """Return a text with what the search of its first console block prints on a terminal of 80 columns."""
+    before, typed, after = SCREEN.split(text, maxsplit=1)
+    *_, question, _, count = shlex.split(typed)
+    screen = io.StringIO()
+    with tempfile.TemporaryDirectory() as folder, Forum.create(Path(folder) / "homenet.forum") as forum:
+        forum.load(bundled_forum())
+        print_hits(
+            forum.similar(question, k=int(count)),
+            Console(width=80, file=screen, force_terminal=False, color_system=None),
+        )
+    shown = "".join(f"{line.rstrip()}\n" for line in screen.getvalue().splitlines())
+    return f"{before}{typed}{shown}{after}"
 
 
 def picture() -> str:
