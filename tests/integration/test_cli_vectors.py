@@ -134,10 +134,17 @@ def test_index_encodes_unless_told_not_to(
     assert run("search", tmp_path / "f", "wifi", "--ranker", "lexical").err == ""
     assert run("index", bundled_forum(), "--into", tmp_path / "f").code == 0
     assert run("info", tmp_path / "f", "--json").json["encoded"] == 252
-    assert run("reindex", tmp_path / "f", "--no-encode").code == 0
-    assert run("info", tmp_path / "f", "--json").json["encoded"] == 0
     assert run("reindex", tmp_path / "f").code == 0
     assert run("info", tmp_path / "f", "--json").json["encoded"] == 252
+
+
+def test_reindex_keeps_the_vectors_when_told_not_to_encode(run: Run, forum: Path, model: Path) -> None:
+    run("encode", forum, "--model", model)
+    before = {one: one.stat().st_mtime_ns for one in (forum / "vectors").rglob("*.segment")}
+    assert run("reindex", forum, "--no-encode", "--json").json["indexed"] == 2
+    assert {one: one.stat().st_mtime_ns for one in (forum / "vectors").rglob("*.segment")} == before != {}
+    (hit,) = run("search", forum, "wireless disconnects", "--json").json
+    assert hit["question"]["id"] == "wifi"
 
 
 @pytest.mark.parametrize(

@@ -27,10 +27,6 @@ __all__ = ["index", "reindex"]
 
 SHOWN_REJECTS = 5
 
-EncodeOption = Annotated[
-    bool, typer.Option("--encode/--no-encode", help="Whether questions are encoded too, which takes most of the time.")
-]
-
 
 def index(
     archive: Annotated[Path, typer.Argument(metavar="ARCHIVE", help="A dump, export, table or folder.")],
@@ -54,7 +50,10 @@ def index(
     allow_mass_delete: Annotated[
         bool, typer.Option("--allow-mass-delete", help="Delete even if over half of the questions have gone.")
     ] = False,
-    encode: EncodeOption = True,
+    encode: Annotated[
+        bool,
+        typer.Option("--encode/--no-encode", help="Whether questions are encoded too, which takes most of the time."),
+    ] = True,
     as_json: JsonOption = False,
 ) -> None:
     """Read an archive into a forum: add what is new, update what was edited, delete what has gone."""
@@ -78,7 +77,17 @@ def index(
         _print_report(found, into)
 
 
-def reindex(forum: ForumArgument, encode: EncodeOption = True, as_json: JsonOption = False) -> None:
+def reindex(
+    forum: ForumArgument,
+    encode: Annotated[
+        bool,
+        typer.Option(
+            "--encode/--no-encode",
+            help="Whether questions are encoded anew too, which takes most of the time; else their vectors stay.",
+        ),
+    ] = True,
+    as_json: JsonOption = False,
+) -> None:
     """Build a forum's indexes anew from its archive, whatever state they are in."""
     settings = ForumSettings(has_vectors=encode)
     with BarProgress() as progress, Forum.reindex(forum, settings=settings, progress=progress) as opened:

@@ -329,17 +329,17 @@ class Forum:
     def reindex(
         cls, path: str | Path, *, settings: ForumSettings | None = None, progress: Progress | None = None
     ) -> Forum:
-        """Build the indexes of a forum anew from its archive, whatever state they are in.
+        """Build the indexes anew from the archive, whatever their state; where settings have no vectors, those stay.
 
         Raises:
             BusyForumError: another process is indexing.
             ModelError: the model cannot be read.
         """
-        layout = Layout(Path(path))
+        layout, settings = Layout(Path(path)), settings or ForumSettings()
         Archive(layout.archive).close()
-        remove_indexes(layout)
+        remove_indexes(layout, settings)
         forum = cls.open(path, settings=settings, progress=progress)
-        if forum.settings.has_vectors and wanted_model(layout) is not None:
+        if settings.has_vectors and wanted_model(layout) is not None:
             forum.encode(progress=progress)
         return forum
 

@@ -138,8 +138,11 @@ class Indexes:
             ) from error
 
 
-def remove_indexes(layout: Layout) -> None:
-    """Delete all indexes, whatever state they are in; they are built anew from the archive.
+def remove_indexes(layout: Layout, settings: ForumSettings) -> None:
+    """Delete the indexes, whatever state they are in; they are built anew from the archive.
+
+    Args:
+        settings: of the forum; the vectors stay unless ``has_vectors``, since nothing would make them anew.
 
     Raises:
         BusyForumError: another process is indexing.
@@ -147,6 +150,7 @@ def remove_indexes(layout: Layout) -> None:
     try:
         with filelock.FileLock(layout.lock, thread_local=False).acquire(timeout=LOCK_TIMEOUT_S):
             remove_index(layout.lexical)
-            shutil.rmtree(layout.vectors, ignore_errors=True)
+            if settings.has_vectors:
+                shutil.rmtree(layout.vectors, ignore_errors=True)
     except filelock.Timeout as error:
         raise BusyForumError(f"another process is indexing {layout.folder}", "wait until it has finished") from error
