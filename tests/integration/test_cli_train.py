@@ -205,6 +205,28 @@ def test_a_stopped_training_says_how_to_go_on(
     assert f"askalike train {forum} --recipe {recipe}\n" in done.err
 
 
+def test_stopped_while_the_new_model_encodes_the_same_again_goes_on_with_encoding(
+    run: Run, forum: Path, recipe: Path, dev_says: Callable[[float, float], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def stopped(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    dev_says(0.3, 0.4)
+    words = ("train", forum, "--recipe", recipe)
+    with monkeypatch.context() as patched:
+        patched.setattr(Forum, "encode", stopped)
+        patched.setattr("askalike.forum.vectors.AT_ONCE", 0)
+        assert run(*words).code == 130
+        assert run("info", forum, "--json").json["encoded"] == 0
+        assert (forum / "model").is_dir()
+    done = run(*words)
+    assert done.code == 0
+    assert "had taken this model before" in done.out
+    assert "did not help" not in done.out
+    assert run("info", forum, "--json").json["encoded"] == 252
+    assert sorted(file.name for file in (forum / "training").iterdir()) == ["lock", "log.csv"]
+
+
 @pytest.mark.parametrize(
     ("words", "code", "message", "hint"),
     [

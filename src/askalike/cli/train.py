@@ -134,15 +134,28 @@ def _trained(
             for line in plan_lines(told):
                 print_whole(line)
         model = _fit(recipe, training, start, folder, choices)
+        model.save(folder / "model")
         result = _compared(path, training, model, choices.is_kept)
         if result.is_taken:
-            model.save(folder / "model")
-            with BarProgress() as progress, Forum.open(path, progress=progress) as opened:
-                opened.use_model(folder / "model")
-                opened.encode(progress=progress)
-            shutil.rmtree(folder / "model")
-            clear_checkpoints(folder)
+            _take(path, folder)
     return told, result
+
+
+def _take(path: Path, folder: Path) -> None:
+    """Let the finished model answer; the same again goes on where this was stopped."""
+    if not _is_own(path, folder / "model"):
+        with Forum.open(path, settings=ForumSettings(has_vectors=False)) as opened:
+            opened.use_model(folder / "model")
+    with BarProgress() as progress, Forum.open(path, progress=progress) as opened:
+        opened.encode(progress=progress)
+    shutil.rmtree(folder / "model")
+    clear_checkpoints(folder)
+
+
+def _is_own(path: Path, model: Path) -> bool:
+    """Return whether the forum's own model is this one."""
+    present = wanted_model(Layout(path))
+    return present is not None and present.name == "own" and present.fingerprint == fingerprint(model)
 
 
 def _fit(recipe: Recipe, training: ForumTraining, start: ModelSource | None, folder: Path, choices: _Choices) -> Model:
@@ -163,8 +176,10 @@ def _fit(recipe: Recipe, training: ForumTraining, start: ModelSource | None, fol
 
 
 def _compared(path: Path, training: ForumTraining, model: Model, is_kept: bool) -> Verdict:
-    """Return whether the new model is better on dev than what answers now."""
+    """Return whether the new model is better on dev than what answers now; nothing is compared where it is that."""
     present = wanted_model(Layout(path))
+    if _is_own(path, _folder(path) / "model"):
+        return Verdict(None, None, "own", is_taken=True, is_better=None, was_taken_before=True)
     if training.dev is None:
         return verdict(None, None, present.name if present else "", is_kept=is_kept)
     weight = ForumSettings().search.join.weight

@@ -33,7 +33,8 @@ class Verdict:
         before, after: dev scores; None where there is no dev part.
         present: what answered before: "own", "general", or "" for words alone.
         is_taken: whether the new model answers from now on.
-        is_better: on dev; None where there is none.
+        is_better: on dev; None where there is none, or nothing was compared.
+        was_taken_before: a training that was stopped while its model encoded had taken it; nothing was compared.
     """
 
     before: DevScore | None
@@ -41,6 +42,7 @@ class Verdict:
     present: str
     is_taken: bool
     is_better: bool | None
+    was_taken_before: bool = False
 
 
 def verdict(before: DevScore | None, after: DevScore | None, present: str, *, is_kept: bool) -> Verdict:
@@ -117,6 +119,7 @@ def verdict_object(found: Verdict) -> dict[str, Any]:
         "before": found.present or None,
         "is_better": found.is_better,
         "is_taken": found.is_taken,
+        "was_taken_before": found.was_taken_before,
     }
 
 
@@ -128,7 +131,9 @@ def verdict_lines(found: Verdict, forum: Path, seconds: float) -> Iterator[str]:
         before = f"{found.before.cosine:8.4f}" if found.present else " " * 8
         yield f"  before   {found.before.search:8.4f} {before}  {_name(found.present)}"
         yield f"  after    {found.after.search:8.4f} {found.after.cosine:8.4f}  the new model"
-    if found.is_better is None:
+    if found.was_taken_before:
+        yield f"the forum had taken this model before; it is encoded to the end and answers ({seconds:.1f} s)"
+    elif found.is_better is None:
         yield f"the new model answers ({seconds:.1f} s); without a dev part nothing says that it is better"
     elif found.is_better:
         yield f"the new model is better on dev and answers from now on ({seconds:.1f} s)"
