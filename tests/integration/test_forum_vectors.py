@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 from collections.abc import Iterator
 from datetime import UTC, datetime
@@ -27,7 +28,7 @@ from askalike.forum.catchup import Steps, catch_up
 from askalike.forum.model_source import wanted_model
 from askalike.forum.progress import SilentProgress
 from askalike.forum.vector_follower import VectorFollower
-from askalike.forum.vector_set import VectorSet, make_set
+from askalike.forum.vector_set import VectorSet, forget_sets, make_set
 from askalike.rank import JoinSettings, SearchSettings
 from askalike.vectors import GraphSettings
 
@@ -401,6 +402,48 @@ def test_one_process_encodes_at_a_time(small: Forum, tmp_path: Path) -> None:
 
     small.encode(progress=Encoding())
     assert small.vectors.next_model == ""
+
+
+def test_a_forum_is_not_reindexed_under_who_encodes(
+    small: Forum, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("askalike.forum.indexes.LOCK_TIMEOUT_S", 0.05)
+    small.use_model(saved(synonym_model(PRINTERS_ARE_WIRELESS), tmp_path / "new"))
+
+    class Encoding(SilentProgress):
+        def advance(self, count: int) -> None:
+            with pytest.raises(BusyForumError, match=r"is encoding.*reindex FORUM --no-encode"):
+                Forum.reindex(small.path)
+            with Forum.reindex(small.path, settings=ForumSettings(has_vectors=False)) as words:
+                assert words.info().indexed == 3
+
+    small.encode(progress=Encoding())
+    with Forum.open(small.path) as forum:
+        assert sorted(nearest(forum, "wireless")) == ["printer", "wifi"]
+
+
+def test_reindexing_keeps_the_lock_that_it_holds(small: Forum) -> None:
+    lock = Layout(small.path).vectors / "encode.lock"
+    with lock.open("rb") as before:
+        Forum.reindex(small.path).close()
+        assert os.fstat(before.fileno()).st_ino == lock.stat().st_ino
+    assert nearest(small, "wireless disconnects") == ["wifi"]
+
+
+def test_words_answer_where_the_vectors_go_while_they_are_opened(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    opened = VectorSet.__init__
+
+    def going(*given: object) -> None:
+        with monkeypatch.context() as patched:
+            patched.setattr(VectorSet, "__init__", opened)
+            forget_sets(Layout(path).vectors)
+        opened(*given)  # type: ignore[arg-type]
+
+    with Forum.open(path) as forum:
+        monkeypatch.setattr(VectorSet, "__init__", going)
+        current = (Layout(path).vectors / "current.json").read_bytes()
+        (Layout(path).vectors / "current.json").write_bytes(current + b" ")  # another switch
+        assert ids(forum.similar("wifi")) == ["wifi"]
 
 
 def test_the_model_of_another_process_is_taken_from_the_next_change_on(small: Forum, tmp_path: Path) -> None:

@@ -332,7 +332,7 @@ class Forum:
         """Build the indexes anew from the archive, whatever their state; where settings have no vectors, those stay.
 
         Raises:
-            BusyForumError: another process is indexing.
+            BusyForumError: another process is indexing or encoding.
             ModelError: the model cannot be read.
         """
         layout, settings = Layout(Path(path)), settings or ForumSettings()

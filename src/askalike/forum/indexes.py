@@ -6,10 +6,9 @@ text, its own folder.
 
 from __future__ import annotations
 
-import shutil
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 
 import filelock
 
@@ -19,6 +18,7 @@ from askalike.forum.catchup import catch_up
 from askalike.forum.engine import LocalEngine, QueryEncoder
 from askalike.forum.progress import Progress
 from askalike.forum.settings import ForumSettings
+from askalike.forum.vector_set import forget_sets, lock_of_makers
 from askalike.forum.vectors import Vectors, VectorsState
 from askalike.forum.word_follower import WordFollower, fitting_index, open_index, remove_index
 from askalike.lexical import LexicalIndex
@@ -145,12 +145,23 @@ def remove_indexes(layout: Layout, settings: ForumSettings) -> None:
         settings: of the forum; the vectors stay unless ``has_vectors``, since nothing would make them anew.
 
     Raises:
-        BusyForumError: another process is indexing.
+        BusyForumError: another process is indexing, or encoding what is to be deleted; nothing is deleted then.
     """
-    try:
-        with filelock.FileLock(layout.lock, thread_local=False).acquire(timeout=LOCK_TIMEOUT_S):
-            remove_index(layout.lexical)
-            if settings.has_vectors:
-                shutil.rmtree(layout.vectors, ignore_errors=True)
-    except filelock.Timeout as error:
-        raise BusyForumError(f"another process is indexing {layout.folder}", "wait until it has finished") from error
+    with ExitStack() as held:
+        if settings.has_vectors:
+            try:
+                held.enter_context(lock_of_makers(layout.vectors).acquire(timeout=LOCK_TIMEOUT_S))
+            except filelock.Timeout as error:
+                raise BusyForumError(
+                    f"another process is encoding {layout.folder}",
+                    'wait until it has finished, or keep its vectors with "askalike reindex FORUM --no-encode"',
+                ) from error
+        try:
+            held.enter_context(filelock.FileLock(layout.lock, thread_local=False).acquire(timeout=LOCK_TIMEOUT_S))
+        except filelock.Timeout as error:
+            raise BusyForumError(
+                f"another process is indexing {layout.folder}", "wait until it has finished"
+            ) from error
+        remove_index(layout.lexical)
+        if settings.has_vectors:
+            forget_sets(layout.vectors)

@@ -4,7 +4,7 @@
 
     vectors/
       current.json        which set answers; replaced in one step when another is complete
-      encode.lock         held by the one process that makes a set
+      encode.lock         held by the one process that makes or removes sets
       FINGERPRINT/
         model/            a copy of the model, so that its vectors answer until those of a new one are complete
         index/            a VectorIndex
@@ -22,6 +22,8 @@ from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+import filelock
+
 from askalike.durable import replace_whole, sync_folder
 from askalike.encode.layout import MAX_BYTES
 from askalike.encode.model import Model
@@ -29,9 +31,19 @@ from askalike.errors import DamagedForumError, DamagedModelError, ModelError
 from askalike.forum.model_source import ModelSource, fingerprint
 from askalike.vectors import VectorIndex
 
-__all__ = ["Current", "VectorSet", "make_set", "parse_current", "read_current", "remove_sets"]
+__all__ = [
+    "Current",
+    "VectorSet",
+    "forget_sets",
+    "lock_of_makers",
+    "make_set",
+    "parse_current",
+    "read_current",
+    "remove_sets",
+]
 
 CURRENT_FILE = "current.json"
+LOCK_FILE = "encode.lock"
 FORMAT = 1
 _TRIES = 3
 _REBUILD = 'rebuild the vectors with "askalike reindex FORUM"'
@@ -120,6 +132,12 @@ class VectorSet:
             return self._model
 
 
+def lock_of_makers(folder: Path) -> filelock.FileLock:
+    """Return the lock of who makes or removes sets; whoever takes the index's lock too takes this one first."""
+    folder.mkdir(exist_ok=True)
+    return filelock.FileLock(folder / LOCK_FILE, thread_local=False)
+
+
 def make_set(folder: Path, source: ModelSource, last_change: int, *, is_new: bool) -> VectorSet:
     """Begin a set for a model, or open the one that was begun; the caller holds the lock of makers.
 
@@ -148,6 +166,16 @@ def remove_sets(folder: Path, kept: Iterable[str]) -> None:
     for path in folder.iterdir() if folder.is_dir() else ():
         if path.is_dir() and path.name not in names:
             shutil.rmtree(path, ignore_errors=True)  # who still reads it on Windows keeps it until the next time
+
+
+def forget_sets(folder: Path) -> None:
+    """Delete every set, whatever its state; the caller holds the locks of makers and of the index.
+
+    Sets hold the locks of their writers, who need one of these two; the lock of makers stays, since it is held.
+    """
+    (folder / CURRENT_FILE).unlink(missing_ok=True)  # first: it must not name what has gone
+    sync_folder(folder)
+    remove_sets(folder, ())
 
 
 def _copy_model(source: ModelSource, place: Path) -> None:

@@ -32,6 +32,7 @@ from askalike.forum.vector_follower import STEPS, VectorFollower
 from askalike.forum.vector_set import (
     Current,
     VectorSet,
+    lock_of_makers,
     make_set,
     parse_current,
     read_current,
@@ -103,9 +104,9 @@ class Vectors:
             found = VectorSet(self._folder / current.fingerprint, current.model)
         except DamagedForumError:
             newer = read_current(self._folder)
-            if newer in (None, state):
+            if newer == state:
                 raise
-            return self._open(newer)  # it was switched and removed while it was opened
+            return None if newer is None else self._open(newer)  # it was removed while it was opened
         is_usable = found.index.mark.is_complete and fits(found.index.mark, current.fingerprint, self._archive)
         return found if is_usable else None
 
@@ -223,8 +224,7 @@ class Vectors:
         Raises:
             BusyForumError: another process holds it, and ``is_waiting``.
         """
-        self._folder.mkdir(exist_ok=True)
-        lock = filelock.FileLock(self._folder / "encode.lock", thread_local=False)
+        lock = lock_of_makers(self._folder)
         try:
             lock.acquire(timeout=0)
         except filelock.Timeout as error:
