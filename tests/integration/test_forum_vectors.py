@@ -481,7 +481,6 @@ def test_a_damaged_vector_index_is_refused_and_reindex_mends_it(path: Path) -> N
 def test_a_damaged_model_is_named(path: Path, tmp_path: Path) -> None:
     weights = only_set(path) / "model" / "weights.safetensors"
     content = weights.read_bytes()
-    weights.unlink()
     weights.write_bytes(content[:-1] + b"x")
     with Forum.open(path) as forum:
         with pytest.raises(DamagedModelError, match=r"weights.*askalike reindex"):
@@ -503,10 +502,41 @@ def test_a_forums_own_model_that_is_none_is_named_and_words_can_be_searched(path
         assert ids(forum.similar("wifi")) == ["wifi"]
 
 
-def test_a_model_that_the_forum_and_its_vectors_share_is_counted_once(small: Forum) -> None:
-    files = [one for one in small.path.rglob("*") if one.is_file()]
-    model = sum(one.stat().st_size for one in (small.path / "model").iterdir())
-    assert small.info().size_bytes == sum(one.stat().st_size for one in files) - model
+def overwrite(folder: Path, model: Model, scratch: Path) -> None:
+    """Write a model's files over those that are there, as copying them into the folder does."""
+    for file in saved(model, scratch).iterdir():
+        (folder / file.name).write_bytes(file.read_bytes())
+
+
+def test_a_model_that_is_overwritten_does_not_change_what_answers_until_all_is_encoded(
+    path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(vectors_module, "AT_ONCE", 1)
+    overwrite(Layout(path).model, synonym_model(PRINTERS_ARE_WIRELESS), tmp_path / "new")
+    with Forum.open(path) as forum:
+        assert nearest(forum, "wireless") == ["wifi"]
+        assert (forum.vectors.model, forum.vectors.waiting) == ("own (cnn, 4 dimensions)", 3)
+        forum.encode()
+        assert sorted(nearest(forum, "wireless")) == ["printer", "wifi"]
+
+
+def test_vectors_with_another_model_than_their_own_do_not_answer_and_are_made_anew(
+    path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(vectors_module, "AT_ONCE", 1)
+    overwrite(only_set(path) / "model", synonym_model(PRINTERS_ARE_WIRELESS), tmp_path / "new")
+    with Forum.open(path) as forum:
+        assert (forum.vectors.model, forum.vectors.waiting) == ("", 3)
+        assert ids(forum.similar("wifi")) == ["wifi"]
+        forum.encode()
+        assert nearest(forum, "wireless disconnects") == ["wifi"]
+
+
+def test_a_model_that_is_overwritten_between_opening_and_reading_is_named(path: Path, tmp_path: Path) -> None:
+    with Forum.open(path) as forum:
+        overwrite(only_set(path) / "model", synonym_model(PRINTERS_ARE_WIRELESS), tmp_path / "new")
+        with pytest.raises(DamagedModelError, match=r"not the one of its vectors.*askalike reindex"):
+            forum.similar("wireless")
 
 
 def test_a_model_whose_making_was_killed_between_two_renames_is_still_the_forums_own(path: Path) -> None:
@@ -515,18 +545,6 @@ def test_a_model_whose_making_was_killed_between_two_renames_is_still_the_forums
     with Forum.open(path) as forum:
         assert forum.vectors.model == "own (cnn, 4 dimensions)"
         assert forum.vectors.next_model == ""
-
-
-def test_a_model_that_cannot_be_linked_is_copied(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def refuse(*_: object) -> None:
-        raise PermissionError("no links here")
-
-    monkeypatch.setattr("askalike.forum.vector_set.os.link", refuse)
-    with Forum.create(tmp_path / "f") as forum:
-        forum.use_model(saved(synonym_model(), tmp_path / "synonyms"))
-        forum.add(WIFI)
-        assert nearest(forum, "wlan") == ["wifi"]
-    VectorSet(only_set(tmp_path / "f"), "own").model.encode([WIFI])
 
 
 # -- the neighbour graph -------------------------------------------------------------------------------------------

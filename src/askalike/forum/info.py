@@ -53,11 +53,10 @@ def forum_info(path: Path, archive: Archive, indexes: Indexes, language: str) ->
 
 
 def size_bytes(folder: Path) -> int:
-    """Return how much the folder's files hold, one with two names once; files may come and go meanwhile."""
-    sizes: dict[tuple[int, int], int] = {}
+    """Return how much the folder's files hold; files may come and go meanwhile."""
+    size = 0
     for file in folder.rglob("*"):
         with contextlib.suppress(FileNotFoundError):
             if file.is_file():
-                status = file.stat()
-                sizes[status.st_dev, status.st_ino] = status.st_size
-    return sum(sizes.values())
+                size += file.stat().st_size
+    return size

@@ -6,7 +6,8 @@
       current.json        which set answers; replaced in one step when another is complete
       encode.lock         held by the one process that makes or removes sets
       FINGERPRINT/
-        model/            a copy of the model, so that its vectors answer until those of a new one are complete
+        model/            a copy of the model, so that its vectors answer until those of a new one are complete; the
+                          set's name is this model's fingerprint, and with another model its vectors do not answer
         index/            a VectorIndex
 
 Enters: folders. Leaves: ``VectorSet``. May import: durable, encode, errors, vectors.
@@ -24,7 +25,7 @@ from pathlib import Path
 
 import filelock
 
-from askalike.durable import replace_whole, sync_folder
+from askalike.durable import replace_whole, sync_folder, writing_whole
 from askalike.encode.layout import MAX_BYTES
 from askalike.encode.model import Model
 from askalike.errors import DamagedForumError, DamagedModelError, ModelError
@@ -35,6 +36,7 @@ __all__ = [
     "Current",
     "VectorSet",
     "forget_sets",
+    "has_its_model",
     "lock_of_makers",
     "make_set",
     "parse_current",
@@ -46,6 +48,7 @@ CURRENT_FILE = "current.json"
 LOCK_FILE = "encode.lock"
 FORMAT = 1
 _TRIES = 3
+_COPIED_AT_ONCE = 1 << 20
 _REBUILD = 'rebuild the vectors with "askalike reindex FORUM"'
 
 
@@ -121,15 +124,26 @@ class VectorSet:
         """Return the model.
 
         Raises:
-            DamagedModelError: it cannot be read.
+            DamagedModelError: it cannot be read, or is not the one that made the vectors.
         """
         with self._loading:
             if self._model is None:
                 try:
-                    self._model = Model.load(self.folder / "model")
+                    model = Model.load(self.folder / "model")
                 except ModelError as error:
                     raise DamagedModelError(error.message, _REBUILD) from error
+                if not has_its_model(self.folder):
+                    raise DamagedModelError(f"the model in {self.folder} is not the one of its vectors", _REBUILD)
+                self._model = model
             return self._model
+
+
+def has_its_model(place: Path) -> bool:
+    """Return whether the model in a set's folder is the one that its vectors are made by, as its manifest tells."""
+    try:
+        return fingerprint(place / "model") == place.name
+    except ModelError:
+        return False
 
 
 def lock_of_makers(folder: Path) -> filelock.FileLock:
@@ -151,7 +165,7 @@ def make_set(folder: Path, source: ModelSource, last_change: int, *, is_new: boo
         DamagedForumError: what is there cannot be read.
     """
     place = folder / source.fingerprint
-    if not (place / "model").is_dir():
+    if not has_its_model(place):
         _copy_model(source, place)
     index = place / "index"
     model = Model.load(place / "model")
@@ -179,14 +193,14 @@ def forget_sets(folder: Path) -> None:
 
 
 def _copy_model(source: ModelSource, place: Path) -> None:
-    """Put a copy of the model into a new set, whole or not at all; by hard links where the disk has them."""
+    """Put a copy of the model into a new set, whole or not at all; what is written over the model leaves it alone."""
     temporary = place.with_name(f"{place.name}.{os.getpid()}.tmp")
     for _ in range(_TRIES):
         shutil.rmtree(temporary, ignore_errors=True)
         (temporary / "model").mkdir(parents=True)
         try:
             for name in MAX_BYTES:
-                _link_or_copy(source.folder / name, temporary / "model" / name)
+                _copy(source.folder / name, temporary / "model" / name)
         except FileNotFoundError:
             continue  # another process is putting a new model there
         if fingerprint(temporary / "model") == source.fingerprint:
@@ -199,12 +213,6 @@ def _copy_model(source: ModelSource, place: Path) -> None:
     raise ModelError(f"the model in {source.folder} changed while it was copied", "try again")
 
 
-def _link_or_copy(origin: Path, target: Path) -> None:
-    try:
-        os.link(origin, target)
-    except FileNotFoundError:
-        raise
-    except OSError:  # another disk, or a system that allows no links
-        shutil.copyfile(origin, target)
-        with target.open("rb+") as file:
-            os.fsync(file.fileno())
+def _copy(origin: Path, target: Path) -> None:
+    with origin.open("rb") as content, writing_whole(target) as file:
+        shutil.copyfileobj(content, file, _COPIED_AT_ONCE)

@@ -32,6 +32,7 @@ from askalike.forum.vector_follower import STEPS, VectorFollower
 from askalike.forum.vector_set import (
     Current,
     VectorSet,
+    has_its_model,
     lock_of_makers,
     make_set,
     parse_current,
@@ -98,17 +99,22 @@ class Vectors:
         return answering
 
     def _open(self, state: bytes) -> VectorSet | None:
-        """Open the set that the file names; None where it belongs to a newer archive than this, or is not complete."""
+        """Open the set that the file names.
+
+        None where it belongs to a newer archive than this, is not complete, or has another model than its own.
+        """
         current = parse_current(state, self._folder)
+        place = self._folder / current.fingerprint
         try:
-            found = VectorSet(self._folder / current.fingerprint, current.model)
+            found = VectorSet(place, current.model)
+            mark = found.index.mark
+            if mark.is_complete and fits(mark, current.fingerprint, self._archive) and has_its_model(place):
+                return found
         except DamagedForumError:
-            newer = read_current(self._folder)
-            if newer == state:
+            if read_current(self._folder) == state:
                 raise
-            return None if newer is None else self._open(newer)  # it was removed while it was opened
-        is_usable = found.index.mark.is_complete and fits(found.index.mark, current.fingerprint, self._archive)
-        return found if is_usable else None
+        newer = read_current(self._folder)
+        return None if newer in (None, state) else self._open(newer)  # it was removed while it was opened
 
     def follow(self, progress: Progress) -> None:
         """Bring the set that answers in step, or make one, where that is soon done; the caller holds the lock.
@@ -177,7 +183,7 @@ class Vectors:
     def _begun(self, source: ModelSource) -> VectorIndex | None:
         """Return the index of the set for this model, if one was begun that can be gone on with."""
         folder = self._folder / source.fingerprint / "index"
-        if not VectorIndex.exists(folder):
+        if not VectorIndex.exists(folder) or not has_its_model(folder.parent):
             return None
         index = VectorIndex(folder)
         return index if fits(index.mark, source.fingerprint, self._archive) else None
