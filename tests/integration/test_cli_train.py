@@ -137,7 +137,7 @@ def test_a_model_that_is_not_better_is_taken_only_when_told_to(
     assert "--keep" in done.out
     assert run("info", forum, "--json").json["model"] is None
     kept = run("train", forum, "--recipe", recipe, "--keep", "--json").json
-    assert (kept["is_better"], kept["is_taken"], kept["beginning"]) == (False, True, "goes on")
+    assert (kept["is_better"], kept["is_taken"], kept["beginning"]) == (False, True, "finished")
     assert run("info", forum, "--json").json["model"] == "own (rcnn, 8 dimensions)"
 
 
@@ -176,6 +176,104 @@ def test_without_marks_texts_alone_are_learned_from_and_nothing_is_compared(
     assert "then" not in done.out.split("recipe ")[1].splitlines()[0], "the stage that needs pairs is left out"
     assert "without a dev part nothing says that it is better" in done.out
     assert run("info", tmp_path / "f", "--json").json["encoded"] == 6
+
+
+@pytest.fixture
+def general(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let the package carry a model."""
+    synonym_model().save(tmp_path / "packaged")
+    for user in ("askalike.cli.train", "askalike.forum.model_source"):
+        monkeypatch.setattr(f"{user}.default_model", lambda: tmp_path / "packaged")
+
+
+@pytest.fixture
+def not_trained(monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
+    """Let every training from now on fail."""
+
+    def fail(*_: object) -> None:
+        raise AssertionError("nothing is to be trained")
+
+    return lambda: monkeypatch.setattr("askalike.train.fit.fit", fail)
+
+
+@pytest.mark.usefixtures("general")
+def test_without_a_dev_part_a_model_that_is_there_stays_unless_told_to(
+    run: Run, tmp_path: Path, recipe: Path, not_trained: Callable[[], None]
+) -> None:
+    with Forum.create(tmp_path / "f") as made:
+        made.add([Question(str(number), f"wifi drops {number % 3}", "the router is old") for number in range(6)])
+    words = ("train", tmp_path / "f", "--recipe", recipe, "--from", "nothing")
+    done = run(*words)
+    assert "nothing says that the new model is better: the general model stays" in done.out
+    assert "--keep" in done.out
+    not_trained()
+    kept = run(*words, "--keep")
+    assert "holds the finished model" in kept.out
+    assert run("info", tmp_path / "f", "--json").json["model"] == "own (rcnn, 8 dimensions)"
+
+
+def test_a_finished_model_is_taken_later_though_questions_came_and_not_after_other_changes(
+    run: Run, forum: Path, recipe: Path, dev_says: Callable[[float, float], None], not_trained: Callable[[], None]
+) -> None:
+    dev_says(0.3, 0.2)
+    words = ("train", forum, "--recipe", recipe, "--json")
+    assert not run(*words).json["is_taken"]
+    with Forum.open(forum) as opened:
+        opened.add(Question("new", "printer prints nothing"))
+        assert not run(*words).json["is_taken"]
+        opened.edit(Question("q1001", "something else"))
+        assert run(*words, "--keep").json["beginning"] == "changed"
+        assert not run(*words, "--seed", 1).json["is_taken"]
+        opened.add(Question("newer", "scanner scans nothing"))
+    not_trained()
+    kept = run(*words, "--seed", 1, "--keep").json
+    assert (kept["beginning"], kept["is_taken"]) == ("finished", True)
+
+
+def test_training_goes_on_from_the_forums_own_model(run: Run, forum: Path, recipe: Path) -> None:
+    words = ("train", forum, "--recipe", recipe, "--keep", "--json")
+    missing = run(*words, "--from", "own")
+    assert missing.code == 2
+    assert "no model of its own" in missing.err
+    run(*words)
+    first = (forum / "model" / "manifest.json").read_bytes()
+    assert run(*words, "--from", "own").json["goes_on_from"] == "own"
+    assert (forum / "model" / "manifest.json").read_bytes() != first
+
+
+def test_going_on_from_the_own_model_is_not_done_twice_when_it_is_stopped_while_it_encodes(
+    run: Run, forum: Path, recipe: Path, monkeypatch: pytest.MonkeyPatch, not_trained: Callable[[], None]
+) -> None:
+    def stopped(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    words = ("train", forum, "--recipe", recipe, "--keep")
+    run(*words)
+    with monkeypatch.context() as patched:
+        patched.setattr(Forum, "encode", stopped)
+        assert run(*words, "--from", "own").code == 130
+    not_trained()
+    assert "had taken this model before" in run(*words, "--from", "own").out
+
+
+@pytest.mark.usefixtures("general")
+def test_a_way_leads_back_to_the_general_model(
+    run: Run, forum: Path, recipe: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run("train", forum, "--recipe", recipe, "--from", "nothing", "--keep")
+    assert run("info", forum, "--json").json["model"] == "own (rcnn, 8 dimensions)"
+    back = run("encode", forum, "--model", "general", "--json").json
+    assert (back["model"], back["encoded"]) == ("general (cnn, 4 dimensions)", 252)
+    assert not (forum / "model").exists()
+    synonym_model().save(tmp_path / "general")
+    monkeypatch.chdir(tmp_path)
+    run("encode", forum, "--model", "./general")
+    assert (forum / "model").is_dir()
+    monkeypatch.setattr("askalike.forum.model_source.default_model", lambda: None)
+    done = run("encode", forum, "--model", "general")
+    assert done.code == 2
+    assert "carries no general model" in done.err
+    assert (forum / "model").is_dir(), "nothing is taken away where nothing could stand for it"
 
 
 def test_training_goes_on_from_a_models_folder(run: Run, forum: Path, tmp_path: Path) -> None:

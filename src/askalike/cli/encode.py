@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import shlex
 import time
-from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from askalike.archive import Layout
 from askalike.cli.arguments import ForumArgument, JsonOption
 from askalike.cli.display import console, print_json, print_whole, safe
 from askalike.cli.progress import BarProgress
 from askalike.forum import Forum
+from askalike.forum.model_source import remove_own_model
 
 __all__ = ["encode"]
 
@@ -20,15 +21,21 @@ __all__ = ["encode"]
 def encode(
     forum: ForumArgument,
     model: Annotated[
-        Path | None,
-        typer.Option("--model", help="A trained model's folder; a copy becomes the forum's own model."),
-    ] = None,
+        str,
+        typer.Option(
+            "--model",
+            help="A trained model's folder, a copy of which becomes the forum's own model; or general: the forum's own "
+            "is taken away, and the package's answers.",
+        ),
+    ] = "",
     as_json: JsonOption = False,
 ) -> None:
     """Encode what is not encoded yet; everything, when the model has changed. It can be interrupted and goes on."""
     began = time.monotonic()
     with BarProgress() as progress, Forum.open(forum, progress=progress) as opened:
-        if model is not None:
+        if model == "general":
+            remove_own_model(Layout(forum))
+        elif model:
             opened.use_model(model)
         opened.encode(progress=progress)
         vectors = opened.info().vectors

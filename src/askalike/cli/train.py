@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import importlib.util
 import shlex
-import shutil
 import sys
 import time
 from dataclasses import dataclass
@@ -21,8 +20,9 @@ from askalike.cli.train_report import Verdict, plan_lines, plan_object, verdict,
 from askalike.data import default_model
 from askalike.encode.model import Model
 from askalike.errors import MissingExtraError, SettingError
+from askalike.experiments.finished_model import MODEL, is_finished, keep_finished
 from askalike.experiments.forum_training import ForumTraining, dev_score, forum_training, going_on
-from askalike.experiments.work_folder import clear_checkpoints, work_folder
+from askalike.experiments.work_folder import clear_work, work_folder
 from askalike.forum import Forum, ForumSettings
 from askalike.forum.model_source import ModelSource, fingerprint, wanted_model
 from askalike.train.recipe import Recipe, load_recipe
@@ -55,8 +55,8 @@ def train(
         str,
         typer.Option(
             "--from",
-            help="general, nothing, or a model's folder to go on from. If left out: the general model for the default "
-            "recipe where the package carries it, nothing for others.",
+            help="general, own (the forum's), nothing, or a model's folder to go on from. If left out: the general "
+            "model for the default recipe where the package carries it, nothing for others.",
         ),
     ] = "",
     hold_out: Annotated[
@@ -76,18 +76,26 @@ def train(
     processes: Annotated[
         int, typer.Option("--processes", help="That share the batches; with --device cuda one a GPU.", min=1)
     ] = 1,
-    keep: Annotated[bool, typer.Option("--keep", help="Take the new model even if it is not better on dev.")] = False,
+    keep: Annotated[
+        bool,
+        typer.Option(
+            "--keep",
+            help="Take the new model even if it is not better on dev or there is no dev part; one that was finished "
+            "and not taken is taken without training again, unless more than new questions has changed.",
+        ),
+    ] = False,
     as_json: JsonOption = False,
 ) -> None:
     """Train a model on a forum's own questions, answers and duplicate marks, and search with it if it is better.
 
     A fifth of the duplicates (the dev part of askalike evaluate --split) is kept apart: training stops by it, and by it
     the new model is compared with the one before. With fewer than 10 groups of duplicates there is no dev part: every
-    mark is learned from, for as many epochs as the recipe says.
+    mark is learned from, for as many epochs as the recipe says; where a model answered before, its own or the general
+    one, the new one is then taken with --keep alone. askalike encode FORUM --model general leads back.
     """
     _need_torch()
     chosen = load_recipe(recipe)
-    start = _start(begin, recipe)
+    start = _start(forum, begin, recipe)
     if start is not None and recipe == DEFAULT:
         chosen = going_on(chosen, Model.load(start.folder))
     began = time.monotonic()
@@ -119,22 +127,29 @@ def _trained(
     with BarProgress() as progress, Forum.open(path, settings=ForumSettings(has_vectors=False)) as opened:
         progress.start("reading the forum", 0, "")
         training = forum_training(opened, is_test_held_out=is_test_held_out)
-    plan: dict[str, str | int] = {
+    asked: dict[str, str | int] = {
         "recipe": recipe.to_json(),
-        "data": training.data.digest(),
-        "dev": "" if training.dev is None else repr(sorted(training.dev.qrels.items())),
         "start": start.fingerprint if start else "",
         "seed": choices.seed,
         "processes": choices.processes,
     }
+    dev = "" if training.dev is None else repr(sorted(training.dev.qrels.items()))
+    plan = {**asked, "data": training.data.digest(), "dev": dev}
     folder = _folder(path)
     with work_folder(folder, plan, is_fresh=choices.is_fresh) as beginning:
+        has_ended = is_finished(folder, asked, training.data)
+        if has_ended and (choices.is_kept or _is_own(path, folder / MODEL)):
+            beginning = "finished"
         told = plan_object(path, (name, recipe), start.name if start else "", training, (folder, beginning))
         if not is_quiet:
             for line in plan_lines(told):
                 print_whole(line)
-        model = _fit(recipe, training, start, folder, choices)
-        model.save(folder / "model")
+        if beginning == "finished":
+            model = Model.load(folder / MODEL)
+        else:
+            model = _fit(recipe, training, start, folder, choices)
+            model.save(folder / MODEL)
+            keep_finished(folder, asked, training.data)
         result = _compared(path, training, model, choices.is_kept)
         if result.is_taken:
             _take(path, folder)
@@ -143,13 +158,12 @@ def _trained(
 
 def _take(path: Path, folder: Path) -> None:
     """Let the finished model answer; the same again goes on where this was stopped."""
-    if not _is_own(path, folder / "model"):
+    if not _is_own(path, folder / MODEL):
         with Forum.open(path, settings=ForumSettings(has_vectors=False)) as opened:
-            opened.use_model(folder / "model")
+            opened.use_model(folder / MODEL)
     with BarProgress() as progress, Forum.open(path, progress=progress) as opened:
         opened.encode(progress=progress)
-    shutil.rmtree(folder / "model")
-    clear_checkpoints(folder)
+    clear_work(folder)
 
 
 def _is_own(path: Path, model: Path) -> bool:
@@ -178,7 +192,7 @@ def _fit(recipe: Recipe, training: ForumTraining, start: ModelSource | None, fol
 def _compared(path: Path, training: ForumTraining, model: Model, is_kept: bool) -> Verdict:
     """Return whether the new model is better on dev than what answers now; nothing is compared where it is that."""
     present = wanted_model(Layout(path))
-    if _is_own(path, _folder(path) / "model"):
+    if _is_own(path, _folder(path) / MODEL):
         return Verdict(None, None, "own", is_taken=True, is_better=None, was_taken_before=True)
     if training.dev is None:
         return verdict(None, None, present.name if present else "", is_kept=is_kept)
@@ -192,11 +206,11 @@ def _folder(forum: Path) -> Path:
     return forum / "training"
 
 
-def _start(begin: str, recipe: str) -> ModelSource | None:
+def _start(forum: Path, begin: str, recipe: str) -> ModelSource | None:
     """Return the model to go on from.
 
     Raises:
-        SettingError: the general model was asked for and the package carries none.
+        SettingError: the general model was asked for and the package carries none, or the forum's own and it has none.
         ModelError: there is no model in the folder.
     """
     if begin == "nothing" or (not begin and recipe != DEFAULT):
@@ -206,6 +220,13 @@ def _start(begin: str, recipe: str) -> ModelSource | None:
         if folder is None and begin:
             raise SettingError("the package carries no general model", "say --from nothing, or a model's folder")
         return ModelSource(folder, "general", fingerprint(folder)) if folder else None
+    if begin == "own":
+        found = wanted_model(Layout(forum))
+        if found is None or found.name != "own":
+            raise SettingError(
+                f"the forum at {forum} has no model of its own", "say --from general or nothing, or a model's folder"
+            )
+        return found
     Model.load(begin)
     return ModelSource(Path(begin), begin, fingerprint(Path(begin)))
 

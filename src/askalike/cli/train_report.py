@@ -21,6 +21,7 @@ __all__ = ["Verdict", "plan_lines", "plan_object", "verdict", "verdict_lines", "
 _BEGINNINGS: Mapping[Beginning, str] = {
     "anew": "begins",
     "goes on": "goes on from what is there",
+    "finished": "holds the finished model; nothing is to be trained",
     "changed": "begins anew, since forum, recipe, seed or model have changed since the last training",
 }
 
@@ -46,17 +47,21 @@ class Verdict:
 
 
 def verdict(before: DevScore | None, after: DevScore | None, present: str, *, is_kept: bool) -> Verdict:
-    """Return whether a new model is taken: where it is better on dev, where there is no dev, or where it is to be.
+    """Return whether a new model is taken: where it is better on dev, where it is to be, or, without dev, where no
+    model was there before.
 
     >>> verdict(DevScore(0.5, 0.3), DevScore(0.5, 0.4), "own", is_kept=False).is_taken
     True
     >>> verdict(DevScore(0.5, 0.0), DevScore(0.5, 0.4), "", is_kept=False).is_taken  # words alone do as well
     False
+    >>> verdict(None, None, "general", is_kept=False).is_taken
+    False
     """
     is_better = None
     if before is not None and after is not None:
         is_better = after > before if present else after.search > before.search
-    return Verdict(before, after, present, is_kept or is_better is not False, is_better)
+    is_taken = is_kept or (is_better if is_better is not None else not present)
+    return Verdict(before, after, present, is_taken, is_better)
 
 
 def plan_object(
@@ -133,16 +138,21 @@ def verdict_lines(found: Verdict, forum: Path, seconds: float) -> Iterator[str]:
         yield f"  after    {found.after.search:8.4f} {found.after.cosine:8.4f}  the new model"
     if found.was_taken_before:
         yield f"the forum had taken this model before; it is encoded to the end and answers ({seconds:.1f} s)"
-    elif found.is_better is None:
+    elif found.is_better is None and found.is_taken:
         yield f"the new model answers ({seconds:.1f} s); without a dev part nothing says that it is better"
+    elif found.is_better is None:
+        yield f"without a dev part nothing says that the new model is better: {_name(found.present)} stays" + (
+            f" ({seconds:.1f} s)"
+        )
     elif found.is_better:
         yield f"the new model is better on dev and answers from now on ({seconds:.1f} s)"
     elif found.is_taken:
         yield f"the new model is not better on dev; it answers from now on, since --keep was said ({seconds:.1f} s)"
     else:
         yield f"training did not help: {_name(found.present)} stays ({seconds:.1f} s)"
-        yield "  say the same with --keep to take the new model anyhow"
-    if found.is_taken:
+    if not found.is_taken:
+        yield "  say the same with --keep to take the new model anyhow; it is not trained again for that"
+    else:
         yield f'  askalike search {path} "your question"'
 
 

@@ -8,8 +8,10 @@ knows by itself what it was made of, and is not used for anything else. ::
     log.csv           one measured value a line
     words.safetensors first word vectors
     N-*.safetensors   one checkpoint a stage
+    finished.json     see ``finished_model``
+    model/            the finished model, until it is taken
 
-Enters: a path and a plan. Leaves: the folder, locked. May import: durable, errors.
+Enters: a path and a plan. Leaves: the folder, locked. May import: durable, errors, its own folder.
 """
 
 from __future__ import annotations
@@ -24,11 +26,13 @@ import filelock
 
 from askalike.durable import replace_whole
 from askalike.errors import BusyForumError
+from askalike.experiments.finished_model import clear_finished
 
-__all__ = ["Beginning", "clear_checkpoints", "work_folder"]
+__all__ = ["Beginning", "clear_work", "work_folder"]
 
-Beginning = Literal["anew", "goes on", "changed"]
-"""``anew``: nothing is there. ``goes on``: checkpoints of this plan are. ``changed``: they were of another plan."""
+Beginning = Literal["anew", "goes on", "changed", "finished"]
+"""``anew``: nothing is there. ``goes on``: checkpoints of this plan are. ``changed``: they were of another plan.
+``finished``: the model is there, and nothing is to be trained."""
 
 _PLAN: Final = "plan.json"
 
@@ -52,17 +56,18 @@ def work_folder(path: Path, plan: Mapping[str, str | int], *, is_fresh: bool = F
     try:
         found = _beginning(path / _PLAN, plan, is_fresh)
         if is_fresh:
-            for old in (*path.glob("*.safetensors"), path / "log.csv"):
-                old.unlink(missing_ok=True)
+            clear_work(path)
+            (path / "log.csv").unlink(missing_ok=True)
         replace_whole(path / _PLAN, json.dumps(plan, indent=1).encode())
         yield found
     finally:
         lock.release()
 
 
-def clear_checkpoints(path: Path) -> None:
-    """Take away what only a training that goes on would need, hundreds of megabytes; the log stays."""
+def clear_work(path: Path) -> None:
+    """Take away the finished model and what only a training that goes on would need; the log stays."""
     (path / _PLAN).unlink(missing_ok=True)  # first: without it the next training begins anew
+    clear_finished(path)
     for checkpoint in path.glob("*.safetensors"):
         checkpoint.unlink()
 

@@ -1,23 +1,25 @@
 """Which model a forum is to be encoded with: its own, or the general one that the package carries.
 
-Enters: a forum's layout. Leaves: ``ModelSource``. May import: archive, data, encode.
+Enters: a forum's layout. Leaves: ``ModelSource``. May import: archive, data, durable, encode.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
+import shutil
 from dataclasses import dataclass
 from pathlib import Path
 
 from askalike.archive import Layout
 from askalike.data import default_model
+from askalike.durable import sync_folder
 from askalike.encode.layout import Layout as ModelLayout
 from askalike.encode.manifest import Manifest
 from askalike.encode.settings import ModelSettings
 from askalike.errors import DamagedModelError, ModelError, SettingError
 
-__all__ = ["ModelSource", "describe", "fingerprint", "wanted_model"]
+__all__ = ["ModelSource", "describe", "fingerprint", "remove_own_model", "wanted_model"]
 
 ENCODING_VERSION = 1
 """Raised whenever the same question and model give another vector than before, so that vectors are made anew."""
@@ -51,6 +53,26 @@ def wanted_model(layout: Layout) -> ModelSource | None:
         found = ("own", own.folder if own.folder.is_dir() else own.replaced)  # replaced: see encode.folder
     name, folder = found
     return None if folder is None else ModelSource(folder, name, fingerprint(folder))
+
+
+def remove_own_model(layout: Layout) -> None:
+    """Take the forum's own model away, so that the general one is wanted; its vectors answer until others are made.
+
+    Raises:
+        SettingError: the package carries no general model.
+    """
+    if default_model() is None:
+        raise SettingError("the package carries no general model", "give a model's folder; ./general for one so named")
+    own = ModelLayout(layout.model)
+    going = own.folder.with_name(f".{own.folder.name}.going")
+    shutil.rmtree(going, ignore_errors=True)
+    if own.folder.is_dir():
+        shutil.rmtree(own.replaced, ignore_errors=True)
+        own.folder.rename(going)
+    elif own.replaced.is_dir():
+        own.replaced.rename(going)
+    sync_folder(layout.folder)
+    shutil.rmtree(going, ignore_errors=True)
 
 
 def fingerprint(folder: Path) -> str:
