@@ -11,10 +11,11 @@ from typing import Any, NamedTuple
 import pytest
 from tests.tiny_models import gated_model, synonym_model
 
-from askalike import Forum, Question
+from askalike import Forum, ForumSettings, Question
 from askalike.cli.explained import bar
 from askalike.cli.main import main
 from askalike.data import bundled_forum
+from askalike.forum.vector_set import lock_of_makers
 
 
 class Done(NamedTuple):
@@ -136,6 +137,44 @@ def test_index_encodes_unless_told_not_to(
     assert run("info", tmp_path / "f", "--json").json["encoded"] == 252
     assert run("reindex", tmp_path / "f").code == 0
     assert run("info", tmp_path / "f", "--json").json["encoded"] == 252
+
+
+def test_search_says_what_is_not_encoded_where_meaning_is_searched(
+    run: Run, forum: Path, model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run("encode", forum, "--model", model)
+    assert run("search", forum, "wifi").err == ""
+    with Forum.open(forum, settings=ForumSettings(has_vectors=False)) as words:
+        words.add([Question("a", "Wlan lost"), Question("b", "Wlan silent")])
+    monkeypatch.setattr("askalike.forum.vectors.AT_ONCE", 1)
+    for words_of_ranker in ((), ("--ranker", "hybrid"), ("--ranker", "fusion"), ("--ranker", "vector"), ("--json",)):
+        said = run("search", forum, "wifi", *words_of_ranker).err.splitlines()
+        assert said == [
+            "note: 2 questions are not encoded, and found by words alone",
+            f"hint: askalike encode {forum}",
+        ]
+    assert run("search", forum, "wifi", "--ranker", "lexical").err == ""
+    synonym_model(({"wifi"}, {"wlan"})).save(tmp_path / "new")
+    with Forum.open(forum) as opened:
+        opened.use_model(tmp_path / "new")
+    said = run("search", forum, "wifi").err.splitlines()
+    assert (
+        said[0] == "note: the model before answers: 4 questions are not encoded by the new one, own (cnn, 2 dimensions)"
+    )
+
+
+def test_index_says_what_it_left_to_encode(
+    run: Run, tmp_path: Path, model: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("askalike.forum.model_source.default_model", lambda: model)
+    monkeypatch.setattr("askalike.forum.vectors.AT_ONCE", 1)
+    Forum.create(tmp_path / "f").close()
+    with lock_of_makers(tmp_path / "f" / "vectors"):  # another process is encoding
+        done = run("index", bundled_forum(), "--into", tmp_path / "f")
+        assert f"waiting    252 not encoded: askalike encode {tmp_path / 'f'}" in done.out.splitlines()
+        assert run("index", bundled_forum(), "--into", tmp_path / "f", "--json").json["not_encoded"] == 252
+    assert "not encoded" not in run("index", bundled_forum(), "--into", tmp_path / "f").out
+    assert run("index", bundled_forum(), "--into", tmp_path / "f", "--json").json["not_encoded"] == 0
 
 
 def test_reindex_keeps_the_vectors_when_told_not_to_encode(run: Run, forum: Path, model: Path) -> None:

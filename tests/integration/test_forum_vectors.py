@@ -390,6 +390,18 @@ def test_what_is_written_while_a_new_model_encodes_is_found_after_the_switch(sma
     assert small.vectors.waiting == 0
 
 
+def test_what_is_written_while_the_graph_is_built_is_encoded(small: Forum, monkeypatch: pytest.MonkeyPatch) -> None:
+    def build(*_: object) -> None:
+        archive = Archive(Layout(small.path).archive)
+        archive.add_questions([Question("late", "Wlan lost")])
+        archive.close()
+
+    monkeypatch.setattr(vectors_module.Vectors, "_build_graph", build)
+    small.encode()
+    assert small.vectors.waiting == 0
+    assert nearest(small, "wlan") == ["late", "wifi"]
+
+
 def test_one_process_encodes_at_a_time(small: Forum, tmp_path: Path) -> None:
     small.use_model(saved(synonym_model(PRINTERS_ARE_WIRELESS), tmp_path / "new"))
 

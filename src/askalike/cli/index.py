@@ -70,7 +70,8 @@ def index(
     choose(archive, form or None)  # a wrong path or format is said before a forum is made
     with BarProgress() as progress, _opened_or_made(into, language, code, settings, progress) as forum:
         report = forum.load(archive, options=options, progress=progress)
-    found = report_object(report, into, time.monotonic() - began)
+        waiting = forum.vectors.waiting
+    found = {**report_object(report, into, time.monotonic() - began), "not_encoded": waiting if encode else None}
     if as_json:
         print_json(found)
     else:
@@ -133,6 +134,8 @@ def _print_report(found: dict[str, Any], into: Path) -> None:
             where = f"{reject['file']}:{reject['line']}" if reject["line"] else reject["file"]
             named = " ".join(filter(None, (safe(where), safe(reject["record_id"]))))
             print_whole(f"           {named}: {safe(reject['reason'])}")
+    if found["not_encoded"]:
+        print_whole(f"waiting    {found['not_encoded']:,} not encoded: askalike encode {shlex.quote(str(into))}")
     print_whole(f"{into} is ready after {found['seconds']:.1f} s; ask it:")
     print_whole(f'  askalike search {shlex.quote(str(into))} "your question"')
 

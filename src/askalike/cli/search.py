@@ -8,12 +8,14 @@ from typing import Annotated, Any
 import typer
 
 from askalike.cli.arguments import ForumArgument, JsonOption, body_text, moment
-from askalike.cli.display import console, errors, print_hits, print_json, print_whole
+from askalike.cli.display import console, errors, print_hits, print_json, print_whole, safe
 from askalike.cli.explained import hit_lines, query_lines
 from askalike.cli.progress import BarProgress
 from askalike.errors import SettingError
 from askalike.forum import Forum, ForumSettings
+from askalike.forum.vectors import VectorsState
 from askalike.rank import RANKERS
+from askalike.rank.rankers import ranker_named
 from askalike.types import Explanation, Filters, Hit
 from askalike.wire import explanation_object, hit_object
 
@@ -44,12 +46,12 @@ def search(
     filters = Filters(tuple(tag or ()), moment(before, "--before"), frozenset(exclude or ()))
     explained: list[Explanation] = []
     with BarProgress() as progress, Forum.open(forum, settings=SETTINGS, progress=progress) as opened:
+        vectors = opened.vectors
         hits = opened.similar(title, text, k, markup="markdown", filters=filters, ranker=ranker)
         if explain:
             explained = opened.explain(hits, title, text, markup="markdown")
-        vectors = opened.vectors
-    if not vectors.model and vectors.waiting and ranker is None:
-        print_whole(f"note: found by words alone: {vectors.waiting:,} questions are not encoded", errors)
+    if vectors.waiting and ranker_named(ranker or SETTINGS.search.ranker).needs_vectors:
+        print_whole(f"note: {_unencoded(vectors)}", errors)
         print_whole(f"hint: askalike encode {shlex.quote(str(forum))}", errors)
     if as_json:
         print_json(_objects(hits, explained))
@@ -59,6 +61,16 @@ def search(
         print_hits(hits, explained=[hit_lines(hit, one) for hit, one in zip(hits, explained, strict=True)])
     else:
         print_hits(hits)
+
+
+def _unencoded(state: VectorsState) -> str:
+    """Return what searching by meaning lacks."""
+    count = f"{state.waiting:,} question{' is' if state.waiting == 1 else 's are'} not encoded"
+    if not state.model:
+        return f"found by words alone: {count}"
+    if state.next_model:
+        return safe(f"the model before answers: {count} by the new one, {state.next_model}")
+    return f"{count}, and found by words alone"
 
 
 def _objects(hits: list[Hit], explained: list[Explanation]) -> list[dict[str, Any]]:

@@ -157,7 +157,8 @@ class Vectors:
             else:
                 self._finish_changes(answering, progress, locked)
                 remove_sets(self._folder, [source.fingerprint])
-            self._build_graph(answering, progress)  # last: until it is built, all vectors are looked at
+            self._build_graph(answering, progress)  # until it is built, all vectors are looked at
+            self._finish_changes(answering, progress, locked)  # what was written while it was built
 
     def state(self) -> VectorsState:
         """Return what answers, and what waits.
