@@ -50,6 +50,7 @@ ALLOWED: dict[str, set[str]] = {
         "durable",
         "text",
         "read",
+        "archive",
         "lexical",
         "similarity",
         "encode",

@@ -163,6 +163,16 @@ def test_what_is_held_out_for_the_test_is_said(run: Run, forum: Path, recipe: Pa
     assert (done["learned_marks"], done["held_out_marks"], done["dev_queries"]) == (35, 12, 13)
 
 
+def test_a_training_keeps_the_parts_that_evaluate_then_scores(run: Run, forum: Path, recipe: Path) -> None:
+    run("train", forum, "--recipe", recipe, "--hold-out-test")
+    kept = json.loads((forum / "parts.json").read_text(encoding="utf-8"))["parts"]
+    test = {one: "dev" if part == "test" else part for one, part in kept.items()}
+    (forum / "parts.json").write_text(json.dumps({"format": 1, "seed": 0, "parts": test}), encoding="utf-8")
+    words = ("evaluate", forum, "--system", "lexical", "--protocol", "retrieval", "--split")
+    assert run(*words, "dev", "--json").json["retrieval"]["systems"]["lexical"]["queries"] == 25
+    assert "no duplicate mark falls into the part 'test'" in run(*words, "test").err
+
+
 def test_without_marks_texts_alone_are_learned_from_and_nothing_is_compared(
     run: Run, tmp_path: Path, recipe: Path
 ) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from askalike.errors import EvaluationError, SettingError
-from askalike.evaluate import check_leaks, components, find_leaks, split_components
+from askalike.evaluate import check_leaks, components, find_leaks, kept_split, split_components
 
 LINKS = [("b", "a"), ("c", "b"), ("x", "y"), ("m", "m")]
 PAIRS = [(f"d{number:03}", f"o{number:03}") for number in range(300)]
@@ -92,3 +92,26 @@ def test_an_id_in_two_parts_leaks_without_any_link() -> None:
 def test_only_the_first_leaks_are_named_and_the_others_counted() -> None:
     with pytest.raises(EvaluationError, match=r"300 groups .* and 297 more"):
         check_leaks(PAIRS, {"train": [first for first, _ in PAIRS], "test": [second for _, second in PAIRS]})
+
+
+SHARES = {"train": 0.6, "dev": 0.2, "test": 0.2}
+
+
+def test_a_split_that_keeps_nothing_is_the_plain_one() -> None:
+    assert kept_split(PAIRS, SHARES, 0, {}) == split_components(PAIRS, SHARES, 0)
+
+
+def test_what_was_split_stays_where_it_is_and_what_is_new_is_shared_out() -> None:
+    before = split_components(PAIRS[:200], SHARES, 0)
+    kept = {name: part for part, names in before.items() for name in names}
+    after = kept_split(PAIRS, SHARES, 0, {**kept, "gone": "dev"})
+    assert all(set(before[part]) <= set(after[part]) for part in SHARES)
+    assert sum(map(len, after.values())) == 600
+    assert all(abs(len(after[part]) - share * 600) <= 2 for part, share in SHARES.items())
+
+
+def test_a_component_that_joins_parts_goes_to_train_before_dev_before_test() -> None:
+    kept = {"a": "test", "b": "dev", "c": "train"}
+    assert kept_split([("a", "b")], SHARES, 0, kept)["dev"] == ("a", "b")
+    assert kept_split([("a", "b"), ("c", "b")], SHARES, 0, kept)["train"] == ("a", "b", "c")
+    assert kept_split([("a", "z")], SHARES, 0, kept)["test"] == ("a", "z")

@@ -25,6 +25,8 @@ class Layout:
           model/              the forum's own model, where it has one
           vectors/            the questions' vectors and the model that made them, rebuilt from the archive at need
           index.lock          held by the one process that writes indexes
+          parts.json          which questions train, stop and test models, once one was trained
+          training/           what a training that was stopped goes on from
           rejects.jsonl       records of the last load that could not be read
     """
 
@@ -63,6 +65,16 @@ class Layout:
     def lock(self) -> Path:
         """Return the file that the writer of the indexes locks."""
         return self.folder / "index.lock"
+
+    @property
+    def parts(self) -> Path:
+        """Return the file that keeps the parts of the duplicate marks; it need not be there."""
+        return self.folder / "parts.json"
+
+    @property
+    def training(self) -> Path:
+        """Return the folder that a training works in."""
+        return self.folder / "training"
 
     @property
     def rejects(self) -> Path:

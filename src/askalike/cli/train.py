@@ -21,6 +21,7 @@ from askalike.data import default_model
 from askalike.encode.model import Model
 from askalike.errors import MissingExtraError, SettingError
 from askalike.experiments.finished_model import MODEL, is_finished, keep_finished
+from askalike.experiments.forum_parts import keep_parts
 from askalike.experiments.forum_training import ForumTraining, dev_score, forum_training, going_on
 from askalike.experiments.work_folder import clear_work, work_folder
 from askalike.forum import Forum, ForumSettings
@@ -104,7 +105,7 @@ def train(
         found = _trained(forum, (recipe, chosen), start, hold_out, choices, as_json)
     except KeyboardInterrupt:
         again = shlex.join(["askalike", *(word for word in sys.argv[1:] if word != "--fresh")])
-        print_whole(f"stopped; what was done is kept in {_folder(forum)}. To go on:\n  {again}", errors)
+        print_whole(f"stopped; what was done is kept in {Layout(forum).training}. To go on:\n  {again}", errors)
         raise typer.Exit(STOPPED) from None
     seconds = round(time.monotonic() - began, 1)
     if as_json:
@@ -135,11 +136,12 @@ def _trained(
     }
     dev = "" if training.dev is None else repr(sorted(training.dev.qrels.items()))
     plan = {**asked, "data": training.data.digest(), "dev": dev}
-    folder = _folder(path)
+    folder = Layout(path).training
     with work_folder(folder, plan, is_fresh=choices.is_fresh) as beginning:
         has_ended = is_finished(folder, asked, training.data)
         if has_ended and (choices.is_kept or _is_own(path, folder / MODEL)):
             beginning = "finished"
+        keep_parts(path, training.parts)
         told = plan_object(path, (name, recipe), start.name if start else "", training, (folder, beginning))
         if not is_quiet:
             for line in plan_lines(told):
@@ -192,7 +194,7 @@ def _fit(recipe: Recipe, training: ForumTraining, start: ModelSource | None, fol
 def _compared(path: Path, training: ForumTraining, model: Model, is_kept: bool) -> Verdict:
     """Return whether the new model is better on dev than what answers now; nothing is compared where it is that."""
     present = wanted_model(Layout(path))
-    if _is_own(path, _folder(path) / MODEL):
+    if _is_own(path, Layout(path).training / MODEL):
         return Verdict(None, None, "own", is_taken=True, is_better=None, was_taken_before=True)
     if training.dev is None:
         return verdict(None, None, present.name if present else "", is_kept=is_kept)
@@ -200,10 +202,6 @@ def _compared(path: Path, training: ForumTraining, model: Model, is_kept: bool) 
     before = dev_score(training.dev, Model.load(present.folder) if present else None, weight)
     after = dev_score(training.dev, model, weight)
     return verdict(before, after, present.name if present else "", is_kept=is_kept)
-
-
-def _folder(forum: Path) -> Path:
-    return forum / "training"
 
 
 def _start(forum: Path, begin: str, recipe: str) -> ModelSource | None:

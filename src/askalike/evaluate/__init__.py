@@ -22,6 +22,7 @@ from askalike.evaluate.files import (
     write_trec_qrels,
     write_trec_run,
 )
+from askalike.evaluate.kept_split import kept_split
 from askalike.evaluate.leaks import Leak, check_leaks, find_leaks
 from askalike.evaluate.measures import (
     MEASURES,
@@ -80,6 +81,7 @@ __all__ = [
     "detect",
     "evaluate",
     "find_leaks",
+    "kept_split",
     "ndcg_at",
     "pair_average_precision",
     "pair_interval",

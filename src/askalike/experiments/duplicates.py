@@ -1,6 +1,6 @@
 """A forum's own duplicate marks as a test collection.
 
-Enters: an open forum. Leaves: ``DuplicateTask``. May import: forum, evaluate, types, errors.
+Enters: an open forum. Leaves: ``DuplicateTask``. May import: forum, types, errors, its own folder.
 
 Policy, in this one place:
 
@@ -9,7 +9,8 @@ Policy, in this one place:
   marked a duplicate of the same original. Marks are not followed further: chains of them join questions that ask
   different things (one component of the travel forum has 206 questions).
 - The *collection* is every question of the forum but the query itself.
-- A *split* keeps whole components together, so that nothing learned on one part was seen in another.
+- A *split* keeps whole components together, so that nothing learned on one part was seen in another; see
+  ``forum_parts`` for what a training keeps of it.
 """
 
 from __future__ import annotations
@@ -18,16 +19,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from askalike.errors import EvaluationError
-from askalike.evaluate import split_components
+from askalike.experiments.forum_parts import SPLIT_SEED, SPLITS, split_marks
 from askalike.forum import Forum
 from askalike.types import Qrels, Question, Run
 
-__all__ = ["SPLITS", "DuplicateTask", "duplicate_task", "judge_candidates"]
-
-SPLITS: Mapping[str, float] = {"train": 0.6, "dev": 0.2, "test": 0.2}
-"""The parts of a forum's duplicate components and their shares."""
-
-SPLIT_SEED = 0
+__all__ = ["SPLITS", "SPLIT_SEED", "DuplicateTask", "duplicate_task", "judge_candidates"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +53,7 @@ def duplicate_task(forum: Forum, part: str = "all", seed: int = SPLIT_SEED) -> D
             f"the forum at {forum.path} has no duplicate marks to evaluate on",
             "index an archive that has them, or score runs on judged data with askalike score",
         )
-    wanted = _members(pairs, part, seed)
+    wanted = _members(forum, pairs, part, seed)
     relevant = _relevant(pairs)
     queries = sorted({source for source, _ in pairs if source in wanted})
     if not queries:
@@ -89,9 +85,9 @@ def _relevant(pairs: list[tuple[str, str]]) -> dict[str, set[str]]:
     return relevant
 
 
-def _members(pairs: list[tuple[str, str]], part: str, seed: int) -> set[str]:
+def _members(forum: Forum, pairs: list[tuple[str, str]], part: str, seed: int) -> set[str]:
     if part == "all":
         return {member for pair in pairs for member in pair}
     if part not in SPLITS:
         raise EvaluationError(f"there is no split {part!r}", f"expected all or one of {', '.join(SPLITS)}")
-    return set(split_components(pairs, SPLITS, seed)[part])
+    return set(split_marks(forum.path, pairs, seed)[part])

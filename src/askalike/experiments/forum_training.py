@@ -5,7 +5,8 @@ May import: forum, evaluate, encode, what of train needs no torch, types, errors
 
 Policy, in this one place:
 
-- Duplicate marks are split by connected component as ``askalike evaluate --split`` does, always in the same way.
+- Duplicate marks are split by connected component as ``askalike evaluate --split`` does; what was in a part stays
+  in it, and what is learned from because there is no dev counts as train from then on.
 - *dev* stops the training and decides whether the new model is better: the split's dev part, where the forum has at
   least ``LEAST_COMPONENTS`` components; otherwise there is none, and every mark is learned from.
 - *test* is learned from too, unless it is to be held out for a measurement afterwards.
@@ -16,14 +17,15 @@ Policy, in this one place:
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
 from askalike.encode.model import Model
 from askalike.errors import EvaluationError
-from askalike.evaluate import components, split_components
-from askalike.experiments.duplicates import SPLIT_SEED, SPLITS, duplicate_task
+from askalike.evaluate import components
+from askalike.experiments.duplicates import duplicate_task
+from askalike.experiments.forum_parts import kept_parts, split_marks
 from askalike.experiments.forum_tasks import forum_rerank_task
 from askalike.experiments.systems import Vectors, hybrid_run
 from askalike.experiments.tasks import RerankTask, candidate_task, judge
@@ -54,6 +56,7 @@ class ForumTraining:
         components: groups of questions that they join.
         held_out: marks of the test part, where it is held out.
         why_no_dev: the reason where there is no dev, else "".
+        parts: question → part, to be kept with the forum.
     """
 
     data: TrainingData
@@ -62,6 +65,7 @@ class ForumTraining:
     components: int
     held_out: int
     why_no_dev: str
+    parts: Mapping[str, str]
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -88,7 +92,7 @@ def forum_training(forum: Forum, *, is_test_held_out: bool = False, answers: int
     pairs = sorted({(link.source_id, link.target_id) for link in forum.links() if link.kind == "duplicate"})
     groups = components(pairs)
     dev, why_no_dev = _dev(forum, len(groups))
-    parts = split_components(pairs, SPLITS, SPLIT_SEED)
+    parts = split_marks(forum.path, pairs)
     left = {"dev"} if dev else set()
     left |= {"test"} if is_test_held_out else set()
     learned = {identifier for part, members in parts.items() if part not in left for identifier in members}
@@ -102,7 +106,7 @@ def forum_training(forum: Forum, *, is_test_held_out: bool = False, answers: int
     )
     test = set(parts["test"]) if is_test_held_out else set()
     held_out = sum(pair[0] in test for pair in pairs)
-    return ForumTraining(data, dev, len(pairs), len(groups), held_out, why_no_dev)
+    return ForumTraining(data, dev, len(pairs), len(groups), held_out, why_no_dev, _kept(forum, parts, dev))
 
 
 def dev_score(dev: RerankTask, model: Encoder | None, weight: float) -> DevScore:
@@ -128,6 +132,11 @@ def _dev(forum: Forum, found: int) -> tuple[RerankTask | None, str]:
     if not any(any(grades.values()) for grades in dev.qrels.values()):
         return None, "the search by words finds no marked question of the dev part among its twenty best"
     return dev, ""
+
+
+def _kept(forum: Forum, parts: Mapping[str, Collection[str]], dev: RerankTask | None) -> dict[str, str]:
+    found = {**kept_parts(forum.path), **{one: part for part, members in parts.items() for one in members}}
+    return found if dev else {one: "train" if part == "dev" else part for one, part in found.items()}
 
 
 def _answers(forum: Forum, questions: Sequence[Question], most: int) -> list[Answer]:
