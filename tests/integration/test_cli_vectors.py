@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import filelock
 import pytest
 from tests.tiny_models import gated_model, synonym_model
 
 from askalike import Forum, ForumSettings, Question
+from askalike.archive import Archive, Layout
 from askalike.cli.explained import bar
 from askalike.cli.main import main
 from askalike.data import bundled_forum
 from askalike.forum.vector_set import lock_of_makers
+from askalike.forum.word_follower import fingerprint
+from askalike.lexical import LexicalIndex
 
 
 class Done(NamedTuple):
@@ -137,6 +142,27 @@ def test_index_encodes_unless_told_not_to(
     assert run("info", tmp_path / "f", "--json").json["encoded"] == 252
     assert run("reindex", tmp_path / "f").code == 0
     assert run("info", tmp_path / "f", "--json").json["encoded"] == 252
+
+
+def test_search_says_that_the_forum_is_still_being_indexed(run: Run, forum: Path) -> None:
+    layout = Layout(forum)
+    with Forum.open(forum) as opened, contextlib.closing(Archive(layout.archive)) as archive:
+        analyzer = opened.analyzer
+        with filelock.FileLock(layout.lock):  # another process is indexing
+            archive.add_questions([Question("late", "Wlan lost")])
+            archive.edit_questions([Question("wifi", "Wlan lost")])
+            done = run("search", forum, "wlan", "--json")
+            assert (done.code, done.json) == (0, [])
+            assert done.err == "note: the forum is still being indexed, 2 of 3 questions\n"
+        run("search", forum, "wlan")
+        with filelock.FileLock(layout.lock):
+            archive.edit_questions([Question("wifi", "Wireless lost")])
+            assert run("search", forum, "wlan").err == "note: the forum is still being indexed, 1 change to go\n"
+            LexicalIndex.create(layout.lexical, applied=archive.last_change(), fingerprint=fingerprint(analyzer))
+            done = run("search", forum, "wlan")
+            assert "No earlier question" in done.out
+            assert done.err == "note: the forum is still being indexed, 0 of 3 questions\n"
+    assert run("search", forum, "wlan").err == ""
 
 
 def test_search_says_what_is_not_encoded_where_meaning_is_searched(

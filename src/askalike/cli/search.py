@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+from collections.abc import Iterator
 from typing import Annotated, Any
 
 import typer
@@ -46,13 +47,12 @@ def search(
     filters = Filters(tuple(tag or ()), moment(before, "--before"), frozenset(exclude or ()))
     explained: list[Explanation] = []
     with BarProgress() as progress, Forum.open(forum, settings=SETTINGS, progress=progress) as opened:
-        vectors = opened.vectors
+        lacking = list(_lacking(opened, ranker))
         hits = opened.similar(title, text, k, markup="markdown", filters=filters, ranker=ranker)
         if explain:
             explained = opened.explain(hits, title, text, markup="markdown")
-    if vectors.waiting and ranker_named(ranker or SETTINGS.search.ranker).needs_vectors:
-        print_whole(f"note: {_unencoded(vectors)}", errors)
-        print_whole(f"hint: askalike encode {shlex.quote(str(forum))}", errors)
+    for line in lacking:
+        print_whole(line, errors)
     if as_json:
         print_json(_objects(hits, explained))
     elif explained:
@@ -61,6 +61,24 @@ def search(
         print_hits(hits, explained=[hit_lines(hit, one) for hit, one in zip(hits, explained, strict=True)])
     else:
         print_hits(hits)
+
+
+def _lacking(forum: Forum, ranker: str | None) -> Iterator[str]:
+    """Yield what keeps questions from being found as well as they could be; nothing mostly."""
+    behind = forum.behind
+    if behind:
+        found = forum.info()
+        indexed, held = found.indexed, found.counts.questions
+        yield (
+            f"note: the forum is still being indexed, {indexed:,} of {held:,} questions"
+            if indexed < held
+            else f"note: the forum is still being indexed, {behind:,} change{'' if behind == 1 else 's'} to go"
+        )
+        return
+    vectors = forum.vectors
+    if vectors.waiting and ranker_named(ranker or SETTINGS.search.ranker).needs_vectors:
+        yield f"note: {_unencoded(vectors)}"
+        yield f"hint: askalike encode {shlex.quote(str(forum.path))}"
 
 
 def _unencoded(state: VectorsState) -> str:

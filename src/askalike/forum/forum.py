@@ -45,15 +45,12 @@ class Forum:
     several processes may open the same forum: one of them keeps the indexes in step, all of them see the result.
 
     Questions are found by their words and, where there is a model (the forum's own, or the package's), by the nearness
-    of their vectors. ``load`` and ``encode`` encode whatever waits; opening a forum and every other change encode what
-    is soon done, up to 2,000 questions, and leave more to ``encode``: until then words alone find those questions, and
-    ``info`` says how many they are.
+    of their vectors. ``load`` and ``encode`` encode whatever waits; opening a forum and every other change encode up to
+    2,000 questions and leave more to ``encode``: until then words alone find those, and ``info`` says how many.
     """
 
     def __init__(self, path: Path, archive: Archive, analyzer: Analyzer, settings: ForumSettings) -> None:
-        self.path = path
-        self.settings = settings
-        self.analyzer = analyzer
+        self.path, self.settings, self.analyzer = path, settings, analyzer
         self._layout = Layout(path)
         self._archive = archive
         self._indexes = Indexes(self._layout, archive, analyzer, self.settings)
@@ -102,9 +99,8 @@ class Forum:
         layout = Layout(Path(path))
         archive = Archive(layout.archive)
         try:
-            forum = cls(
-                layout.folder, archive, Analyzer(stored_text_settings(archive, layout)), settings or ForumSettings()
-            )
+            text = stored_text_settings(archive, layout)
+            forum = cls(layout.folder, archive, Analyzer(text), settings or ForumSettings())
             forum.catch_up(progress=progress, is_waiting=False)
         except BaseException:
             archive.close()
@@ -290,6 +286,11 @@ class Forum:
     def info(self) -> Info:
         """Return what the forum holds and whether its indexes are in step."""
         return forum_info(self.path, self._archive, self._indexes, self.analyzer.settings.language)
+
+    @property
+    def behind(self) -> int:
+        """Return how many questions and changes no search sees yet, since another process is still indexing them."""
+        return self._indexes.behind()
 
     @property
     def vectors(self) -> VectorsState:
