@@ -12,10 +12,12 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
+from rich.console import Console
 
 from askalike.cli.demo import QUESTIONS
 from askalike.cli.display import safe
 from askalike.cli.main import main
+from askalike.cli.progress import BarProgress
 from askalike.data import bundled_forum
 
 
@@ -360,6 +362,23 @@ def test_hostile_text_does_not_reach_the_terminal(run: Run, tmp_path: Path) -> N
     assert "\x07" not in shown
     assert "‮" not in shown
     assert "[bold]x[/bold]" in shown
+
+
+@pytest.mark.parametrize("name", ["x[old]", "x[/b]"])
+def test_a_path_with_brackets_is_shown_as_it_is(run: Run, tmp_path: Path, name: str) -> None:
+    run("index", bundled_forum(), "--into", tmp_path / name)
+    done = run("info", tmp_path / name)
+    assert done.code == 0
+    assert str(tmp_path / name) in "".join(line.strip() for line in done.out.splitlines())
+
+
+def test_a_phase_with_brackets_is_shown_as_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    written = io.StringIO()
+    monkeypatch.setattr("askalike.cli.progress.errors", Console(file=written, force_terminal=True, width=100))
+    with BarProgress() as progress:
+        progress.start("reading x[old][/b].jsonl", 1, "bytes")
+        progress.advance(1)
+    assert "reading x[old][/b].jsonl" in written.getvalue()
 
 
 @pytest.mark.parametrize(("text", "shown"), [("a\tb\nc", "a b c"), ("\x9b31m", "31m"), ("👩‍💻 é", "👩‍💻 é"), ("", "")])

@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from rich.table import Table
+from rich.text import Text
 
 from askalike.archive.rows import from_microseconds
 from askalike.cli.arguments import ForumArgument, JsonOption
-from askalike.cli.display import print_aligned, print_json
+from askalike.cli.display import print_aligned, print_json, safe
 from askalike.forum import Forum, Info
 from askalike.wire import moment_text
 
@@ -24,7 +25,8 @@ def info(forum: ForumArgument, as_json: JsonOption = False) -> None:
         return
     table = Table(show_header=False, box=None, pad_edge=False)
     for name, value in found.items():
-        table.add_row(name.replace("_", " "), f"{value:,}" if isinstance(value, int) else str(value or "-"))
+        shown = f"{value:,}" if isinstance(value, int) else safe(str(value or "-"))
+        table.add_row(name.replace("_", " "), Text(shown))
     print_aligned(table)
 
 

@@ -35,7 +35,7 @@ class BarProgress:
 
     def __init__(self) -> None:
         self._bars = Progress(
-            TextColumn("{task.description}"),
+            TextColumn("{task.description}", markup=False),
             BarColumn(bar_width=28),
             TaskProgressColumn(),
             _Rate(),
