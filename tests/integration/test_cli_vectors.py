@@ -80,6 +80,14 @@ def test_encode_takes_a_model_and_search_finds_what_shares_no_word(run: Run, for
     assert hit["components"] == {"cosine": pytest.approx(1.0)}
 
 
+def test_small_scores_are_shown_with_enough_decimals(run: Run, forum: Path, model: Path) -> None:
+    run("encode", forum, "--model", model)
+    shown = run("search", forum, "wifi offline", "--ranker", "fusion").out
+    assert [line.split()[:2] for line in shown.splitlines() if line[:2].strip()] == [["1", "0.0328"], ["2", "0.0323"]]
+    shown = run("search", forum, "wifi offline").out
+    assert [len(line.split()[1]) for line in shown.splitlines() if line[:2].strip()] == [4, 4]
+
+
 def test_encode_as_json_says_what_answers(run: Run, forum: Path, model: Path) -> None:
     found = run("encode", forum, "--model", model, "--json").json
     del found["seconds"]

@@ -22,6 +22,7 @@ __all__ = ["console", "errors", "print_aligned", "print_hits", "print_json", "pr
 
 ANSWER_CHARACTERS = 240
 MATCHED_WORDS = 8
+SMALL_SCORE = 0.1
 
 _UNSEEN = {"Cc", "Cf", "Cs"}
 
@@ -82,12 +83,22 @@ def print_hits(hits: list[Hit], to: Console = console, *, explained: Sequence[Te
     table.add_column(justify="right", style="cyan")
     table.add_column(justify="right", style="cyan")
     table.add_column()
+    digits = score_digits(max(hit.score for hit in hits))
     for number, hit in enumerate(hits):
         title = Text(safe(hit.question.title) or "(no title)", style="bold")
         lines = [title, _details(hit), *explained[number : number + 1], _answer(hit.answer, hit.answer_count)]
         shown = Text("\n").join(lines)
-        table.add_row(str(hit.rank), f"{hit.score:.2f}", shown)
+        table.add_row(str(hit.rank), f"{hit.score:.{digits}f}", shown)
     print_aligned(table, to)
+
+
+def score_digits(best: float) -> int:
+    """Return with how many decimals scores are told apart, by the best of them: small ones, as of ranks, need more.
+
+    >>> score_digits(12.3), score_digits(0.31), score_digits(2 / 61)
+    (2, 2, 4)
+    """
+    return 2 if best >= SMALL_SCORE else 4
 
 
 def _details(hit: Hit) -> Text:
