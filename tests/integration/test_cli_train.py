@@ -173,6 +173,27 @@ def test_a_training_keeps_the_parts_that_evaluate_then_scores(run: Run, forum: P
     assert "no duplicate mark falls into the part 'test'" in run(*words, "test").err
 
 
+def test_evaluate_says_how_many_of_the_marks_the_own_model_has_learned(run: Run, forum: Path, recipe: Path) -> None:
+    words = ("evaluate", forum, "--protocol", "retrieval", "--system")
+    assert run(*words, "search", "--json").json["learned_queries"] == 0
+    run("train", forum, "--recipe", recipe, "--keep", "--hold-out-test")
+    done = run(*words, "search", "--json")
+    assert done.json["learned_queries"] == 35
+    assert "learned from 35 of these 60 marked questions; --split test after" in done.err
+    assert run(*words, "search", "--split", "train", "--json").json["learned_queries"] == 35
+    for held in ("dev", "test"):
+        done = run(*words, "search", "--split", held, "--json")
+        assert (done.json["learned_queries"], done.err) == (0, "")
+    assert run(*words, "lexical", "--json").json["learned_queries"] == 0, "words have learned nothing"
+    run("train", forum, "--recipe", recipe, "--keep", "--from", "own")
+    assert run(*words, "vector", "--json").json["learned_queries"] == 47
+    run("train", forum, "--recipe", recipe, "--keep", "--from", "own", "--hold-out-test")
+    assert run(*words, "vector", "--json").json["learned_queries"] == 47, "what the model before had learned stays"
+    synonym_model().save(forum.parent / "other")
+    run("encode", forum, "--model", forum.parent / "other")
+    assert run(*words, "vector", "--json").json["learned_queries"] == 0
+
+
 def test_without_marks_texts_alone_are_learned_from_and_nothing_is_compared(
     run: Run, tmp_path: Path, recipe: Path
 ) -> None:

@@ -26,6 +26,7 @@ class Layout:
           vectors/            the questions' vectors and the model that made them, rebuilt from the archive at need
           index.lock          held by the one process that writes indexes
           parts.json          which questions train, stop and test models, once one was trained
+          learned.json        the marks that the forum's own model has learned
           training/           what a training that was stopped goes on from
           rejects.jsonl       records of the last load that could not be read
     """
@@ -70,6 +71,11 @@ class Layout:
     def parts(self) -> Path:
         """Return the file that keeps the parts of the duplicate marks; it need not be there."""
         return self.folder / "parts.json"
+
+    @property
+    def learned(self) -> Path:
+        """Return the file that says what the own model has learned; it need not be there."""
+        return self.folder / "learned.json"
 
     @property
     def training(self) -> Path:

@@ -45,6 +45,7 @@ def evaluate(
     if split not in ("all", *SPLITS):
         raise SettingError(f"there is no split {split!r}", f"expected all or one of {', '.join(SPLITS)}")
     found: dict[str, Any] = {}
+    learned: list[tuple[int, int]] = []
     with BarProgress() as progress, Forum.open(forum, progress=progress) as opened:
         for task in tasks:
             trial = run_trial(opened, task, tuple(system or DEFAULT_SYSTEMS), split, seed)
@@ -53,8 +54,16 @@ def evaluate(
             if not as_json:
                 _print(trial)
             found[task] = _object(trial)
+            learned.append((trial.learned_queries, len(trial.qrels)))
+    most, scored = max(learned)
+    if most:
+        print_whole(
+            f"note: the forum's own model learned from {most:,} of these {scored:,} marked questions; --split test "
+            "after askalike train --hold-out-test is honest",
+            errors,
+        )
     if as_json:
-        print_json({"forum": str(forum), "split": split, "seed": seed, **found})
+        print_json({"forum": str(forum), "split": split, "seed": seed, "learned_queries": most, **found})
 
 
 def _print(trial: Trial) -> None:

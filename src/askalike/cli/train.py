@@ -23,6 +23,7 @@ from askalike.errors import MissingExtraError, SettingError
 from askalike.experiments.finished_model import MODEL, is_finished, keep_finished
 from askalike.experiments.forum_parts import keep_parts
 from askalike.experiments.forum_training import ForumTraining, dev_score, forum_training, going_on
+from askalike.experiments.learned_marks import keep_learned
 from askalike.experiments.work_folder import clear_work, work_folder
 from askalike.forum import Forum, ForumSettings
 from askalike.forum.model_source import ModelSource, fingerprint, wanted_model
@@ -154,12 +155,15 @@ def _trained(
             keep_finished(folder, asked, training.data)
         result = _compared(path, training, model, choices.is_kept)
         if result.is_taken:
-            _take(path, folder)
+            _take(path, training, start)
     return told, result
 
 
-def _take(path: Path, folder: Path) -> None:
+def _take(path: Path, training: ForumTraining, start: ModelSource | None) -> None:
     """Let the finished model answer; the same again goes on where this was stopped."""
+    folder = Layout(path).training
+    learned = {one for pair in training.data.pairs for one in pair}
+    keep_learned(path, fingerprint(folder / MODEL), learned, start.fingerprint if start else "")
     if not _is_own(path, folder / MODEL):
         with Forum.open(path, settings=ForumSettings(has_vectors=False)) as opened:
             opened.use_model(folder / MODEL)

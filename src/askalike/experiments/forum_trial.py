@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from askalike.errors import SettingError
 from askalike.evaluate import Report, evaluate
 from askalike.experiments.duplicates import DuplicateTask, duplicate_task, judge_candidates
+from askalike.experiments.learned_marks import learned_marks
 from askalike.experiments.rankings import collection_run, forum_run, lexical_run, rerank, search_rerank
 from askalike.experiments.scorers import SCORERS, make_scorer
 from askalike.forum import Forum
@@ -40,18 +41,28 @@ vectors; the others score pairs, over the whole collection or over the lexical s
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """What the systems answered to one task, and how it was scored."""
+    """What the systems answered to one task, and how it was scored.
+
+    Args:
+        learned: questions whose marks were learned by the forum's model, where that answered one of the systems.
+    """
 
     task: str
     title: str
     qrels: Qrels
     runs: Mapping[str, Run]
     reports: Mapping[str, Report]
+    learned: frozenset[str]
 
     @property
     def main_measure(self) -> str:
         """The measure that systems are compared by."""
         return MAIN_MEASURE[self.task]
+
+    @property
+    def learned_queries(self) -> int:
+        """How many of the queries the model that answered one of the systems has learned."""
+        return len(self.learned & self.qrels.keys())
 
 
 def run_trial(forum: Forum, task: str, systems: Sequence[str], part: str = "all", seed: int = 0) -> Trial:
@@ -76,7 +87,13 @@ def run_trial(forum: Forum, task: str, systems: Sequence[str], part: str = "all"
         qrels = judge_candidates(marks, candidates)
         title = f"Re-ranking of the lexical search's {CANDIDATES} best ({part})"
     reports = {name: evaluate(qrels, run, protocol, measures) for name, run in runs.items()}
-    return Trial(task, title, qrels, runs, reports)
+    learned = learned_marks(forum) if any(_asks_vectors(forum, name) for name in systems) else frozenset()
+    return Trial(task, title, qrels, runs, reports, learned)
+
+
+def _asks_vectors(forum: Forum, system: str) -> bool:
+    name = forum.settings.search.ranker if system == OWN_SEARCH else system
+    return name in RANKERS and RANKERS[name].needs_vectors
 
 
 def _retrieve(forum: Forum, task: DuplicateTask, system: str, collection: Sequence[Question]) -> Run:
