@@ -353,6 +353,23 @@ def test_the_old_model_answers_and_follows_while_a_killed_encoding_waits(
     assert len(sets(small.path)) == 1
 
 
+def test_a_search_goes_on_with_the_new_model_where_the_old_one_went_before_it_was_read(
+    path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    load = Model.load
+
+    def switch_and_load(folder: Path) -> Model:
+        monkeypatch.setattr(Model, "load", load)
+        with Forum.open(path) as other:  # another process
+            other.use_model(saved(synonym_model(PRINTERS_ARE_WIRELESS), tmp_path / "new"))
+            other.encode()
+        return load(folder)
+
+    with Forum.open(path) as forum:
+        monkeypatch.setattr(Model, "load", switch_and_load)
+        assert sorted(nearest(forum, "wireless")) == ["printer", "wifi"]
+
+
 def test_a_set_that_was_complete_but_not_switched_to_is_switched_to_at_open(small: Forum, tmp_path: Path) -> None:
     small.use_model(saved(synonym_model(PRINTERS_ARE_WIRELESS), tmp_path / "new"))
     layout = Layout(small.path)

@@ -226,7 +226,7 @@ class Forum:
             ModelError: the model cannot be read.
         """
         query = Query(title, body, markup)
-        return self._indexes.searcher().similar(query, k, with_zone(filters), ranker)
+        return self._indexes.ask(lambda searcher: searcher.similar(query, k, with_zone(filters), ranker))
 
     def ranking(
         self,
@@ -244,8 +244,8 @@ class Forum:
             SettingError, ForumError, ModelError: as ``similar``.
         """
         query = Query(title, body, markup)
-        found = self._indexes.searcher().ranking(query, k, with_zone(filters), ranker).found
-        return [(question.id, scored.score) for scored, question in found]
+        ranked = self._indexes.ask(lambda searcher: searcher.ranking(query, k, with_zone(filters), ranker))
+        return [(question.id, scored.score) for scored, question in ranked.found]
 
     def explain(
         self, hits: Sequence[Hit], title: str, body: str = "", *, markup: Markup = "plain"
@@ -257,7 +257,8 @@ class Forum:
         Raises:
             ModelError: the model cannot be read.
         """
-        return explanations(Query(title, body, markup), hits, self._indexes.searcher().encoder)
+        query = Query(title, body, markup)
+        return self._indexes.ask(lambda searcher: explanations(query, hits, searcher.encoder))
 
     def sources(self) -> tuple[str, ...]:
         """Return the names of the archives that were loaded, and "manual" where something was added by hand."""

@@ -7,13 +7,14 @@ text, its own folder.
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
+from typing import TypeVar
 
 import filelock
 
 from askalike.archive import Archive, Layout
-from askalike.errors import BusyForumError
+from askalike.errors import BusyForumError, DamagedModelError
 from askalike.forum.catchup import catch_up
 from askalike.forum.engine import LocalEngine, QueryEncoder
 from askalike.forum.progress import Progress
@@ -30,6 +31,8 @@ __all__ = ["LOCK_TIMEOUT_S", "Indexes", "remove_indexes"]
 LOCK_TIMEOUT_S = 10.0
 ENCODER_TIMEOUT_S = 600.0
 """Who has encoded for minutes waits for as long as another process may index."""
+
+_Found = TypeVar("_Found")
 
 
 class Indexes:
@@ -61,6 +64,19 @@ class Indexes:
         engine = LocalEngine(self._archive, self.lexical, settings.fields, index, settings.neighbours)
         encoder = None if answering is None else QueryEncoder(answering, self._analyzer)
         return Searcher(engine, self._analyzer, encoder, settings.search)
+
+    def ask(self, question: Callable[[Searcher], _Found]) -> _Found:
+        """Return what a searcher finds; another is asked once where the first one's model cannot be read.
+
+        A model is read when it is first needed, and may have gone by then: with its set, for another that answers now.
+
+        Raises:
+            DamagedModelError: the model of the set that answers now cannot be read either.
+        """
+        try:
+            return question(self.searcher())
+        except DamagedModelError:
+            return question(self.searcher())
 
     def catch_up(self, progress: Progress, *, is_waiting: bool) -> None:
         """Bring the indexes in step with the archive; encoding that takes long is left to ``encode``.
