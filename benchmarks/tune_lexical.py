@@ -44,9 +44,8 @@ def joined_task(forum: Forum, parts: tuple[str, ...]) -> DuplicateTask:
     """Return several parts of a forum's duplicate marks as one task."""
     tasks = [duplicate_task(forum, part) for part in parts]
     queries = {query: question for task in tasks for query, question in task.queries.items()}
-    return DuplicateTask(
-        "+".join(parts), queries, {query: found for task in tasks for query, found in task.qrels.items()}
-    )
+    qrels = {query: found for task in tasks for query, found in task.qrels.items()}
+    return DuplicateTask("+".join(parts), queries, qrels, tasks[0].collection)
 
 
 def main() -> None:

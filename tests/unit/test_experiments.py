@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -11,7 +12,7 @@ from askalike import Forum, Link, Question, TextSettings
 from askalike.errors import EvaluationError, ForumError, SettingError
 from askalike.evaluate import check_leaks
 from askalike.experiments.duplicates import SPLITS, duplicate_task, judge_candidates
-from askalike.experiments.forum_trial import run_trial
+from askalike.experiments.forum_trial import TASKS, run_trial
 from askalike.experiments.rankings import collection_run, forum_run
 from askalike.experiments.scorers import make_scorer
 
@@ -51,6 +52,33 @@ def test_scoring_the_whole_collection_finds_the_best_pairs_without_the_query(for
         assert run["b"][0][0] == "y"
         assert len(run["b"]) == 3
         assert "b" not in [document for document, _ in run["b"]]
+
+
+def test_what_is_written_meanwhile_is_no_part_of_a_trial(forum: Forum, monkeypatch: pytest.MonkeyPatch) -> None:
+    links, ranking = Forum.links, Forum.ranking
+    late = iter(range(1000))
+
+    def links_later(self: Forum) -> list[Link]:
+        self.add(Question(f"late{next(late)}", "printer offline number b"))
+        self.add_links([Link("late0", "a")])
+        self.delete("x")
+        return links(self)
+
+    def ranking_later(self: Forum, *words: Any, **choices: Any) -> list[tuple[str, float]]:
+        self.add(Question(f"late{next(late)}", "printer offline number b"))
+        return ranking(self, *words, **choices)
+
+    for task in TASKS:
+        with monkeypatch.context() as patched:
+            patched.setattr(Forum, "links", links_later)
+            patched.setattr(Forum, "ranking", ranking_later)
+            trial = run_trial(forum, task, ("lexical", "bm25"))
+        assert set(trial.qrels) == {"b", "c", "d"}
+        found = {document for run in trial.runs.values() for entries in run.values() for document, _ in entries}
+        assert found <= set("abcdex")
+        forum.delete([question.id for question in list(forum.questions()) if question.id.startswith("late")])
+        forum.add(Question("x", "printer offline number x"))
+        late = iter(range(1000))
 
 
 def test_candidates_are_all_judged(forum: Forum) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import doctest
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.tiny_models import synonym_model
@@ -108,6 +109,42 @@ def test_parts_that_cannot_be_read_are_said(tmp_path: Path) -> None:
         (tmp_path / "parts.json").write_text(content)
         with pytest.raises(DamagedForumError, match="delete it to split the duplicates anew"):
             kept_parts(tmp_path)
+
+
+def test_what_is_written_while_a_forum_is_read_is_not_trained_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    links, ranking = Forum.links, Forum.ranking
+    late = iter(range(1000))
+
+    def write(forum: Forum) -> str:
+        name = f"late{next(late)}"
+        forum.add(Question(name, "wifi drops every evening", "the router is old"))
+        forum.add_links([Link(name, "q1001")])
+        return name
+
+    def links_later(self: Forum) -> list[Link]:
+        write(self)
+        return links(self)
+
+    def ranking_later(self: Forum, *words: Any, **choices: Any) -> list[tuple[str, float]]:
+        name = write(self)
+        return [(name, 99.0), *ranking(self, *words, **choices)]
+
+    with Forum.create(tmp_path / "f", settings=WORDS_ALONE) as forum:
+        forum.load(bundled_forum())
+        quiet = forum_training(forum)
+        monkeypatch.setattr(Forum, "links", links_later)
+        monkeypatch.setattr(Forum, "ranking", ranking_later)
+        busy = forum_training(forum)
+    assert busy.data.questions == quiet.data.questions
+    assert busy.data.pairs == quiet.data.pairs
+    assert busy.dev is not None
+    assert quiet.dev is not None
+    assert busy.dev.queries == quiet.dev.queries
+    known = {question.id for question in quiet.data.questions}
+    assert {other for others in busy.data.hard_negatives.values() for other in others} <= known
+    assert set(busy.dev.documents) <= known
 
 
 def test_the_accepted_answer_is_the_one_that_is_learned_from(tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ Policy, in this one place:
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from askalike.errors import EvaluationError
@@ -23,7 +23,7 @@ from askalike.experiments.forum_parts import SPLIT_SEED, SPLITS, split_marks
 from askalike.forum import Forum
 from askalike.types import Qrels, Question, Run
 
-__all__ = ["SPLITS", "SPLIT_SEED", "DuplicateTask", "duplicate_task", "judge_candidates"]
+__all__ = ["SPLITS", "SPLIT_SEED", "DuplicateTask", "Marks", "duplicate_task", "judge_candidates", "read_marks"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,20 +34,48 @@ class DuplicateTask:
         part: "train", "dev", "test" or "all".
         queries: id → question, ordered by id.
         qrels: query id → {relevant id: 1}.
+        collection: id → question, in the order of their coming. What came to the forum later is no part of the task.
     """
 
     part: str
     queries: Mapping[str, Question]
     qrels: Qrels
+    collection: Mapping[str, Question]
 
 
-def duplicate_task(forum: Forum, part: str = "all", seed: int = SPLIT_SEED) -> DuplicateTask:
+@dataclass(frozen=True, slots=True)
+class Marks:
+    """A forum's questions and the duplicate marks between them, read once: others may write to the forum meanwhile.
+
+    Args:
+        questions: id → question, in the order of their coming.
+        pairs: (duplicate, original), ordered.
+    """
+
+    questions: Mapping[str, Question]
+    pairs: Sequence[tuple[str, str]]
+
+
+def read_marks(forum: Forum) -> Marks:
+    """Return the forum's questions, and its duplicate marks between these."""
+    questions = {question.id: question for question in forum.questions()}
+    pairs = [(link.source_id, link.target_id) for link in forum.links() if link.kind == "duplicate"]
+    return Marks(questions, [pair for pair in pairs if questions.keys() >= {*pair}])
+
+
+def duplicate_task(
+    forum: Forum, part: str = "all", seed: int = SPLIT_SEED, marks: Marks | None = None
+) -> DuplicateTask:
     """Return the forum's duplicate marks as a task.
+
+    Args:
+        marks: as they were read, or None to read them.
 
     Raises:
         EvaluationError: the forum has no duplicate marks, or none in this part.
     """
-    pairs = [(link.source_id, link.target_id) for link in forum.links() if link.kind == "duplicate"]
+    marks = marks or read_marks(forum)
+    pairs = marks.pairs
     if not pairs:
         raise EvaluationError(
             f"the forum at {forum.path} has no duplicate marks to evaluate on",
@@ -60,8 +88,9 @@ def duplicate_task(forum: Forum, part: str = "all", seed: int = SPLIT_SEED) -> D
         raise EvaluationError(f"no duplicate mark falls into the part {part!r}", "use --split all for a small forum")
     return DuplicateTask(
         part=part,
-        queries={query: forum.question(query) for query in queries},
+        queries={query: marks.questions[query] for query in queries},
         qrels={query: dict.fromkeys(sorted(relevant[query]), 1) for query in queries},
+        collection=marks.questions,
     )
 
 
@@ -74,7 +103,7 @@ def judge_candidates(task: DuplicateTask, candidates: Run) -> Qrels:
     }
 
 
-def _relevant(pairs: list[tuple[str, str]]) -> dict[str, set[str]]:
+def _relevant(pairs: Sequence[tuple[str, str]]) -> dict[str, set[str]]:
     copies: dict[str, set[str]] = {}
     for source, target in pairs:
         copies.setdefault(target, set()).add(source)
@@ -85,7 +114,7 @@ def _relevant(pairs: list[tuple[str, str]]) -> dict[str, set[str]]:
     return relevant
 
 
-def _members(forum: Forum, pairs: list[tuple[str, str]], part: str, seed: int) -> set[str]:
+def _members(forum: Forum, pairs: Sequence[tuple[str, str]], part: str, seed: int) -> set[str]:
     if part == "all":
         return {member for pair in pairs for member in pair}
     if part not in SPLITS:

@@ -27,17 +27,15 @@ def forum_rerank_task(name: str, forum: Forum, marks: DuplicateTask) -> RerankTa
     A query that the search finds nothing for is left out.
     """
     found = {query: entries for query, entries in lexical_run(forum, marks, CANDIDATES).items() if entries}
-    collection = tuple(forum.questions())
-    named = {question.id: question for question in collection}
     return RerankTask(
         name=f"{name} {marks.part}",
         protocol="askubuntu",
         queries={query: marks.queries[query] for query in found},
-        documents={document: named[document] for entries in found.values() for document, _ in entries},
+        documents={document: marks.collection[document] for entries in found.values() for document, _ in entries},
         given=found,
         lexical=found,
         qrels=judge_candidates(marks, found),
-        statistics=collection,
+        statistics=tuple(marks.collection.values()),
     )
 
 
@@ -54,7 +52,7 @@ def forum_retrieval_task(name: str, forum: Forum, marks: DuplicateTask, *, main:
     return RetrievalTask(
         name=f"{name} {marks.part}",
         queries=marks.queries,
-        collection=tuple(sorted(forum.questions(), key=by_id)),
+        collection=tuple(sorted(marks.collection.values(), key=by_id)),
         lexical=lexical_run(forum, marks, LEXICAL_DEPTH),
         qrels=marks.qrels,
         main=main,

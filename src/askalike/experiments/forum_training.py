@@ -24,7 +24,7 @@ from typing import Final
 from askalike.encode.model import Model
 from askalike.errors import EvaluationError
 from askalike.evaluate import components
-from askalike.experiments.duplicates import duplicate_task
+from askalike.experiments.duplicates import Marks, duplicate_task, read_marks
 from askalike.experiments.forum_parts import kept_parts, split_marks
 from askalike.experiments.forum_tasks import forum_rerank_task
 from askalike.experiments.systems import Vectors, hybrid_run
@@ -88,10 +88,10 @@ def forum_training(forum: Forum, *, is_test_held_out: bool = False, answers: int
         is_test_held_out: leave out the marks of the part that ``askalike evaluate --split test`` scores.
         answers: of each question at most so many, the best: accepted, then most voted.
     """
-    questions = list(forum.questions())
-    pairs = sorted({(link.source_id, link.target_id) for link in forum.links() if link.kind == "duplicate"})
+    marks = read_marks(forum)
+    questions, pairs = list(marks.questions.values()), sorted(set(marks.pairs))
     groups = components(pairs)
-    dev, why_no_dev = _dev(forum, len(groups))
+    dev, why_no_dev = _dev(forum, marks, len(groups))
     parts = split_marks(forum.path, pairs)
     left = {"dev"} if dev else set()
     left |= {"test"} if is_test_held_out else set()
@@ -101,7 +101,7 @@ def forum_training(forum: Forum, *, is_test_held_out: bool = False, answers: int
         questions,
         kept,
         _answers(forum, questions, answers),
-        _hard_negatives(forum, kept, groups),
+        _hard_negatives(forum, marks, kept, groups),
         {"dev": candidate_task(dev)} if dev else {},
     )
     test = set(parts["test"]) if is_test_held_out else set()
@@ -122,11 +122,11 @@ def dev_score(dev: RerankTask, model: Encoder | None, weight: float) -> DevScore
     return DevScore(judge(dev, hybrid_run(dev, cosines, weight)).means["mrr"], judge(dev, cosines).means["mrr"])
 
 
-def _dev(forum: Forum, found: int) -> tuple[RerankTask | None, str]:
+def _dev(forum: Forum, marks: Marks, found: int) -> tuple[RerankTask | None, str]:
     if found < LEAST_COMPONENTS:
         return None, f"{found} groups of duplicates, and a part is kept as dev from {LEAST_COMPONENTS} on"
     try:
-        dev = forum_rerank_task("dev", forum, duplicate_task(forum, "dev"))
+        dev = forum_rerank_task("dev", forum, duplicate_task(forum, "dev", marks=marks))
     except EvaluationError as error:
         return None, error.message
     if not any(any(grades.values()) for grades in dev.qrels.values()):
@@ -143,11 +143,13 @@ def _answers(forum: Forum, questions: Sequence[Question], most: int) -> list[Ans
     return [answer for question in questions for answer in forum.answers(question.id)[:most]] if most else []
 
 
-def _hard_negatives(forum: Forum, pairs: Pairs, groups: Collection[tuple[str, ...]]) -> dict[str, list[str]]:
+def _hard_negatives(
+    forum: Forum, marks: Marks, pairs: Pairs, groups: Collection[tuple[str, ...]]
+) -> dict[str, list[str]]:
     group = {identifier: frozenset(members) for members in groups for identifier in members}
     found: dict[str, list[str]] = {}
     for identifier in sorted({source for source, _ in pairs}):
-        question = forum.question(identifier)
+        question = marks.questions[identifier]
         ranked = forum.ranking(
             question.title,
             question.body,
@@ -156,7 +158,7 @@ def _hard_negatives(forum: Forum, pairs: Pairs, groups: Collection[tuple[str, ..
             filters=Filters(exclude_ids=group[identifier]),
             ranker="lexical",
         )
-        found[identifier] = [other for other, _ in ranked]
+        found[identifier] = [other for other, _ in ranked if other in marks.questions]
     return found
 
 

@@ -76,7 +76,7 @@ def run_trial(forum: Forum, task: str, systems: Sequence[str], part: str = "all"
         raise SettingError(f"there is no task {task!r}", f"expected one of {', '.join(TASKS)}")
     protocol, measures = TASKS[task]
     marks = duplicate_task(forum, part, seed)
-    collection = list(forum.questions())
+    collection = list(marks.collection.values())
     if task == "retrieval":
         runs = {name: _retrieve(forum, marks, name, collection) for name in systems}
         qrels = marks.qrels

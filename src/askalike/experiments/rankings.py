@@ -23,14 +23,14 @@ __all__ = ["collection_run", "forum_run", "lexical_run", "over_all", "rerank", "
 def forum_run(
     forum: Forum, task: DuplicateTask, depth: int, *, title_only: bool = False, ranker: str | None = None
 ) -> Run:
-    """Return the forum's own search for each query, the query itself excluded.
+    """Return the forum's own search for each query, the query itself excluded, and what is not in the collection.
 
     Args:
         ranker: one of the forum's, or None for its default.
     """
     run: Run = {}
     for identifier, question in task.queries.items():
-        run[identifier] = forum.ranking(
+        found = forum.ranking(
             question.title,
             "" if title_only else question.body,
             depth,
@@ -38,6 +38,7 @@ def forum_run(
             filters=Filters(exclude_ids=frozenset([identifier])),
             ranker=ranker,
         )
+        run[identifier] = [entry for entry in found if entry[0] in task.collection]
     return run
 
 

@@ -57,7 +57,7 @@ def related_task(forum: Forum, links: Iterable[tuple[str, str]], half: str) -> D
     qrels = {query: dict.fromkeys(found, 1) for query, found in fair.items() if found}
     if not qrels:
         raise EvaluationError(f"no link falls into the half {half!r}", "give links between topics that the forum holds")
-    return DuplicateTask(half, {query: known[query] for query in qrels}, qrels)
+    return DuplicateTask(half, {query: known[query] for query in qrels}, qrels, known)
 
 
 def _quotes(query: Question, other: Question) -> bool:
