@@ -21,7 +21,7 @@ from askalike.experiments.forum_parts import keep_parts, kept_parts
 from askalike.experiments.forum_training import dev_score, forum_training, going_on
 from askalike.experiments.work_folder import work_folder
 from askalike.forum import ForumSettings
-from askalike.train.recipe import SHIPPED, load_recipe
+from askalike.train.recipe import SHIPPED, Recipe, load_recipe
 from askalike.types import Answer, Link
 
 WORDS_ALONE = ForumSettings(has_vectors=False)
@@ -55,11 +55,34 @@ def test_a_test_part_that_is_held_out_is_that_of_evaluate(homenet: Forum) -> Non
 
 
 def test_hard_negatives_are_never_of_the_same_group(homenet: Forum) -> None:
-    found = forum_training(homenet)
+    found = forum_training(homenet, hard_negatives=10)
     group = {one: members for members in components(found.data.pairs) for one in members}
     assert {source for source, _ in found.data.pairs} == set(found.data.hard_negatives)
     assert all(group[one].count(other) == 0 for one, others in found.data.hard_negatives.items() for other in others)
     assert max(map(len, found.data.hard_negatives.values())) == 10
+
+
+def test_hard_negatives_are_looked_for_only_where_a_stage_takes_some(
+    homenet: Forum, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert load_recipe("default").hard_negatives() == 0
+    stage = {"objective": "contrastive", "views": {"marked": 1.0}}
+    stages = [{**stage, "hard_negatives": 3}, stage, {"objective": "max-margin"}]
+    assert Recipe.from_mapping({"encoder": {"kind": "rcnn", "hidden_size": 8}, "stage": stages}).hard_negatives() == 3
+    asked = []
+    ranking = Forum.ranking
+
+    def counted(self: Forum, *words: Any, **choices: Any) -> list[tuple[str, float]]:
+        asked.append(words)
+        return ranking(self, *words, **choices)
+
+    monkeypatch.setattr(Forum, "ranking", counted)
+    found = forum_training(homenet)
+    assert not found.data.hard_negatives
+    assert found.dev is not None
+    assert len(asked) == len(duplicate_task(homenet, "dev").queries), "the dev queries alone are searched for"
+    statistics = {id(question) for question in found.dev.statistics}
+    assert statistics == {id(question) for question in found.data.questions}, "questions are held once"
 
 
 def test_few_groups_give_no_dev_part_and_every_mark_is_learned_from(tmp_path: Path) -> None:
@@ -133,11 +156,12 @@ def test_what_is_written_while_a_forum_is_read_is_not_trained_on(
 
     with Forum.create(tmp_path / "f", settings=WORDS_ALONE) as forum:
         forum.load(bundled_forum())
-        quiet = forum_training(forum)
+        quiet = forum_training(forum, hard_negatives=10)
         monkeypatch.setattr(Forum, "links", links_later)
         monkeypatch.setattr(Forum, "ranking", ranking_later)
-        busy = forum_training(forum)
+        busy = forum_training(forum, hard_negatives=10)
     assert busy.data.questions == quiet.data.questions
+    assert set(busy.data.hard_negatives) == set(quiet.data.hard_negatives)
     assert busy.data.pairs == quiet.data.pairs
     assert busy.dev is not None
     assert quiet.dev is not None

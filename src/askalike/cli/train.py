@@ -128,7 +128,7 @@ def _trained(
     name, recipe = named
     with BarProgress() as progress, Forum.open(path, settings=ForumSettings(has_vectors=False)) as opened:
         progress.start("reading the forum", 0, "")
-        training = forum_training(opened, is_test_held_out=is_test_held_out)
+        training = forum_training(opened, is_test_held_out=is_test_held_out, hard_negatives=recipe.hard_negatives())
     asked: dict[str, str | int] = {
         "recipe": recipe.to_json(),
         "start": start.fingerprint if start else "",

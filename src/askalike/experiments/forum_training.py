@@ -40,8 +40,6 @@ __all__ = ["LEAST_COMPONENTS", "DevScore", "ForumTraining", "dev_score", "forum_
 LEAST_COMPONENTS: Final = 10
 """Duplicate components from which on a fifth of them is kept as dev."""
 
-HARD_NEGATIVES: Final = 10
-
 Pairs = Sequence[tuple[str, str]]
 
 
@@ -81,12 +79,15 @@ class DevScore:
     cosine: float
 
 
-def forum_training(forum: Forum, *, is_test_held_out: bool = False, answers: int = 1) -> ForumTraining:
+def forum_training(
+    forum: Forum, *, is_test_held_out: bool = False, answers: int = 1, hard_negatives: int = 0
+) -> ForumTraining:
     """Return what can be learned from a forum.
 
     Args:
         is_test_held_out: leave out the marks of the part that ``askalike evaluate --split test`` scores.
         answers: of each question at most so many, the best: accepted, then most voted.
+        hard_negatives: of each question that is marked a duplicate and learned from, at most so many; a search each.
     """
     marks = read_marks(forum)
     questions, pairs = list(marks.questions.values()), sorted(set(marks.pairs))
@@ -101,7 +102,7 @@ def forum_training(forum: Forum, *, is_test_held_out: bool = False, answers: int
         questions,
         kept,
         _answers(forum, questions, answers),
-        _hard_negatives(forum, marks, kept, groups),
+        _hard_negatives(forum, marks, kept, hard_negatives),
         {"dev": candidate_task(dev)} if dev else {},
     )
     test = set(parts["test"]) if is_test_held_out else set()
@@ -143,17 +144,17 @@ def _answers(forum: Forum, questions: Sequence[Question], most: int) -> list[Ans
     return [answer for question in questions for answer in forum.answers(question.id)[:most]] if most else []
 
 
-def _hard_negatives(
-    forum: Forum, marks: Marks, pairs: Pairs, groups: Collection[tuple[str, ...]]
-) -> dict[str, list[str]]:
-    group = {identifier: frozenset(members) for members in groups for identifier in members}
+def _hard_negatives(forum: Forum, marks: Marks, pairs: Pairs, most: int) -> dict[str, list[str]]:
+    if not most:
+        return {}
+    group = {identifier: frozenset(members) for members in components(marks.pairs) for identifier in members}
     found: dict[str, list[str]] = {}
     for identifier in sorted({source for source, _ in pairs}):
         question = marks.questions[identifier]
         ranked = forum.ranking(
             question.title,
             question.body,
-            HARD_NEGATIVES,
+            most,
             markup=question.markup,
             filters=Filters(exclude_ids=group[identifier]),
             ranker="lexical",

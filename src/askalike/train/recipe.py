@@ -19,7 +19,7 @@ from askalike.encode.settings import ModelSettings, Reads, Unknown
 from askalike.errors import SettingError
 from askalike.train.checking import check_choice, check_number, check_whole
 from askalike.train.loop_settings import LoopSettings
-from askalike.train.objectives.options import OBJECTIVES, DecodingOptions, ObjectiveName, Options
+from askalike.train.objectives.options import OBJECTIVES, ContrastiveOptions, DecodingOptions, ObjectiveName, Options
 from askalike.train.word_vectors.files import FORMATS, VectorFormat
 
 __all__ = ["SHIPPED", "Recipe", "StageSettings", "WordSettings", "load_recipe"]
@@ -150,6 +150,11 @@ class Recipe:
             self.embedding_precision,
             self.encoder_precision,
         )
+
+    def hard_negatives(self) -> int:
+        """Return how many hard negatives of a question some stage takes at most."""
+        options = (stage.options for stage in self.stages)
+        return max(one.hard_negatives if isinstance(one, ContrastiveOptions) else 0 for one in options)
 
     def to_json(self) -> str:
         """Return the recipe as text that is the same for the same recipe."""
