@@ -28,7 +28,7 @@ class JoinSettings:
         SettingError: a value is out of range.
     """
 
-    weight: float = 0.5
+    weight: float = 0.4
     depth: int = 50
     fusion_constant: float = 60.0
 
