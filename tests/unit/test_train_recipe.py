@@ -209,3 +209,24 @@ def test_reading_a_recipe_loads_no_torch() -> None:
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert "'torch'" not in done.stdout
     assert "'askalike.train.recipe'" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("content", "what"),
+    [
+        ("a = " + "[" * 20_000 + "]" * 20_000, "nests tables or lists too deeply"),
+        (
+            '[encoder]\nkind = "rcnn"\nhidden_size = 8\n[[stage]]\nobjective = "max-margin"\nmargin = 1' + "0" * 400,
+            "a number that is too large",
+        ),
+        ("a = 1" + "0" * 5_000, "is no TOML"),
+    ],
+    ids=["nested", "large", "long"],
+)
+def test_a_recipe_beyond_all_bounds_is_said_with_its_file(tmp_path: Path, content: str, what: str) -> None:
+    path = tmp_path / "huge.toml"
+    path.write_text(content, encoding="utf-8")
+    with pytest.raises(SettingError, match=what) as caught:
+        load_recipe(path)
+    assert "huge.toml" in caught.value.message
+    assert caught.value.hint

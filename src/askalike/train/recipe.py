@@ -195,8 +195,12 @@ def load_recipe(name: str | Path) -> Recipe:
         return Recipe.from_mapping(tomllib.loads(path.read_text(encoding="utf-8")))
     except OSError as error:
         raise SettingError(f"recipe {path} cannot be read: {error.strerror}", "look at its permissions") from error
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+    except ValueError as error:  # also of a number with too many digits to be read
         raise SettingError(f"recipe {path} is no TOML: {error}", "correct it") from error
+    except RecursionError as error:
+        raise SettingError(f"recipe {path} nests tables or lists too deeply to be read", "write it flat") from error
+    except OverflowError as error:
+        raise SettingError(f"recipe {path} has a number that is too large: {error}", "write a smaller one") from error
     except SettingError as error:
         raise SettingError(f"recipe {path}: {error.message}", error.hint) from error
 
