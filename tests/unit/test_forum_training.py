@@ -217,6 +217,19 @@ def test_a_work_folder_says_whether_the_plan_is_the_same(tmp_path: Path) -> None
     assert begun == [("anew", True), ("goes on", True), ("changed", True), ("anew", False)]
 
 
+@pytest.mark.parametrize("is_fresh", [False, True])
+def test_what_a_kill_left_half_written_is_cleared_and_a_fresh_training_keeps_no_model(
+    tmp_path: Path, is_fresh: bool
+) -> None:
+    synonym_model().save(tmp_path / "model")
+    (tmp_path / "finished.json").touch()
+    (tmp_path / "1-stage.safetensors.4711.tmp").touch()
+    (tmp_path / ".model.abc" / "model").mkdir(parents=True)
+    with work_folder(tmp_path, {}, is_fresh=is_fresh):
+        kept = {"lock", "plan.json"} | (set() if is_fresh else {"model", "finished.json"})
+        assert {path.name for path in tmp_path.iterdir()} == kept
+
+
 def test_two_trainings_do_not_share_a_work_folder(tmp_path: Path) -> None:
     with work_folder(tmp_path, {}), pytest.raises(BusyForumError, match="another training"), work_folder(tmp_path, {}):
         pass

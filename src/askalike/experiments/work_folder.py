@@ -17,6 +17,7 @@ Enters: a path and a plan. Leaves: the folder, locked. May import: durable, erro
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -26,7 +27,7 @@ import filelock
 
 from askalike.durable import replace_whole
 from askalike.errors import BusyForumError
-from askalike.experiments.finished_model import clear_finished
+from askalike.experiments.finished_model import MODEL, clear_finished
 
 __all__ = ["Beginning", "clear_work", "work_folder"]
 
@@ -55,6 +56,7 @@ def work_folder(path: Path, plan: Mapping[str, str | int], *, is_fresh: bool = F
         raise BusyForumError(f"another training runs in {path}", "wait until it has ended, or stop it") from None
     try:
         found = _beginning(path / _PLAN, plan, is_fresh)
+        _clear_litter(path)
         if is_fresh:
             clear_work(path)
             (path / "log.csv").unlink(missing_ok=True)
@@ -70,6 +72,14 @@ def clear_work(path: Path) -> None:
     clear_finished(path)
     for checkpoint in path.glob("*.safetensors"):
         checkpoint.unlink()
+
+
+def _clear_litter(path: Path) -> None:
+    """Take away what was half written when a training was killed; nobody else writes here."""
+    for file in path.glob("*.tmp"):
+        file.unlink()
+    for folder in path.glob(f".{MODEL}.*"):
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 def _beginning(file: Path, plan: Mapping[str, str | int], is_fresh: bool) -> Beginning:
