@@ -375,6 +375,11 @@ def test_errors_say_what_and_what_to_do(
     assert hint in done.err
 
 
+def test_a_device_that_is_not_there_changes_nothing(run: Run, forum: Path, recipe: Path) -> None:
+    assert run("train", forum, "--recipe", recipe, "--device", "abacus", "--fresh").code == 2
+    assert not (forum / "training").exists()
+
+
 def test_without_torch_the_extra_is_named(run: Run, forum: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("askalike.cli.train.importlib.util.find_spec", lambda name: None)
     done = run("train", forum)

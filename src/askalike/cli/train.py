@@ -96,6 +96,7 @@ def train(
     one, the new one is then taken with --keep alone. askalike encode FORUM --model general leads back.
     """
     _need_torch()
+    _check_device(device)
     chosen = load_recipe(recipe)
     start = _start(forum, begin, recipe)
     if start is not None and recipe == DEFAULT:
@@ -231,6 +232,13 @@ def _start(forum: Path, begin: str, recipe: str) -> ModelSource | None:
         return found
     Model.load(begin)
     return ModelSource(Path(begin), begin, fingerprint(Path(begin)))
+
+
+def _check_device(name: str) -> None:
+    """Raise SettingError where there is no such device, before anything is read or written."""
+    from askalike.train.fit import device_named
+
+    device_named(name)
 
 
 def _need_torch() -> None:

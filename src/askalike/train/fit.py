@@ -37,7 +37,7 @@ from askalike.train.recipe import Recipe, StageSettings
 from askalike.train.words import Words, make_words
 from askalike.train.world import World, joined
 
-__all__ = ["Run", "fit"]
+__all__ = ["Run", "device_named", "fit"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +82,7 @@ def fit(recipe: Recipe, data: TrainingData, run: Run) -> Model:
         DamagedModelError: a file that was kept of the stopped training cannot be read.
         MissingExtraError: gensim is wanted and not installed.
     """
-    device = _device(run.device)
+    device = device_named(run.device)
     with _arithmetic(recipe), joined(device) as world:
         run = run if world.is_first else replace(run, progress=SilentProgress())
         run.folder.mkdir(parents=True, exist_ok=True)
@@ -213,7 +213,12 @@ def _model(
     )
 
 
-def _device(name: str) -> torch.device:
+def device_named(name: str) -> torch.device:
+    """Return a device to train on.
+
+    Raises:
+        SettingError: it is not known, or not there.
+    """
     try:
         device = torch.device(name)
     except RuntimeError as error:
