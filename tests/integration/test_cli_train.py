@@ -261,6 +261,14 @@ def test_a_finished_model_is_taken_later_though_questions_came_and_not_after_oth
     assert (kept["beginning"], kept["is_taken"]) == ("finished", True)
 
 
+def test_titles_alone_are_not_enough_to_learn_from_and_that_is_said(run: Run, tmp_path: Path, recipe: Path) -> None:
+    with Forum.create(tmp_path / "f") as made:
+        made.add([Question(str(number), f"wifi drops {number}") for number in range(6)])
+    done = run("train", tmp_path / "f", "--recipe", recipe)
+    assert done.code == 2
+    assert "titles alone have none: give the questions bodies" in " ".join(done.err.split())
+
+
 def test_training_goes_on_from_the_forums_own_model(run: Run, forum: Path, recipe: Path) -> None:
     words = ("train", forum, "--recipe", recipe, "--keep", "--json")
     missing = run(*words, "--from", "own")

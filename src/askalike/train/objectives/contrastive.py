@@ -103,7 +103,8 @@ class Contrastive(Objective):
             )
             raise SettingError(
                 f"views with words on both sides: {found}; but expected at least two of one kind in an epoch",
-                "name views that the data has",
+                "titles alone have none: give the questions bodies, answers or duplicate marks, or name views in the "
+                "recipe that the data has",
             )
 
     def batches(self, epoch: int, seed: int) -> Sequence[NDArray[np.int64]]:
