@@ -115,6 +115,7 @@ def test_the_plan_is_told_first_and_a_better_model_answers(
         "252 questions, 60 duplicate marks in 54 groups",
         "216 best answers, 47 marks",
         "13 queries of the dev part",
+        "by the 11 that have a marked",
         "contrastive (at most 2 epochs) then contrastive (at most 1 epochs)",
         "rcnn, 8 dimensions",
         "goes on from nothing",

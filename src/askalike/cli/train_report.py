@@ -78,6 +78,7 @@ def plan_object(
         "groups": training.components,
         "learned_marks": len(data.pairs),
         "dev_queries": len(training.dev.queries) if training.dev else 0,
+        "dev_queries_that_count": training.dev_queries_that_count,
         "why_no_dev": training.why_no_dev or None,
         "held_out_marks": training.held_out,
         "recipe": name,
@@ -101,7 +102,9 @@ def plan_lines(plan: Mapping[str, Any]) -> Iterator[str]:
     if plan["why_no_dev"]:
         yield f"dev        none: {safe(plan['why_no_dev'])}; training runs all its epochs and is not compared"
     else:
-        yield f"dev        {plan['dev_queries']:,} queries of the dev part: training stops, and is compared, by them"
+        yield f"dev        {plan['dev_queries']:,} queries of the dev part: training stops, and is compared, by the" + (
+            f" {plan['dev_queries_that_count']:,} that have a marked question among their candidates"
+        )
     if plan["held_out_marks"]:
         yield f"test       {plan['held_out_marks']:,} marks are left alone, for askalike evaluate --split test"
     elif plan["marks"]:

@@ -65,6 +65,11 @@ class ForumTraining:
     why_no_dev: str
     parts: Mapping[str, str]
 
+    @property
+    def dev_queries_that_count(self) -> int:
+        """Return how many dev queries have a relevant candidate: the others are in no mean."""
+        return sum(any(grades.values()) for grades in self.dev.qrels.values()) if self.dev else 0
+
 
 @dataclass(frozen=True, slots=True, order=True)
 class DevScore:
