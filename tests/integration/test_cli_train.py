@@ -87,6 +87,14 @@ def recipe(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
+def to_the_end(tmp_path: Path) -> Path:
+    """Return a recipe whose last epoch is kept: going on from a model gives another one, whatever dev says."""
+    path = tmp_path / "end.toml"
+    path.write_text(TINY.replace("epochs", "patience = 0\nepochs"), encoding="utf-8")
+    return path
+
+
+@pytest.fixture
 def forum(tmp_path: Path) -> Path:
     with Forum.create(tmp_path / "home.forum") as made:
         made.load(bundled_forum())
@@ -174,10 +182,10 @@ def test_a_training_keeps_the_parts_that_evaluate_then_scores(run: Run, forum: P
     assert "no duplicate mark falls into the part 'test'" in run(*words, "test").err
 
 
-def test_evaluate_says_how_many_of_the_marks_the_own_model_has_learned(run: Run, forum: Path, recipe: Path) -> None:
+def test_evaluate_says_how_many_of_the_marks_the_own_model_has_learned(run: Run, forum: Path, to_the_end: Path) -> None:
     words = ("evaluate", forum, "--protocol", "retrieval", "--system")
     assert run(*words, "search", "--json").json["learned_queries"] == 0
-    run("train", forum, "--recipe", recipe, "--keep", "--hold-out-test")
+    run("train", forum, "--recipe", to_the_end, "--keep", "--hold-out-test")
     done = run(*words, "search", "--json")
     assert done.json["learned_queries"] == 35
     assert "learned from 35 of these 60 marked questions; --split test after" in done.err
@@ -186,9 +194,9 @@ def test_evaluate_says_how_many_of_the_marks_the_own_model_has_learned(run: Run,
         done = run(*words, "search", "--split", held, "--json")
         assert (done.json["learned_queries"], done.err) == (0, "")
     assert run(*words, "lexical", "--json").json["learned_queries"] == 0, "words have learned nothing"
-    run("train", forum, "--recipe", recipe, "--keep", "--from", "own")
+    run("train", forum, "--recipe", to_the_end, "--keep", "--from", "own")
     assert run(*words, "vector", "--json").json["learned_queries"] == 47
-    run("train", forum, "--recipe", recipe, "--keep", "--from", "own", "--hold-out-test")
+    run("train", forum, "--recipe", to_the_end, "--keep", "--from", "own", "--hold-out-test")
     assert run(*words, "vector", "--json").json["learned_queries"] == 47, "what the model before had learned stays"
     synonym_model().save(forum.parent / "other")
     run("encode", forum, "--model", forum.parent / "other")
@@ -270,8 +278,8 @@ def test_titles_alone_are_not_enough_to_learn_from_and_that_is_said(run: Run, tm
     assert "titles alone have none: give the questions bodies" in " ".join(done.err.split())
 
 
-def test_training_goes_on_from_the_forums_own_model(run: Run, forum: Path, recipe: Path) -> None:
-    words = ("train", forum, "--recipe", recipe, "--keep", "--json")
+def test_training_goes_on_from_the_forums_own_model(run: Run, forum: Path, to_the_end: Path) -> None:
+    words = ("train", forum, "--recipe", to_the_end, "--keep", "--json")
     missing = run(*words, "--from", "own")
     assert missing.code == 2
     assert "no model of its own" in missing.err

@@ -84,6 +84,9 @@ def saved(model: Model, folder: Path) -> Path:
     return folder
 
 
+WEIGHT = JoinSettings().weight
+
+
 def sets(path: Path) -> list[str]:
     return sorted(one.name for one in Layout(path).vectors.iterdir() if one.is_dir())
 
@@ -97,14 +100,14 @@ def test_a_duplicate_without_a_shared_word_is_found(small: Forum) -> None:
     hit = small.similar(asked)[0]
     assert hit.question.id == "wifi"
     assert hit.components == {"bm25": 0.0, "bm25_share": 0.0, "cosine": pytest.approx(1.0)}
-    assert hit.score == pytest.approx(0.5)
+    assert hit.score == pytest.approx(WEIGHT)
 
 
 def test_words_and_vectors_add_up_to_the_score(small: Forum) -> None:
     hit = small.similar("wifi offline", k=1)[0]  # cosine to each: 1/2
     parts = hit.components
     assert parts["cosine"] == pytest.approx(0.5)
-    assert hit.score == pytest.approx(0.5 * parts["cosine"] + 0.5 * parts["bm25_share"])
+    assert hit.score == pytest.approx(WEIGHT * parts["cosine"] + (1 - WEIGHT) * parts["bm25_share"])
     alone = {one.question.id: one.score for one in small.similar("wifi offline", ranker="lexical")}
     assert parts["bm25"] == pytest.approx(alone[hit.question.id])
     assert parts["bm25_share"] == pytest.approx(alone[hit.question.id] / max(alone.values()))

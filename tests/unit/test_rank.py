@@ -161,7 +161,7 @@ def test_equal_scores_at_the_end_of_a_joined_list_are_cut_by_id() -> None:
 
 def test_a_vector_of_zeros_finds_nothing_and_words_answer() -> None:
     engine = ListEngine(PRINTERS, vectors=DIRECTIONS)
-    searcher = Searcher(engine, ANALYZER, FixedEncoder(0.0, 0.0))
+    searcher = Searcher(engine, ANALYZER, FixedEncoder(0.0, 0.0), HALVES)
     assert searcher.similar(ASKED, 3, Filters(), "vector") == []
     assert engine.asked == []
     hits = searcher.similar(ASKED, 3, Filters())
@@ -180,6 +180,7 @@ PRINTERS = [
 ]
 DIRECTIONS = {0: [0.0, 1.0], 1: [0.8, 0.6], 2: [0.6, 0.8]}
 ASKED = Query("printer offline")
+HALVES = SearchSettings(join=JoinSettings(weight=0.5))
 
 
 def printers(weight: float = 0.5, **settings: float) -> Searcher:
@@ -243,7 +244,7 @@ def test_without_vectors_words_answer_unless_vectors_were_asked_for() -> None:
 
 def test_a_question_without_a_vector_is_found_by_its_words() -> None:
     engine = ListEngine(PRINTERS, vectors={2: [1.0, 0.0]})
-    found = Searcher(engine, ANALYZER, FixedEncoder(1.0, 0.0)).similar(ASKED, 3, Filters())
+    found = Searcher(engine, ANALYZER, FixedEncoder(1.0, 0.0), HALVES).similar(ASKED, 3, Filters())
     assert scores(found) == {"words": 0.5, "meaning": 0.5, "both": 0.25}
 
 
