@@ -118,3 +118,13 @@ def test_rankers_retrieve_and_reorder_the_lexical_searchs_candidates(forum: Foru
     assert run_trial(forum, "retrieval", ("lexical",)).runs["lexical"]["b"][0][0] in "acdex"
     with pytest.raises(ForumError):
         run_trial(forum, "retrieval", ("hybrid",))
+
+
+def test_a_system_that_is_not_there_is_told_before_any_is_tried(forum: Forum, monkeypatch: pytest.MonkeyPatch) -> None:
+    def tried(*_: object) -> None:
+        raise AssertionError("a system was tried")
+
+    monkeypatch.setattr("askalike.experiments.forum_trial._retrieve", tried)
+    with pytest.raises(SettingError, match="no system 'nope'") as caught:
+        run_trial(forum, "retrieval", ("search", "nope"))
+    assert "hybrid" in str(caught.value)

@@ -74,6 +74,8 @@ def run_trial(forum: Forum, task: str, systems: Sequence[str], part: str = "all"
     """
     if task not in TASKS:
         raise SettingError(f"there is no task {task!r}", f"expected one of {', '.join(TASKS)}")
+    if missing := [name for name in systems if name not in SYSTEMS]:
+        raise SettingError(f"there is no system {missing[0]!r}", f"expected one of {', '.join(SYSTEMS)}")
     protocol, measures = TASKS[task]
     marks = duplicate_task(forum, part, seed)
     collection = list(marks.collection.values())
