@@ -33,9 +33,9 @@ from askalike.errors import (
     UnknownIdError,
 )
 from askalike.forum.catchup import Steps, catch_up
-from askalike.forum.progress import SilentProgress
 from askalike.forum.word_follower import WordFollower, fingerprint
 from askalike.lexical import LexicalIndex
+from askalike.progress import SilentProgress
 from askalike.text.analyzer import Analyzer
 
 pytestmark = pytest.mark.usefixtures("words_alone")

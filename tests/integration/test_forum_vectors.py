@@ -26,9 +26,9 @@ from askalike.errors import (
 from askalike.forum import vectors as vectors_module
 from askalike.forum.catchup import Steps, catch_up
 from askalike.forum.model_source import wanted_model
-from askalike.forum.progress import SilentProgress
 from askalike.forum.vector_follower import VectorFollower
 from askalike.forum.vector_set import VectorSet, forget_sets, make_set
+from askalike.progress import SilentProgress
 from askalike.rank import JoinSettings, SearchSettings
 from askalike.vectors import GraphSettings
 

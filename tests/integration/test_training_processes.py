@@ -34,7 +34,7 @@ from tests.integration.test_training_processes import RECIPE
 from tests.tiny_training import tiny_data
 import torch
 from askalike.train.fit import Run, fit
-from askalike.train.progress import SilentProgress
+from askalike.progress import SilentProgress
 
 class Told(SilentProgress):
     def advance(self, count):

@@ -13,9 +13,9 @@ from tests.tiny_models import gated_model
 from askalike.encode.reader import Reader
 from askalike.encode.vocabulary import Vocabulary
 from askalike.errors import AskalikeError, DamagedModelError, InputError, SettingError
+from askalike.progress import SilentProgress
 from askalike.train import words as words_module
 from askalike.train.corpus import TrainingData, WordSource
-from askalike.train.progress import SilentProgress
 from askalike.train.recipe import WordSettings
 from askalike.train.word_vectors.files import write_word2vec_text
 from askalike.train.words import Words, make_words

@@ -6,8 +6,8 @@ May import: everything but cli and serve.
 from askalike.forum.forum import Forum
 from askalike.forum.importing import ImportOptions, ImportReport
 from askalike.forum.info import Info
-from askalike.forum.progress import Progress
 from askalike.forum.settings import ForumSettings
 from askalike.forum.vectors import VectorsState
+from askalike.progress import Progress
 
 __all__ = ["Forum", "ForumSettings", "ImportOptions", "ImportReport", "Info", "Progress", "VectorsState"]

@@ -15,8 +15,8 @@ from itertools import islice
 from typing import Protocol
 
 from askalike.archive import Archive
-from askalike.forum.progress import Progress
 from askalike.mark import Mark
+from askalike.progress import Progress
 from askalike.types import Question
 
 __all__ = ["EntryWriter", "Follower", "Steps", "catch_up", "fits"]

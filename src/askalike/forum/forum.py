@@ -20,9 +20,9 @@ from askalike.forum.importing import ImportOptions, ImportReport, import_archive
 from askalike.forum.indexes import Indexes, remove_indexes
 from askalike.forum.info import Info, forum_info
 from askalike.forum.model_source import wanted_model
-from askalike.forum.progress import Progress, SilentProgress
 from askalike.forum.settings import ForumSettings, stored_text_settings
 from askalike.forum.vectors import VectorsState
+from askalike.progress import Progress, SilentProgress
 from askalike.rank import Query, explanations
 from askalike.text.analyzer import Analyzer
 from askalike.text.settings import TextSettings

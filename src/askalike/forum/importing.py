@@ -14,7 +14,7 @@ from pathlib import Path
 from askalike.archive import Archive, LoadReport, load
 from askalike.archive.rows import is_storable
 from askalike.errors import InputError, SettingError
-from askalike.forum.progress import Progress
+from askalike.progress import Progress
 from askalike.read.detection import choose
 from askalike.read.frame import ReadContext, Reader, ReadOptions, Rejects
 from askalike.types import Record, Reject, Source

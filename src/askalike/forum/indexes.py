@@ -17,12 +17,12 @@ from askalike.archive import Archive, Layout
 from askalike.errors import BusyForumError, DamagedModelError
 from askalike.forum.catchup import catch_up
 from askalike.forum.engine import LocalEngine, QueryEncoder
-from askalike.forum.progress import Progress
 from askalike.forum.settings import ForumSettings
 from askalike.forum.vector_set import forget_sets, lock_of_makers
 from askalike.forum.vectors import Vectors, VectorsState
 from askalike.forum.word_follower import WordFollower, fitting_index, open_index, remove_index
 from askalike.lexical import LexicalIndex
+from askalike.progress import Progress
 from askalike.rank import Searcher
 from askalike.text.analyzer import Analyzer
 

@@ -27,7 +27,6 @@ from askalike.archive import Archive, Layout
 from askalike.errors import BusyForumError, DamagedForumError, ModelNotFoundError
 from askalike.forum.catchup import catch_up, fits
 from askalike.forum.model_source import ModelSource, describe, wanted_model
-from askalike.forum.progress import Progress
 from askalike.forum.vector_follower import STEPS, VectorFollower
 from askalike.forum.vector_set import (
     Current,
@@ -39,6 +38,7 @@ from askalike.forum.vector_set import (
     read_current,
     remove_sets,
 )
+from askalike.progress import Progress
 from askalike.vectors import GraphSettings, VectorIndex
 
 __all__ = ["AT_ONCE", "Vectors", "VectorsState"]

@@ -23,6 +23,7 @@ from askalike.encode.model import Model
 from askalike.encode.networks import Encoder, build, from_arrays, to_arrays
 from askalike.encode.reader import Reader
 from askalike.errors import SettingError
+from askalike.progress import Progress, SilentProgress
 from askalike.train.checking import check_number, check_whole
 from askalike.train.corpus import Corpus, TrainingData, WordSource
 from askalike.train.loop import Place, run_stage
@@ -32,7 +33,6 @@ from askalike.train.objectives.decoding import Decoding
 from askalike.train.objectives.max_margin import MaxMargin
 from askalike.train.objectives.objective import Objective
 from askalike.train.objectives.options import DecodingOptions, MaxMarginOptions
-from askalike.train.progress import Progress, SilentProgress
 from askalike.train.recipe import Recipe, StageSettings
 from askalike.train.words import Words, make_words
 from askalike.train.world import World, joined

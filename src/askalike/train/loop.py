@@ -19,11 +19,11 @@ import torch
 from torch import Tensor
 
 from askalike.errors import ModelError
+from askalike.progress import Progress, SilentProgress
 from askalike.train.checkpoint import Checkpoint, damaged
 from askalike.train.log import Log
 from askalike.train.loop_settings import LoopSettings
 from askalike.train.objectives.objective import Objective
-from askalike.train.progress import Progress, SilentProgress
 from askalike.train.world import World
 
 __all__ = ["Place", "run_stage"]

@@ -21,8 +21,8 @@ from askalike.durable import replace_whole
 from askalike.encode.model import Model
 from askalike.encode.vocabulary import UNKNOWN, Vocabulary
 from askalike.errors import DamagedModelError, SettingError
+from askalike.progress import Progress
 from askalike.train.corpus import WordSource
-from askalike.train.progress import Progress
 from askalike.train.recipe import WordSettings
 from askalike.train.word_vectors.files import read_vectors
 from askalike.train.word_vectors.found import FoundVectors

@@ -31,8 +31,8 @@ from askalike.errors import MissingExtraError
 from askalike.experiments.lei2016.rows import Row
 from askalike.experiments.lei2016.sets import LeiSet
 from askalike.experiments.tasks import candidate_task
+from askalike.progress import Progress, SilentProgress
 from askalike.train.corpus import TrainingData, WordSource
-from askalike.train.progress import Progress, SilentProgress
 from askalike.train.recipe import Recipe
 from askalike.train.word_vectors.files import write_word2vec_text
 from askalike.train.words import make_words
