@@ -42,6 +42,29 @@ def test_lstm_and_gru_are_those_of_torch(kind: Any) -> None:
     torch.testing.assert_close(encoder(inputs, lengths)[1], expected[1, 1])
 
 
+@pytest.mark.parametrize("kind", ["lstm", "gru"])
+def test_the_loop_that_gradients_take_has_the_states_carries_and_gradients_of_torch(
+    kind: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    encoder = build(EncoderConfig(kind, 3, 5), seed=2)
+    packing = encoder.packing(torch.tensor([2, 6, 0, 4, 6, 1]))
+    torch.manual_seed(0)
+    words, start = torch.randn(19, 3), torch.randn(6, {"lstm": 2, "gru": 1}[kind], 5)
+
+    def gone_on(begin: Any) -> list[Any]:
+        inputs = words.clone().requires_grad_()
+        found = encoder.go_on(inputs, packing, begin)
+        loss = sum((values * torch.arange(values.numel()).view_as(values).sin()).sum() for values in found)
+        return [*found, *torch.autograd.grad(loss, [inputs, *encoder.parameters()])]
+
+    for begin in (None, start):
+        own = gone_on(begin)
+        with monkeypatch.context() as patched:
+            patched.setattr(f"askalike.encode.networks.{kind}.is_unrolled", lambda _: False)
+            expected = gone_on(begin)
+        torch.testing.assert_close(own, expected)
+
+
 @pytest.mark.parametrize("gate", ["vector", "scalar"])
 def test_gates_lie_between_0_and_1_and_a_closed_one_lets_no_word_in(gate: Any) -> None:
     inputs, lengths = texts()

@@ -1,6 +1,6 @@
-"""The LSTM as a module, through torch's own.
+"""The LSTM as a module, through torch's own but where a gradient is wanted on the CPU.
 
-Enters: packed word vectors. Leaves: packed states. May import: config, packing, torch.
+Enters: packed word vectors. Leaves: packed states. May import: config, packing, unrolling, torch.
 Source: Hochreiter and Schmidhuber 1997, with the forget gate of Gers et al. 2000; the equations are those of
 ``torch.nn.LSTM``.
 """
@@ -11,10 +11,12 @@ from collections.abc import Mapping
 
 import torch
 from torch import Tensor, nn
+from torch.nn import functional
 from torch.nn.utils.rnn import PackedSequence
 
 from askalike.encode.config import EncoderConfig
-from askalike.encode.networks.packing import Packing
+from askalike.encode.networks.packing import Lane, Packing
+from askalike.encode.networks.unrolling import is_unrolled, unrolled
 
 __all__ = ["Lstm"]
 
@@ -42,8 +44,27 @@ class Lstm(nn.Module):
         """Return states, and h and c at the end of each text, (R, 2, D), to start another run with; None for zero."""
         states, carries = [], []
         for lane in packing.lanes:
-            begin = None if start is None else tuple(part.contiguous()[None] for part in start[lane.texts].unbind(1))
-            found, (hidden, cell) = self.core(PackedSequence(words[lane.words], torch.tensor(lane.counts)), begin)
-            states.append(found.data)
-            carries.append(torch.stack([hidden[0], cell[0]], dim=1))
+            begin = None if start is None else start[lane.texts]
+            found, carry = (self._unrolled if is_unrolled(words) else self._whole)(words[lane.words], lane, begin)
+            states.append(found)
+            carries.append(carry)
         return torch.cat(states), torch.cat(carries)
+
+    def _whole(self, words: Tensor, lane: Lane, start: Tensor | None) -> tuple[Tensor, Tensor]:
+        begin = None if start is None else tuple(part.contiguous()[None] for part in start.unbind(1))
+        found, (hidden, cell) = self.core(PackedSequence(words, torch.tensor(lane.counts)), begin)
+        return found.data, torch.stack([hidden[0], cell[0]], dim=1)
+
+    def _unrolled(self, words: Tensor, lane: Lane, start: Tensor | None) -> tuple[Tensor, Tensor]:
+        inputs, recurrent, *biases = self.core.parameters()
+        inward, back = functional.linear(words, inputs, biases[0] + biases[1]), recurrent.t()
+
+        def step(own: Tensor, before: Tensor) -> Tensor:
+            hidden, cell = before.unbind(1)
+            let_in, keep, new, let_out = torch.addmm(own, hidden, back).chunk(4, 1)
+            cell = keep.sigmoid() * cell + let_in.sigmoid() * new.tanh()
+            return torch.stack([let_out.sigmoid() * cell.tanh(), cell], dim=1)
+
+        if start is None:
+            start = words.new_zeros(lane.counts[0], 2, self.core.hidden_size)
+        return unrolled(step, inward, lane.counts, start)

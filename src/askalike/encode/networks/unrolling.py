@@ -1,0 +1,47 @@
+"""A recurrence over packed words as a loop of steps, for gradients on the CPU.
+
+torch's own recurrences over packed words take step t as a slice of all words. The gradient of a slice is as large as
+what it was cut from: zeros for all N words, added up at each of T steps, T · N rows of memory traffic for N rows of
+work. Splitting once has one gradient, of N rows.
+
+Enters: a step, what enters each step, counts. Leaves: states and carries. May import: torch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import torch
+from torch import Tensor
+
+__all__ = ["is_unrolled", "unrolled"]
+
+
+def is_unrolled(words: Tensor) -> bool:
+    """Return whether the loop is faster than torch's own recurrence: on the CPU, where a gradient is wanted."""
+    return words.device.type == "cpu" and torch.is_grad_enabled()
+
+
+def unrolled(
+    step: Callable[[Tensor, Tensor], Tensor], inward: Tensor, counts: Sequence[int], start: Tensor
+) -> tuple[Tensor, Tensor]:
+    """Return the states of all words, and what each text ended with.
+
+    Args:
+        step: (what enters it (n, …), the carry before it (n, parts, D)) → the carry after it (n, parts, D), of which
+            the first part is the state.
+        inward: what enters the steps, packed.  # (N, …)
+        counts: texts with a word at each step; never grows.
+        start: the carry before the first step.  # (counts[0], parts, D)
+
+    Returns:
+        states (N, D), packed; carries (counts[0], parts, D).
+    """
+    carry, states, ended = start, [], []
+    for own in torch.split(inward, list(counts)):
+        if len(own) < len(carry):
+            carry, done = torch.split(carry, [len(own), len(carry) - len(own)])
+            ended.append(done)
+        carry = step(own, carry)
+        states.append(carry[:, 0])
+    return torch.cat(states), torch.cat([carry, *reversed(ended)])
