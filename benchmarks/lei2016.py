@@ -53,15 +53,13 @@ def main() -> None:
     trained = [name for name in sets if (given.out / name).is_dir()]
     if not trained:
         sys.exit(f'{given.out} holds no trainings; run "askalike reproduce lei2016 --out {given.out}" first')
-    encoders = EncoderTrainer(
-        load_recipe("lei2016"), {name: data.questions for name, data in sets.items()}, given.vectors
-    )
+    encoders = EncoderTrainer(load_recipe("lei2016"), sets, vectors=given.vectors)
     trainer(encoders, given.out)  # an error where the folder is of another recipe, other texts or other vectors
     tables = {name: [result_of(row, sets[name], given.out) for row in ROWS.values()] for name in trained}
     done = {(name, result.row.id, seed) for name, found in tables.items() for result in found for seed in result.seeds}
     logs = read_logs(given.out, done)
     write_logs(logs, LOGS)
-    has_figure = draw_pretraining(logs, {name: sets[name].title for name in trained}, FIGURE)
+    has_figure = draw_pretraining(logs, FIGURE)
     write(
         "lei2016",
         f"{COMMAND} --out FOLDER" + (" --vectors FILE" if given.vectors else ""),

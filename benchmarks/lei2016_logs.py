@@ -1,7 +1,7 @@
 """The course of the trainings of a table: all logs in one file, and a figure of pre-training.
 
 Enters: the folder of the trainings. Leaves: a CSV file, an SVG file. Each training belongs to a row and a seed;
-pre-training belongs to a network, which rows share, and stands there in place of the row.
+pre-training belongs to a network, which the rows of all sets share.
 """
 
 from __future__ import annotations
@@ -9,16 +9,19 @@ from __future__ import annotations
 import csv
 import gzip
 import io
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from askalike.train.log import COLUMNS, Entry, read_log
 
-PRETRAINING = "decoding"
-CURVES = {"perplexity from title": "perplexity of held-out titles", "mrr": "MRR on dev"}
-"""Measure of the log → what its axis is called."""
+PRETRAINED = "pretrained"
+"""What stands in place of the set where an encoder-decoder was trained."""
+
+PERPLEXITY = "perplexity from title"
+SCORE = " mrr"
+"""How the measures end that are drawn beside the perplexity; there is one for each dev set."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +29,7 @@ class Course:
     """The log of one training.
 
     Args:
+        dataset: its set, or ``PRETRAINED``.
         row: its row, or the network that was pre-trained.
     """
 
@@ -37,7 +41,7 @@ class Course:
     @property
     def is_pretraining(self) -> bool:
         """Whether this trained an encoder-decoder."""
-        return bool(self.entries) and self.entries[0].stage.endswith(PRETRAINING)
+        return self.dataset == PRETRAINED
 
     def curve(self, measure: str) -> list[tuple[int, float]]:
         """Return a measure by epoch."""
@@ -50,19 +54,14 @@ def read_logs(folder: Path, done: Collection[tuple[str, str, int]]) -> list[Cour
     ::
 
         folder/travel/rcnn-last-seed0/log.csv
-        folder/pretrained/travel-rcnn-400-title-and-body-seed0/log.csv
+        folder/pretrained/rcnn-400-title-and-body-seed0/log.csv
     """
-    networks = {(name, _kind(row), seed) for name, row, seed in done if row.endswith("-pretrained")}
+    networks = {(_kind(row), seed) for _, row, seed in done if row.endswith("-pretrained")}
     found = []
     for path in sorted(folder.glob("*/*-seed*/log.csv")):
         place = path.parent.parent.name
         row, _, seed = path.parent.name.rpartition("-seed")
-        if place == "pretrained":
-            place, _, row = row.partition("-")
-            is_done = (place, _kind(row), int(seed)) in networks
-        else:
-            is_done = (place, row, int(seed)) in done
-        if is_done:
+        if (_kind(row), int(seed)) in networks if place == PRETRAINED else (place, row, int(seed)) in done:
             found.append(Course(place, row, int(seed), read_log(path)))
     return found
 
@@ -85,12 +84,8 @@ def write_logs(courses: Iterable[Course], path: Path) -> None:
     print(f"wrote {path}")
 
 
-def draw_pretraining(courses: Iterable[Course], titles: Mapping[str, str], path: Path) -> bool:
-    """Draw perplexity and dev MRR by epoch of pre-training, a line a network and seed; False where there is none.
-
-    Args:
-        titles: set → what it is.
-    """
+def draw_pretraining(courses: Iterable[Course], path: Path) -> bool:
+    """Draw perplexity and dev MRR by epoch of pre-training, a line a network and seed; False where there is none."""
     shown = [course for course in courses if course.is_pretraining]
     if not shown:
         return False
@@ -100,22 +95,20 @@ def draw_pretraining(courses: Iterable[Course], titles: Mapping[str, str], path:
     mpl.rcParams |= {"svg.hashsalt": "askalike", "svg.fonttype": "none", "font.size": 9}
     from matplotlib import pyplot
 
-    sets = [name for name in titles if any(course.dataset == name for course in shown)]
+    scores = dict.fromkeys(entry.measure for entry in shown[0].entries if entry.measure.endswith(SCORE))
     networks = list(dict.fromkeys(course.row for course in shown))
-    figure, axes = pyplot.subplots(len(sets), len(CURVES), figsize=(9, 3.2 * len(sets)), squeeze=False)
-    for name, row in zip(sets, axes, strict=True):
-        for (measure, label), axis in zip(CURVES.items(), row, strict=True):
-            for course in shown:
-                if course.dataset == name:
-                    _draw(axis, course, measure, f"C{networks.index(course.row)}")
-            axis.set(xlabel="epoch of pre-training", ylabel=label)
-            axis.xaxis.get_major_locator().set_params(integer=True)
-            axis.grid(alpha=0.3)
-        row[0].set_title(titles[name].partition(", ")[0], loc="left")
-        row[0].set_yscale("log")
-        lines, labels = row[-1].get_legend_handles_labels()
-        by_label = dict(zip(labels, lines, strict=True))  # the seeds of a network share one
-        row[-1].legend(by_label.values(), by_label)
+    figure, axes = pyplot.subplots(1, 1 + len(scores), figsize=(4.5 * (1 + len(scores)), 3.2), squeeze=False)
+    for measure, axis in zip((PERPLEXITY, *scores), axes[0], strict=True):
+        for course in shown:
+            _draw(axis, course, measure, f"C{networks.index(course.row)}")
+        label = measure.replace(SCORE, " MRR") if measure in scores else "perplexity of held-out titles"
+        axis.set(xlabel="epoch of pre-training", ylabel=label)
+        axis.xaxis.get_major_locator().set_params(integer=True)
+        axis.grid(alpha=0.3)
+    axes[0][0].set_yscale("log")
+    lines, labels = axes[0][-1].get_legend_handles_labels()
+    by_label = dict(zip(labels, lines, strict=True))  # the seeds of a network share one
+    axes[0][-1].legend(by_label.values(), by_label)
     figure.tight_layout()
     figure.savefig(path, metadata={"Date": None})
     pyplot.close(figure)
@@ -125,8 +118,7 @@ def draw_pretraining(courses: Iterable[Course], titles: Mapping[str, str], path:
 
 def _draw(axis: Any, course: Course, measure: str, colour: str) -> None:
     """Draw one line, with a dot on the epoch that was kept: that of the lowest perplexity."""
-    curve = course.curve(measure)
-    perplexities = course.curve(next(iter(CURVES)))
+    curve, perplexities = course.curve(measure), course.curve(PERPLEXITY)
     if not curve or not perplexities:
         return
     axis.plot(*zip(*curve, strict=True), color=colour, linewidth=1, label=_label(course))

@@ -115,7 +115,7 @@ def test_an_encoders_rows_are_trained_each_once_and_share_word_vectors(
     assert "askubuntu: 4 trainings" in told
     assert "4 of 4 done" in told
     assert len(list((out / "words").glob("*/words.txt"))) == 1
-    assert [path.name for path in (out / "pretrained").iterdir()] == ["askubuntu-rcnn-400-title-and-body-seed0"]
+    assert [path.name for path in (out / "pretrained").iterdir()] == ["rcnn-400-title-and-body-seed0"]
     assert (out / "askubuntu" / "rcnn-last-seed0" / "log.csv").exists()
     assert call(monkeypatch, *words) == 0
     assert "trainings" not in capsys.readouterr().err, "what is finished is not trained again"

@@ -15,9 +15,9 @@ def folder(tmp_path: Path) -> Path:
         ("travel/rcnn-last-seed0", "1-max-margin"),
         ("travel/rcnn-last-pretrained-seed1", "1-max-margin"),
         ("travel/cnn-max-seed0", "1-max-margin"),
-        ("pretrained/travel-rcnn-400-title-and-body-seed0", "1-decoding"),
-        ("pretrained/travel-rcnn-400-title-and-body-seed1", "1-decoding"),
-        ("pretrained/travel-lstm-240-title-and-body-seed1", "1-decoding"),
+        ("pretrained/rcnn-400-title-and-body-seed0", "1-decoding"),
+        ("pretrained/rcnn-400-title-and-body-seed1", "1-decoding"),
+        ("pretrained/lstm-240-title-and-body-seed1", "1-decoding"),
     ):
         (tmp_path / name).mkdir(parents=True)
         lines = ["stage,epoch,step,measure,value", f"{stage},0,0,mrr,0.25", f"{stage},1,8,mrr,0.5"]
@@ -30,7 +30,7 @@ DONE = {("travel", "rcnn-last", 0), ("travel", "rcnn-last-pretrained", 1)}
 
 def test_logs_are_of_finished_trainings_and_of_what_they_began_from(folder: Path) -> None:
     courses = {(one.dataset, one.row, one.seed): one for one in read_logs(folder, DONE)}
-    pretrained = ("travel", "rcnn-400-title-and-body", 1)
+    pretrained = ("pretrained", "rcnn-400-title-and-body", 1)
     assert set(courses) == {*DONE, pretrained}
     assert [key for key, one in courses.items() if one.is_pretraining] == [pretrained]
     assert courses[pretrained].curve("mrr") == [(0, 0.25), (1, 0.5)]
@@ -48,7 +48,17 @@ def test_the_same_logs_give_the_same_file(folder: Path, tmp_path: Path) -> None:
     ]
 
 
+def test_pretraining_is_drawn_with_a_score_for_each_dev_set(folder: Path, tmp_path: Path) -> None:
+    with (folder / "pretrained/rcnn-400-title-and-body-seed1/log.csv").open("a", encoding="utf-8") as log:
+        for measure in ("perplexity from title", "travel dev mrr", "semeval dev mrr"):
+            log.write("".join(f"1-decoding,{epoch},8,{measure},{value}\n" for epoch, value in ((0, 0.5), (1, 0.25))))
+    assert draw_pretraining(read_logs(folder, DONE), tmp_path / "figure.svg")
+    drawn = (tmp_path / "figure.svg").read_text(encoding="utf-8")
+    for text in ("perplexity of held-out titles", "travel dev MRR", "semeval dev MRR", "RCNN, 400 dimensions"):
+        assert text in drawn
+
+
 def test_nothing_is_drawn_without_pretraining(folder: Path, tmp_path: Path) -> None:
     courses = read_logs(folder, {("travel", "rcnn-last", 0)})
-    assert not draw_pretraining(courses, {"travel": "duplicates"}, tmp_path / "figure.svg")
+    assert not draw_pretraining(courses, tmp_path / "figure.svg")
     assert not (tmp_path / "figure.svg").exists()

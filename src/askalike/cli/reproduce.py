@@ -63,7 +63,8 @@ def reproduce(
     """Run the rows of a paper's tables and print them beside the reported figures.
 
     Finished rows are kept in the output folder: an interrupted run goes on where it was. Every encoder is trained with
-    each seed; word vectors are trained once a seed, and pre-training is done once for each network and seed.
+    each seed; word vectors are trained once a seed, and pre-training is done once for each network and seed, on the
+    texts and training pairs of all sets in the folder.
     """
     if paper not in PAPERS:
         raise SettingError(f"there is no paper {paper!r}", f"expected one of {', '.join(PAPERS)}")
@@ -73,9 +74,9 @@ def reproduce(
     train: Trainer | None = None
     read_sets = {name: sets[name]() for name in names or sets}
     if any(row.encoder for row in rows):
-        texts = {name: (read_sets.get(name) or sets[name]()).questions for name in sets}
-        texts |= {str(path): _questions(path) for path in unlabelled or ()}
-        train = trainer(EncoderTrainer(load_recipe(recipe), texts, vectors, device, int(jobs > 1)), out)
+        all_sets = {name: read_sets.get(name) or sets[name]() for name in sets}
+        archives = {str(path): _questions(path) for path in unlabelled or ()}
+        train = trainer(EncoderTrainer(load_recipe(recipe), all_sets, archives, vectors, device, int(jobs > 1)), out)
     found: dict[str, Any] = {}
     for name, read in read_sets.items():
         if train is not None:

@@ -3,11 +3,11 @@
 ::
 
     out/words/…            word vectors of all texts, once a seed; or a file that was given
-    out/pretrained/…       an encoder-decoder over all texts, once for each network, data and seed
+    out/pretrained/…       an encoder-decoder over all texts and all sets' marked pairs, once for each network and seed
     out/travel/ROW-seedN/  the row's checkpoints and its log.csv
 
-All texts are those of the set, of the other sets in the folder, and of the unlabelled archives that were named; only
-the set's own questions are drawn as negatives.
+All texts are those of all sets in the folder, and of the unlabelled archives that were named; a row then learns from
+the pairs of its set alone, and only the set's own questions are drawn as negatives.
 
 Differs: the paper takes word vectors of all Stack Exchange sites and Wikipedia, which ``vectors`` can bring in.
 
@@ -60,7 +60,8 @@ class EncoderTrainer:
 
     Args:
         recipe: settings of all rows; its encoder is replaced by the row's.
-        texts: set or archive → its questions, for word vectors and pre-training.
+        sets: all sets of the folder: their texts are what word vectors and pre-training learn from.
+        archives: more texts for these, by the archive's name.
         vectors: a file of word vectors in word2vec's text format, or None to train them on ``texts``.
         device: cpu or cuda.
         threads: of torch; 0 leaves its choice.
@@ -68,7 +69,8 @@ class EncoderTrainer:
     """
 
     recipe: Recipe
-    texts: Mapping[str, tuple[Question, ...]] = field(default_factory=dict)
+    sets: Mapping[str, LeiSet] = field(default_factory=dict)
+    archives: Mapping[str, tuple[Question, ...]] = field(default_factory=dict)
     vectors: Path | None = None
     device: str = "cpu"
     threads: int = 0
@@ -90,33 +92,40 @@ class EncoderTrainer:
         if self.threads:
             torch.set_num_threads(self.threads)
         shared = folder.parent.parent
-        words = replace(self.recipe.words, vectors=str(self.vectors or self._words(shared, seed, data)))
+        words = replace(self.recipe.words, vectors=str(self.vectors or self._words(shared, seed)))
         recipe = replace(self.recipe, words=words)
         learned = TrainingData(data.questions, data.pairs, dev={data.dev.name: candidate_task(data.dev)})
-        start = self._pretrained(row, recipe, data, learned, shared, seed) if row.is_pretrained else None
+        start = self._pretrained(row, recipe, shared, seed) if row.is_pretrained else None
         run = Run(folder, seed, self.device, start, self.progress)
         return fit(row_recipe(row, recipe, is_pretraining=False), learned, run)
 
     def described(self) -> dict[str, object]:
         """Return what decides the encoders besides rows, seeds and sets, as JSON can hold it."""
-        others = {name: len(questions) for name, questions in self.texts.items()}
+        texts = {name: len(data.questions) for name, data in self.sets.items()}
+        texts |= {name: len(questions) for name, questions in self.archives.items()}
         vectors = "" if self.vectors is None else hashlib.sha256(self.vectors.read_bytes()).hexdigest()
-        return {"recipe": json.loads(self.recipe.to_json()), "texts": others, "vectors": vectors}
+        return {"recipe": json.loads(self.recipe.to_json()), "texts": texts, "vectors": vectors}
 
-    def _all_texts(self, data: LeiSet) -> list[Question]:
-        """Return the set's questions but those kept out, then the others', with ids that are theirs alone."""
-        own = [question for question in data.questions if question.id not in data.heldout]
-        others = (
-            replace(question, id=f"{name}/{question.id}")
-            for name, questions in sorted(self.texts.items())
-            if name != data.name
-            for question in questions
-        )
-        return [*own, *others]
+    def _everything(self) -> TrainingData:
+        """Return the questions that are not kept out, their marked pairs, and the dev sets, with ids of their own."""
+        questions: list[Question] = []
+        pairs: list[tuple[str, str]] = []
+        for name, data in sorted(self.sets.items()):
+            taken = [question for question in data.questions if question.id not in data.heldout]
+            questions += _renamed(name, taken)
+            pairs += [
+                (_name(name, first), _name(name, second))
+                for first, second in data.pairs
+                if data.heldout.isdisjoint((first, second))
+            ]
+        for name, archive in sorted(self.archives.items()):
+            questions += _renamed(name, archive)
+        dev = {data.dev.name: candidate_task(data.dev) for data in self.sets.values()}
+        return TrainingData(questions, pairs, dev=dev)
 
-    def _words(self, shared: Path, seed: int, data: LeiSet) -> Path:
+    def _words(self, shared: Path, seed: int) -> Path:
         """Return the file of the word vectors of all texts, trained where it is not there yet."""
-        texts = sorted(self._all_texts(data), key=_content)  # the same file for every set of the same folder
+        texts = sorted(self._everything().questions, key=_content)
         settings = replace(self.recipe.words, is_trained=False)
         found = hashlib.sha256(json.dumps([asdict(settings), seed], sort_keys=True).encode())
         for question in texts:
@@ -131,23 +140,24 @@ class EncoderTrainer:
                 write_word2vec_text(path, made.vocabulary, made.embedding)
         return path
 
-    def _pretrained(
-        self, row: Row, recipe: Recipe, data: LeiSet, learned: TrainingData, shared: Path, seed: int
-    ) -> Model:
-        """Return the network after pre-training on all texts, which rows of the same network share."""
+    def _pretrained(self, row: Row, recipe: Recipe, shared: Path, seed: int) -> Model:
+        """Return the network after pre-training, which rows of the same network share, whatever their set."""
         from askalike.train.fit import Run, fit
 
         chosen = row_recipe(row, recipe, is_pretraining=True)
-        texts = replace(learned, questions=self._all_texts(data), pairs=_within(learned.pairs, data.heldout))
         network = f"{chosen.encoder.kind}-{chosen.encoder.hidden_size}-{chosen.reads.replace(' ', '-')}"
-        folder = shared / "pretrained" / f"{data.name}-{network}-seed{seed}"
+        folder = shared / "pretrained" / f"{network}-seed{seed}"
         folder.mkdir(parents=True, exist_ok=True)
         with filelock.FileLock(folder / "lock"):
-            return fit(chosen, texts, Run(folder, seed, self.device, progress=self.progress))
+            return fit(chosen, self._everything(), Run(folder, seed, self.device, progress=self.progress))
 
 
-def _within(pairs: Iterable[tuple[str, str]], heldout: frozenset[str]) -> list[tuple[str, str]]:
-    return [pair for pair in pairs if heldout.isdisjoint(pair)]
+def _renamed(place: str, questions: Iterable[Question]) -> list[Question]:
+    return [replace(question, id=_name(place, question.id)) for question in questions]
+
+
+def _name(place: str, identifier: str) -> str:
+    return f"{place}/{identifier}"
 
 
 def _content(question: Question) -> tuple[str, str]:
