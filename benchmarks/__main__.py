@@ -22,6 +22,7 @@ ORDER = (
     "kill",
     "encode_runtime",
     "recurrence",
+    "training_time",
     "vector_search",
     "unseen_words",
 )

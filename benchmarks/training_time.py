@@ -1,0 +1,169 @@
+"""How long a model takes from nothing: pre-training on 200,000 questions, then fine-tuning on a forum of 19,047.
+
+Command: ``OMP_WAIT_POLICY=PASSIVE python -m benchmarks.training_time [--questions 200000]``. Pre-trains the default
+encoder on Reddit questions: word2vec, one epoch of the encoder-decoder of Lei et al. 2016, one epoch of title against
+body; then trains it on the 3D Slicer forum as ``askalike train`` does (title, body, answers; 8 epochs) and encodes the
+forum. Each phase is timed, and within the stages what a step is made of. Writes ``results/training-time.json``.
+"""
+
+from __future__ import annotations
+
+import argparse
+import tempfile
+import time
+from collections import defaultdict
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from functools import wraps
+from pathlib import Path
+from typing import Any
+
+import torch
+from recipes.general.sources import records
+from torch import nn
+
+from askalike.cli.progress import BarProgress
+from askalike.encode.networks import Encoder
+from askalike.experiments.forum_training import forum_training, going_on
+from askalike.forum import Forum, ForumSettings
+from askalike.train import loop
+from askalike.train import words as word_making
+from askalike.train.corpus import TrainingData, WordSource
+from askalike.train.fit import Run, fit
+from askalike.train.loop_settings import LoopSettings
+from askalike.train.network import TextNetwork
+from askalike.train.objectives.options import ContrastiveOptions, DecodingOptions
+from askalike.train.recipe import Recipe, StageSettings, load_recipe
+from askalike.types import Question
+from benchmarks.record import need_data, write
+
+COMMAND = "OMP_WAIT_POLICY=PASSIVE python -m benchmarks.training_time"
+THREADS = 2
+
+Seconds = defaultdict[str, float]
+
+
+@contextmanager
+def timed(seconds: Seconds, parts: dict[str, tuple[Any, str]]) -> Iterator[None]:
+    """Add up the time that functions take while the block runs; what they call is counted with them.
+
+    Args:
+        parts: name → where a function is, and its name there.
+    """
+    before = {name: getattr(place, function) for name, (place, function) in parts.items()}
+    for name, (place, function) in parts.items():
+        setattr(place, function, _timed(seconds, name, before[name]))
+    try:
+        yield
+    finally:
+        for name, (place, function) in parts.items():
+            setattr(place, function, before[name])
+
+
+def _timed(seconds: Seconds, name: str, function: Callable[..., Any]) -> Callable[..., Any]:
+    @wraps(function)
+    def wrapper(*args: Any, **named: Any) -> Any:
+        began = time.perf_counter()
+        try:
+            return function(*args, **named)
+        finally:
+            seconds[name] += time.perf_counter() - began
+
+    return wrapper
+
+
+def parts_of_training() -> dict[str, tuple[Any, str]]:
+    """Return what is timed: the phases of a training, then what its steps are made of."""
+    return {
+        "reading texts into words": (WordSource, "__init__"),
+        "word vectors": (word_making, "train_word2vec"),
+        "steps": (loop._Run, "_step"),  # the loop has no other place to look in from
+        "steps: backward": (torch.Tensor, "backward"),
+        "steps: update": (torch.optim.Adam, "step"),
+        "steps: encoder and decoder, forward": (Encoder, "go_on"),
+        "steps: encoder, forward": (Encoder, "pooled"),
+        "steps: word vectors, forward": (TextNetwork, "words"),
+        "steps: output layer, forward": (nn.AdaptiveLogSoftmaxWithLoss, "forward"),
+        "dev and held-out measures": (loop._Run, "_judge"),
+        "checkpoints": (loop._Run, "_save"),
+    }
+
+
+def pretraining(size: int) -> tuple[Recipe, TrainingData]:
+    """Return the recipe of pre-training and the questions."""
+    questions = [
+        record
+        for record in records(need_data("reddit/questions.jsonl.gz"))
+        if isinstance(record, Question) and record.body
+    ][:size]
+    default = load_recipe("default")
+    once = LoopSettings(epochs=1, patience=0)
+    stages = (
+        StageSettings("decoding", DecodingOptions(contexts=("title", "body"), batch_size=128), once, dropout=0.1),
+        StageSettings("contrastive", ContrastiveOptions(views={"title-body": 1.0}), once, dropout=0.1),
+    )
+    return replace(default, stages=stages), TrainingData(questions)
+
+
+def measured(seconds: Seconds, whole: float) -> dict[str, float]:
+    """Return what took longer than a tenth of a second, and the whole."""
+    return {"whole": round(whole, 1), **{name: round(one, 1) for name, one in seconds.items() if one >= 0.1}}
+
+
+def main() -> None:
+    """Measure and write the result."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--questions", type=int, default=200_000)
+    given = parser.parse_args()
+    torch.set_num_threads(THREADS)
+    phases: dict[str, Any] = {}
+    with tempfile.TemporaryDirectory() as work:
+        began = time.perf_counter()
+        recipe, data = pretraining(given.questions)
+        phases["reading the archive of pre-training"] = {"whole": round(time.perf_counter() - began, 1)}
+        model = None
+        for number, stage in enumerate(recipe.stages):
+            seconds: Seconds = defaultdict(float)
+            began = time.perf_counter()
+            with BarProgress() as progress, timed(seconds, parts_of_training()):
+                run = Run(Path(work) / f"pre-{number}", start=model, progress=progress)
+                model = fit(replace(recipe, stages=(stage,)), data, run)
+            phases[f"pre-training: {stage.objective}, one epoch"] = measured(seconds, time.perf_counter() - began)
+        assert model is not None
+        model.save(Path(work) / "pretrained")
+        began = time.perf_counter()
+        with Forum.create(Path(work) / "forum", settings=ForumSettings(has_vectors=False)) as forum:
+            forum.load(need_data("slicer-discourse/topics.jsonl.gz"))
+            training = forum_training(forum)
+            phases["reading and indexing the forum"] = {"whole": round(time.perf_counter() - began, 1)}
+            seconds, began = defaultdict(float), time.perf_counter()
+            with BarProgress() as progress, timed(seconds, parts_of_training()):
+                run = Run(Path(work) / "fine", start=model, progress=progress)
+                model = fit(going_on(load_recipe("default"), model), training.data, run)
+            name = f"fine-tuning, {load_recipe('default').stages[0].loop.epochs} epochs at most"
+            phases[name] = measured(seconds, time.perf_counter() - began)
+            model.save(Path(work) / "tuned")
+            forum.use_model(Path(work) / "tuned")
+        began = time.perf_counter()
+        with Forum.open(Path(work) / "forum") as forum:
+            forum.encode()
+            topics = forum.info().questions
+        phases["encoding the forum"] = {"whole": round(time.perf_counter() - began, 1)}
+    write(
+        "training-time",
+        COMMAND,
+        {
+            "threads": THREADS,
+            "questions": len(data.questions),
+            "topics": topics,
+            "answers": len(training.data.answers),
+            "parameters": recipe.encoder.parameter_count(),
+            "minutes": round(sum(phase["whole"] for phase in phases.values()) / 60, 1),
+            "seconds": phases,
+        },
+    )
+
+
+if __name__ == "__main__":
+    main()
