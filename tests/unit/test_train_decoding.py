@@ -19,8 +19,9 @@ torch = pytest.importorskip("torch", reason="training needs torch, which is not 
 
 from askalike.encode.networks import Packing, build  # noqa: E402
 from askalike.train.network import TextNetwork  # noqa: E402
-from askalike.train.objectives import decoding  # noqa: E402
-from askalike.train.objectives.decoding import Decoding, cutoffs  # noqa: E402
+from askalike.train.objectives import output_layer  # noqa: E402
+from askalike.train.objectives.decoding import Decoding  # noqa: E402
+from askalike.train.objectives.output_layer import cutoffs  # noqa: E402
 
 with_state = pytest.mark.parametrize("kind", ["rcnn", "lstm", "gru"])
 
@@ -90,7 +91,7 @@ def test_the_decoder_starts_from_what_the_encoder_left(kind: str) -> None:
 def test_the_probabilities_of_all_words_add_up_to_one(
     monkeypatch: pytest.MonkeyPatch, heads: tuple[int, ...], size: int
 ) -> None:
-    monkeypatch.setattr(decoding, "_HEAD", heads)
+    monkeypatch.setattr(output_layer, "_HEAD", heads)
     objective = trained(size=size)
     states = torch.randn(5, size, generator=torch.Generator().manual_seed(2))
     found = objective.output.log_prob(states)

@@ -8,43 +8,34 @@ A context is the title itself, the body, or the title or body of a question that
 network of the same kind with weights of its own; it begins with what the encoder's run left after the context's last
 word. Both share the word vectors.
 
-The output layer is an adaptive softmax: frequent words are scored with all of a state's numbers, rare ones in clusters
-with fewer; its probabilities are normalised, so that perplexity is exact:
-
-::
-
-    perplexity = exp( - (1/T) Σ_t log P(w_t | w_<t, context) ),   over the held-out titles' words and ends
+What the decoder reads, the output layer and perplexity: ``output_layer``.
 
 Enters: batches of (context, title) rows. Leaves: a loss; perplexities.
-May import: objective, options, encode's networks, torch.
-Source: Lei et al. 2016 (NAACL), section 4.1; adaptive softmax: Grave et al. 2017 (ICML).
+May import: objective, options, output_layer, encode's networks, torch.
+Source: Lei et al. 2016 (NAACL), section 4.1.
 Differs: the paper normalises over all words at once, which here takes most of the time of a step.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from math import exp
 from typing import Final
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from torch import Tensor, nn
+from torch import Tensor
 from torch.nn import functional
 
-from askalike.encode.networks import Packing, build
+from askalike.encode.networks import build
 from askalike.errors import SettingError
 from askalike.train.corpus import Corpus
 from askalike.train.network import TextNetwork
-from askalike.train.objectives.objective import Objective, in_batches, random_stream
+from askalike.train.objectives.objective import Objective, held_out_questions, in_batches, random_stream
 from askalike.train.objectives.options import DecodingOptions
+from askalike.train.objectives.output_layer import output_layer, perplexity, shifted
 
-__all__ = ["Decoding", "cutoffs"]
-
-_END: Final = 0  # the end of a title; word i is number i + 1: the most frequent come first
-
-_HEAD: Final = (2_000, 10_000, 30_000)  # words of the head and of the clusters; more make them smaller, not faster
+__all__ = ["Decoding"]
 
 
 class Decoding(Objective):
@@ -63,8 +54,7 @@ class Decoding(Objective):
         if config.kind == "cnn":
             raise SettingError("a cnn has no state to start a decoder from", "leave pre-training out for it")
         self._options: Final = options
-        order = np.random.default_rng(seed).permutation(corpus.size)
-        self.kept_out: Final = np.sort(order[: min(options.held_out, corpus.size // 10)])
+        self.kept_out: Final = held_out_questions(corpus, options.held_out, seed)
         items = {name: _items(corpus, name) for name in options.contexts}
         is_judged = {name: np.isin(rows[:, 2], self.kept_out) for name, rows in items.items()}
         is_read = {name: np.isin(rows[:, 0] // 2, self.kept_out) for name, rows in items.items()}
@@ -75,13 +65,7 @@ class Decoding(Objective):
                 f"no title has a context of the kinds {', '.join(options.contexts)}", "train on other data"
             )
         self.decoder = build(config, seed + 1)
-        bounds = cutoffs(len(network.embedding))
-        narrower = min(4.0, 0.99 * config.hidden_size ** (1 / len(bounds)))  # at least one number in the last cluster
-        with torch.random.fork_rng(devices=[]):
-            torch.manual_seed(seed)
-            self.output = nn.AdaptiveLogSoftmaxWithLoss(
-                config.hidden_size, len(network.embedding) + 1, bounds, div_value=narrower
-            )
+        self.output = output_layer(config.hidden_size, len(network.embedding), seed)
 
     def batches(self, epoch: int, seed: int) -> Sequence[NDArray[np.int64]]:
         """Return arrays of rows (context text, title text, question); a batch holds one kind of context."""
@@ -103,13 +87,9 @@ class Decoding(Objective):
         self.eval()
         found = {}
         for name, items in self._held_out.items():
-            total, words = 0.0, 0
-            for batch in self._alike(items):
-                log_likelihoods = self.output(*self._decoded(batch)).output
-                total -= float(log_likelihoods.double().sum())
-                words += len(log_likelihoods)
-            if words:
-                found[f"perplexity from {name}"] = exp(min(total / words, 700.0))
+            value = perplexity(self.output, (self._decoded(batch) for batch in self._alike(items)))
+            if value is not None:
+                found[f"perplexity from {name}"] = value
         self.train(was_training)
         return found
 
@@ -121,34 +101,9 @@ class Decoding(Objective):
         texts, network = self.corpus.texts, self.network
         ids, packing = network.packed(texts, batch[:, 0])
         _, carry = network.encoder.go_on(network.words(ids), packing)
-        inputs, targets, unrolled = self._shifted(batch[:, 1])
+        inputs, targets, unrolled = shifted(network, texts, batch[:, 1], self.decoder.packing)
         states, _ = self.decoder.go_on(inputs, unrolled, carry)
         return functional.dropout(states, network.dropout, self.training), targets
-
-    def _shifted(self, rows: NDArray[np.int64]) -> tuple[Tensor, Tensor, Packing]:
-        """Return what the decoder reads (a zero vector, then the title's words), what follows it, and the packing."""
-        texts, device = self.corpus.texts, self.network.device
-        starts = texts.starts[rows]
-        lengths = torch.from_numpy(texts.starts[rows + 1] - starts)
-        packing = self.decoder.packing(lengths + 1)
-        owner = packing.order[packing.place]
-        places = torch.from_numpy(starts)[owner] + packing.step
-        is_end = packing.step == lengths[owner]
-        known = torch.from_numpy(texts.ids)
-        targets = torch.where(is_end, _END, known[places.clamp_max(len(known) - 1)].long() + 1)
-        is_first = packing.step == 0
-        inputs = self.network.words(known[(places - 1).clamp_min(0)].long().to(device))
-        inputs = inputs.masked_fill(is_first.to(device)[:, None], 0.0)
-        return inputs, targets.to(device), packing.to(device)
-
-
-def cutoffs(words: int) -> list[int]:
-    """Return where the clusters of the output layer begin; few words are all in the head but for the last.
-
-    >>> cutoffs(12_000), cutoffs(50)
-    ([2000, 10000], [50])
-    """
-    return [size for size in _HEAD if size < words] or [words]
 
 
 def _items(corpus: Corpus, context: str) -> NDArray[np.int64]:

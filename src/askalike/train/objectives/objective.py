@@ -14,7 +14,7 @@ from torch import Tensor, nn
 from askalike.train.corpus import Corpus
 from askalike.train.network import TextNetwork
 
-__all__ = ["Objective", "in_batches", "random_stream"]
+__all__ = ["Objective", "held_out_questions", "in_batches", "random_stream"]
 
 
 class Objective(nn.Module):
@@ -46,6 +46,12 @@ class Objective(nn.Module):
 def random_stream(seed: int, epoch: int) -> np.random.Generator:
     """Return the generator that an epoch draws from."""
     return np.random.default_rng([seed, epoch])
+
+
+def held_out_questions(corpus: Corpus, most: int, seed: int) -> NDArray[np.int64]:
+    """Return questions to keep out of training, by rising number: ``most``, but a tenth of all at most."""
+    order = np.random.default_rng(seed).permutation(corpus.size)
+    return np.sort(order[: min(most, corpus.size // 10)])
 
 
 def in_batches(items: NDArray[np.int64], size: int) -> list[NDArray[np.int64]]:
