@@ -186,20 +186,42 @@ class WordWeight:
 
 
 @dataclass(frozen=True, slots=True)
+class WordMatch:
+    """A word of a query, and the word of a hit that stands for it best.
+
+    Args:
+        word: as the model reads it, such as its stem.
+        match: the hit's word.
+        similarity: of the two in their texts, a cosine in [-1, 1].
+        importance: in [0, 1]: 1 is the query's rarest word, whose absence costs most.
+        is_missing: the hit does not have the word itself.
+    """
+
+    word: str
+    match: str
+    similarity: float
+    importance: float
+    is_missing: bool
+
+
+@dataclass(frozen=True, slots=True)
 class Explanation:
-    """What the encoder made of the words of a query and of a hit.
+    """What the ranker made of the words of a query and of a hit.
 
     Args:
         question_id: the hit's question.
-        query_title: the words of the title asked for that are read, in their order.
+        query_title: the words of the title asked for that the encoder reads, with what it takes of each, in their
+            order; nothing here and below where another ranker answered.
         query_body: those of the body.
         title: those of the hit's title.
+        matches: the words of the query with their best matches, where the ranker matches word by word.
     """
 
     question_id: str
     query_title: tuple[WordWeight, ...] = ()
     query_body: tuple[WordWeight, ...] = ()
     title: tuple[WordWeight, ...] = ()
+    matches: tuple[WordMatch, ...] = ()
 
 
 Qrels = dict[str, dict[str, int]]

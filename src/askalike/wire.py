@@ -70,11 +70,21 @@ def hit_object(hit: Hit) -> dict[str, Any]:
 
 
 def explanation_object(explanation: Explanation) -> dict[str, Any]:
-    """Return as JSON how much the encoder takes of each word: of the query's title and body, and of the hit's title."""
+    """Return as JSON how much the encoder takes of each word, and how the query's words are matched."""
     return {
         "query_title": _word_weights(explanation.query_title),
         "query_body": _word_weights(explanation.query_body),
         "title": _word_weights(explanation.title),
+        "matches": [
+            {
+                "word": one.word,
+                "match": one.match,
+                "similarity": one.similarity,
+                "importance": one.importance,
+                "missing": one.is_missing,
+            }
+            for one in explanation.matches
+        ],
     }
 
 

@@ -10,7 +10,7 @@ import pytest
 
 import askalike.rank
 
-MODULES = [module.name for module in pkgutil.iter_modules(askalike.rank.__path__, "askalike.rank.")]
+MODULES = [module.name for module in pkgutil.walk_packages(askalike.rank.__path__, "askalike.rank.")]
 
 
 @pytest.mark.parametrize("name", MODULES)

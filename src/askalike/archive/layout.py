@@ -24,6 +24,7 @@ class Layout:
           lexical/            candidate index, rebuilt from the archive at need
           model/              the forum's own model, where it has one
           vectors/            the questions' vectors and the model that made them, rebuilt from the archive at need
+          rankers/NAME/       what a ranker that learns has learned, where one was trained
           index.lock          held by the one process that writes indexes
           parts.json          which questions train, stop and test models, once one was trained
           learned.json        the marks that the forum's own model has learned
@@ -56,6 +57,10 @@ class Layout:
     def model(self) -> Path:
         """Return the folder of the forum's own model; it need not be there."""
         return self.folder / "model"
+
+    def ranker(self, name: str) -> Path:
+        """Return the folder of what a ranker has learned; it need not be there."""
+        return self.folder / "rankers" / name
 
     @property
     def vectors(self) -> Path:

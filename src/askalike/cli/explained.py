@@ -1,9 +1,14 @@
-"""Why a question was found, on a terminal: its scores, and how much the model takes of each word.
+"""Why a question was found, on a terminal: its scores, and how much the model takes of each word or how it is matched.
 
 ::
 
     cosine 0.82 · bm25 12.30, 91 % of the best
     router▇0.83 drops▅0.57 the▁0.08
+
+    rank factor 0.97 · bm25 12.30
+    router▇ drop▅→disconnect 0.62 the▁
+
+A bar is how much a word matters; an arrow leads from a word that the hit lacks to the one that stands for it best.
 
 Enters: hits and explanations. Leaves: rich text. May import: types, ``cli.display``.
 """
@@ -15,9 +20,9 @@ from collections.abc import Sequence
 from rich.text import Text
 
 from askalike.cli.display import safe
-from askalike.types import Explanation, Hit, WordWeight
+from askalike.types import Explanation, Hit, WordMatch, WordWeight
 
-__all__ = ["hit_lines", "query_lines", "scores"]
+__all__ = ["hit_lines", "matched", "query_lines", "scores"]
 
 BARS = "▁▂▃▄▅▆▇█"
 SHOWN_WORDS = 40
@@ -35,6 +40,8 @@ def hit_lines(hit: Hit, explanation: Explanation) -> Text:
     lines = [Text(scores(hit), style="cyan")]
     if explanation.title:
         lines.append(weighed(explanation.title))
+    if explanation.matches:
+        lines.append(matched(explanation.matches))
     return Text("\n").join(lines)
 
 
@@ -42,6 +49,8 @@ def scores(hit: Hit) -> str:
     """Return the parts of a score in one line."""
     parts = hit.components
     shown = [f"cosine {parts['cosine']:.2f}"] if "cosine" in parts else []
+    if "rank_factor" in parts:
+        shown.append(f"rank factor {parts['rank_factor']:.2f}")
     if "bm25" in parts:
         share = f", {parts['bm25_share']:.0%} of the best" if parts.get("bm25_share") else ""
         shown.append(f"bm25 {parts['bm25']:.2f}{share}")
@@ -55,6 +64,19 @@ def weighed(words: Sequence[WordWeight]) -> Text:
         style = "dim" if one.weight < 1 / 3 else "bold" if one.weight > 2 / 3 else "none"
         line.append(safe(one.word), style=style)  # word, bar and number stay together at the end of a line
         line.append(f"{bar(one.weight)}{one.weight:.2f} ", style="dim" if style == "dim" else "magenta")
+    if len(words) > SHOWN_WORDS:
+        line.append(f"and {len(words) - SHOWN_WORDS} more", style="dim")
+    line.rstrip()
+    return line
+
+
+def matched(words: Sequence[WordMatch]) -> Text:
+    """Return words with a bar for their importance; those that the hit lacks with what stands for them."""
+    line = Text()
+    for one in words[:SHOWN_WORDS]:
+        line.append(safe(one.word), style="yellow" if one.is_missing else "bold green")
+        line.append(bar(one.importance), style="magenta")
+        line.append(f"→{safe(one.match)} {one.similarity:.2f} " if one.is_missing else " ", style="dim")
     if len(words) > SHOWN_WORDS:
         line.append(f"and {len(words) - SHOWN_WORDS} more", style="dim")
     line.rstrip()

@@ -15,7 +15,7 @@ from askalike.cli.progress import BarProgress
 from askalike.errors import SettingError
 from askalike.forum import Forum, ForumSettings
 from askalike.forum.vectors import VectorsState
-from askalike.rank import RANKERS
+from askalike.rank import RANKER_NAMES
 from askalike.rank.rankers import ranker_named
 from askalike.types import Explanation, Filters, Hit
 from askalike.wire import explanation_object, hit_object
@@ -35,7 +35,7 @@ def search(
     before: Annotated[str | None, typer.Option("--before", help="Only asked before this date.")] = None,
     exclude: Annotated[list[str] | None, typer.Option("--exclude", help="Never this id; may be repeated.")] = None,
     ranker: Annotated[
-        str | None, typer.Option("--ranker", help=f"One of {', '.join(RANKERS)}; the best there is if left out.")
+        str | None, typer.Option("--ranker", help=f"One of {', '.join(RANKER_NAMES)}; the best there is if left out.")
     ] = None,
     explain: Annotated[bool, typer.Option("--explain", help="Show the parts of scores, and words' weights.")] = False,
     as_json: JsonOption = False,
@@ -50,7 +50,7 @@ def search(
         lacking = list(_lacking(opened, ranker))
         hits = opened.similar(title, text, k, markup="markdown", filters=filters, ranker=ranker)
         if explain:
-            explained = opened.explain(hits, title, text, markup="markdown")
+            explained = opened.explain(hits, title, text, markup="markdown", ranker=ranker)
     for line in lacking:
         print_whole(line, errors)
     if as_json:
@@ -76,7 +76,8 @@ def _lacking(forum: Forum, ranker: str | None) -> Iterator[str]:
         )
         return
     vectors = forum.vectors
-    if vectors.waiting and ranker_named(ranker or SETTINGS.search.ranker).needs_vectors:
+    chosen = ranker_named(ranker or SETTINGS.search.ranker)
+    if vectors.waiting and chosen is not None and chosen.needs_vectors:
         yield f"note: {_unencoded(vectors)}"
         yield f"hint: askalike encode {shlex.quote(str(forum.path))}"
 

@@ -16,7 +16,7 @@ from askalike.experiments.learned_marks import learned_marks
 from askalike.experiments.rankings import collection_run, forum_run, lexical_run, rerank, search_rerank
 from askalike.experiments.scorers import SCORERS, make_scorer
 from askalike.forum import Forum
-from askalike.rank import RANKERS
+from askalike.rank import RANKER_NAMES, RANKERS
 from askalike.types import Qrels, Question, Run
 
 __all__ = ["SYSTEMS", "TASKS", "Trial", "run_trial"]
@@ -34,9 +34,10 @@ MAIN_MEASURE = {"retrieval": "ndcg@10", "rerank": "map"}
 
 OWN_SEARCH = "search"
 
-SYSTEMS = (OWN_SEARCH, *RANKERS, *SCORERS)
+SYSTEMS = (OWN_SEARCH, *RANKER_NAMES, *SCORERS)
 """``search`` is the forum's own with its default ranker, then its rankers by name, of which all but ``lexical`` need
-vectors; the others score pairs, over the whole collection or over the lexical search's candidates."""
+vectors or have to be learned; the others score pairs, over the whole collection or over the lexical search's
+candidates."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,14 +100,14 @@ def _asks_vectors(forum: Forum, system: str) -> bool:
 
 
 def _retrieve(forum: Forum, task: DuplicateTask, system: str, collection: Sequence[Question]) -> Run:
-    if system in (OWN_SEARCH, *RANKERS):
+    if system in (OWN_SEARCH, *RANKER_NAMES):
         return forum_run(forum, task, DEPTH, ranker=None if system == OWN_SEARCH else system)
     return collection_run(task, make_scorer(system, collection, forum.analyzer.settings), collection, DEPTH)
 
 
 def _rerank(forum: Forum, task: DuplicateTask, system: str, collection: Sequence[Question], candidates: Run) -> Run:
     found = {query: entries for query, entries in candidates.items() if entries}
-    if system in (OWN_SEARCH, *RANKERS):
+    if system in (OWN_SEARCH, *RANKER_NAMES):
         return search_rerank(forum, task, found, None if system == OWN_SEARCH else system)
     scorer = make_scorer(system, collection, forum.analyzer.settings)
     return rerank(found, scorer, task.queries, {question.id: question for question in collection})

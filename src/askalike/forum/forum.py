@@ -6,7 +6,6 @@ Enters: a folder. Leaves: hits. May import: archive, lexical, rank, read, text; 
 from __future__ import annotations
 
 import contextlib
-import json
 import shutil
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
@@ -14,8 +13,9 @@ from types import TracebackType
 
 from askalike.archive import Archive, Layout
 from askalike.encode.model import Model
-from askalike.errors import BusyForumError, ForumExistsError, ForumNotFoundError
+from askalike.errors import BusyForumError
 from askalike.forum.filters import with_zone
+from askalike.forum.founding import new_archive
 from askalike.forum.importing import ImportOptions, ImportReport, import_archive
 from askalike.forum.indexes import Indexes, remove_indexes
 from askalike.forum.info import Info, forum_info
@@ -23,7 +23,7 @@ from askalike.forum.model_source import wanted_model
 from askalike.forum.settings import ForumSettings, stored_text_settings
 from askalike.forum.vectors import VectorsState
 from askalike.progress import Progress, SilentProgress
-from askalike.rank import Query, explanations
+from askalike.rank import RERANKERS, Query, explanations, matched_words
 from askalike.text.analyzer import Analyzer
 from askalike.text.settings import TextSettings
 from askalike.types import Answer, Explanation, Filters, Hit, Link, Markup, Question
@@ -70,16 +70,8 @@ class Forum:
         Raises:
             ForumExistsError: the folder holds something already.
         """
-        layout = Layout(Path(path))
-        if layout.archive.exists():
-            with contextlib.suppress(ForumNotFoundError):
-                Archive(layout.archive).close()
-                raise ForumExistsError(f"there is a forum at {path} already", "open it, or choose another folder")
-        elif layout.folder.exists() and (not layout.folder.is_dir() or any(layout.folder.iterdir())):
-            raise ForumExistsError(f"{path} exists and is not empty", "choose another folder for the forum")
-        text = text or TextSettings()
-        stored = {name: json.dumps(value) for name, value in text.to_json().items()}
-        archive = Archive.create(layout.archive, stored)
+        layout, text = Layout(Path(path)), text or TextSettings()
+        archive = new_archive(layout, text)
         try:
             return cls(layout.folder, archive, Analyzer(text), settings or ForumSettings())
         except BaseException:
@@ -217,12 +209,12 @@ class Forum:
             body: its body; more words find more, and cost little.
             markup: how the body is written.
             filters: tags that a hit must have, a moment that it must be older than, ids that it must not have.
-            ranker: a name from ``rank.RANKERS``, such as "hybrid" or "lexical"; None takes the settings' one, which is
-                hybrid, or lexical while there are no vectors.
+            ranker: a name from ``rank.RANKER_NAMES``, such as "hybrid" or "lexical"; None takes the settings' one,
+                which is hybrid, or lexical while there are no vectors.
 
         Raises:
             SettingError: k is out of range, or there is no such ranker.
-            ForumError: the ranker was named, and the vectors that it needs are not there.
+            ForumError: the ranker was named, and the vectors or the model that it needs are not there.
             ModelError: the model cannot be read.
         """
         query = Query(title, body, markup)
@@ -248,16 +240,20 @@ class Forum:
         return [(question.id, scored.score) for scored, question in ranked.found]
 
     def explain(
-        self, hits: Sequence[Hit], title: str, body: str = "", *, markup: Markup = "plain"
+        self, hits: Sequence[Hit], title: str, body: str = "", *, markup: Markup = "plain", ranker: str | None = None
     ) -> list[Explanation]:
         """Return for each hit of this query how much the model takes of each word of the query and of the hit's title.
 
-        No words are weighed where the forum has no vectors, or its model has no gate to tell it by.
+        No words are weighed where the forum has no vectors, or its model has no gate to tell it by. A ranker that
+        matches word by word, as "ramn", gives the best match of each word of the query instead.
 
         Raises:
+            ForumError: the ranker has to be learned, and was not.
             ModelError: the model cannot be read.
         """
         query = Query(title, body, markup)
+        if ranker is not None and ranker in RERANKERS:
+            return self._indexes.ask(lambda searcher: matched_words(query, hits, searcher.learned(ranker)))
         return self._indexes.ask(lambda searcher: explanations(query, hits, searcher.encoder))
 
     def sources(self) -> tuple[str, ...]:
@@ -315,6 +311,10 @@ class Forum:
     def use_model(self, folder: str | Path) -> None:
         """Take a copy of a model as the forum's own; the one before answers until ``encode`` is done, or ModelError."""
         Model.load(folder).save(self._layout.model)
+
+    def use_ranker(self, name: str, folder: str | Path) -> None:
+        """Take a copy of what a ranker of ``rank.RERANKERS`` has learned, or ModelError; it answers from now on."""
+        Model.load(folder).save(self._layout.ranker(name))
 
     def encode(self, *, progress: Progress | None = None) -> None:
         """Encode all questions that wait, and switch to a new model when its vectors are complete.

@@ -17,6 +17,7 @@ from askalike.archive import Archive, Layout
 from askalike.errors import BusyForumError, DamagedModelError
 from askalike.forum.catchup import catch_up
 from askalike.forum.engine import LocalEngine, QueryEncoder
+from askalike.forum.rerankers import Rerankers
 from askalike.forum.settings import ForumSettings
 from askalike.forum.vector_set import forget_sets, lock_of_makers
 from askalike.forum.vectors import Vectors, VectorsState
@@ -54,6 +55,7 @@ class Indexes:
         self._lock = filelock.FileLock(layout.lock, thread_local=False)
         self.lexical: LexicalIndex = self._open_lexical()
         self.vectors = Vectors(layout, archive, settings.graph) if settings.has_vectors else None
+        self._rerankers = Rerankers(layout, settings.search)
 
     def searcher(self) -> Searcher:
         """Return a searcher over the indexes as they are on disk now; vectors and model belong together."""
@@ -63,7 +65,7 @@ class Indexes:
         index = None if answering is None else answering.index
         engine = LocalEngine(self._archive, self.lexical, settings.fields, index, settings.neighbours)
         encoder = None if answering is None else QueryEncoder(answering, self._analyzer)
-        return Searcher(engine, self._analyzer, encoder, settings.search)
+        return Searcher(engine, self._analyzer, encoder, settings.search, self._rerankers.get)
 
     def ask(self, question: Callable[[Searcher], _Found]) -> _Found:
         """Return what a searcher finds; another is asked once where the first one's model cannot be read.

@@ -5,14 +5,17 @@ May import: types, errors, text, lexical. Knows neither SQLite nor tantivy, and 
 
 from askalike.rank.encoder import Encoder
 from askalike.rank.engine import Candidate, Engine
-from askalike.rank.explanation import explanations
+from askalike.rank.explanation import explanations, matched_words
 from askalike.rank.query import Query, QuerySettings, QueryTerm
-from askalike.rank.rankers import RANKERS
+from askalike.rank.rankers import RANKER_NAMES, RANKERS
+from askalike.rank.reranker import RERANKERS, Reranker
 from askalike.rank.search import Ranking, Searcher
 from askalike.rank.settings import JoinSettings, SearchSettings
 
 __all__ = [
     "RANKERS",
+    "RANKER_NAMES",
+    "RERANKERS",
     "Candidate",
     "Encoder",
     "Engine",
@@ -21,7 +24,9 @@ __all__ = [
     "QuerySettings",
     "QueryTerm",
     "Ranking",
+    "Reranker",
     "SearchSettings",
     "Searcher",
     "explanations",
+    "matched_words",
 ]

@@ -1,6 +1,7 @@
 """The ways to rank candidates, by name: where candidates come from, and how each gets its score.
 
-A new ranker is a function from the pool to scores, in a file of its own, and a row in ``RANKERS``.
+A new ranker is a function from the pool to scores, in a file of its own, and a row in ``RANKERS``; one that learns is
+a row in ``reranker.RERANKERS``.
 
 Enters: a ``Pool``. Leaves: ``Scored`` values. May import: errors, its own folder.
 """
@@ -13,22 +14,15 @@ from dataclasses import dataclass
 from askalike.errors import SettingError
 from askalike.rank.pool import Pool, Source
 from askalike.rank.reciprocal_rank_fusion import reciprocal_rank_fusion
+from askalike.rank.reranker import RERANKERS
+from askalike.rank.scored import Scored
 from askalike.rank.settings import JoinSettings
 from askalike.rank.weighted_sum import shares, weighted_sum
 
-__all__ = ["LEXICAL", "RANKERS", "Ranker", "Scored", "ranker_named"]
+__all__ = ["LEXICAL", "RANKERS", "RANKER_NAMES", "Ranker", "ranker_named"]
 
 LEXICAL = "lexical"
 """The ranker that needs no vectors."""
-
-
-@dataclass(frozen=True, slots=True)
-class Scored:
-    """A candidate's score, and what it was made of."""
-
-    key: int
-    score: float
-    components: Mapping[str, float]
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,11 +33,13 @@ class Ranker:
         sources: where candidates come from.
         score: returns each candidate's score, in the pool's order.
         about: what it does, in a few words.
+        is_joining: it looks at more candidates than are asked for, since it puts them in an order of its own.
     """
 
     sources: tuple[Source, ...]
     score: Callable[[Pool, JoinSettings], list[Scored]]
     about: str
+    is_joining: bool = False
 
     @property
     def needs_vectors(self) -> bool:
@@ -51,15 +47,15 @@ class Ranker:
         return "vectors" in self.sources
 
 
-def ranker_named(name: str) -> Ranker:
-    """Return a ranker.
+def ranker_named(name: str) -> Ranker | None:
+    """Return a ranker, None for one that has to be learned.
 
     Raises:
         SettingError: there is none of this name.
     """
-    if name not in RANKERS:
-        raise SettingError(f"there is no ranker {name!r}", f"expected one of {', '.join(RANKERS)}")
-    return RANKERS[name]
+    if name not in RANKER_NAMES:
+        raise SettingError(f"there is no ranker {name!r}", f"expected one of {', '.join(RANKER_NAMES)}")
+    return RANKERS.get(name)
 
 
 def _by_weighted_sum(pool: Pool, settings: JoinSettings) -> list[Scored]:
@@ -86,8 +82,11 @@ def _by_component(name: str) -> Callable[[Pool, JoinSettings], list[Scored]]:
 
 
 RANKERS: Mapping[str, Ranker] = {
-    "hybrid": Ranker(("lexical", "vectors"), _by_weighted_sum, "words and meaning, a weighted sum"),
-    "fusion": Ranker(("lexical", "vectors"), _by_fusion, "words and meaning, by their places"),
+    "hybrid": Ranker(("lexical", "vectors"), _by_weighted_sum, "words and meaning, a weighted sum", is_joining=True),
+    "fusion": Ranker(("lexical", "vectors"), _by_fusion, "words and meaning, by their places", is_joining=True),
     LEXICAL: Ranker(("lexical",), _by_component("bm25"), "words alone"),
     "vector": Ranker(("vectors",), _by_component("cosine"), "meaning alone"),
 }
+
+RANKER_NAMES = (*RANKERS, *RERANKERS)
+"""All names that a search takes: those that every forum has, then those that a forum has learned."""

@@ -6,8 +6,9 @@ errors, its own folder.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 
 from askalike.errors import ForumError, SettingError
 from askalike.rank.encoder import Encoder
@@ -15,7 +16,9 @@ from askalike.rank.engine import Engine
 from askalike.rank.matches import matches
 from askalike.rank.pool import Asked, gather
 from askalike.rank.query import Query, QueryTerm, weigh
-from askalike.rank.rankers import LEXICAL, Ranker, Scored, ranker_named
+from askalike.rank.rankers import LEXICAL, RANKERS, Ranker, ranker_named
+from askalike.rank.reranker import RERANKERS, Reranker, rerank
+from askalike.rank.scored import Scored
 from askalike.rank.settings import MAX_HITS, SearchSettings
 from askalike.text.analyzer import Analyzer
 from askalike.types import Filters, Hit, Question
@@ -37,12 +40,14 @@ class Searcher:
 
     Args:
         encoder: what made the engine's vectors; None where there are none, so that words alone can be searched.
+        reranker: name in ``RERANKERS`` → what the forum has learned of it, None where that is nothing.
     """
 
     engine: Engine
     analyzer: Analyzer
     encoder: Encoder | None = None
     settings: SearchSettings = field(default_factory=SearchSettings)
+    reranker: Callable[[str], Reranker | None] = lambda _: None
 
     def ranking(self, query: Query, k: int, filters: Filters, ranker: str | None = None) -> Ranking:
         """Return the at most ``k`` questions most similar to ``query``, best first, ties by id.
@@ -52,17 +57,17 @@ class Searcher:
         saw it is left out, so that nothing is shown that the forum no longer holds.
 
         Args:
-            ranker: a name from ``RANKERS``; None takes the settings' one, or ``lexical`` where that lacks vectors.
+            ranker: a name from ``RANKER_NAMES``; None takes the settings' one, or ``lexical`` where that lacks vectors.
 
         Raises:
             SettingError: k is not between 1 and ``MAX_HITS``, or there is no such ranker.
-            ForumError: the ranker was named, and the vectors that it needs are not there.
+            ForumError: the ranker was named, and the vectors or the model that it needs are not there.
         """
         if not 1 <= k <= MAX_HITS:
             raise SettingError(f"k is {k}", f"expected a number from 1 to {MAX_HITS}")
         chosen = self._chosen(ranker)
         asked = self._asked(query, chosen)
-        limit = k if len(chosen.sources) == 1 else max(k, self.settings.join.depth)
+        limit = max(k, self.settings.join.depth) if chosen.is_joining else k
         while True:
             pool = gather(self.engine, asked, chosen.sources, limit, filters)
             scored = [one for one in chosen.score(pool, self.settings.join) if one.score > 0]
@@ -95,12 +100,30 @@ class Searcher:
             )
         return hits
 
+    def learned(self, name: str) -> Reranker:
+        """Return a ranker that the forum has learned.
+
+        Raises:
+            ForumError: it has not.
+        """
+        found = self.reranker(name)
+        if found is None:
+            raise ForumError(
+                f"this forum has not learned the ranker {name!r}",
+                f'train it with "askalike train FORUM --recipe {name}"',
+            )
+        return found
+
     def _chosen(self, name: str | None) -> Ranker:
-        chosen = ranker_named(self.settings.ranker if name is None else name)
+        wanted = self.settings.ranker if name is None else name
+        chosen = ranker_named(wanted)
+        if chosen is None:
+            score = partial(rerank, self.learned(wanted))
+            return Ranker(("lexical",), lambda pool, _: score(pool), RERANKERS[wanted], is_joining=True)
         if not chosen.needs_vectors or self.encoder is not None:
             return chosen
         if name is None:
-            return ranker_named(LEXICAL)
+            return RANKERS[LEXICAL]
         raise ForumError(
             f"the ranker {name!r} needs vectors, and this forum has none",
             'make them with "askalike encode FORUM", or search with the ranker "lexical"',

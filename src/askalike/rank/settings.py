@@ -1,6 +1,6 @@
 """Everything that a search can be tuned by.
 
-May import: errors, ``rank.query``.
+May import: errors, its own folder.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 
 from askalike.errors import SettingError
 from askalike.rank.query import QuerySettings
+from askalike.rank.ramn.settings import RamnSettings
 
 __all__ = ["MAX_HITS", "JoinSettings", "SearchSettings"]
 
@@ -45,10 +46,12 @@ class SearchSettings:
     """Everything that a search can be tuned by.
 
     Args:
-        ranker: a name from ``rank.rankers.RANKERS``, for searches that name none; where it needs vectors and the forum
+        ranker: a name from ``rank.RANKER_NAMES``, for searches that name none; where it needs vectors and the forum
             has none, ``lexical`` answers.
+        ramn: of the ranker of that name.
     """
 
     query: QuerySettings = field(default_factory=QuerySettings)
     ranker: str = "hybrid"
     join: JoinSettings = field(default_factory=JoinSettings)
+    ramn: RamnSettings = field(default_factory=RamnSettings)

@@ -1,0 +1,31 @@
+"""The archive of a new forum, in a folder that holds nothing yet.
+
+Enters: a layout, text settings. Leaves: an empty ``Archive``. May import: archive, errors, text.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+
+from askalike.archive import Archive, Layout
+from askalike.errors import ForumExistsError, ForumNotFoundError
+from askalike.text.settings import TextSettings
+
+__all__ = ["new_archive"]
+
+
+def new_archive(layout: Layout, text: TextSettings) -> Archive:
+    """Return the archive of a new forum, with its text settings stored.
+
+    Raises:
+        ForumExistsError: the folder holds something already.
+    """
+    folder = layout.folder
+    if layout.archive.exists():
+        with contextlib.suppress(ForumNotFoundError):
+            Archive(layout.archive).close()
+            raise ForumExistsError(f"there is a forum at {folder} already", "open it, or choose another folder")
+    elif folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+        raise ForumExistsError(f"{folder} exists and is not empty", "choose another folder for the forum")
+    return Archive.create(layout.archive, {name: json.dumps(value) for name, value in text.to_json().items()})

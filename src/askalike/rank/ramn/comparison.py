@@ -1,0 +1,118 @@
+"""How well each word of a query is matched in each candidate: by meaning and by the word itself.
+
+::
+
+    s_ij      similarity of the states h_qi and h_Qj                              (10)
+    b_i(Q)    max_j s_ij, the best match of w_i in Q                              (11)
+    f_i       tf(w_i | C) / Σ_{w ∈ q} tf(w | C)                                   (14)
+
+Enters: words and states of a query and of its candidates; frequencies. Leaves: a ``Comparison``, from which every
+variant of the score follows without another look at the states. May import: settings.
+
+Source: Zhang and Wu 2018 (AAAI), equations 10, 11 and 14.
+Differs: the paper says nothing of words that the corpus C does not hold; they count as if they had occurred once, so
+that they are as important as the rarest ones and no factor is zero.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from askalike.rank.ramn.settings import Similarity
+
+__all__ = ["Comparison", "Frequencies", "WordStates", "compare", "importance"]
+
+Floats = NDArray[np.float32]
+Frequencies = Callable[[Sequence[str]], NDArray[np.integer]]
+"""Words → how often each occurred in the corpus C, ≥ 0.  # (T,)"""
+
+_TINY = np.float32(1e-12)
+
+
+class WordStates(Protocol):
+    """A text as the autoencoder's encoder sees it."""
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        """Return the words that were read."""
+
+    @property
+    def states(self) -> Floats:
+        """Return the state of each word.  # (T, D) float32"""
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """A query of T words beside N candidates.
+
+    Args:
+        words: of the query.
+        best: b_i(Q), -inf where a candidate has no words.  # (T, N) float32
+        occurs: whether the candidate has the word itself.  # (T, N) bool
+        importance: f_i in (0, 1]; small is important.  # (T,) float64
+    """
+
+    words: tuple[str, ...]
+    best: Floats
+    occurs: NDArray[np.bool_]
+    importance: NDArray[np.float64]
+
+
+def compare(
+    query: WordStates, candidates: Sequence[WordStates], frequencies: Frequencies, similarity: Similarity = "dot"
+) -> Comparison:
+    """Return how a query compares with each of its candidates, in one product of all states.
+
+    Raises:
+        ValueError: states of different sizes.
+    """
+    lengths = np.array([len(candidate.words) for candidate in candidates], dtype=np.intp)
+    starts = np.cumsum(lengths) - lengths
+    shape = (len(query.words), len(candidates))
+    best, occurs = np.full(shape, -np.inf, np.float32), np.zeros(shape, np.bool_)
+    has_words = lengths > 0
+    if query.words and has_words.any():
+        states = np.concatenate([candidate.states for candidate in candidates if candidate.words])
+        found = similarities(query.states, states, similarity)  # (T, M)
+        best[:, has_words] = np.maximum.reduceat(found, starts[has_words], axis=1)
+        numbers = {word: number for number, word in enumerate(dict.fromkeys(query.words))}
+        own = np.array([numbers[word] for word in query.words])
+        theirs = np.array([numbers.get(word, -1) for candidate in candidates for word in candidate.words])
+        occurs[:, has_words] = np.logical_or.reduceat(own[:, None] == theirs, starts[has_words], axis=1)
+    return Comparison(query.words, best, occurs, importance(frequencies(query.words)))
+
+
+def similarities(own: Floats, theirs: Floats, similarity: Similarity) -> Floats:
+    """Return s_ij of the states of a query (T, D) and of a candidate (M, D).  # (T, M)
+
+    Example:
+        Of (3, 4) and (4, 3): 24, 24/25 and (1 + 24/25)/2:
+
+        >>> pair = np.array([[3.0, 4.0]], np.float32), np.array([[4.0, 3.0]], np.float32)
+        >>> [round(float(similarities(*pair, name)[0, 0]), 2) for name in ("dot", "cosine", "shifted-cosine")]
+        [24.0, 0.96, 0.98]
+    """
+    if similarity == "dot":
+        return np.asarray(own @ theirs.T)
+    found = _unit(own) @ _unit(theirs).T
+    return np.asarray(found if similarity == "cosine" else (1 + found) / 2)
+
+
+def importance(frequencies: NDArray[np.integer]) -> NDArray[np.float64]:
+    """Return f_i, equation 14, of words that occurred so often; one that never did counts as one that did once.
+
+    Example:
+        >>> importance(np.array([6, 3, 0])).tolist()
+        [0.6, 0.3, 0.1]
+    """
+    counted = np.maximum(frequencies, 1).astype(np.float64)
+    return np.asarray(counted / counted.sum()) if len(counted) else counted
+
+
+def _unit(states: Floats) -> Floats:
+    return np.asarray(states / np.maximum(np.linalg.norm(states, axis=1, keepdims=True), _TINY))

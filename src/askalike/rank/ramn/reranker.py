@@ -1,0 +1,79 @@
+"""RAMN as a ranker of a forum.
+
+Enters: a query and candidates, whatever gives their states. Leaves: scores, and how each word of the query is matched.
+May import: rank's values, types, its own folder.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from askalike.rank.pool import Pooled
+from askalike.rank.query import Query
+from askalike.rank.ramn.comparison import WordStates, compare, similarities
+from askalike.rank.ramn.score import rank_factors, scores
+from askalike.rank.ramn.settings import RamnSettings
+from askalike.rank.scored import Scored
+from askalike.types import Question, WordMatch
+
+__all__ = ["RamnReranker", "StateSource"]
+
+
+class StateSource(Protocol):
+    """What knows the states of texts, and the corpus that they were learned from."""
+
+    def of_query(self, query: Query) -> WordStates:
+        """Return the words and states of a query."""
+
+    def of_questions(self, questions: Sequence[tuple[int, Question]]) -> Sequence[WordStates]:
+        """Return the words and states of the forum's questions, given with their keys, in their order."""
+
+    def frequencies(self, words: Sequence[str]) -> NDArray[np.integer]:
+        """Return how often each word occurred in the corpus.  # (T,)"""
+
+
+@dataclass(frozen=True, slots=True)
+class RamnReranker:
+    """A ``rank.Reranker``; components of a hit are ``bm25`` and ``rank_factor``."""
+
+    source: StateSource
+    settings: RamnSettings = field(default_factory=RamnSettings)
+
+    def scores(self, query: Query, found: Sequence[tuple[Pooled, Question]]) -> list[Scored]:
+        """Return g(q, Q) per word of the query; none for a query without words, which nothing is like."""
+        asked = self.source.of_query(query)
+        if not asked.words:
+            return [Scored(one.key, 0.0, one.components) for one, _ in found]
+        read = self.source.of_questions([(one.key, question) for one, question in found])
+        last = len(found) + 1
+        ranks = np.array([one.ranks.get("lexical", last) for one, _ in found])
+        comparison = compare(asked, read, self.source.frequencies, self.settings.similarity)
+        factors = rank_factors(ranks, self.settings.alpha).tolist()
+        return [
+            Scored(one.key, score, {**one.components, "rank_factor": factor})
+            for (one, _), score, factor in zip(
+                found, scores(comparison, ranks, self.settings).tolist(), factors, strict=True
+            )
+        ]
+
+    def word_matches(self, query: Query, question: Question) -> tuple[WordMatch, ...]:
+        """Return for each word of the query its best match, how alike the two are, and what its absence costs."""
+        asked, (read,) = self.source.of_query(query), self.source.of_questions([(-1, question)])
+        if not (asked.words and read.words):
+            return ()
+        cosines = similarities(asked.states, read.states, "cosine")
+        shares = compare(asked, [read], self.source.frequencies).importance
+        costs = np.log(shares)
+        weights = costs / min(float(costs.min()), -1e-12)  # the rarest word has 1, one that is all of the query 0
+        held = set(read.words)
+        return tuple(
+            WordMatch(word, read.words[best], float(row[best]), float(weight), word not in held)
+            for word, row, best, weight in zip(
+                asked.words, cosines, cosines.argmax(axis=1).tolist(), weights.tolist(), strict=True
+            )
+        )

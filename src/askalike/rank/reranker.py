@@ -1,0 +1,43 @@
+"""Rankers that learn from a forum: they put in a new order what the search by words has found.
+
+A reranker is a folder in the forum that ``askalike train`` fills, a class that scores candidates, and a row in
+``RERANKERS``. Its candidates are the best of the search by words, as many as ``JoinSettings.depth`` says or more.
+
+May import: types, its own folder.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Final, Protocol
+
+from askalike.rank.pool import Pool, Pooled
+from askalike.rank.query import Query
+from askalike.rank.scored import Scored
+from askalike.types import Question, WordMatch
+
+__all__ = ["RERANKERS", "Reranker", "rerank"]
+
+RERANKERS: Final[Mapping[str, str]] = {"ramn": "attentive matching of words by their states, learned from texts alone"}
+"""Name → what it does, in a few words."""
+
+
+class Reranker(Protocol):
+    """A ranker with what it has learned; any number of threads may ask it."""
+
+    def scores(self, query: Query, found: Sequence[tuple[Pooled, Question]]) -> list[Scored]:
+        """Return each candidate's score, in their order; higher is better, and one of 0 or less is no hit.
+
+        Args:
+            found: at least one; the pool's components and ranks, and the question.
+        """
+
+    def word_matches(self, query: Query, question: Question) -> tuple[WordMatch, ...]:
+        """Return how each word of the query is matched in a question; nothing where the ranker cannot say."""
+
+
+def rerank(reranker: Reranker, pool: Pool) -> list[Scored]:
+    """Return the scores of a pool's candidates; those that have gone meanwhile are left out."""
+    questions = pool.engine.questions([one.key for one in pool.candidates])
+    found = [(one, questions[one.key]) for one in pool.candidates if one.key in questions]
+    return reranker.scores(pool.asked.query, found) if found else []
