@@ -18,9 +18,10 @@ from askalike.experiments.lei2016.outcomes import Trainer
 from askalike.experiments.lei2016.rows import chosen_rows
 from askalike.experiments.lei2016.running import train_rows
 from askalike.experiments.lei2016.sets import LeiSet, find_sets
-from askalike.experiments.lei2016.table import Mean, RowResult
+from askalike.experiments.lei2016.table import RowResult
 from askalike.experiments.lei2016.table import reproduce as run_rows
 from askalike.experiments.lei2016.training import EncoderTrainer
+from askalike.experiments.seed_means import SeedMean
 from askalike.read.detection import choose
 from askalike.read.frame import ReadContext
 from askalike.train.recipe import load_recipe
@@ -156,7 +157,7 @@ def _table(results: list[RowResult], task: str) -> Table:
     return table
 
 
-def _cell(mean: Mean, *, has_interval: bool) -> str:
+def _cell(mean: SeedMean, *, has_interval: bool) -> str:
     found = mean.over_queries
     spread = "" if mean.spread is None else f" ±{100 * mean.spread:.1f}"
     interval = f" [dim]{100 * found.low:.1f}–{100 * found.high:.1f}[/dim]" if has_interval else ""

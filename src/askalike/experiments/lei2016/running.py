@@ -1,21 +1,20 @@
 """The trainings of a table, one after the other or several beside each other, each kept as it ends.
 
 Enters: a set, rows, seeds, a trainer. Leaves: outcome files, which ``table.reproduce`` finds. May import: errors, its
-own folder.
+own folder, its neighbours in experiments.
 """
 
 from __future__ import annotations
 
-import multiprocessing
-import time
+import contextlib
 from collections.abc import Callable, Iterable, Sequence
-from concurrent.futures import ProcessPoolExecutor, as_completed
 from pathlib import Path
 
 from askalike.errors import MissingExtraError
 from askalike.experiments.lei2016.outcomes import Trainer, finished, run_once
 from askalike.experiments.lei2016.rows import Row
 from askalike.experiments.lei2016.sets import LeiSet
+from askalike.experiments.side_by_side import each_told
 
 __all__ = ["train_rows"]
 
@@ -38,48 +37,10 @@ def train_rows(
     if not left:
         return
     notice(f"{data.name}: {len(left)} trainings")
-    began = time.monotonic()
-
-    def told(row: Row, seed: int, done: int) -> None:
-        spent = time.monotonic() - began
-        rest = spent / done * (len(left) - done) / 60
-        notice(f"{data.name}: {row.id}, seed {seed}: {done} of {len(left)} done, about {rest:.0f} min left")
-
-    try:
-        if jobs == 1:
-            for done, (row, seed) in enumerate(left, start=1):
-                run_once(row, seed, data, folder, work[2])
-                told(row, seed, done)
-        else:
-            _beside_each_other(work, left, jobs, told)
-    except MissingExtraError:
-        return  # the table says so of each row
+    with contextlib.suppress(MissingExtraError):  # the table says so of each row
+        each_told(_run, work, left, lambda one, how: notice(f"{data.name}: {one[0].id}, seed {one[1]}: {how}"), jobs)
 
 
-def _beside_each_other(
-    work: Work, left: Sequence[tuple[Row, int]], jobs: int, told: Callable[[Row, int, int], None]
-) -> None:
-    context = multiprocessing.get_context("spawn")
-    pool = ProcessPoolExecutor(min(jobs, len(left)), context, _hold, (work,))
-    try:
-        futures = {pool.submit(_run, *one): one for one in left}
-        for done, future in enumerate(as_completed(futures), start=1):
-            future.result()
-            told(*futures[future], done)
-    except BaseException:
-        pool.shutdown(wait=False, cancel_futures=True)
-        raise
-    pool.shutdown()
-
-
-_HELD: list[Work] = []
-"""What this process works on; set once, where it begins."""
-
-
-def _hold(work: Work) -> None:
-    _HELD.append(work)
-
-
-def _run(row: Row, seed: int) -> None:
-    data, folder, train = _HELD[0]
-    run_once(row, seed, data, folder, train)
+def _run(work: Work, one: tuple[Row, int]) -> None:
+    data, folder, train = work
+    run_once(*one, data, folder, train)

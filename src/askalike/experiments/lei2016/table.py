@@ -1,7 +1,7 @@
 """The table: every row's means over seeds, beside what was reported, tested against BM25.
 
-Enters: rows, sets, seeds, a trainer or none. Leaves: ``RowResult`` values. May import: evaluate, errors, its own
-folder.
+Enters: rows, sets, seeds, a trainer or none. Leaves: ``RowResult`` values. May import: errors, its own
+folder, its neighbours in experiments.
 """
 
 from __future__ import annotations
@@ -9,34 +9,16 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from statistics import fmean, stdev
 
 from askalike.errors import MissingExtraError, SettingError
-from askalike.evaluate import Interval, bootstrap_mean, randomisation_test
 from askalike.experiments.lei2016.outcomes import Outcome, Trainer, finished, run_once
 from askalike.experiments.lei2016.rows import ROWS, Row
 from askalike.experiments.lei2016.sets import LeiSet
+from askalike.experiments.seed_means import SeedMean, seed_mean
 
-__all__ = ["Mean", "RowResult", "reproduce"]
+__all__ = ["RowResult", "reproduce"]
 
 BASELINE = "bm25"
-
-
-@dataclass(frozen=True, slots=True)
-class Mean:
-    """One measure of a row on one task.
-
-    Args:
-        queries: how many count.
-        over_queries: mean of the queries' values, each the mean over seeds, with its interval over queries.
-        spread: standard deviation of the seeds' means, None where there are fewer than two.
-        p_value: of the paired randomisation test against BM25 on those values; None for BM25 itself.
-    """
-
-    queries: int
-    over_queries: Interval
-    spread: float | None
-    p_value: float | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +34,7 @@ class RowResult:
 
     row: Row
     seeds: tuple[int, ...] = ()
-    means: Mapping[str, Mapping[str, Mean]] = field(default_factory=dict)
+    means: Mapping[str, Mapping[str, SeedMean]] = field(default_factory=dict)
     reason: str = ""
 
 
@@ -113,26 +95,14 @@ def _outcome(
     return run_once(row, seed, data, folder, train)
 
 
-def _means(outcomes: Sequence[Outcome], baseline: Outcome | None) -> dict[str, dict[str, Mean]]:
+def _means(outcomes: Sequence[Outcome], baseline: Outcome | None) -> dict[str, dict[str, SeedMean]]:
     return {
         task: {
-            measure: _mean(
+            measure: seed_mean(
                 [outcome.values[task][measure] for outcome in outcomes],
-                None if baseline is None else baseline.values[task][measure],
+                None if baseline is None else [baseline.values[task][measure]],
             )
             for measure in measures
         }
         for task, measures in outcomes[0].values.items()
     }
-
-
-def _mean(by_seed: Sequence[Mapping[str, float]], baseline: Mapping[str, float] | None) -> Mean:
-    """Return the mean of queries' values, each first averaged over seeds."""
-    queries = list(by_seed[0])
-    values = [fmean(values[query] for values in by_seed) for query in queries]
-    return Mean(
-        len(queries),
-        bootstrap_mean(values),
-        stdev(fmean(one.values()) for one in by_seed) if len(by_seed) > 1 else None,
-        None if baseline is None else randomisation_test(values, [baseline[query] for query in queries]).p_value,
-    )
