@@ -141,7 +141,7 @@ def in_torch(model: Model) -> Callable[[list[Question]], NDArray[np.float32]]:
     torch.set_num_threads(RIVAL_THREADS)
     encoder = from_arrays(model.settings.encoder, model.parameters())
     network = TextNetwork(encoder, torch.from_numpy(model.embedding()))
-    reader = Reader(model.settings.reads, model.settings.word_limit)
+    reader = Reader(model.settings.reads, model.settings.word_limit, model.settings.stems)
 
     def encode(questions: list[Question]) -> NDArray[np.float32]:
         read = WordList(part for question in questions for part in (reader.title(question), reader.body(question)))

@@ -14,6 +14,7 @@ from askalike.cli.demo import QUESTIONS
 from askalike.cli.main import main
 from askalike.data import bundled_forum, default_model
 from askalike.experiments.forum_trial import run_trial
+from askalike.forum.model_source import describe, fingerprint
 
 pytestmark = pytest.mark.skipif(default_model() is None, reason="the package was built without its general model")
 
@@ -46,6 +47,14 @@ def test_the_general_model_is_sound_and_small() -> None:
     assert model.origin.training_data
     assert model.origin.dev_scores
     assert sum(file.stat().st_size for file in folder.iterdir()) < 25_000_000
+
+
+def test_the_general_model_has_the_name_that_forums_know_it_by() -> None:
+    folder = default_model()
+    assert folder is not None
+    assert fingerprint(folder) == "497abe3b57f385d0", "by another model forums encode all their questions again"
+    assert Model.load(folder).settings.stems == ""
+    assert describe(folder) == "rcnn, 300 dimensions"
 
 
 def test_a_new_forum_is_encoded_by_the_general_model(homenet: Forum) -> None:

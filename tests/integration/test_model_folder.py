@@ -6,6 +6,7 @@ import contextlib
 import json
 import os
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -24,6 +25,7 @@ from askalike.encode.precision import Precision
 from askalike.encode.settings import ModelSettings, Unknown
 from askalike.encode.vocabulary import Vocabulary
 from askalike.errors import DamagedModelError, ModelError, ModelExistsError, ModelNotFoundError, ModelVersionError
+from askalike.forum.model_source import fingerprint
 from askalike.types import Question
 
 WORDS = ["the", "router", "modem", "é", "中"]
@@ -38,8 +40,15 @@ ENCODERS = [
 ]
 
 
+COUNTS = np.array([7, 2**40, 5, 3, 1, 0], dtype=np.int64)
+
+
 def model_of(
-    encoder: EncoderConfig = ENCODERS[0], precision: Precision = "float32", seed: int = 0, unknown: Unknown = "zero"
+    encoder: EncoderConfig = ENCODERS[0],
+    precision: Precision = "float32",
+    seed: int = 0,
+    unknown: Unknown = "zero",
+    counts: NDArray[np.int64] | None = None,
 ) -> Model:
     chance = np.random.default_rng(seed)
     embedding = chance.normal(0, 1, (len(WORDS) + 1, encoder.input_size))
@@ -49,6 +58,7 @@ def model_of(
         Vocabulary(WORDS),
         embedding,
         {name: chance.normal(0, 0.6, shape) for name, shape in encoder.shapes().items()},
+        counts=counts,
         training_data="ab" * 32,
         dev_scores={"MRR": 0.5},
     )
@@ -92,6 +102,33 @@ def test_a_saved_model_is_loaded_bit_for_bit(tmp_path: Path, encoder: EncoderCon
     assert loaded.vocabulary.words == model.vocabulary.words
     assert loaded.word_weights("the router") == model.word_weights("the router")
     assert (loaded.origin.training_data, loaded.origin.dev_scores) == ("ab" * 32, {"MRR": 0.5})
+    loaded.save(tmp_path / "again")
+    assert files_of(tmp_path / "again") == files_of(tmp_path / "MODEL")
+
+
+def test_how_often_words_occurred_is_saved_where_it_is_known(tmp_path: Path) -> None:
+    model_of(counts=COUNTS).save(tmp_path / "MODEL")
+    loaded = Model.load(tmp_path / "MODEL")
+    assert loaded.counts is not None
+    assert loaded.counts.dtype == np.int64
+    np.testing.assert_array_equal(loaded.counts, COUNTS)
+    loaded.save(tmp_path / "again")
+    assert files_of(tmp_path / "again") == files_of(tmp_path / "MODEL")
+    without = model_of()
+    without.save(tmp_path / "without")
+    assert without.counts is None
+    assert Model.load(tmp_path / "without").counts is None
+    np.testing.assert_array_equal(loaded.encode(QUESTIONS), without.encode(QUESTIONS))
+
+
+def test_how_texts_are_read_is_saved(tmp_path: Path) -> None:
+    model = model_of()
+    settings_ = replace(model.settings, reads="joined", word_limit=3, stems="english")
+    Model.build(settings_, model.vocabulary, model.embedding(), model.parameters()).save(tmp_path / "MODEL")
+    loaded = Model.load(tmp_path / "MODEL")
+    assert loaded.settings == settings_
+    (found,) = loaded.states([Question("1", "The routers", "é modems")])
+    assert found.words == ("the", "router", "é")
     loaded.save(tmp_path / "again")
     assert files_of(tmp_path / "again") == files_of(tmp_path / "MODEL")
 
@@ -281,6 +318,8 @@ NOT_FINITE = np.array([0, np.nan, 0, 0], dtype=np.float32)
     ("damage", "message"),
     [
         (change_config(more=1), "config.json: model settings"),
+        (change_config(stems="klingon"), "config.json: model setting stems is 'klingon', but expected one of: arabic"),
+        (change_config(reads="body"), "config.json: model setting reads is 'body'"),
         (change_config(encoder={**ENCODER, "kind": "transformer"}), "config.json: encoder kind is 'transformer'"),
         (change_config(encoder={**ENCODER, "hidden_size": 10**30}), "but expected float32"),
         (change_config(encoder={**ENCODER, "kind": "lstm"}), "weights hold nothing for weight_ih"),
@@ -290,6 +329,12 @@ NOT_FINITE = np.array([0, np.nan, 0, 0], dtype=np.float32)
         (change_arrays(output_bias=None), "weights hold nothing for output_bias"),
         (change_arrays(output_bias=np.zeros(5, np.float32)), r"float32 \(5,\) for output_bias"),
         (change_arrays(output_bias=NOT_FINITE), "output_bias hold numbers that are not finite"),
+        (change_arrays(counts=COUNTS[1:]), r"counts of words int64 \(5,\), but expected int64 \(6,\)"),
+        (change_arrays(counts=COUNTS[:, None]), r"counts of words int64 \(6, 1\), but expected int64 \(6,\)"),
+        (change_arrays(counts=np.ones(6, np.float32)), r"counts of words float32 \(6,\), but expected int64 \(6,\)"),
+        (change_arrays(counts=COUNTS - 2), "counts of words down to -2, but expected numbers ≥ 0"),
+        (change_arrays(surplus_counts=COUNTS), "holds more than the model needs: surplus_counts"),
+        (change_arrays(output_bias=np.zeros(4, np.int64)), r"int64 \(4,\) for output_bias, but expected float32"),
         (change_arrays(surplus=NOT_FINITE), "holds more than the model needs: surplus"),
         (change_arrays(embedding=np.ones((6, 3), np.float32)), "unknown words are to be zero"),
         (change_file("vocabulary.txt", b"the\nrouter\n"), "2 words in vocabulary.txt but 5 vectors of words"),
@@ -339,22 +384,49 @@ def test_a_newer_format_is_refused_with_the_version_that_wrote_it(saved: Path) -
 
 def test_an_older_format_passes_through_its_upgrades(saved: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     expected = Model.load(saved).encode(QUESTIONS)
-    monkeypatch.setattr(folder, "FORMAT", 3)
-    with pytest.raises(ModelVersionError, match="has format 1"):
+    monkeypatch.setattr(folder, "FORMAT", 4)
+    with pytest.raises(ModelVersionError, match="has format 2"):
         Model.load(saved)
 
-    def upgrade_1_to_2(contents: Contents) -> Contents:
+    def upgrade_2_to_3(contents: Contents) -> Contents:
         return Contents({**contents.config, "word_limit": 7}, contents.vocabulary, contents.arrays)
 
-    def upgrade_2_to_3(contents: Contents) -> Contents:
+    def upgrade_3_to_4(contents: Contents) -> Contents:
         assert contents.config["word_limit"] == 7
         return Contents({**contents.config, "word_limit": 8}, contents.vocabulary, contents.arrays)
 
-    monkeypatch.setitem(folder.UPGRADES, 1, upgrade_1_to_2)
     monkeypatch.setitem(folder.UPGRADES, 2, upgrade_2_to_3)
+    monkeypatch.setitem(folder.UPGRADES, 3, upgrade_3_to_4)
     model = Model.load(saved)
     assert model.settings.word_limit == 8
     np.testing.assert_array_equal(model.encode(QUESTIONS), expected)
+
+
+def as_format_1(path: Path) -> None:
+    """Make of a model's folder what the first version would have written."""
+    config = json.loads((path / "config.json").read_bytes())
+    assert config.pop("stems") == ""
+    rewrite(path, "config.json", json.dumps(config).encode())
+    manifest = json.loads((path / "manifest.json").read_bytes())
+    (path / "manifest.json").write_text(json.dumps({**manifest, "format": 1}), encoding="utf-8")
+
+
+def test_a_model_of_format_1_reads_words_as_they_are_written_and_is_not_rewritten(saved: Path, tmp_path: Path) -> None:
+    expected, newest = Model.load(saved).encode(QUESTIONS), files_of(saved)
+    as_format_1(saved)
+    before, name = files_of(saved), fingerprint(saved)
+    config = folder.read_folder(saved)[1].config
+    assert "stems" not in json.loads(before["config.json"])
+    assert config["stems"] == ""
+    model = Model.load(saved)
+    assert model.origin.format == 1
+    assert model.settings.stems == ""
+    assert model.counts is None
+    np.testing.assert_array_equal(model.encode(QUESTIONS), expected)
+    assert files_of(saved) == before
+    assert fingerprint(saved) == name
+    model.save(tmp_path / "again")
+    assert files_of(tmp_path / "again") == newest  # of format 2
 
 
 def test_the_manifest_holds_the_hashes_of_the_other_files(saved: Path) -> None:

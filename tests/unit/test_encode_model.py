@@ -35,6 +35,7 @@ def model_of(
     unknown: Unknown = "vector",
     precision: Precision = "float32",
     word_limit: int = 100,
+    stems: str = "",
 ) -> Model:
     encoder = encoder or EncoderConfig("rcnn", 4, 6)
     chance = np.random.default_rng(5)
@@ -42,7 +43,7 @@ def model_of(
     if unknown == "zero":
         embedding[0] = 0
     return Model.build(
-        ModelSettings(encoder, reads, word_limit, unknown, precision, precision),
+        ModelSettings(encoder, reads, word_limit, unknown, precision, precision, stems),
         Vocabulary(WORDS),
         embedding,
         {name: chance.normal(0, 0.6, shape) for name, shape in encoder.shapes().items()},
@@ -157,6 +158,101 @@ def test_an_unknown_word_has_the_learned_vector_or_zero() -> None:
         assert model.embedding()[0].any() == (unknown == "vector")
 
 
+@every_encoder
+def test_a_joined_question_is_one_text(encoder: EncoderConfig) -> None:
+    model = model_of(encoder, reads="joined", word_limit=4)
+    joined = ["How slow is my", "", "reset password", "The modem reset wifi", "an unheard of gadget", ""]
+    np.testing.assert_allclose(model.encode(QUESTIONS), model.encode_text(joined), atol=1e-6)
+
+
+def test_a_model_of_stems_knows_words_by_their_stems_and_shows_them_as_they_are_written() -> None:
+    model = model_of(stems="english")
+    question = Question("1", "Routers, cables", "<i>Resetting</i> modems", "html")
+    assert model.known_words(question) == ["routers", "resetting", "modems"]
+    assert [word for word, _ in model.word_weights("my Routers resetting")] == ["my", "routers", "resetting"]
+    np.testing.assert_array_equal(model.encode_text(["routers reset"]), model_of().encode_text(["router reset"]))
+    assert model_of().known_words(question) == []
+
+
+# --- states ----------------------------------------------------------------------------------------------------------
+
+
+def test_states_are_those_of_the_words_worked_by_hand() -> None:
+    # a CNN of width 1: the state at a word is tanh of its vector
+    encoder = EncoderConfig("cnn", 2, 2, order=1)
+    embedding = np.array([[9, 9], [0.5, 0.25], [-1, 2]])
+    parameters = {"weight": np.eye(2), "bias": np.zeros(2)}
+    settings = ModelSettings(encoder, word_limit=2, stems="english")
+    model = Model.build(settings, Vocabulary(["router", "modem"]), embedding, parameters)
+    (found,) = model.states([Question("1", "Modems", "<i>the</i> routers router", "html")])
+    assert found.words == ("modem", "the", "router")
+    assert found.ids.tolist() == [2, 0, 1]
+    np.testing.assert_allclose(found.states, np.tanh(embedding[[2, 0, 1]]), atol=1e-6)
+    assert (found.ids.dtype, found.states.dtype) == (np.int64, np.float32)
+    (of_text,) = model.text_states(["Routers modem modem"])
+    assert of_text.words == ("router", "modem")
+    np.testing.assert_allclose(of_text.states, np.tanh(embedding[[1, 2]]), atol=1e-6)
+
+
+@every_encoder
+def test_title_and_body_have_the_states_of_two_texts_and_a_joined_question_those_of_one(encoder: EncoderConfig) -> None:
+    apart, joined, titles = (model_of(encoder, reads=reads) for reads in ("title and body", "joined", "title"))
+    question = QUESTIONS[0]
+    title, body, both = apart.text_states([question.title, question.body, f"{question.title} {question.body}"])
+    found = [model.states([question])[0] for model in (apart, joined, titles)]
+    assert found[0].words == found[1].words == both.words == title.words + body.words
+    assert found[2].words == title.words
+    np.testing.assert_allclose(found[0].states, np.concatenate([title.states, body.states]), atol=1e-6)
+    np.testing.assert_allclose(found[1].states, both.states, atol=1e-6)
+    np.testing.assert_allclose(found[2].states, title.states, atol=1e-6)
+
+
+@every_encoder
+def test_the_states_of_a_batch_are_those_of_its_questions_one_by_one(encoder: EncoderConfig) -> None:
+    model = model_of(encoder)
+    alone = [model.states([question])[0] for question in QUESTIONS]
+    for batch_size in (1, 2, 256):
+        for found, expected in zip(model.states(QUESTIONS, batch_size), alone, strict=True):
+            assert found.words == expected.words
+            np.testing.assert_array_equal(found.ids, expected.ids)
+            np.testing.assert_allclose(found.states, expected.states, atol=1e-6)
+
+
+@every_encoder
+def test_a_question_without_words_has_no_states(encoder: EncoderConfig) -> None:
+    model = model_of(encoder)
+    for found in (*model.states([QUESTIONS[1], QUESTIONS[5]]), *model.text_states(["", "?"])):
+        assert (found.words, found.ids.shape, found.states.shape) == ((), (0,), (0, 6))
+        assert (found.ids.dtype, found.states.dtype) == (np.int64, np.float32)
+    assert model.states([]) == model.text_states([]) == []
+
+
+def test_the_last_states_of_title_and_body_make_the_vector() -> None:
+    model = model_of(EncoderConfig("gru", 4, 6))
+    title, body = (model.text_states([text])[0].states[-1] for text in (QUESTIONS[0].title, QUESTIONS[0].body))
+    both = title + body
+    np.testing.assert_allclose(model.encode(QUESTIONS[:1])[0], both / np.linalg.norm(both), atol=1e-6)
+
+
+def test_states_do_not_hold_the_batch_that_they_were_worked_out_in() -> None:
+    for found in model_of(reads="title").states(QUESTIONS):
+        assert found.states.base is None
+
+
+# --- what does not fit -----------------------------------------------------------------------------------------------
+
+
+def test_a_model_says_how_often_its_words_occurred_where_that_is_known() -> None:
+    model = model_of()
+    given = np.arange(11)
+    parts = (model.settings, model.vocabulary, model.embedding(), model.parameters())
+    counted = Model.build(*parts, counts=given)
+    given[0] = 99
+    assert counted.counts is not None
+    assert counted.counts.tolist() == list(range(11))
+    assert model.counts is None
+
+
 def test_numbers_that_do_not_fit_do_not_make_a_model() -> None:
     model = model_of()
     settings, vocabulary, parameters = model.settings, model.vocabulary, model.parameters()
@@ -170,8 +266,18 @@ def test_numbers_that_do_not_fit_do_not_make_a_model() -> None:
         Model.build(settings, vocabulary, model.embedding(), parameters, dev_scores={"MRR": math.nan})
     with pytest.raises(SettingError, match="training_data"):
         Model.build(settings, vocabulary, model.embedding(), parameters, training_data="reddit")
+    for wrong, message in (
+        (np.zeros(10, np.int64), r"counts of words int64 \(10,\), but expected int64 \(11,\)"),
+        (np.zeros(11), r"counts of words float64 \(11,\), but expected int64"),
+        (np.full(11, -1), "counts of words down to -1, but expected numbers ≥ 0"),
+    ):
+        with pytest.raises(SettingError, match=message):
+            Model.build(settings, vocabulary, model.embedding(), parameters, counts=wrong)  # type: ignore[arg-type]
+    for encode in (model.encode, model.states):
+        with pytest.raises(SettingError, match="batch_size 0"):
+            encode(QUESTIONS, 0)
     with pytest.raises(SettingError, match="batch_size 0"):
-        model.encode(QUESTIONS, 0)
+        model.text_states(["wifi"], 0)
 
 
 @pytest.mark.parametrize("precision", ["float16", "int8"])

@@ -6,6 +6,7 @@ import doctest
 import importlib
 import json
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -125,10 +126,13 @@ def test_settings_are_read_as_they_were_written() -> None:
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"reads": "body"}, "reads is 'body', but expected one of: title and body, title"),
+        ({"reads": "body"}, "reads is 'body', but expected one of: title and body, title, joined"),
         ({"word_limit": 0}, "word_limit is 0"),
         ({"word_limit": True}, "word_limit is True"),
         ({"unknown": ["zero"]}, "unknown is"),
+        ({"stems": "klingon"}, "stems is 'klingon', but expected one of: arabic, .*, english, .*, yiddish"),
+        ({"stems": None}, "stems is None, but expected one of: arabic"),
+        ({"stems": ["english"]}, "stems is"),
         ({"embedding_precision": "int4"}, "expected one of: float32, float16, int8"),
         ({"encoder": []}, "but expected"),
         ({"encoder": {"kind": "rcnn"}}, "input_size"),
@@ -138,6 +142,16 @@ def test_settings_are_read_as_they_were_written() -> None:
 def test_settings_that_cannot_be_used_are_refused(change: Mapping[str, object], message: str) -> None:
     with pytest.raises(SettingError, match=message):
         ModelSettings.from_json({**SETTINGS.to_json(), **change})
+
+
+def test_settings_of_a_model_from_before_there_were_stems_read_words_as_they_are_written() -> None:
+    stored = SETTINGS.to_json()
+    assert stored.pop("stems") == ""
+    assert ModelSettings.from_json(stored) == SETTINGS
+    assert replace(SETTINGS, stems="german").to_json()["stems"] == "german"
+    del stored["word_limit"]
+    with pytest.raises(SettingError, match=r"model settings embedding_precision.* but expected"):
+        ModelSettings.from_json(stored)
 
 
 # --- manifest --------------------------------------------------------------------------------------------------------
@@ -196,6 +210,7 @@ ARRAYS: dict[str, NDArray[np.generic]] = {
     "embedding": np.arange(-6, 6, dtype=np.int8).reshape(4, 3).T,
     "embedding.scale": np.ones(4, dtype=np.float32),
     "half": np.ones((2, 1), dtype=np.float16),
+    "counts": np.array([0, 2**40, 3], dtype=np.int64),
 }
 WHOLE = weights.to_bytes(ARRAYS)
 
@@ -210,8 +225,8 @@ def test_arrays_are_read_as_they_were_written_and_in_any_order_the_same_bytes() 
 
 
 def test_weights_of_other_types_and_empty_ones_are_refused() -> None:
-    for wrong in (np.ones(2), np.ones(2, dtype=np.int64), np.ones((0, 3), dtype=np.float32)):
-        with pytest.raises(DamagedModelError, match="but expected F32, F16, I8"):
+    for wrong in (np.ones(2), np.ones(2, dtype=np.int32), np.ones((0, 3), dtype=np.float32)):
+        with pytest.raises(DamagedModelError, match="but expected F32, F16, I8, I64"):
             weights.from_bytes(safetensors.numpy.save({"input": wrong}))
 
 
@@ -236,7 +251,7 @@ HEADERS = st.dictionaries(
     st.sampled_from(["a", "b", "__metadata__"]) | st.text(max_size=3),
     st.fixed_dictionaries(
         {
-            "dtype": st.sampled_from(["F32", "F16", "I8", "BF16", "F64", "BOOL", "F4", "C64", "X"]),
+            "dtype": st.sampled_from(["F32", "F16", "I8", "I64", "BF16", "F64", "BOOL", "F4", "C64", "X"]),
             "shape": st.lists(st.integers(-1, 4) | st.integers(2**31, 2**65), max_size=4),
             "data_offsets": st.lists(st.integers(-1, 40) | st.integers(2**62, 2**65), max_size=3),
         }
@@ -261,7 +276,11 @@ def _read_or_refuse(data: bytes) -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["vocabulary", "precision", "layout", "manifest", "settings", "weights", "folder", "model"]
+    "name",
+    [
+        *("vocabulary", "precision", "layout", "manifest", "settings", "weights", "folder", "model"),
+        *("reader", "batches", "numbers", "states"),
+    ],
 )
 def test_the_worked_examples_hold(name: str) -> None:
     assert doctest.testmod(importlib.import_module(f"askalike.encode.{name}")).failed == 0

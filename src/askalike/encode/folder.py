@@ -27,7 +27,7 @@ from askalike.errors import (
     ModelVersionError,
 )
 
-__all__ = ["UPGRADES", "Contents", "read_folder", "write_folder"]
+__all__ = ["UPGRADES", "Contents", "read_folder", "upgrade_1_to_2", "write_folder"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,8 +45,16 @@ class Contents:
     arrays: Mapping[str, NDArray[np.generic]]
 
 
-UPGRADES: Final[dict[int, Callable[[Contents], Contents]]] = {}
-"""Format → what makes it the next one (``upgrade_1_to_2`` under 1, …). There is one format so far."""
+def upgrade_1_to_2(contents: Contents) -> Contents:
+    """Return a model of format 1 as one of format 2, which can read stems and can say how often its words occurred.
+
+    What a model of format 1 reads are words as they are written; of their frequencies it says nothing.
+    """
+    return replace(contents, config={**contents.config, "stems": ""})
+
+
+UPGRADES: Final[dict[int, Callable[[Contents], Contents]]] = {1: upgrade_1_to_2}
+"""Format → what makes it the next one. The files of an older model stay as they are."""
 
 _TRIES: Final = 3
 _AGAIN: Final = "take the model from where it came, or train it again"

@@ -27,7 +27,8 @@ class Layout:
     ::
 
         MODEL/
-          weights.safetensors   the encoder's parameters and `embedding`, in the precision that config.json names
+          weights.safetensors   the encoder's parameters and `embedding`, in the precision that config.json names;
+                                `counts`, how often each word occurred in the training texts, where that is known
           vocabulary.txt        one word a line; its line is its id, and its row of `embedding`
           config.json           the encoder and how texts are read
           manifest.json         format, version, what it was trained on, dev scores, hashes of the other files

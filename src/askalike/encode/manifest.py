@@ -20,7 +20,7 @@ from askalike.errors import DamagedModelError
 
 __all__ = ["FORMAT", "Manifest", "digest", "json_bytes", "json_object"]
 
-FORMAT: Final = 1
+FORMAT: Final = 2
 """The format that this version writes."""
 
 _HASHED = sorted(set(MAX_BYTES) - {"manifest.json"})

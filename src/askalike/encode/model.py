@@ -1,12 +1,14 @@
 """A trained model: questions in, vectors out, without torch.
 
-Enters: a folder, or what training has found; questions and texts. Leaves: vectors of length 1; weights of words.
+Enters: a folder, or what training has found; questions and texts. Leaves: vectors of length 1; states and weights of
+words.
 May import: types, errors, text, and its neighbours in encode but the networks.
 
 ::
 
     v(text)      the encoder's pooled vector of its first ``word_limit`` words; zero for a text without words
-    v(question)  (v(title) + v(body)) / 2, brought to length 1; v(title) alone when the body has no words
+    v(question)  (v(title) + v(body)) / 2, brought to length 1; v(title) alone when the body has no words;
+                 v(title and body as one text), brought to length 1, where the model reads them joined
 
 Source: Lei et al. 2016 (NAACL), section 3: title and body averaged; section 5: the weight of a word is 1 - λ_t.
 """
@@ -14,6 +16,7 @@ Source: Lei et al. 2016 (NAACL), section 3: title and body averaged; section 5: 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Final, TypeVar
 
@@ -21,20 +24,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from askalike._version import __version__
-from askalike.encode.config import EncoderConfig
+from askalike.encode.batches import check_size, of_like_length
 from askalike.encode.folder import Contents, read_folder, write_folder
 from askalike.encode.manifest import FORMAT, Manifest
+from askalike.encode.numbers import Numbers
 from askalike.encode.numpy_runtime import Runtime
-from askalike.encode.precision import Packed
 from askalike.encode.reader import Reader
 from askalike.encode.settings import ModelSettings
-from askalike.encode.vocabulary import UNKNOWN, Vocabulary
+from askalike.encode.states import WordStates, states_of
+from askalike.encode.vocabulary import Vocabulary
 from askalike.errors import DamagedModelError, SettingError
 from askalike.types import Question
 
 __all__ = ["Model"]
 
-_EMBEDDING: Final = "embedding"
 _BATCHES_AT_ONCE: Final = 16  # texts of so many batches are sorted by length together
 _Item = TypeVar("_Item")
 
@@ -47,25 +50,18 @@ class Model:
     Args:
         settings: the encoder and how texts are read.
         vocabulary: the known words.
-        embedding: word vectors (V, D_in), row 0 for unknown words, in the settings' precision.
-        parameters: the encoder's, in the settings' precision.
+        numbers: what was learned and counted; they fit settings and vocabulary.
         origin: what it was trained on, and its scores.
     """
 
-    def __init__(
-        self,
-        settings: ModelSettings,
-        vocabulary: Vocabulary,
-        embedding: Packed,
-        parameters: Mapping[str, Packed],
-        origin: Manifest,
-    ) -> None:
+    def __init__(self, settings: ModelSettings, vocabulary: Vocabulary, numbers: Numbers, origin: Manifest) -> None:
         self.settings: Final = settings
         self.vocabulary: Final = vocabulary
         self.origin: Final = origin
-        self._embedding = embedding
-        self._parameters = dict(parameters)
-        self._reader = Reader(settings.reads, settings.word_limit)
+        self._numbers = numbers
+        self._embedding = numbers.embedding
+        self._reader = Reader(settings.reads, settings.word_limit, settings.stems)
+        self._written = replace(self._reader, stems="")
         self._runtime = Runtime(settings.encoder, self.parameters())
 
     @classmethod
@@ -76,6 +72,7 @@ class Model:
         embedding: NDArray[np.floating],
         parameters: Mapping[str, NDArray[np.floating]],
         *,
+        counts: NDArray[np.int64] | None = None,
         training_data: str = "",
         dev_scores: Mapping[str, float] | None = None,
     ) -> Model:
@@ -84,25 +81,18 @@ class Model:
         Args:
             embedding: word vectors (V, D_in); row 0 stands for unknown words, row i for the word of id i.
             parameters: with names and shapes of ``settings.encoder.shapes()``.
+            counts: how often each word occurred in the training texts (V,), at 0 all unknown words together; ≥ 0.
             training_data: SHA-256 of the training data, in hexadecimal, or "" when unknown.
             dev_scores: measure → its value on the development set.
 
         Raises:
             SettingError: counts, shapes or numbers that do not fit.
         """
-        expected = (len(vocabulary), settings.encoder.input_size)
-        if embedding.shape != expected:
-            raise SettingError(
-                f"embedding of shape {embedding.shape}, but expected {expected}",
-                "give one row for unknown words, then one for each word",
-            )
-        if settings.unknown == "zero" and embedding[UNKNOWN].any():
-            raise SettingError("unknown words are to be zero, but row 0 of the embedding is not", "set it to zero")
+        numbers = Numbers.rounded(settings, vocabulary, embedding, parameters, counts)
         origin = Manifest(FORMAT, __version__, training_data, dict(dev_scores or {}))
         if fault := origin.fault_of_origin():
             raise SettingError(f"a model with {fault}")
-        packed = {name: Packed.of(array, settings.encoder_precision) for name, array in parameters.items()}
-        return cls(settings, vocabulary, Packed.of(embedding, settings.embedding_precision), packed, origin)
+        return cls(settings, vocabulary, numbers, origin)
 
     @classmethod
     def load(cls, path: Path | str) -> Model:
@@ -119,8 +109,7 @@ class Model:
         except SettingError as error:
             raise DamagedModelError(f"{path}: config.json: {error.message}", error.hint) from error
         vocabulary = Vocabulary.from_bytes(contents.vocabulary)
-        embedding, parameters = _unpacked(contents.arrays, settings, vocabulary)
-        return cls(settings, vocabulary, embedding, parameters, manifest)
+        return cls(settings, vocabulary, Numbers.taken_from(contents.arrays, settings, vocabulary), manifest)
 
     def save(self, path: Path | str) -> None:
         """Write the model's folder: whole or not at all. A model that is there is replaced by the complete new one.
@@ -131,9 +120,7 @@ class Model:
             ModelExistsError: there is something else than a model at ``path``.
             ModelError: it cannot be written.
         """
-        packed = {**self._parameters, _EMBEDDING: self._embedding}
-        arrays = {key: array for name in packed for key, array in packed[name].arrays(name).items()}
-        contents = Contents(self.settings.to_json(), self.vocabulary.to_bytes(), arrays)
+        contents = Contents(self.settings.to_json(), self.vocabulary.to_bytes(), self._numbers.arrays())
         write_folder(Path(path), contents, self.origin)
 
     @property
@@ -141,9 +128,17 @@ class Model:
         """Return D, the dimensions of a vector."""
         return self.settings.encoder.hidden_size
 
+    @property
+    def counts(self) -> NDArray[np.int64] | None:
+        """Return how often each word occurred in the training texts, or None where that is not known.
+
+        At 0 are all unknown words together; not to be changed.  # (V,)
+        """
+        return self._numbers.counts
+
     def parameters(self) -> dict[str, NDArray[np.float32]]:
         """Return the encoder's parameters in float32, to go on training from; not to be changed."""
-        return {name: packed.unpacked() for name, packed in self._parameters.items()}
+        return {name: packed.unpacked() for name, packed in self._numbers.parameters.items()}
 
     def embedding(self) -> NDArray[np.float32]:
         """Return the word vectors in float32, to go on training from; not to be changed.  # (V, D_in)"""
@@ -164,27 +159,48 @@ class Model:
         """Return one vector of length 1 for each plain text, read as a title is.  # (N, D) float32"""
         return self._encoded(texts, lambda text: [self._ids(text)], batch_size)
 
+    def states(self, questions: Sequence[Question], batch_size: int = 256) -> list[WordStates]:
+        """Return the words that are read of each question with the encoder's states: of its title, then of its body.
+
+        Title and body are encoded each on its own, or as one text where the model reads them joined. A question without
+        words has no states.
+
+        Args:
+            batch_size: texts that are worked on at once, ≥ 1; it changes speed and memory, not states.
+
+        Returns:
+            N values in the order of the questions; each word takes 4·D bytes.
+        """
+        titles = self._states(list(map(self._reader.title, questions)), batch_size)
+        bodies = self._states(list(map(self._reader.body, questions)), batch_size)
+        return [title.followed_by(body) for title, body in zip(titles, bodies, strict=True)]
+
+    def text_states(self, texts: Sequence[str], batch_size: int = 256) -> list[WordStates]:
+        """Return the words that are read of each plain text with the encoder's states."""
+        return self._states(list(map(self._reader.text, texts)), batch_size)
+
     def word_weights(self, text: str) -> list[tuple[str, float]]:
         """Return how much of each word the encoder lets in: 1 - λ_t, the mean over the dimensions of a vector gate.
 
         Returns:
-            (word, weight in [0, 1]) for the words that are read, in their order; nothing for encoders without such a
-            gate.
+            (word as it is written, weight in [0, 1]) for the words that are read, in their order; nothing for encoders
+            without such a gate.
         """
         read = self._reader.text(text)
         if not self.settings.encoder.gate_size or not read:
             return []
         vectors = self._embedding.rows(np.array(self.vocabulary.ids(read), dtype=np.intp))
         gates = self._runtime.gates(vectors[:, None], np.array([len(read)]))  # (T, 1, G)
-        return [(word, 1 - float(gate)) for word, gate in zip(read, gates.mean(axis=2)[:, 0], strict=True)]
+        means = gates.mean(axis=2)[:, 0]
+        return [(word, 1 - float(gate)) for word, gate in zip(self._written.text(text), means, strict=True)]
 
     def known_words(self, question: Question) -> list[str]:
-        """Return the words that are read of a question and have a vector of their own, in their order.
+        """Return the words that are read of a question and have a vector of their own, as they are written, in order.
 
         Every other word has the vector of the unknown: a question of such words alone is as near to any other one.
         """
-        read = [*self._reader.title(question), *self._reader.body(question)]
-        return [word for word in read if word in self.vocabulary]
+        written, read = ([*reader.title(question), *reader.body(question)] for reader in (self._written, self._reader))
+        return [word for word, stem in zip(written, read, strict=True) if stem in self.vocabulary]
 
     def _ids(self, text: str) -> list[int]:
         return self.vocabulary.ids(self._reader.text(text))
@@ -197,8 +213,7 @@ class Model:
     def _encoded(
         self, items: Sequence[_Item], read: Callable[[_Item], list[list[int]]], batch_size: int
     ) -> NDArray[np.float32]:
-        if batch_size < 1:
-            raise SettingError(f"batch_size {batch_size}, but expected at least 1", "256 is usual")
+        check_size(batch_size)
         found = np.zeros((len(items), self.dimensions), dtype=np.float32)
         at_once = _BATCHES_AT_ONCE * batch_size
         for begin in range(0, len(items), at_once):
@@ -209,17 +224,15 @@ class Model:
 
     def _pooled(self, texts: Sequence[Sequence[int]], batch_size: int) -> NDArray[np.float32]:
         """Return the pooled vectors of texts given as ids, texts of like length together.  # (len(texts), D)"""
-        lengths = np.fromiter(map(len, texts), dtype=np.intp, count=len(texts))
-        order = np.argsort(-lengths, kind="stable")[: np.count_nonzero(lengths)]
         found = np.zeros((len(texts), self.dimensions), dtype=np.float32)
-        for begin in range(0, len(order), batch_size):
-            rows = order[begin : begin + batch_size]
-            distinct, inverse = np.unique(np.concatenate([texts[row] for row in rows]), return_inverse=True)
-            has_word = np.arange(lengths[rows[0]]) < lengths[rows][:, None]  # (B, T)
-            places = np.zeros(has_word.shape, dtype=np.intp)
-            places[has_word] = inverse
-            found[rows] = self._runtime.pooled_words(self._embedding.rows(distinct), places.T, lengths[rows])
+        for batch in of_like_length(texts, batch_size):
+            vectors = self._embedding.rows(batch.distinct)
+            found[batch.texts] = self._runtime.pooled_words(vectors, batch.places, batch.lengths)
         return found
+
+    def _states(self, texts: Sequence[Sequence[str]], batch_size: int) -> list[WordStates]:
+        check_size(batch_size)
+        return states_of(texts, self.vocabulary, self._embedding, self._runtime, batch_size)
 
 
 def _normalised(vectors: NDArray[np.float32]) -> NDArray[np.float32]:
@@ -231,33 +244,3 @@ def _normalised(vectors: NDArray[np.float32]) -> NDArray[np.float32]:
     norms = np.sqrt(np.einsum("nd,nd->n", vectors, vectors))[:, None]
     np.divide(vectors, norms, out=vectors, where=norms > 0)
     return vectors
-
-
-def _unpacked(
-    arrays: Mapping[str, NDArray[np.generic]], settings: ModelSettings, vocabulary: Vocabulary
-) -> tuple[Packed, dict[str, Packed]]:
-    """Return the word vectors and parameters of a file, after checking that they fit settings and vocabulary."""
-    encoder: EncoderConfig = settings.encoder
-    stored = arrays.get(_EMBEDDING)
-    if stored is not None and stored.ndim == 2 and len(stored) != len(vocabulary):
-        raise DamagedModelError(
-            f"{len(vocabulary.words)} words in vocabulary.txt but {len(stored) - 1} vectors of words in "
-            "weights.safetensors",
-            "take the files of one model from where they came",
-        )
-    shape = (len(vocabulary), encoder.input_size)
-    embedding = Packed.taken_from(arrays, _EMBEDDING, shape, settings.embedding_precision)
-    parameters = {
-        name: Packed.taken_from(arrays, name, wanted, settings.encoder_precision)
-        for name, wanted in encoder.shapes().items()
-    }
-    taken = {_EMBEDDING: embedding, **parameters}
-    extra = set(arrays) - {key for name, packed in taken.items() for key in packed.arrays(name)}
-    if extra:
-        raise DamagedModelError(
-            f"weights.safetensors holds more than the model needs: {', '.join(sorted(extra))[:200]}",
-            "take the files of one model from where they came",
-        )
-    if settings.unknown == "zero" and embedding.rows(np.array([UNKNOWN])).any():
-        raise DamagedModelError("unknown words are to be zero, but their vector is not", "train the model again")
-    return embedding, parameters

@@ -1,7 +1,8 @@
 """The words that a model has vectors for, and their ids.
 
-Words are those of ``askalike.text.tokens.words``: as the text writes them, case folded, not stemmed. Id 0 stands for
-every other word; the id of a known word is its line in the file, the first being 1.
+Words are those of ``askalike.text.tokens.words``: as the text writes them, case folded; or their stems, where the
+model's settings say so. Id 0 stands for every other word; the id of a known word is its line in the file, the first
+being 1.
 
 Enters: texts of a training set, or the bytes of a file. Leaves: ids. May import: errors, text.
 """
@@ -59,7 +60,7 @@ class Vocabulary:
 
     @classmethod
     def build(cls, texts: Iterable[str], *, min_count: int = 1, max_size: int | None = None) -> Vocabulary:
-        """Return the vocabulary of plain texts.
+        """Return the vocabulary of plain texts, words as they are written.
 
         Args:
             min_count: a word must occur this often, ≥ 1.

@@ -18,7 +18,7 @@ from askalike.errors import DamagedModelError
 
 __all__ = ["from_bytes", "to_bytes"]
 
-_TYPES: Final[dict[str, type[np.generic]]] = {"F32": np.float32, "F16": np.float16, "I8": np.int8}
+_TYPES: Final[dict[str, type[np.generic]]] = {"F32": np.float32, "F16": np.float16, "I8": np.int8, "I64": np.int64}
 _MAX_HEADER_BYTES: Final = 1 << 16
 _AGAIN: Final = "take the model from where it came"
 
@@ -33,7 +33,7 @@ def from_bytes(data: bytes) -> dict[str, NDArray[np.generic]]:
 
     Raises:
         DamagedModelError: not a safetensors file, a header that is too long, or an array of another type than
-            float32, float16 or int8.
+            float32, float16, int8 or int64.
     """
     length = int.from_bytes(data[:8], "little")
     if length > _MAX_HEADER_BYTES:
