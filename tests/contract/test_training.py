@@ -66,7 +66,7 @@ def test_the_same_seed_gives_the_same_bytes(tmp_path: Path, kind: str, name: str
     assert models[0]["weights.safetensors"] != models[2]["weights.safetensors"]
 
 
-@pytest.mark.parametrize("reads", ["title and body", "title"])
+@pytest.mark.parametrize("reads", ["title and body", "title", "joined"])
 @pytest.mark.parametrize("name", ENCODERS)
 def test_the_model_gives_the_vectors_of_the_network(
     tmp_path: Path, name: str, reads: Any, monkeypatch: pytest.MonkeyPatch
@@ -98,7 +98,7 @@ def model_texts(model: Model, questions: list[Question]) -> Any:
     from askalike.train.corpus import _question_words
     from askalike.train.texts import WordList
 
-    reader = fit_module.Reader(model.settings.reads, model.settings.word_limit)
+    reader = fit_module.Reader(model.settings.reads, model.settings.word_limit, model.settings.stems)
     return WordList(_question_words(questions, reader)).over(model.vocabulary)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,7 @@ from tests.tiny_training import recipe, stage, tiny_data
 
 from askalike import Question
 from askalike.encode.model import Model
+from askalike.encode.reader import Reader
 from askalike.errors import DamagedModelError, ModelError, SettingError
 from askalike.train.corpus import TrainingData
 from askalike.train.log import Entry, read_log
@@ -199,6 +201,37 @@ def test_going_on_from_a_model_begins_with_its_vectors_and_new_words(tmp_path: P
     assert [rows[0].epoch, rows[0].measure] == [0, "tiny mrr"]
     assert rows[0].value == pytest.approx(first.origin.dev_scores["tiny mrr"], rel=1e-5)
     assert second.encode(added).any(axis=1).all()
+
+
+def test_the_model_knows_how_often_its_words_occurred(tmp_path: Path) -> None:
+    data = tiny_data()
+    chosen = recipe(stage("max-margin"), reads="joined", word_limit=9, stems="english", min_count=7)
+    model = fit(chosen, data, Run(tmp_path / "work"))
+    assert (model.settings.reads, model.settings.stems) == ("joined", "english")
+    reader = Reader("joined", 9, "english")
+    read = [reader.title(question) for question in data.questions] + [reader.text(one.body) for one in data.answers]
+    counted = Counter(word for text in read for word in text)
+    assert model.counts is not None
+    assert model.counts[1:].tolist() == [counted[word] for word in model.vocabulary.words]
+    assert model.counts[0] == sum(count for word, count in counted.items() if word not in model.vocabulary)
+    assert model.counts[0] > 0
+    saved = contents(model, tmp_path / "model")
+    assert contents(Model.load(tmp_path / "model"), tmp_path / "again") == saved
+
+
+def test_a_change_of_stems_begins_anew(tmp_path: Path) -> None:
+    base = recipe(stage("contrastive"))
+    fit(base, tiny_data(), Run(tmp_path / "work"))
+    heard = Heard()
+    fit(replace(base, stems="english"), tiny_data(), Run(tmp_path / "work", progress=heard))
+    assert [text for text in heard.notices if "is of another training" in text]
+
+
+def test_a_model_that_reads_other_stems_is_no_beginning(tmp_path: Path) -> None:
+    start = fit(recipe(stage("max-margin"), stems="english"), tiny_data(), Run(tmp_path / "a"))
+    for other in ("", "german"):
+        with pytest.raises(SettingError, match=f"to go on from has stems 'english', the recipe '{other}'"):
+            fit(recipe(stage("max-margin"), stems=other), tiny_data(), Run(tmp_path / "b", start=start))
 
 
 def test_a_model_of_another_kind_or_size_is_no_beginning(tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import doctest
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -200,7 +201,9 @@ def test_every_shipped_recipe_can_be_read(path: Path) -> None:
 
 
 def test_the_default_recipe_takes_over_what_the_model_before_has_settled() -> None:
-    start: Model = synonym_model()
+    made = synonym_model()
+    settings = replace(made.settings, reads="joined", word_limit=7, stems="english")
+    start = Model.build(settings, made.vocabulary, made.embedding(), made.parameters())
     found = going_on(load_recipe("default"), start)
     assert found.model_settings() == start.settings
     assert found.words.size == 4

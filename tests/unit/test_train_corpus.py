@@ -44,6 +44,11 @@ def test_a_model_of_titles_has_no_bodies_and_long_texts_are_cut() -> None:
     assert read(DATA, Reader("title", 1))[0] == [["wifi"], [], ["printer"], [], ["wifi"], [], ["paper"]]
 
 
+def test_a_joined_question_is_read_as_its_title_and_rows_stay_where_they_are() -> None:
+    found = [["wifi", "drop", "daili"], [], ["printer"], [], ["wifi", "lost", "router"], [], ["paper", "jam"]]
+    assert read(DATA, Reader("joined", 3, "english"))[0] == found
+
+
 def test_names_become_places() -> None:
     _, source = read(DATA)
     corpus = source.corpus(source.vocabulary(1, 2))
@@ -131,3 +136,4 @@ def test_texts_of_a_word_list_without_words_stay_empty() -> None:
     assert list(read.sentences()) == [[], []]
     assert isinstance(read.texts, Texts)
     assert np.array_equal(read.texts.lengths(), [0, 0])
+    assert read.texts.counts(3).tolist() == [0, 0, 0]

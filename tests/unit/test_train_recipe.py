@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -85,6 +86,8 @@ def test_a_recipe_that_is_not_there_is_named_with_those_that_ship() -> None:
         ("word_limit = 50", "arithmetic = 'float8'", "top level: arithmetic is 'float8', but expected one of: float32"),
         ("word_limit = 50", "reads = 'body'", "top level: model setting reads is 'body'"),
         ("word_limit = 50", "embedding_precision = 'int4'", "top level: model setting embedding_precision is 'int4'"),
+        ("word_limit = 50", "stems = 'klingon'", "top level: model setting stems is 'klingon', but expected one of"),
+        ("word_limit = 50", "stems = true", "top level: stems is True, but expected a str"),
         ("word_limit = 50", "stages = 3", "top level: stages, but expected [[stage]]"),
         ("size = 4", "size = 4.0", "words: size is 4.0, but expected a int"),
         ("size = 4", "size = 0", "words: size is 0, but expected a whole number ≥ 1"),
@@ -188,6 +191,19 @@ def test_a_dev_set_can_be_named_to_stop_on() -> None:
 def test_a_stage_in_code_is_checked_as_one_in_a_file(wrong: dict[str, Any]) -> None:
     with pytest.raises(SettingError):
         StageSettings(**wrong)
+
+
+def test_a_recipe_says_how_its_model_reads(tmp_path: Path) -> None:
+    path = tmp_path / "mine.toml"
+    path.write_text(f"reads = 'joined'\nstems = 'english'\n{TEXT}", encoding="utf-8")
+    found = load_recipe(path).model_settings()
+    assert (found.reads, found.stems, found.word_limit) == ("joined", "english", 50)
+
+
+def test_a_recipe_without_stems_has_the_name_that_it_had_before_there_were_any() -> None:
+    base = recipe(stage("max-margin"))
+    assert "stems" not in base.to_json()
+    assert replace(base, stems="english").to_json() != replace(base, stems="german").to_json() != base.to_json()
 
 
 def test_the_name_of_a_recipe_changes_with_every_choice() -> None:

@@ -179,4 +179,5 @@ def going_on(recipe: Recipe, start: Model) -> Recipe:
         word_limit=settings.word_limit,
         embedding_precision=settings.embedding_precision,
         encoder_precision=settings.encoder_precision,
+        stems=settings.stems,
     )

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 from askalike.encode.model import Model
 from askalike.encode.networks import Encoder, build, from_arrays, to_arrays
 from askalike.encode.reader import Reader
+from askalike.encode.vocabulary import Vocabulary
 from askalike.errors import SettingError
 from askalike.progress import Progress, SilentProgress
 from askalike.train.checking import check_number, check_whole
@@ -87,7 +88,7 @@ def fit(recipe: Recipe, data: TrainingData, run: Run) -> Model:
         run = run if world.is_first else replace(run, progress=SilentProgress())
         run.folder.mkdir(parents=True, exist_ok=True)
         run.progress.start("reading", len(data.questions), "questions")
-        source = WordSource(data, Reader(recipe.reads, recipe.word_limit), run.progress.advance)
+        source = WordSource(data, Reader(recipe.reads, recipe.word_limit, recipe.stems), run.progress.advance)
         with world.first_alone():
             words = make_words(recipe.words, source, run.start, run.folder, (run.seed, run.progress))
         corpus = source.corpus(words.vocabulary)
@@ -99,7 +100,7 @@ def fit(recipe: Recipe, data: TrainingData, run: Run) -> Model:
         )
         beginning = _beginning(data, words, network, (run.seed, world.size))
         _run_stages(recipe, corpus, network, run, (device, world, beginning))
-        return _model(recipe, words, network, data, _judge(network, corpus)())
+        return _model(recipe, words.vocabulary, network, data, corpus)
 
 
 def _run_stages(
@@ -145,7 +146,9 @@ def _beginning(data: TrainingData, words: Words, network: TextNetwork, drawn: tu
 
 def _identity(recipe: Recipe, number: int, beginning: str) -> str:
     """Return what a stage's checkpoint is told by: stages after it, and how the model is kept, do not matter to it."""
-    chosen = [asdict(recipe.encoder), asdict(recipe.words), recipe.reads, recipe.word_limit, recipe.arithmetic]
+    chosen: list[object] = [asdict(recipe.encoder), asdict(recipe.words)]
+    chosen += [recipe.reads, recipe.word_limit, recipe.arithmetic]
+    chosen += [recipe.stems] if recipe.stems else []  # checkpoints from before there were stems stay good
     stages = [asdict(stage) for stage in recipe.stages[:number]]
     return hashlib.sha256(json.dumps([chosen, stages, beginning], sort_keys=True).encode()).hexdigest()
 
@@ -158,6 +161,11 @@ def _encoder(recipe: Recipe, run: Run) -> Encoder:
         raise SettingError(
             f"the model to go on from has the encoder {of_start.to_json()}, the recipe {recipe.encoder.to_json()}",
             "write the same encoder into the recipe",
+        )
+    if run.start.settings.stems != recipe.stems:
+        raise SettingError(
+            f"the model to go on from has stems {run.start.settings.stems!r}, the recipe {recipe.stems!r}",
+            "write the same stems into the recipe",
         )
     return from_arrays(recipe.encoder, run.start.parameters())
 
@@ -199,17 +207,16 @@ def _judge(network: TextNetwork, corpus: Corpus) -> Callable[[], dict[str, float
     return judge
 
 
-def _model(
-    recipe: Recipe, words: Words, network: TextNetwork, data: TrainingData, scores: Mapping[str, float]
-) -> Model:
+def _model(recipe: Recipe, vocabulary: Vocabulary, network: TextNetwork, data: TrainingData, corpus: Corpus) -> Model:
     embedding: NDArray[np.float32] = network.embedding.detach().cpu().numpy()
     return Model.build(
         recipe.model_settings(),
-        words.vocabulary,
+        vocabulary,
         embedding,
         to_arrays(network.encoder),
+        counts=corpus.texts.counts(len(vocabulary)),
         training_data=data.digest(),
-        dev_scores=scores,
+        dev_scores=_judge(network, corpus)(),
     )
 
 

@@ -114,10 +114,11 @@ class Recipe:
         encoder: the network; its ``input_size`` is that of the word vectors.
         stages: one after the other, at least one.
         reads: what of a question is encoded.
-        word_limit: words of a title or body that are read.
+        word_limit: words of a title or body that are read, or of both where they are joined.
         arithmetic: of matrix products in training: ``bfloat16`` is faster where the processor has it.
         embedding_precision: how the finished model keeps word vectors.
         encoder_precision: how it keeps the encoder's parameters.
+        stems: the Snowball language to whose stems words are brought, or "" for words as they are written.
     """
 
     encoder: EncoderConfig
@@ -128,6 +129,7 @@ class Recipe:
     arithmetic: Arithmetic = "float32"
     embedding_precision: Precision = "int8"
     encoder_precision: Precision = "float16"
+    stems: str = ""
 
     def __post_init__(self) -> None:
         if not self.stages:
@@ -149,6 +151,7 @@ class Recipe:
             self.words.unknown,
             self.embedding_precision,
             self.encoder_precision,
+            self.stems,
         )
 
     def hard_negatives(self) -> int:
@@ -157,8 +160,11 @@ class Recipe:
         return max(one.hard_negatives if isinstance(one, ContrastiveOptions) else 0 for one in options)
 
     def to_json(self) -> str:
-        """Return the recipe as text that is the same for the same recipe."""
-        return json.dumps(asdict(self), sort_keys=True)
+        """Return the recipe as text that is the same for the same recipe, also for one from before there were stems."""
+        stored = asdict(self)
+        if not self.stems:
+            del stored["stems"]
+        return json.dumps(stored, sort_keys=True)
 
     @classmethod
     def from_mapping(cls, stored: Mapping[str, Any]) -> Recipe:

@@ -27,8 +27,8 @@ class Texts:
         starts: where each text begins; the last number is W.  # (N + 1,) int64
 
     >>> texts = Texts(np.array([5, 6, 7], np.int32), np.array([0, 2, 2, 3]))
-    >>> len(texts), texts[0].tolist(), texts.lengths().tolist()
-    (3, [5, 6], [2, 0, 1])
+    >>> len(texts), texts[0].tolist(), texts.lengths().tolist(), texts.counts(9).tolist()
+    (3, [5, 6], [2, 0, 1], [0, 0, 0, 0, 0, 1, 1, 1, 0])
     """
 
     ids: NDArray[np.int32]
@@ -43,6 +43,10 @@ class Texts:
     def lengths(self) -> NDArray[np.int64]:
         """Return the words of each text.  # (N,)"""
         return np.diff(self.starts)
+
+    def counts(self, size: int) -> NDArray[np.int64]:
+        """Return how often each id below ``size`` occurs; all are below it.  # (size,)"""
+        return np.bincount(self.ids, minlength=size).astype(np.int64)
 
 
 class WordList:

@@ -127,7 +127,8 @@ class EncoderTrainer:
         """Return the file of the word vectors of all texts, trained where it is not there yet."""
         texts = sorted(self._everything().questions, key=_content)
         settings = replace(self.recipe.words, is_trained=False)
-        found = hashlib.sha256(json.dumps([asdict(settings), seed], sort_keys=True).encode())
+        stems = [self.recipe.stems] if self.recipe.stems else []  # vectors from before there were stems stay good
+        found = hashlib.sha256(json.dumps([asdict(settings), seed, *stems], sort_keys=True).encode())
         for question in texts:
             found.update(repr(_content(question)).encode(errors="surrogatepass"))
         folder = shared / "words" / f"{found.hexdigest()[:12]}-seed{seed}"
@@ -135,7 +136,8 @@ class EncoderTrainer:
         folder.mkdir(parents=True, exist_ok=True)
         with filelock.FileLock(folder / "lock"):  # rows that train beside each other make it once
             if not path.exists():
-                source = WordSource(TrainingData(texts), Reader("title and body", self.recipe.word_limit), _unheard)
+                reader = Reader("title and body", self.recipe.word_limit, self.recipe.stems)
+                source = WordSource(TrainingData(texts), reader, _unheard)
                 made = make_words(settings, source, None, folder, (seed, self.progress))
                 write_word2vec_text(path, made.vocabulary, made.embedding)
         return path
