@@ -14,7 +14,7 @@ import sys
 from pathlib import Path
 from typing import NoReturn
 
-from askalike.cli.reproduce import table_object, trainer
+from askalike.cli.reproduce_lei2016 import table_object, trainer
 from askalike.experiments.lei2016.outcomes import finished
 from askalike.experiments.lei2016.rows import ROWS, Row
 from askalike.experiments.lei2016.sets import LeiSet, find_sets

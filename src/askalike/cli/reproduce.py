@@ -2,60 +2,59 @@
 
 from __future__ import annotations
 
-import json
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
-from rich.markup import escape
-from rich.table import Table
 
 from askalike.cli.arguments import JsonOption
-from askalike.cli.display import console, errors, print_aligned, print_json, print_whole, safe
-from askalike.durable import replace_whole
+from askalike.cli.display import errors, print_whole
+from askalike.cli.reproduce_lei2016 import reproduce_lei2016
+from askalike.cli.reproduce_zhang2018 import reproduce_zhang2018
+from askalike.cli.reproduction import Wanted
 from askalike.errors import SettingError
-from askalike.experiments.lei2016.outcomes import Trainer
-from askalike.experiments.lei2016.rows import chosen_rows
-from askalike.experiments.lei2016.running import train_rows
-from askalike.experiments.lei2016.sets import LeiSet, find_sets
-from askalike.experiments.lei2016.table import RowResult
-from askalike.experiments.lei2016.table import reproduce as run_rows
-from askalike.experiments.lei2016.training import EncoderTrainer
-from askalike.experiments.seed_means import SeedMean
-from askalike.read.detection import choose
-from askalike.read.frame import ReadContext
-from askalike.train.recipe import load_recipe
-from askalike.types import Question
 
-__all__ = ["reproduce", "table_object", "trainer"]
+__all__ = ["PAPERS", "reproduce"]
 
-PAPERS = ("lei2016",)
-MEASURES = ("map", "mrr", "p@1", "p@5")
-LEGEND = (
-    "Means times 100; ± is the standard deviation over seeds, then the 95 % interval of MAP over queries, p the "
-    "paired randomisation test of MAP against BM25. Reported figures (MAP/MRR/P@1/P@5) are of AskUbuntu's test set: as "
-    "the texts of paper and thesis print them, = recomputed from the released scores, ~ remembered: to be checked "
-    "before it is quoted."
-)
+PAPERS: Mapping[str, tuple[Callable[[Wanted], None], str]] = {
+    "lei2016": (reproduce_lei2016, "lei2016"),
+    "zhang2018": (reproduce_zhang2018, "ramn"),
+}
+"""Paper → what runs it, and its recipe."""
 
 
 def reproduce(
     paper: Annotated[str, typer.Argument(metavar="PAPER", help=f"One of {', '.join(PAPERS)}.")],
     data: Annotated[
         Path,
-        typer.Option("--data", help="AskUbuntu's folder, or one with travel-stackexchange and semeval-task3-b."),
+        typer.Option(
+            "--data",
+            help="The folder of the paper's data, or one with the sets that stand in for it: travel-stackexchange, "
+            "semeval-task3-b.",
+        ),
     ],
     only: Annotated[list[str] | None, typer.Option("--only", help="A row, a system or a set; may be repeated.")] = None,
     seeds: Annotated[int, typer.Option("--seeds", help="Trainings of each encoder.", min=1)] = 5,
-    out: Annotated[Path, typer.Option("--out", help="Folder for finished rows.")] = Path("lei2016"),
-    recipe: Annotated[str, typer.Option("--recipe", help="How encoders are trained: a name or a file.")] = "lei2016",
+    out: Annotated[
+        Path | None, typer.Option("--out", help="Folder for what is finished; named after the paper if left out.")
+    ] = None,
+    recipe: Annotated[
+        str, typer.Option("--recipe", help="How encoders are trained: a name or a file; the paper's if left out.")
+    ] = "",
     unlabelled: Annotated[
         list[Path] | None,
-        typer.Option("--unlabelled", help="An archive more for word vectors and pre-training; may be repeated."),
+        typer.Option("--unlabelled", help="An archive more whose texts are learned from; may be repeated."),
+    ] = None,
+    amount: Annotated[
+        list[int] | None,
+        typer.Option("--amount", help="zhang2018: so many texts, 0 for all; may be repeated for a curve.", min=0),
     ] = None,
     vectors: Annotated[
         Path | None,
-        typer.Option("--vectors", help="Word vectors in word2vec's text format; trained on all texts if left out."),
+        typer.Option(
+            "--vectors", help="lei2016: word vectors in word2vec's text format; trained on all texts if left out."
+        ),
     ] = None,
     device: Annotated[str, typer.Option("--device", help="cpu or cuda.")] = "cpu",
     jobs: Annotated[int, typer.Option("--jobs", help="Trainings beside each other, of one thread each.", min=1)] = 1,
@@ -63,142 +62,27 @@ def reproduce(
 ) -> None:
     """Run the rows of a paper's tables and print them beside the reported figures.
 
-    Finished rows are kept in the output folder: an interrupted run goes on where it was. Every encoder is trained with
-    each seed; word vectors are trained once a seed, and pre-training is done once for each network and seed, on the
-    texts and training pairs of all sets in the folder.
+    What is finished is kept in the output folder: an interrupted run goes on where it was. lei2016: every encoder is
+    trained with each seed; word vectors are trained once a seed, and pre-training is done once for each network and
+    seed, on the texts and training pairs of all sets in the folder. zhang2018: an autoencoder of each kind is trained
+    with each seed on each amount of text; dev chooses what the paper leaves open.
     """
     if paper not in PAPERS:
         raise SettingError(f"there is no paper {paper!r}", f"expected one of {', '.join(PAPERS)}")
-    sets = find_sets(data)
-    names = [name for name in only or () if name in sets]
-    rows = chosen_rows(name for name in only or () if name not in sets)
-    train: Trainer | None = None
-    read_sets = {name: sets[name]() for name in names or sets}
-    if any(row.encoder for row in rows):
-        all_sets = {name: read_sets.get(name) or sets[name]() for name in sets}
-        archives = {str(path): _questions(path) for path in unlabelled or ()}
-        train = trainer(EncoderTrainer(load_recipe(recipe), all_sets, archives, vectors, device, int(jobs > 1)), out)
-    found: dict[str, Any] = {}
-    for name, read in read_sets.items():
-        if train is not None:
-            train_rows((read, out, train), rows, range(seeds), _notice, jobs=jobs)
-        results = run_rows(read, rows, range(seeds), out, train, _notice)
-        found[name] = table_object(read, results)
-        if not as_json:
-            _print(read, results)
-    if as_json:
-        print_json({"paper": paper, "sets": found})
-    else:
-        console.print(LEGEND, style="dim", markup=False)
-        print_whole(f"finished rows are kept in {out}", errors)
-
-
-def trainer(made: EncoderTrainer, out: Path) -> Trainer | None:
-    """Return what trains a row's encoder, after a look at whether the rows in ``out`` were trained as it does.
-
-    Raises:
-        SettingError: they were trained with another recipe, other texts or other word vectors.
-    """
-    file = out / "settings.json"
-    settings = json.dumps(made.described(), sort_keys=True, indent=1).encode()
-    if file.exists() and file.read_bytes() != settings:
-        raise SettingError(
-            f"the rows in {out} were trained with another recipe, other texts or other word vectors",
-            "say the same as then, or give another folder with --out",
-        )
-    out.mkdir(parents=True, exist_ok=True)
-    replace_whole(file, settings)
-    return made
-
-
-def _questions(archive: Path) -> tuple[Question, ...]:
-    """Return the questions of an archive of any format, each id once."""
-    found: dict[str, Question] = {}
-    for record in choose(archive).read(archive, ReadContext()):
-        if isinstance(record, Question):
-            found.setdefault(record.id, record)
-    return tuple(found.values())
-
-
-def _notice(text: str) -> None:
-    errors.print(text, style="dim", markup=False)
-
-
-def _print(data: LeiSet, results: list[RowResult]) -> None:
-    for task in data.tests:
-        counted = next(iter(results[0].means[task.name].values())).queries
-        console.print(f"\n{data.title}: {task.name}, {counted} queries", style="bold", markup=False)
-        if not data.is_original:
-            console.print("Reported figures are of other data and show the order of the rows only.", style="dim")
-        print_aligned(_table(results, task.name))
-    for reason in dict.fromkeys(result.reason for result in results if result.reason):
-        rows = ", ".join(result.row.id for result in results if result.reason == reason)
-        console.print(f"not run, since {reason}: {rows}", markup=False, style="dim")
-
-
-def _table(results: list[RowResult], task: str) -> Table:
-    table = Table(box=None, pad_edge=False, padding=(0, 1, 0, 0))
-    table.add_column("row", no_wrap=True)
-    for name in MEASURES:
-        table.add_column(name, justify="right", min_width=9 if name == "map" else 5)
-    for name in ("p", "reported"):
-        table.add_column(name, justify="right", no_wrap=True)
-    for result in results:
-        means = result.means.get(task, {})
-        cells = [_cell(means[name], has_interval=name == "map") if name in means else "" for name in MEASURES]
-        p_value = means["map"].p_value if means else None
-        reported = "/".join(str(result.row.reported.get(name, "–")) for name in MEASURES if result.row.reported)
-        table.add_row(
-            escape(safe(result.row.id)),
-            *cells,
-            "" if p_value is None else f"{p_value:.4f}",
-            reported,
-        )
-    return table
-
-
-def _cell(mean: SeedMean, *, has_interval: bool) -> str:
-    found = mean.over_queries
-    spread = "" if mean.spread is None else f" ±{100 * mean.spread:.1f}"
-    interval = f" [dim]{100 * found.low:.1f}–{100 * found.high:.1f}[/dim]" if has_interval else ""
-    return f"{100 * found.mean:.2f}{spread}{interval}"
-
-
-def table_object(data: LeiSet, results: list[RowResult]) -> dict[str, Any]:
-    """Return a set's table as JSON prints it; means lie in [0, 1]."""
-    return {
-        "title": data.title,
-        "is_the_papers_data": data.is_original,
-        "questions": len(data.questions),
-        "training_pairs": len(data.pairs),
-        "tasks": {task.name: len(task.queries) for task in (data.dev, *data.tests)},
-        "rows": [_row_object(result) for result in results],
-    }
-
-
-def _row_object(result: RowResult) -> dict[str, Any]:
-    row = result.row
-    return {
-        "row": row.id,
-        "system": row.system,
-        "pooling": row.pooling,
-        "text": row.reads,
-        "pre-training": row.is_pretrained,
-        "parameters": row.encoder.parameter_count() if row.encoder else None,
-        "how": row.about,
-        "seeds": list(result.seeds),
-        "not_run": result.reason or None,
-        "reported": {name: {"value": one.value, "origin": one.origin} for name, one in row.reported.items()},
-        "found": {
-            task: {
-                measure: {
-                    "mean": mean.over_queries.mean,
-                    "interval95": [mean.over_queries.low, mean.over_queries.high],
-                    "spread": mean.spread,
-                    "p_value": mean.p_value,
-                }
-                for measure, mean in means.items()
-            }
-            for task, means in result.means.items()
-        },
-    }
+    run, usual = PAPERS[paper]
+    wanted = Wanted(
+        data=data,
+        only=tuple(only or ()),
+        seeds=seeds,
+        out=out or Path(paper),
+        recipe=recipe or usual,
+        unlabelled=tuple(unlabelled or ()),
+        amounts=tuple(amount or (0,)),
+        vectors=vectors,
+        device=device,
+        jobs=jobs,
+        as_json=as_json,
+    )
+    run(wanted)
+    if not as_json:
+        print_whole(f"what is finished is kept in {wanted.out}", errors)

@@ -1,0 +1,114 @@
+"""The judged sets of SemEval Task 3 B, and the unlabelled texts that autoencoders learn from.
+
+Enters: folders. Leaves: ``ZhangData``. May import: read, text's markup, types, errors, its neighbours in experiments.
+
+Texts come in this order, and an amount takes the first of them: the questions of the training and dev files, their
+comments, then the questions of the archives that were named, in their order. The texts of the test files are left out.
+
+Differs: the paper has the forum's whole archive, 189,941 questions and 1,894,456 comments, which an archive that is
+named can bring in.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from askalike.errors import FormatError, SettingError
+from askalike.experiments.judged_task import questions_of, released_task
+from askalike.experiments.tasks import RerankTask
+from askalike.read.detection import choose, named
+from askalike.read.frame import ReadContext
+from askalike.read.judged import read_judged
+from askalike.types import Answer, Question
+
+__all__ = ["TESTS", "ZhangData", "read_data"]
+
+TESTS: Final = ("test2016", "test2017")
+FOLDER: Final = "semeval-task3-b"
+
+
+@dataclass(frozen=True, slots=True)
+class ZhangData:
+    """What the tables need.
+
+    Args:
+        dev: chooses settings; its candidates are in the search engine's order.
+        tests: by name.
+        texts: to learn from, each id once, in the order in which an amount takes them.
+        kinds: how many texts are of each kind, in their order.
+    """
+
+    dev: RerankTask
+    tests: dict[str, RerankTask]
+    texts: tuple[Question, ...]
+    kinds: dict[str, int]
+
+    def first(self, amount: int) -> tuple[Question, ...]:
+        """Return so many texts, or all for 0.
+
+        Raises:
+            SettingError: there are fewer.
+        """
+        if amount > len(self.texts):
+            raise SettingError(
+                f"{amount:,} texts to learn from, but there are {len(self.texts):,}",
+                "name more archives with --unlabelled, or a smaller --amount",
+            )
+        return self.texts[: amount or None]
+
+
+def read_data(folder: Path, archives: Sequence[Path] = ()) -> ZhangData:
+    """Return the judged sets and the texts of a folder, and of more archives.
+
+    Args:
+        folder: of the SemEval files, or the folder above it.
+        archives: of any format that ``askalike index`` reads.
+
+    Raises:
+        FormatError: a file is missing or has no labels.
+        InputError: an archive cannot be read.
+    """
+    place = folder / FOLDER if (folder / FOLDER).is_dir() else folder
+    sets = {split: read_judged(place, "semeval", split) for split in ("train", "dev", *TESTS)}
+    own = [question for split in ("train", "dev") for question in questions_of(sets[split])]
+    left_out = {question.id for split in TESTS for question in questions_of(sets[split])}
+    texts: dict[str, Question] = {f"semeval/{question.id}": question for question in own if question.id not in left_out}
+    kinds = {"questions": len(texts)}
+    for answer in _comments(place, {question.id for question in texts.values()}):
+        texts.setdefault(f"comment/{answer.id}", Question(answer.id, "", answer.body, answer.markup))
+    kinds["comments"] = len(texts) - kinds["questions"]
+    for archive in archives:
+        before = len(texts)
+        for question in _questions(archive):
+            texts.setdefault(f"{archive.name}/{question.id}", question)
+        kinds[archive.name] = kinds.get(archive.name, 0) + len(texts) - before
+    statistics = tuple(own)
+    return ZhangData(
+        released_task(sets["dev"], "semeval", statistics),
+        {test: released_task(sets[test], "semeval", statistics) for test in TESTS},
+        tuple(_renamed(texts.items())),
+        kinds,
+    )
+
+
+def _comments(folder: Path, questions: set[str]) -> Iterator[Answer]:
+    """Yield the comments on these questions."""
+    for record in named("semeval").read(folder, ReadContext()):
+        if isinstance(record, Answer) and record.question_id in questions:
+            yield record
+
+
+def _questions(archive: Path) -> Iterator[Question]:
+    if not archive.exists():
+        raise FormatError(f"there is no archive {archive}", "look at its name")
+    for record in choose(archive).read(archive, ReadContext()):
+        if isinstance(record, Question):
+            yield record
+
+
+def _renamed(texts: Iterable[tuple[str, Question]]) -> Iterator[Question]:
+    for name, one in texts:
+        yield Question(name, one.title, one.body, one.markup)
