@@ -16,7 +16,7 @@ from askalike.archive import Layout
 from askalike.cli.arguments import ForumArgument, JsonOption
 from askalike.cli.display import errors, print_json, print_whole
 from askalike.cli.progress import BarProgress
-from askalike.cli.train_report import Verdict, plan_lines, plan_object, verdict, verdict_lines, verdict_object
+from askalike.cli.train_report import RankerVerdict, Verdict, plan_lines, plan_object, verdict
 from askalike.data import default_model
 from askalike.encode.model import Model
 from askalike.errors import MissingExtraError, SettingError
@@ -24,10 +24,12 @@ from askalike.experiments.finished_model import MODEL, is_finished, keep_finishe
 from askalike.experiments.forum_parts import keep_parts
 from askalike.experiments.forum_training import ForumTraining, dev_score, forum_training, going_on
 from askalike.experiments.learned_marks import keep_learned
+from askalike.experiments.matcher import ramn_score
 from askalike.experiments.work_folder import clear_work, work_folder
 from askalike.forum import Forum, ForumSettings
 from askalike.forum.model_source import ModelSource, fingerprint, wanted_model
-from askalike.train.recipe import Recipe, load_recipe
+from askalike.rank import RERANKERS
+from askalike.train.recipe import Recipe, load_recipe, shipped_recipes
 
 __all__ = ["train"]
 
@@ -51,7 +53,7 @@ class _Choices:
 def train(
     forum: ForumArgument,
     recipe: Annotated[
-        str, typer.Option("--recipe", help="A recipe that ships (default, lei2016), or a TOML file.")
+        str, typer.Option("--recipe", help=f"A recipe that ships ({', '.join(shipped_recipes())}), or a TOML file.")
     ] = DEFAULT,
     begin: Annotated[
         str,
@@ -94,10 +96,17 @@ def train(
     the new model is compared with the one before. With fewer than 10 groups of duplicates there is no dev part: every
     mark is learned from, for as many epochs as the recipe says; where a model answered before, its own or the general
     one, the new one is then taken with --keep alone. askalike encode FORUM --model general leads back.
+
+    A recipe of a ranker (ramn) leaves the model as it is: what it makes answers askalike search --ranker ramn.
     """
     _need_torch()
     _check_device(device)
     chosen = load_recipe(recipe)
+    if chosen.ranker and chosen.ranker not in RERANKERS:
+        raise SettingError(
+            f"the recipe is for a ranker {chosen.ranker!r}, which is not there",
+            f"expected one of {', '.join(RERANKERS)}",
+        )
     start = _start(forum, begin, recipe)
     if start is not None and recipe == DEFAULT:
         chosen = going_on(chosen, Model.load(start.folder))
@@ -111,9 +120,9 @@ def train(
         raise typer.Exit(STOPPED) from None
     seconds = round(time.monotonic() - began, 1)
     if as_json:
-        print_json({**found[0], **verdict_object(found[1]), "seconds": seconds})
+        print_json({**found[0], **found[1].to_json(), "seconds": seconds})
     else:
-        for line in verdict_lines(found[1], forum, seconds):
+        for line in found[1].lines(forum, seconds):
             print_whole(line)
 
 
@@ -124,8 +133,11 @@ def _trained(
     is_test_held_out: bool,
     choices: _Choices,
     is_quiet: bool,
-) -> tuple[dict[str, object], Verdict]:
-    """Read, train, compare, and take the model where it is better; return the plan and what came of it."""
+) -> tuple[dict[str, object], Verdict | RankerVerdict]:
+    """Read, train, compare, and take the model where it is better; return the plan and what came of it.
+
+    What a ranker has learned is taken in any case: it answers where it is asked for by its name.
+    """
     name, recipe = named
     with BarProgress() as progress, Forum.open(path, settings=ForumSettings(has_vectors=False)) as opened:
         progress.start("reading the forum", 0, "")
@@ -154,6 +166,8 @@ def _trained(
             model = _fit(recipe, training, start, folder, choices)
             model.save(folder / MODEL)
             keep_finished(folder, asked, training.data)
+        if recipe.ranker:
+            return told, _take_ranker(path, recipe.ranker, training, model)
         result = _compared(path, training, model, choices.is_kept)
         if result.is_taken:
             _take(path, training, start)
@@ -171,6 +185,18 @@ def _take(path: Path, training: ForumTraining, start: ModelSource | None) -> Non
     with BarProgress() as progress, Forum.open(path, progress=progress) as opened:
         opened.encode(progress=progress)
     clear_work(folder)
+
+
+def _take_ranker(path: Path, name: str, training: ForumTraining, model: Model) -> RankerVerdict:
+    """Let the ranker answer with what it has learned, and return how good it is on dev."""
+    folder = Layout(path).training
+    with Forum.open(path, settings=ForumSettings(has_vectors=False)) as opened:
+        opened.use_ranker(name, folder / MODEL)
+    clear_work(folder)
+    if training.dev is None:
+        return RankerVerdict(name, None, None)
+    settings = ForumSettings().search.ramn
+    return RankerVerdict(name, dev_score(training.dev, None, 0).search, ramn_score(training.dev, model, settings))
 
 
 def _is_own(path: Path, model: Path) -> bool:

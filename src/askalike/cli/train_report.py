@@ -16,7 +16,7 @@ from askalike.experiments.forum_training import DevScore, ForumTraining
 from askalike.experiments.work_folder import Beginning
 from askalike.train.recipe import Recipe
 
-__all__ = ["Verdict", "plan_lines", "plan_object", "verdict", "verdict_lines", "verdict_object"]
+__all__ = ["RankerVerdict", "Verdict", "plan_lines", "plan_object", "verdict"]
 
 _BEGINNINGS: Mapping[Beginning, str] = {
     "anew": "begins",
@@ -44,6 +44,71 @@ class Verdict:
     is_taken: bool
     is_better: bool | None
     was_taken_before: bool = False
+
+    def to_json(self) -> dict[str, Any]:
+        """Return what came of it as JSON."""
+        return {
+            "dev_before": asdict(self.before) if self.before else None,
+            "dev_after": asdict(self.after) if self.after else None,
+            "before": self.present or None,
+            "is_better": self.is_better,
+            "is_taken": self.is_taken,
+            "was_taken_before": self.was_taken_before,
+        }
+
+    def lines(self, forum: Path, seconds: float) -> Iterator[str]:
+        """Yield what came of it as lines."""
+        path = shlex.quote(str(forum))
+        if self.before and self.after:
+            yield f"dev MRR    {'search':>8s} {'cosine':>8s}"
+            before = f"{self.before.cosine:8.4f}" if self.present else " " * 8
+            yield f"  before   {self.before.search:8.4f} {before}  {_name(self.present)}"
+            yield f"  after    {self.after.search:8.4f} {self.after.cosine:8.4f}  the new model"
+        yield from self._outcome(seconds)
+        if not self.is_taken:
+            yield "  say the same with --keep to take the new model anyhow; it is not trained again for that"
+        else:
+            yield f'  askalike search {path} "your question"'
+
+    def _outcome(self, seconds: float) -> Iterator[str]:
+        if self.was_taken_before:
+            yield f"the forum had taken this model before; it is encoded to the end and answers ({seconds:.1f} s)"
+        elif self.is_better is None and self.is_taken:
+            yield f"the new model answers ({seconds:.1f} s); without a dev part nothing says that it is better"
+        elif self.is_better is None:
+            yield f"without a dev part nothing says that the new model is better: {_name(self.present)} stays" + (
+                f" ({seconds:.1f} s)"
+            )
+        elif self.is_better:
+            yield f"the new model is better on dev and answers from now on ({seconds:.1f} s)"
+        elif self.is_taken:
+            yield f"the new model is not better on dev; it answers from now on, since --keep was said ({seconds:.1f} s)"
+        else:
+            yield f"training did not help: {_name(self.present)} stays ({seconds:.1f} s)"
+
+
+@dataclass(frozen=True, slots=True)
+class RankerVerdict:
+    """What came of the training of a ranker, which answers where it is asked for by its name.
+
+    Args:
+        search, ranker: MRR of dev queries by the search for words, and by the ranker; None where there is no dev part.
+    """
+
+    name: str
+    search: float | None
+    ranker: float | None
+
+    def to_json(self) -> dict[str, Any]:
+        """Return what came of it as JSON."""
+        return {"ranker": self.name, "dev_search": self.search, "dev_ranker": self.ranker, "is_taken": True}
+
+    def lines(self, forum: Path, seconds: float) -> Iterator[str]:
+        """Yield what came of it as lines."""
+        if self.search is not None and self.ranker is not None:
+            yield f"dev MRR    {self.ranker:.4f} by {self.name}, {self.search:.4f} by the search for words alone"
+        yield f"the ranker {self.name} answers where it is asked for ({seconds:.1f} s)"
+        yield f'  askalike search {shlex.quote(str(forum))} "your question" --ranker {self.name}'
 
 
 def verdict(before: DevScore | None, after: DevScore | None, present: str, *, is_kept: bool) -> Verdict:
@@ -117,46 +182,6 @@ def plan_lines(plan: Mapping[str, Any]) -> Iterator[str]:
     yield f"recipe     {safe(plan['recipe'])}: {stages}"
     yield f"encoder    {plan['encoder']}; goes on from {safe(plan['goes_on_from'] or 'nothing')}"
     yield f"work       {plan['folder']}: {_BEGINNINGS[plan['beginning']]}"
-
-
-def verdict_object(found: Verdict) -> dict[str, Any]:
-    """Return what came of it as JSON."""
-    return {
-        "dev_before": asdict(found.before) if found.before else None,
-        "dev_after": asdict(found.after) if found.after else None,
-        "before": found.present or None,
-        "is_better": found.is_better,
-        "is_taken": found.is_taken,
-        "was_taken_before": found.was_taken_before,
-    }
-
-
-def verdict_lines(found: Verdict, forum: Path, seconds: float) -> Iterator[str]:
-    """Yield what came of it as lines."""
-    path = shlex.quote(str(forum))
-    if found.before and found.after:
-        yield f"dev MRR    {'search':>8s} {'cosine':>8s}"
-        before = f"{found.before.cosine:8.4f}" if found.present else " " * 8
-        yield f"  before   {found.before.search:8.4f} {before}  {_name(found.present)}"
-        yield f"  after    {found.after.search:8.4f} {found.after.cosine:8.4f}  the new model"
-    if found.was_taken_before:
-        yield f"the forum had taken this model before; it is encoded to the end and answers ({seconds:.1f} s)"
-    elif found.is_better is None and found.is_taken:
-        yield f"the new model answers ({seconds:.1f} s); without a dev part nothing says that it is better"
-    elif found.is_better is None:
-        yield f"without a dev part nothing says that the new model is better: {_name(found.present)} stays" + (
-            f" ({seconds:.1f} s)"
-        )
-    elif found.is_better:
-        yield f"the new model is better on dev and answers from now on ({seconds:.1f} s)"
-    elif found.is_taken:
-        yield f"the new model is not better on dev; it answers from now on, since --keep was said ({seconds:.1f} s)"
-    else:
-        yield f"training did not help: {_name(found.present)} stays ({seconds:.1f} s)"
-    if not found.is_taken:
-        yield "  say the same with --keep to take the new model anyhow; it is not trained again for that"
-    else:
-        yield f'  askalike search {path} "your question"'
 
 
 def _name(present: str) -> str:

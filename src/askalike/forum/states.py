@@ -8,21 +8,18 @@ from __future__ import annotations
 import threading
 from collections import OrderedDict
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from askalike.encode.model import Model
+from askalike.encode.states import WordStates
 from askalike.errors import DamagedModelError
 from askalike.forum.blas import one_blas_thread
 from askalike.rank import Query
 from askalike.types import Question
 
 __all__ = ["ModelStates"]
-
-if TYPE_CHECKING:
-    from askalike.encode.states import WordStates
 
 CACHE_BYTES = 256 * 1024**2
 """Of states that are kept, those asked for last: some 4,000 questions of 80 words and 200 dimensions."""

@@ -22,7 +22,7 @@ from askalike.train.loop_settings import LoopSettings
 from askalike.train.objectives.options import OBJECTIVES, ContrastiveOptions, DecodingOptions, ObjectiveName, Options
 from askalike.train.word_vectors.files import FORMATS, VectorFormat
 
-__all__ = ["SHIPPED", "Recipe", "StageSettings", "WordSettings", "load_recipe"]
+__all__ = ["SHIPPED", "Recipe", "StageSettings", "WordSettings", "load_recipe", "shipped_recipes"]
 
 SHIPPED: Final = Path(__file__).parent / "recipes"
 """The recipes that come with the package, one TOML file each."""
@@ -119,6 +119,7 @@ class Recipe:
         embedding_precision: how the finished model keeps word vectors.
         encoder_precision: how it keeps the encoder's parameters.
         stems: the Snowball language to whose stems words are brought, or "" for words as they are written.
+        ranker: the ranker of a forum that the model is for, such as "ramn", or "" for the forum's own model.
     """
 
     encoder: EncoderConfig
@@ -130,6 +131,7 @@ class Recipe:
     embedding_precision: Precision = "int8"
     encoder_precision: Precision = "float16"
     stems: str = ""
+    ranker: str = ""
 
     def __post_init__(self) -> None:
         if not self.stages:
@@ -160,10 +162,11 @@ class Recipe:
         return max(one.hard_negatives if isinstance(one, ContrastiveOptions) else 0 for one in options)
 
     def to_json(self) -> str:
-        """Return the recipe as text that is the same for the same recipe, also for one from before there were stems."""
+        """Return the recipe as text; the same for one that was made before there was a setting."""
         stored = asdict(self)
-        if not self.stems:
-            del stored["stems"]
+        for name in ("stems", "ranker"):
+            if not stored[name]:
+                del stored[name]
         return json.dumps(stored, sort_keys=True)
 
     @classmethod
@@ -185,6 +188,11 @@ class Recipe:
         return _made(cls, {**plain, "encoder": config, "words": words, "stages": made}, "top level")
 
 
+def shipped_recipes() -> list[str]:
+    """Return the names of the recipes that come with the package."""
+    return sorted(found.stem for found in SHIPPED.glob("*.toml"))
+
+
 def load_recipe(name: str | Path) -> Recipe:
     """Return the recipe in a file, or one of those that ship by its name.
 
@@ -195,8 +203,9 @@ def load_recipe(name: str | Path) -> Recipe:
     if not path.is_file() or path.parent != SHIPPED:
         path = Path(name)
     if not path.is_file():
-        shipped = ", ".join(sorted(found.stem for found in SHIPPED.glob("*.toml")))
-        raise SettingError(f"there is no recipe {str(name)!r}", f"give a file, or one of: {shipped}")
+        raise SettingError(
+            f"there is no recipe {str(name)!r}", f"give a file, or one of: {', '.join(shipped_recipes())}"
+        )
     try:
         return Recipe.from_mapping(tomllib.loads(path.read_text(encoding="utf-8")))
     except OSError as error:

@@ -18,8 +18,8 @@ from itertools import product
 from statistics import fmean
 from typing import Final
 
+from askalike.experiments.matcher import Matcher
 from askalike.experiments.tasks import RerankTask, judge
-from askalike.experiments.zhang2018.matching import Matcher
 from askalike.rank.ramn import RamnSettings
 from askalike.rank.ramn.settings import ALPHAS, Repeats, Similarity
 

@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from askalike.experiments.matcher import Matcher
 from askalike.experiments.seed_means import SeedMean, seed_mean
 from askalike.experiments.tasks import RerankTask, judge
 from askalike.experiments.zhang2018.data import ZhangData
-from askalike.experiments.zhang2018.matching import Matcher
 from askalike.experiments.zhang2018.rows import LAYERS, Choice, choose_settings
 from askalike.experiments.zhang2018.training import Autoencoder, AutoencoderTrainer, Kind
 from askalike.rank.ramn import RamnSettings

@@ -1,7 +1,7 @@
 """RAMN over a re-ranking task: comparisons once, then a run for every variant of the score.
 
-Enters: a model with the states of words, tasks, settings. Leaves: runs. May import: encode, rank, types, its own
-folder and its neighbours in experiments.
+Enters: a model with the states of words, tasks, settings. Leaves: runs. May import: encode, forum, rank, types, its own
+folder.
 """
 
 from __future__ import annotations
@@ -12,14 +12,14 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from askalike.encode.model import Model
-from askalike.experiments.tasks import RerankTask
+from askalike.experiments.tasks import RerankTask, judge
 from askalike.forum.states import ModelStates
 from askalike.rank.query import Query
 from askalike.rank.ramn import Comparison, RamnSettings, compare, log_scores
 from askalike.rank.ramn.settings import Similarity
 from askalike.types import Run
 
-__all__ = ["Matcher"]
+__all__ = ["Matcher", "ramn_score"]
 
 
 @dataclass
@@ -62,3 +62,8 @@ class Matcher:
                 similarity,
             )
         return found
+
+
+def ramn_score(task: RerankTask, model: Model, settings: RamnSettings) -> float:
+    """Return the MRR of a task's candidates in the order that RAMN gives them."""
+    return judge(task, Matcher(model).run(task, settings)).means["mrr"]
