@@ -15,15 +15,17 @@ SYNONYMS = ({"wifi", "wireless", "wlan"}, {"drops", "disconnects", "lost"}, {"pr
 """Words of one set have one direction, at a right angle to the others'; every other word is unknown, a zero vector."""
 
 
-def synonym_model(groups: Sequence[set[str]] = SYNONYMS) -> Model:
-    """Return a model by which a text's vector is the mean of its words' directions."""
+def synonym_model(groups: Sequence[set[str]] = SYNONYMS, *, has_counts: bool = True) -> Model:
+    """Return a model by which a text's vector is the mean of its words' directions; word i was counted i² times."""
     encoder = EncoderConfig("cnn", len(groups), len(groups), order=1, pooling="mean")
     parameters = {"weight": np.eye(len(groups)), "bias": np.zeros(len(groups))}
     directions: Mapping[str, int] = {word: number for number, group in enumerate(groups) for word in sorted(group)}
     embedding = np.zeros((len(directions) + 1, len(groups)))
     for row, number in enumerate(directions.values(), start=1):
         embedding[row, number] = 1.0
-    return Model.build(ModelSettings(encoder, unknown="zero"), Vocabulary(directions), embedding, parameters)
+    counts = np.arange(len(embedding), dtype=np.int64) ** 2 if has_counts else None
+    settings = ModelSettings(encoder, unknown="zero")
+    return Model.build(settings, Vocabulary(directions), embedding, parameters, counts=counts)
 
 
 def gated_model(seed: int = 0) -> Model:

@@ -49,6 +49,11 @@ class ModelStates:
         self._held_bytes = 0
         self._guard = threading.Lock()
 
+    @property
+    def kept_bytes(self) -> int:
+        """Return the size of the states that are kept."""
+        return self._held_bytes
+
     def of_query(self, query: Query) -> WordStates:
         """Return the words and states of a query, read as a question of the forum is."""
         with one_blas_thread():

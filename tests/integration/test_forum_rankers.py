@@ -1,0 +1,161 @@
+"""Rankers that a forum has learned: taken, asked for by name, explained, read again when they were trained anew."""
+
+from __future__ import annotations
+
+import json
+import sys
+import threading
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from tests.tiny_models import synonym_model
+
+from askalike import Forum, Question
+from askalike.cli.main import main
+from askalike.errors import DamagedModelError, ForumError, ModelError, SettingError
+from askalike.forum.rerankers import MAKERS
+from askalike.forum.states import ModelStates
+from askalike.rank import RANKER_NAMES, RERANKERS, Query
+
+QUESTIONS = [
+    Question("lost", "lost drops", "the cable"),
+    Question("printer", "printer offline", "drops"),
+    Question("body", "a question", "my wireless drops"),
+]
+
+
+@pytest.fixture
+def model(tmp_path: Path) -> Path:
+    synonym_model().save(tmp_path / "model")
+    return tmp_path / "model"
+
+
+@pytest.fixture
+def forum(tmp_path: Path, model: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setattr("askalike.forum.model_source.default_model", lambda: None)
+    with Forum.create(tmp_path / "my.forum") as made:
+        made.add(QUESTIONS)
+        made.use_ranker("ramn", model)
+    return tmp_path / "my.forum"
+
+
+def run(monkeypatch: pytest.MonkeyPatch, *words: object) -> int:
+    monkeypatch.setattr(sys, "argv", ["askalike", *map(str, words)])
+    try:
+        main()
+    except SystemExit as stop:
+        return int(stop.code or 0)
+    return 0
+
+
+def test_a_learned_ranker_answers_where_it_is_asked_for(forum: Path) -> None:
+    with Forum.open(forum) as opened:
+        by_words = [hit.question.id for hit in opened.similar("wifi drops")]
+        assert by_words[0] != "body", "which is the longest"
+        hits = opened.similar("wifi drops", ranker="ramn")
+        assert set(by_words) == {"lost", "printer", "body"}, "all share a word"
+        assert hits[0].question.id == "body", "where wireless stands for wifi"
+        assert all(hit.score > 0 and "rank_factor" in hit.components for hit in hits)
+        assert [one for one, _ in opened.ranking("wifi drops", ranker="ramn")] == [hit.question.id for hit in hits]
+
+
+def test_each_word_of_the_query_is_explained(forum: Path) -> None:
+    with Forum.open(forum) as opened:
+        hits = opened.similar("wifi drops", ranker="ramn")
+        found = {one.question_id: one.matches for one in opened.explain(hits, "wifi drops", ranker="ramn")}
+        wifi, drops = found["body"]
+        assert (wifi.word, wifi.match, wifi.is_missing, round(wifi.similarity, 3)) == ("wifi", "wireless", True, 1.0)
+        assert (drops.word, drops.match, drops.is_missing) == ("drops", "drops", False)
+        assert opened.explain(hits, "wifi drops")[0].matches == (), "another ranker explains in its own way"
+
+
+def test_a_ranker_that_was_not_learned_says_how_to_train_it(tmp_path: Path) -> None:
+    with Forum.create(tmp_path / "new.forum") as made:
+        made.add(QUESTIONS)
+        with pytest.raises(ForumError, match="has not learned the ranker 'ramn'") as raised:
+            made.similar("wifi", ranker="ramn")
+        assert "--recipe ramn" in raised.value.hint
+        with pytest.raises(ForumError):
+            made.explain([], "wifi", ranker="ramn")
+        with pytest.raises(SettingError, match="there is no ranker 'best'"):
+            made.similar("wifi", ranker="best")
+
+
+def test_what_was_trained_anew_answers_without_opening_the_forum_again(forum: Path, tmp_path: Path) -> None:
+    synonym_model([{"wifi", "printer"}, {"drops"}, {"offline"}]).save(tmp_path / "other")
+    with Forum.open(forum) as opened:
+        assert opened.similar("wifi drops", ranker="ramn")[0].question.id == "body"
+        opened.use_ranker("ramn", tmp_path / "other")
+        assert opened.similar("wifi drops", ranker="ramn")[0].question.id == "printer"
+
+
+def test_an_edited_question_is_read_anew(forum: Path) -> None:
+    with Forum.open(forum) as opened:
+        before = {hit.question.id: hit.score for hit in opened.similar("wifi drops", ranker="ramn")}
+        opened.edit(Question("printer", "wifi drops"))
+        after = {hit.question.id: hit.score for hit in opened.similar("wifi drops", ranker="ramn")}
+        assert after["printer"] > before["printer"]
+
+
+def test_a_folder_that_is_no_model_leaves_the_ranker_as_it_is(forum: Path, tmp_path: Path) -> None:
+    with Forum.open(forum) as opened:
+        with pytest.raises(ModelError):
+            opened.use_ranker("ramn", tmp_path / "nothing")
+        assert opened.similar("wifi drops", ranker="ramn")
+        (forum / "rankers" / "ramn" / "manifest.json").write_text("{", encoding="utf-8")
+        with pytest.raises(DamagedModelError):
+            opened.similar("wifi drops", ranker="ramn")
+
+
+def test_a_model_without_counts_is_no_ranker() -> None:
+    with pytest.raises(DamagedModelError, match="how often its words occur"):
+        ModelStates(synonym_model(has_counts=False))
+
+
+def test_states_are_kept_up_to_their_size_and_asked_for_by_many_threads() -> None:
+    model = synonym_model()
+    questions = [(number, Question(str(number), "wifi drops " * (1 + number % 5))) for number in range(60)]
+    expected = model.states([question for _, question in questions])
+    source = ModelStates(model, size_bytes=2000)
+    wrong: list[int] = []
+
+    def ask(seed: int) -> None:
+        for place in np.random.default_rng(seed).permutation(60)[:40].tolist():
+            part = questions[place : place + 7]
+            for (number, _), found in zip(part, source.of_questions(part), strict=True):
+                if not np.array_equal(found.states, expected[number].states):
+                    wrong.append(number)
+
+    threads = [threading.Thread(target=ask, args=(seed,)) for seed in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not wrong
+    assert source.kept_bytes <= 2000
+
+
+def test_a_query_is_read_as_a_question_is() -> None:
+    source = ModelStates(synonym_model())
+    assert source.of_query(Query("WiFi", "<b>drops</b>", "html")).words == ("wifi", "drops")
+    assert source.frequencies(["wifi", "unheard"]).tolist() == [source.frequencies(["wifi"])[0], 0]
+
+
+def test_every_learned_ranker_has_a_maker_and_a_name() -> None:
+    assert MAKERS.keys() == RERANKERS.keys()
+    assert set(RERANKERS) <= set(RANKER_NAMES)
+
+
+def test_the_command_line_shows_what_stands_for_each_word(
+    forum: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    asked = ("search", forum, "wifi drops", "--ranker", "ramn", "--explain")
+    assert run(monkeypatch, *asked) == 0
+    shown = capsys.readouterr().out
+    assert "rank factor" in shown
+    assert "→wireless 1.00" in shown
+    assert run(monkeypatch, *asked, "--json") == 0
+    first: dict[str, Any] = json.loads(capsys.readouterr().out)[0]
+    assert [match["word"] for match in first["explanation"]["matches"]] == ["wifi", "drops"]
