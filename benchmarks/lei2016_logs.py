@@ -6,15 +6,12 @@ pre-training belongs to a network, which the rows of all sets share.
 
 from __future__ import annotations
 
-import csv
-import gzip
-import io
-from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable
 from pathlib import Path
 from typing import Any
 
-from askalike.train.log import COLUMNS, Entry, read_log
+from askalike.train.log import read_log
+from benchmarks.logs import Course
 
 PRETRAINED = "pretrained"
 """What stands in place of the set where an encoder-decoder was trained."""
@@ -22,30 +19,6 @@ PRETRAINED = "pretrained"
 PERPLEXITY = "perplexity from title"
 SCORE = " mrr"
 """How the measures end that are drawn beside the perplexity; there is one for each dev set."""
-
-
-@dataclass(frozen=True, slots=True)
-class Course:
-    """The log of one training.
-
-    Args:
-        dataset: its set, or ``PRETRAINED``.
-        row: its row, or the network that was pre-trained.
-    """
-
-    dataset: str
-    row: str
-    seed: int
-    entries: Sequence[Entry]
-
-    @property
-    def is_pretraining(self) -> bool:
-        """Whether this trained an encoder-decoder."""
-        return self.dataset == PRETRAINED
-
-    def curve(self, measure: str) -> list[tuple[int, float]]:
-        """Return a measure by epoch."""
-        return [(entry.epoch, entry.value) for entry in self.entries if entry.measure == measure]
 
 
 def read_logs(folder: Path, done: Collection[tuple[str, str, int]]) -> list[Course]:
@@ -71,22 +44,9 @@ def _kind(row: str) -> str:
     return row.partition("-")[0]
 
 
-def write_logs(courses: Iterable[Course], path: Path) -> None:
-    """Write all logs into one file; the same logs give the same bytes."""
-    text = io.StringIO()
-    rows = csv.writer(text, lineterminator="\n")
-    rows.writerow(("set", "row", "seed", *COLUMNS))
-    for course in courses:
-        for entry in course.entries:
-            at = (entry.stage, entry.epoch, entry.step, entry.measure, f"{entry.value:.6g}")
-            rows.writerow((course.dataset, course.row, course.seed, *at))
-    path.write_bytes(gzip.compress(text.getvalue().encode(), 9, mtime=0))
-    print(f"wrote {path}")
-
-
 def draw_pretraining(courses: Iterable[Course], path: Path) -> bool:
     """Draw perplexity and dev MRR by epoch of pre-training, a line a network and seed; False where there is none."""
-    shown = [course for course in courses if course.is_pretraining]
+    shown = [course for course in courses if course.dataset == PRETRAINED]
     if not shown:
         return False
     import matplotlib as mpl

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from tools.sections import encoders, lei2016, quality, searching
+from tools.sections import encoders, lei2016, quality, searching, training, zhang2018
 
 __all__ = ["REPOSITORY", "RESULTS", "results_document"]
 
@@ -21,6 +21,7 @@ SECTIONS: Mapping[str, Callable[[Mapping[str, Any]], list[str]]] = {
     "model-size": quality.model_size,
     "svm-baseline": quality.ranking_svm,
     "lei2016": lei2016.reproduction,
+    "zhang2018": zhang2018.reproduction,
     "index-and-search": searching.indexing,
     "updates": searching.updates,
     "kill": searching.kills,
@@ -28,6 +29,7 @@ SECTIONS: Mapping[str, Callable[[Mapping[str, Any]], list[str]]] = {
     "encode-runtime": encoders.runtime,
     "vector-search": encoders.vectors,
     "recurrence": encoders.recurrence,
+    "training-time": training.training_time,
     "unseen-words": quality.unseen_words,
     "scorer-checks": quality.scorers,
 }

@@ -6,7 +6,8 @@ import gzip
 from pathlib import Path
 
 import pytest
-from benchmarks.lei2016_logs import draw_pretraining, read_logs, write_logs
+from benchmarks.lei2016_logs import PRETRAINED, draw_pretraining, read_logs
+from benchmarks.logs import write_logs
 
 
 @pytest.fixture
@@ -30,9 +31,9 @@ DONE = {("travel", "rcnn-last", 0), ("travel", "rcnn-last-pretrained", 1)}
 
 def test_logs_are_of_finished_trainings_and_of_what_they_began_from(folder: Path) -> None:
     courses = {(one.dataset, one.row, one.seed): one for one in read_logs(folder, DONE)}
-    pretrained = ("pretrained", "rcnn-400-title-and-body", 1)
+    pretrained = (PRETRAINED, "rcnn-400-title-and-body", 1)
     assert set(courses) == {*DONE, pretrained}
-    assert [key for key, one in courses.items() if one.is_pretraining] == [pretrained]
+    assert [key for key, one in courses.items() if one.dataset == PRETRAINED] == [pretrained]
     assert courses[pretrained].curve("mrr") == [(0, 0.25), (1, 0.5)]
 
 

@@ -1,0 +1,138 @@
+"""The tables of Zhang and Wu 2018 from trainings that are finished; trains nothing.
+
+Command: ``python -m benchmarks.zhang2018 --out FOLDER --amount N --amount M …``, after ``askalike reproduce zhang2018
+--out FOLDER`` with the same amounts and ``--unlabelled`` for each of ``ARCHIVES``. A row stands for the seeds that are
+finished. Writes ``results/zhang2018.json``, ``results/zhang2018-logs.csv.gz`` (the course of every training) and
+``docs/autoencoders.svg`` (loss by epoch of both autoencoders).
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from askalike.cli.progress import BarProgress
+from askalike.cli.reproduce_zhang2018 import measured, tables_object
+from askalike.cli.reproduction import Wanted, kept_settings
+from askalike.experiments.zhang2018.data import read_data
+from askalike.experiments.zhang2018.training import KINDS, Autoencoder, AutoencoderTrainer
+from askalike.train.log import read_log
+from askalike.train.recipe import load_recipe
+from benchmarks.logs import Course, write_logs
+from benchmarks.record import REPOSITORY, RESULTS, need_data, write
+
+COMMAND = "python -m benchmarks.zhang2018"
+ARCHIVES = ("reddit/questions.jsonl.gz", "slicer-discourse/topics.jsonl.gz")
+LOGS = RESULTS / "zhang2018-logs.csv.gz"
+FIGURE = REPOSITORY / "docs" / "autoencoders.svg"
+MOST_SEEDS = 100
+EXAMPLES = 3
+CURVES = {"loss": "loss of training, nats a word", "perplexity": "perplexity of held-out texts"}
+"""Measure of the log → what its axis is called."""
+
+
+def draw_curves(courses: Sequence[Course], path: Path) -> None:
+    """Draw loss and perplexity by epoch, a line an autoencoder and seed."""
+    import matplotlib as mpl
+
+    mpl.use("svg")
+    mpl.rcParams |= {"svg.hashsalt": "askalike", "svg.fonttype": "none", "font.size": 9}
+    from matplotlib import pyplot
+
+    figure, axes = pyplot.subplots(1, len(CURVES), figsize=(9, 3.2))
+    kinds = list(dict.fromkeys(course.row for course in courses))
+    for (measure, label), axis in zip(CURVES.items(), axes, strict=True):
+        for course in courses:
+            curve = course.curve(measure)
+            if measure == "perplexity":
+                curve = [point for point in curve if point[0] > 0]
+            if curve:
+                colour = f"C{kinds.index(course.row)}"
+                axis.plot(*zip(*curve, strict=True), color=colour, linewidth=1, label=course.row)
+        axis.set(xlabel="epoch", ylabel=label)
+        axis.set_yscale("log")
+        axis.xaxis.get_major_locator().set_params(integer=True)
+        axis.grid(alpha=0.3, which="both")
+    lines, labels = axes[0].get_legend_handles_labels()
+    by_label = dict(zip(labels, lines, strict=True))  # the seeds of a kind share one
+    axes[0].legend(by_label.values(), by_label)
+    figure.tight_layout()
+    figure.savefig(path, metadata={"Date": None})
+    pyplot.close(figure)
+    print(f"wrote {path}")
+
+
+def reconstructions(trainer: AutoencoderTrainer, amount: int) -> list[dict[str, Any]]:
+    """Return the first held-out texts, and what the decoder of each kind with seed 0 made of them."""
+    found: dict[str, dict[str, Any]] = {}
+    for kind in KINDS:
+        file = Autoencoder(kind, amount, 0).folder(trainer.out) / "examples.json"
+        if file.exists():
+            for example in json.loads(file.read_bytes())[:EXAMPLES]:
+                read = " ".join(example["read"])
+                found.setdefault(read, {"read": read})[kind] = " ".join(example["written"])
+    return list(found.values())
+
+
+def epochs(courses: Sequence[Course]) -> dict[str, Any]:
+    """Return for each kind and amount the seconds of an epoch and the perplexity that was reached, by seed."""
+    found: dict[str, Any] = {}
+    for course in courses:
+        seconds = [value for _, value in course.curve("seconds")]
+        perplexities = [value for _, value in course.curve("perplexity")]
+        row = found.setdefault(f"{course.row}, {course.dataset} texts", {"epoch_s": [], "epochs": [], "perplexity": []})
+        row["epoch_s"].append(round(sum(seconds) / max(1, len(seconds)), 1))
+        row["epochs"].append(len(seconds))
+        row["perplexity"].append(round(min(perplexities, default=0.0), 2))
+    return found
+
+
+def main() -> None:
+    """Read what is finished and write tables, logs and figure."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--out", type=Path, required=True, help="the folder of the trainings")
+    parser.add_argument("--amount", type=int, action="append", required=True, help="texts, 0 for all")
+    given = parser.parse_args()
+    archives = tuple(need_data(name) for name in ARCHIVES)
+    data = read_data(need_data("semeval-task3-b"), archives)
+    amounts = tuple(sorted(set(given.amount)))
+    wanted = Wanted(
+        need_data("semeval-task3-b"), (), MOST_SEEDS, given.out, "ramn", archives, amounts, None, "cpu", 1, as_json=True
+    )
+    with BarProgress() as progress:
+        trainer = AutoencoderTrainer(load_recipe("ramn"), data, given.out, progress=progress)
+        kept_settings(given.out, trainer.described())
+        rows, choices = measured(data, trainer, KINDS, wanted)
+    ones = [Autoencoder(kind, amount, seed) for amount in amounts for kind in KINDS for seed in range(MOST_SEEDS)]
+    courses = [
+        Course(str(one.amount or "all"), one.kind, one.seed, read_log(one.folder(given.out) / "log.csv"))
+        for one in ones
+        if trainer.is_finished(one)
+    ]
+    write_logs(courses, LOGS)
+    largest = str(max(amounts, key=lambda amount: amount or len(data.texts)) or "all")
+    both = [amount for amount in map(str, amounts) if {c.row for c in courses if c.dataset == amount} == set(KINDS)]
+    drawn = both[-1] if both else largest
+    draw_curves([course for course in courses if course.dataset == drawn], FIGURE)
+    tables: Mapping[str, Any] = tables_object(data, rows, choices)
+    write(
+        "zhang2018",
+        f"{COMMAND} --out FOLDER " + " ".join(f"--amount {amount}" for amount in amounts),
+        {
+            "paper": "zhang2018",
+            **tables,
+            "archives": list(ARCHIVES),
+            "epochs": epochs(courses),
+            "reconstructions": reconstructions(trainer, int(drawn) if drawn != "all" else 0),
+            "drawn": drawn,
+            "logs": LOGS.name,
+            "figure": FIGURE.name,
+        },
+    )
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,133 @@
+"""The section on the tables of Zhang and Wu 2018."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from tools.sections.cells import table
+
+__all__ = ["reproduction"]
+
+TASKS = {"dev": "dev", "test2016": "2016", "test2017": "2017"}
+SHOWN_TREATMENTS = 6
+
+
+def reproduction(result: Mapping[str, Any]) -> list[str]:
+    """Return the tables, what dev chose, the course of the trainings and some reconstructions."""
+    kinds = ", ".join(f"{count:,} of {name}" for name, count in result["texts"].items())
+    rows = result["rows"]
+    largest = max(row["texts"] for row in rows)
+    return [
+        "## Zhang and Wu 2018: RAMN, layer by layer",
+        "",
+        "What `askalike reproduce zhang2018` found, MAP and MRR by the official protocol. Means over seeds; ± is the"
+        " standard deviation of the seeds' means, in brackets the interval over queries; p compares MAP with that of the"
+        " search engine's order. Dev alone chose every setting. `base` is the match by meaning, `mismatch` adds the"
+        " missing words, `full` adds the initial rank, `tuned` weighs the same three. Texts to learn from, in this"
+        f" order: {kinds}; the paper's are 189,941 questions of the forum itself.",
+        "",
+        *_table([row for row in rows if row["texts"] in (0, largest)], result["reported"]),
+        "",
+        "How it moves with the amount of text, full and tuned model, MAP:",
+        "",
+        *_curve(rows),
+        "",
+        "What dev chose:",
+        "",
+        *_settings(rows),
+        "",
+        f"The best {SHOWN_TREATMENTS} treatments of what the paper leaves open, each with its best α, by dev MAP:",
+        "",
+        *_tried(result["tried_on_dev"]),
+        "",
+        f"![Loss and perplexity by epoch]({result['figure']})",
+        "",
+        f"Loss and held-out perplexity by epoch, a line a seed ({result['drawn']} texts). The course of every training"
+        f" is in [{result['logs']}](../results/{result['logs']}).",
+        "",
+        *_epochs(result["epochs"]),
+        "",
+        "Held-out questions, and what each decoder wrote of them (words are stems):",
+        "",
+        *_reconstructions(result["reconstructions"]),
+    ]
+
+
+def _table(rows: Sequence[Mapping[str, Any]], reported: Mapping[str, Any]) -> list[str]:
+    header = ["row", "seeds"]
+    for name in TASKS.values():
+        header += [f"{name} MAP", f"{name} MRR"] + ([] if name == "dev" else ["p", "paper"])
+    lines = []
+    for row in rows:
+        cells = [row["row"], str(len(row["seeds"])) if row["seeds"] else ""]
+        for task in TASKS:
+            found = row["found"][task]
+            low, high = (100 * bound for bound in found["map"]["interval95"])
+            cells += [f"{_mean(found['map'])} ({low:.1f}–{high:.1f})", _mean(found["mrr"])]
+            if task != "dev":
+                p_value = found["map"]["p_value"]
+                cells.append("" if p_value is None else f"{p_value:.4f}")
+                cells.append(" / ".join(f"{one:.2f}" for one in reported.get(row["row"], {}).get(task, ())))
+        lines.append(cells)
+    campaign = reported["campaign"]
+    lines.append(
+        ["best at the campaign", ""]
+        + ["", ""]
+        + [cell for task in list(TASKS)[1:] for cell in ("", "", "", " / ".join(f"{v:.2f}" for v in campaign[task]))]
+    )
+    return table(header, lines)
+
+
+def _curve(rows: Sequence[Mapping[str, Any]]) -> list[str]:
+    shown = [row for row in rows if row["row"].endswith(("-full", "-tuned"))]
+    cells = [
+        (
+            row["row"],
+            f"{row['texts']:,}",
+            str(len(row["seeds"])),
+            *(_mean(row["found"][task]["map"]) for task in TASKS),
+        )
+        for row in sorted(shown, key=lambda row: (row["row"], row["texts"]))
+    ]
+    return table(("row", "texts", "seeds", *TASKS.values()), cells)
+
+
+def _settings(rows: Sequence[Mapping[str, Any]]) -> list[str]:
+    shown = [row for row in rows if row["row"].endswith(("-full", "-tuned"))]
+    names = ("similarity", "floor", "repeats", "alpha", "mismatch_weight", "is_per_word")
+    cells = [(row["row"], f"{row['texts']:,}", *(row["settings"][name] for name in names)) for row in shown]
+    return table(("row", "texts", *names), cells)
+
+
+def _tried(tried: Mapping[str, Sequence[Mapping[str, Any]]]) -> list[str]:
+    lines = [
+        (name, one["similarity"], one["floor"], one["repeats"], one["alpha"], f"{100 * one['dev_map']:.2f}")
+        for name, found in tried.items()
+        for one in found[:SHOWN_TREATMENTS]
+    ]
+    return table(("autoencoder", "similarity", "floor", "repeats", "α", "dev MAP"), lines)
+
+
+def _epochs(found: Mapping[str, Any]) -> list[str]:
+    lines = [
+        (name, _listed(one["epochs"]), _listed(one["epoch_s"]), _listed(one["perplexity"]))
+        for name, one in found.items()
+    ]
+    return table(("autoencoder", "epochs", "s an epoch", "held-out perplexity"), lines)
+
+
+def _reconstructions(found: Sequence[Mapping[str, str]]) -> list[str]:
+    lines = []
+    for one in found:
+        lines += [f"- read: {one['read']}", *(f"  - {kind}: {text}" for kind, text in one.items() if kind != "read")]
+    return lines
+
+
+def _listed(values: Sequence[float]) -> str:
+    return ", ".join(f"{value:g}" for value in values)
+
+
+def _mean(found: Mapping[str, Any]) -> str:
+    spread = "" if found["spread"] is None else f" ± {100 * found['spread']:.2f}"
+    return f"{100 * found['mean']:.2f}{spread}"
