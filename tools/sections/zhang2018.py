@@ -22,8 +22,8 @@ def reproduction(result: Mapping[str, Any]) -> list[str]:
         "## Zhang and Wu 2018: RAMN, layer by layer",
         "",
         "What `askalike reproduce zhang2018` found, MAP and MRR by the official protocol. Means over seeds; ± is the"
-        " standard deviation of the seeds' means, in brackets the interval over queries; p compares MAP with that of the"
-        " search engine's order. Dev alone chose every setting. `base` is the match by meaning, `mismatch` adds the"
+        " standard deviation of the seeds' means, in brackets the interval over queries; p compares MAP with that of"
+        " the search engine's order. Dev alone chose every setting. `base` is the match by meaning, `mismatch` adds the"
         " missing words, `full` adds the initial rank, `tuned` weighs the same three. Texts to learn from, in this"
         f" order: {kinds}; the paper's are 189,941 questions of the forum itself.",
         "",
