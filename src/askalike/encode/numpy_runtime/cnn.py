@@ -1,6 +1,6 @@
 """The convolution over words, step by step: each word adds its share to the sums of the windows that it is in.
 
-Enters: parameters, projected words. Leaves: states. May import: projection.
+Enters: parameters, projected words. Leaves: states. May import: config, projection, walk, words.
 
 ::
 
@@ -11,7 +11,7 @@ Source: systems of Lei et al. 2016 (NAACL), section 3: the RCNN with λ = 0 is t
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -19,6 +19,8 @@ from numpy.typing import NDArray
 
 from askalike.encode.config import EncoderConfig
 from askalike.encode.numpy_runtime.projection import Parts, Projection, Stack
+from askalike.encode.numpy_runtime.walk import Step, walked
+from askalike.encode.numpy_runtime.words import Words
 
 __all__ = ["Cnn", "Windows"]
 
@@ -51,6 +53,10 @@ class Cnn:
     def start(self, rows: int) -> Windows:
         """Return a walk over ``rows`` texts."""
         return Windows(rows, self.projection.stacks[0].weights.shape[0], self.size)
+
+    def run(self, words: Words) -> Iterator[Step]:
+        """Yield the states of each step."""
+        return walked(self.start(len(words.packing.order)), words)
 
 
 class Windows:

@@ -1,6 +1,6 @@
 """The GRU in NumPy, with PyTorch's layout of parameters.
 
-Enters: parameters, projected words. Leaves: states. May import: projection.
+Enters: parameters, projected words. Leaves: states. May import: config, projection, walk, words.
 
 ::
 
@@ -14,7 +14,7 @@ Differs: r is applied after the product with U, as PyTorch and cuDNN do, so that
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -22,6 +22,8 @@ from numpy.typing import NDArray
 
 from askalike.encode.config import EncoderConfig
 from askalike.encode.numpy_runtime.projection import Parts, Projection, Stack
+from askalike.encode.numpy_runtime.walk import Step, walked
+from askalike.encode.numpy_runtime.words import Words
 
 __all__ = ["Gru"]
 
@@ -56,6 +58,10 @@ class Gru:
     def start(self, rows: int) -> GruWalk:
         """Return a walk over ``rows`` texts."""
         return GruWalk(rows, self.recurrent, self.new_bias)
+
+    def run(self, words: Words) -> Iterator[Step]:
+        """Yield the states of each step."""
+        return walked(self.start(len(words.packing.order)), words)
 
 
 class GruWalk:

@@ -28,6 +28,17 @@ class Packing:
     order: NDArray[np.intp]
     counts: tuple[int, ...]
 
+    def lengths(self) -> NDArray[np.intp]:
+        """Return the words of each text of ``order``.  # (B,) int
+
+        >>> Packing(np.array([2, 0, 1]), (2, 1, 1)).lengths().tolist()
+        [3, 1, 0]
+        """
+        found = np.zeros(len(self.order), dtype=np.intp)
+        for count in self.counts:
+            found[:count] += 1
+        return found
+
     def restored(self, rows: NDArray[np.float32]) -> NDArray[np.float32]:
         """Return ``rows`` of the packed order, (B, …), in the order of the batch."""
         found = np.empty_like(rows)

@@ -81,11 +81,7 @@ class MeanPool:
 
     def result(self, packing: Packing) -> NDArray[np.float32]:
         """Return the means.  # (B, D)"""
-        lengths = np.zeros(len(self._sum), dtype=np.float32)
-        for count in packing.counts:
-            lengths[:count] += 1
-        np.maximum(lengths, 1, out=lengths)
-        self._sum /= lengths[:, None]
+        self._sum /= np.maximum(packing.lengths(), 1).astype(np.float32)[:, None]
         return self._sum
 
 

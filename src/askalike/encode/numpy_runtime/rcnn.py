@@ -1,6 +1,7 @@
 """The gated convolution (RCNN) in NumPy: a convolution over words that may lie apart, with a learned decay.
 
-Enters: parameters, projected words. Leaves: states and gates. May import: projection, cnn.
+Enters: parameters, projected words. Leaves: states and gates. May import: config, cnn, projection,
+walk, words.
 
 ::
 
@@ -17,7 +18,7 @@ weights; b is added to W_n x and to cⁿ_0, which adds it to every cⁿ_t, as th
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -26,6 +27,8 @@ from numpy.typing import NDArray
 from askalike.encode.config import EncoderConfig
 from askalike.encode.numpy_runtime.cnn import Windows
 from askalike.encode.numpy_runtime.projection import Parts, Projection, Stack
+from askalike.encode.numpy_runtime.walk import Step, walked
+from askalike.encode.numpy_runtime.words import Words
 
 __all__ = ["Rcnn"]
 
@@ -69,6 +72,10 @@ class Rcnn:
         if self.decay is not None:
             return FixedWalk(_first_sums(rows, order, self.bias), self.decay)
         return Windows(rows, order, size)
+
+    def run(self, words: Words) -> Iterator[Step]:
+        """Yield the states and gates of each step."""
+        return walked(self.start(len(words.packing.order)), words)
 
 
 def _first_sums(rows: int, order: int, bias: NDArray[np.float32]) -> NDArray[np.float32]:

@@ -6,7 +6,7 @@ May import: config, errors, and the kinds beside it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from typing import Final
 
 import numpy as np
@@ -16,11 +16,11 @@ from askalike.encode.config import EncoderConfig, Kind
 from askalike.encode.numpy_runtime.cnn import Cnn
 from askalike.encode.numpy_runtime.gru import Gru
 from askalike.encode.numpy_runtime.lstm import Lstm
-from askalike.encode.numpy_runtime.packing import Packing, by_length
+from askalike.encode.numpy_runtime.packing import by_length
 from askalike.encode.numpy_runtime.pooling import POOLS
-from askalike.encode.numpy_runtime.projection import Parts, gathered_steps, projected_steps
 from askalike.encode.numpy_runtime.rcnn import Rcnn
 from askalike.encode.numpy_runtime.walk import Network
+from askalike.encode.numpy_runtime.words import GatheredWords, PaddedWords, Words
 from askalike.errors import SettingError
 
 __all__ = ["NETWORKS", "Runtime"]
@@ -79,8 +79,7 @@ class Runtime:
         Raises:
             SettingError: shapes or lengths that do not fit.
         """
-        inputs, packing = self._checked(inputs, lengths)
-        return self._pool(projected_steps(self._network.projection, inputs, packing), packing)
+        return self._pool(self._words(inputs, lengths))
 
     def pooled_words(
         self, vectors: NDArray[np.float32], places: NDArray[np.intp], lengths: NDArray[np.integer]
@@ -97,15 +96,14 @@ class Runtime:
         Returns:
             (B, D) float32, rows in the order of the batch.
         """
-        packing = by_length(lengths)
-        ordered = np.ascontiguousarray(places[:, packing.order])
-        return self._pool(gathered_steps(self._network.projection.of(vectors), ordered, packing), packing)
+        return self._pool(GatheredWords(self._network.projection.of(vectors), places, by_length(lengths)))
 
     def states(self, inputs: NDArray[np.floating], lengths: NDArray[np.integer]) -> NDArray[np.float32]:
         """Return every state, zero after a text's end: arguments and errors as of ``pooled``.  # (T, B, D) float32"""
         found = np.zeros((len(inputs), len(lengths), self.config.hidden_size), dtype=np.float32)
-        for step, (rows, states, _) in enumerate(self._walked(inputs, lengths)):
-            found[step, rows] = states
+        words = self._words(inputs, lengths)
+        for step, (states, _) in enumerate(self._network.run(words)):
+            found[step, words.packing.order[: len(states)]] = states
         return found
 
     def gates(self, inputs: NDArray[np.floating], lengths: NDArray[np.integer]) -> NDArray[np.float32]:
@@ -114,13 +112,12 @@ class Runtime:
         Arguments and errors as of ``pooled``.  # (T, B, G) float32, G = ``config.gate_size``
         """
         found = np.zeros((len(inputs), len(lengths), self.config.gate_size), dtype=np.float32)
-        for step, (rows, _, gates) in enumerate(self._walked(inputs, lengths)):
-            found[step, rows] = gates
+        words = self._words(inputs, lengths)
+        for step, (_, gates) in enumerate(self._network.run(words)):
+            found[step, words.packing.order[: len(gates)]] = gates
         return found
 
-    def _checked(
-        self, inputs: NDArray[np.floating], lengths: NDArray[np.integer]
-    ) -> tuple[NDArray[np.float32], Packing]:
+    def _words(self, inputs: NDArray[np.floating], lengths: NDArray[np.integer]) -> Words:
         if inputs.ndim != 3 or inputs.shape[1:] != (len(lengths), self.config.input_size):
             raise SettingError(
                 f"inputs of shape {inputs.shape} with {len(lengths)} lengths, but expected "
@@ -132,25 +129,15 @@ class Runtime:
                 f"lengths from {lengths.min()} to {lengths.max()}, but expected 0 to {len(inputs)}",
                 "give the number of words of each text",
             )
-        return np.asarray(inputs, dtype=np.float32), by_length(lengths)
+        exact = np.asarray(inputs, dtype=np.float32)
+        return PaddedWords(self._network.projection, exact, by_length(lengths))
 
-    def _pool(self, steps: Iterator[Parts], packing: Packing) -> NDArray[np.float32]:
-        rows = len(packing.order)
-        walk = self._network.start(rows)
-        pool = POOLS[self.config.pooling](rows, self.config.hidden_size)
-        for step, parts in enumerate(steps, start=1):
-            pool.add(walk.step(parts), packing.counts[step] if step < len(packing.counts) else 0)
+    def _pool(self, words: Words) -> NDArray[np.float32]:
+        packing = words.packing
+        pool = POOLS[self.config.pooling](len(packing.order), self.config.hidden_size)
+        for step, (states, _) in enumerate(self._network.run(words), start=1):
+            pool.add(states, packing.counts[step] if step < len(packing.counts) else 0)
         return packing.restored(pool.result(packing))
-
-    def _walked(
-        self, inputs: NDArray[np.floating], lengths: NDArray[np.integer]
-    ) -> Iterator[tuple[NDArray[np.intp], NDArray[np.float32], NDArray[np.float32]]]:
-        """Yield for each step the rows (b,) that have a word, their states (b, D) and their gates (b, G)."""
-        inputs, packing = self._checked(inputs, lengths)
-        walk = self._network.start(len(lengths))
-        for parts in projected_steps(self._network.projection, inputs, packing):
-            states = walk.step(parts)
-            yield packing.order[: len(states)], states, walk.gates()[: len(states)]
 
 
 def _described(shapes: Mapping[str, tuple[int, ...]]) -> str:
