@@ -14,6 +14,7 @@ torch = pytest.importorskip("torch", reason="the encoders are trained with torch
 
 from askalike.encode.networks import Encoder, Packing, build, from_arrays, to_arrays  # noqa: E402
 
+SIZE, INPUT = 5, 3
 TABLE: dict[str, dict[str, Any]] = {
     "rcnn": {"kind": "rcnn"},
     "rcnn of order 1": {"kind": "rcnn", "order": 1},
@@ -30,29 +31,43 @@ TABLE: dict[str, dict[str, Any]] = {
     "lstm, mean": {"kind": "lstm", "pooling": "mean"},
     "gru": {"kind": "gru"},
     "gru, normalised mean": {"kind": "gru", "pooling": "normalised-mean"},
+    "gru of 2 layers": {"kind": "gru", "layers": 2},
+    "gru of 3 layers, mean": {"kind": "gru", "layers": 3, "pooling": "mean"},
     "cnn of width 1": {"kind": "cnn", "order": 1},
     "cnn of width 2, mean": {"kind": "cnn", "pooling": "mean"},
     "cnn of width 3, max": {"kind": "cnn", "order": 3, "pooling": "max"},
     "cnn of width 4, normalised mean": {"kind": "cnn", "order": 4, "pooling": "normalised-mean"},
+    "attention": {"kind": "attention", "input_size": SIZE},
+    "attention, max": {"kind": "attention", "input_size": SIZE, "pooling": "max"},
+    "attention of 2 layers, mean": {"kind": "attention", "input_size": SIZE, "layers": 2, "pooling": "mean"},
+    "attention of 3 layers, normalised mean": {
+        "kind": "attention",
+        "input_size": SIZE,
+        "layers": 3,
+        "pooling": "normalised-mean",
+    },
 }
-SIZE, INPUT = 5, 3
 LENGTHS = [4, 0, 6, 1, 6, 2]
 everywhere = pytest.mark.parametrize("name", TABLE)
 
 
+def config_of(name: str) -> EncoderConfig:
+    return EncoderConfig(**{"input_size": INPUT, "hidden_size": SIZE, **TABLE[name]})
+
+
 def encoder_of(name: str, seed: int = 3) -> Encoder:
-    return build(EncoderConfig(**{"input_size": INPUT, "hidden_size": SIZE, **TABLE[name]}), seed)
+    return build(config_of(name), seed)
 
 
-def texts(lengths: list[int] = LENGTHS, steps: int = 6) -> tuple[Any, Any]:
+def texts(name: str, lengths: list[int] = LENGTHS, steps: int = 6) -> tuple[Any, Any]:
     """Return word vectors (T, B, D_in) with noise as padding, and lengths (B,)."""
     generator = torch.Generator().manual_seed(1)
-    return torch.randn(steps, len(lengths), INPUT, generator=generator), torch.tensor(lengths)
+    return torch.randn(steps, len(lengths), config_of(name).input_size, generator=generator), torch.tensor(lengths)
 
 
 @everywhere
 def test_shapes_are_those_of_the_contract(name: str) -> None:
-    encoder, (inputs, lengths) = encoder_of(name), texts()
+    encoder, (inputs, lengths) = encoder_of(name), texts(name)
     assert encoder(inputs, lengths).shape == (6, SIZE)
     assert encoder.states(inputs, lengths).shape == (6, 6, SIZE)
     assert encoder.gates(inputs, lengths).shape == (6, 6, encoder.config.gate_size)
@@ -60,15 +75,15 @@ def test_shapes_are_those_of_the_contract(name: str) -> None:
 
 @everywhere
 def test_a_batch_gives_what_its_texts_give_one_by_one(name: str) -> None:
-    encoder, (inputs, lengths) = encoder_of(name), texts()
+    encoder, (inputs, lengths) = encoder_of(name), texts(name)
     alone = [encoder(inputs[: max(n, 1), i : i + 1], lengths[i : i + 1])[0] for i, n in enumerate(LENGTHS)]
     torch.testing.assert_close(encoder(inputs, lengths), torch.stack(alone))
 
 
 @everywhere
 def test_padding_does_not_change_a_vector(name: str) -> None:
-    encoder, (inputs, lengths) = encoder_of(name), texts()
-    longer = torch.cat([inputs, torch.full((3, 6, INPUT), 9.0)])
+    encoder, (inputs, lengths) = encoder_of(name), texts(name)
+    longer = torch.cat([inputs, torch.full((3, 6, encoder.config.input_size), 9.0)])
     for step, text in ((step, text) for text, n in enumerate(LENGTHS) for step in range(n, 6)):
         longer[step, text] = float("nan")
     torch.testing.assert_close(encoder(longer, lengths), encoder(inputs, lengths), rtol=0, atol=0)
@@ -76,14 +91,14 @@ def test_padding_does_not_change_a_vector(name: str) -> None:
 
 @everywhere
 def test_the_order_of_the_batch_does_not_change_a_vector(name: str) -> None:
-    encoder, (inputs, lengths) = encoder_of(name), texts()
+    encoder, (inputs, lengths) = encoder_of(name), texts(name)
     order = torch.tensor([3, 5, 0, 4, 2, 1])
     torch.testing.assert_close(encoder(inputs[:, order], lengths[order]), encoder(inputs, lengths)[order])
 
 
 @everywhere
 def test_a_text_without_words_has_the_zero_vector(name: str) -> None:
-    encoder, (inputs, lengths) = encoder_of(name), texts()
+    encoder, (inputs, lengths) = encoder_of(name), texts(name)
     assert not encoder(inputs, lengths)[1].any()
     assert not encoder(inputs, torch.zeros_like(lengths)).any()
     assert encoder(inputs[:, :0], lengths[:0]).shape == (0, SIZE)
@@ -91,7 +106,7 @@ def test_a_text_without_words_has_the_zero_vector(name: str) -> None:
 
 @everywhere
 def test_states_end_with_their_text(name: str) -> None:
-    encoder, (inputs, lengths) = encoder_of(name), texts()
+    encoder, (inputs, lengths) = encoder_of(name), texts(name)
     states = encoder.states(inputs, lengths)
     for text, n in enumerate(LENGTHS):
         assert not states[n:, text].any()
@@ -100,7 +115,7 @@ def test_states_end_with_their_text(name: str) -> None:
 
 @everywhere
 def test_a_vector_is_pooled_from_the_states(name: str) -> None:
-    encoder, (inputs, lengths) = encoder_of(name), texts()
+    encoder, (inputs, lengths) = encoder_of(name), texts(name)
     states, pooled = encoder.states(inputs, lengths), encoder(inputs, lengths)
     for text, n in ((text, n) for text, n in enumerate(LENGTHS) if n):
         own = states[:n, text]
@@ -115,7 +130,7 @@ def test_a_vector_is_pooled_from_the_states(name: str) -> None:
 
 @everywhere
 def test_every_parameter_and_the_words_get_a_finite_gradient(name: str) -> None:
-    encoder, (inputs, lengths) = encoder_of(name), texts()
+    encoder, (inputs, lengths) = encoder_of(name), texts(name)
     inputs.requires_grad_()
     wanted = torch.linspace(-1, 1, 6 * SIZE).view(6, SIZE)
     (encoder(inputs, lengths) - wanted).square().sum().backward()
@@ -144,7 +159,7 @@ def test_the_number_of_parameters_is_that_of_the_config(name: str) -> None:
 
 @everywhere
 def test_an_encoder_survives_its_arrays(name: str) -> None:
-    encoder, (inputs, lengths) = encoder_of(name), texts()
+    encoder, (inputs, lengths) = encoder_of(name), texts(name)
     arrays = to_arrays(encoder)
     assert {key: array.shape for key, array in arrays.items()} == encoder.config.shapes()
     assert {array.dtype for array in arrays.values()} == {np.dtype(np.float32)}
@@ -157,14 +172,14 @@ def test_an_encoder_survives_its_arrays(name: str) -> None:
 
 @everywhere
 def test_packed_words_give_what_padded_ones_give(name: str) -> None:
-    encoder, (inputs, lengths) = encoder_of(name), texts()
+    encoder, (inputs, lengths) = encoder_of(name), texts(name)
     packing = Packing.of(lengths)
     assert torch.equal(encoder.pooled(packing.pack(inputs), packing), encoder(inputs, lengths))
 
 
 @everywhere
 def test_inputs_that_do_not_fit_are_refused(name: str) -> None:
-    encoder, (inputs, lengths) = encoder_of(name), texts()
+    encoder, (inputs, lengths) = encoder_of(name), texts(name)
     for bad in (inputs[:, :5], inputs[..., :2], inputs[:5], inputs[0]):
         with pytest.raises(SettingError):
             encoder(bad, lengths)

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from askalike.encode import config as module
-from askalike.encode.config import GATES, KINDS, POOLINGS, EncoderConfig
+from askalike.encode.config import GATES, KINDS, MAX_LAYERS, POOLINGS, STACKED, EncoderConfig
 from askalike.errors import SettingError
 
 
@@ -28,6 +28,11 @@ from askalike.errors import SettingError
         # 4 D (D_in + D + 2)
         ({"kind": "lstm", "input_size": 200, "hidden_size": 240}, 424_320),
         ({"kind": "gru", "input_size": 200, "hidden_size": 280}, 404_880),
+        # 3 D (D_in + D + 2) + 3 D (2 D + 2)
+        ({"kind": "gru", "input_size": 200, "hidden_size": 280, "layers": 2}, 876_960),
+        # L · (3 D² + 2 D² + 2 D + 4 D)
+        ({"kind": "attention", "input_size": 200, "hidden_size": 200}, 201_200),
+        ({"kind": "attention", "input_size": 200, "hidden_size": 200, "layers": 2}, 402_400),
         # D (3 · D_in + 1)
         ({"kind": "cnn", "input_size": 200, "hidden_size": 667, "order": 3}, 400_867),
     ],
@@ -50,6 +55,15 @@ def test_the_number_of_parameters_follows_from_the_sizes(settings: dict[str, Any
         ({"decay": float("nan")}, ()),
         ({"decay": "half"}, ()),
         ({"kind": "cnn", "order": 5}, ()),
+        ({"kind": "attention"}, ()),
+        ({"layers": 0}, ()),
+        ({"layers": True}, ()),
+        ({"layers": "2"}, ()),
+        ({"layers": 2}, STACKED),
+        ({"kind": "lstm", "layers": 2}, STACKED),
+        ({"kind": "cnn", "layers": 2}, STACKED),
+        ({"kind": "gru", "layers": MAX_LAYERS + 1}, ()),
+        ({"kind": "attention", "input_size": 2, "layers": 1_000_000_000}, ()),
     ],
 )
 def test_a_value_that_cannot_be_used_is_refused_and_the_choices_are_listed(
@@ -60,10 +74,56 @@ def test_a_value_that_cannot_be_used_is_refused_and_the_choices_are_listed(
     assert all(choice in str(caught.value) for choice in listed)
 
 
+def test_states_of_attention_have_the_size_of_its_words() -> None:
+    with pytest.raises(SettingError, match="words of 3 numbers with states of 2, but expected the same for both"):
+        EncoderConfig("attention", 3, 2)
+
+
 @pytest.mark.parametrize("kind", KINDS)
 def test_settings_survive_json(kind: Any) -> None:
-    config = EncoderConfig(kind, 3, 2, order=3, gate="fixed", decay=0.7, pooling="normalised-mean")
-    assert EncoderConfig.from_json(json.loads(json.dumps(config.to_json()))) == config
+    layers = 2 if kind in STACKED else 1
+    config = EncoderConfig(kind, 3, 3, 3, gate="fixed", decay=0.7, pooling="normalised-mean", layers=layers)
+    stored = json.loads(json.dumps(config.to_json()))
+    assert stored["layers"] == layers
+    assert EncoderConfig.from_json(stored) == config
+
+
+def test_settings_that_were_stored_without_layers_have_one() -> None:
+    stored = {"kind": "gru", "input_size": 3, "hidden_size": 2, "order": 2, "gate": "vector", "decay": 0.5}
+    config = EncoderConfig.from_json(stored)
+    assert config.layers == 1
+    assert list(config.shapes()) == ["weight_ih", "weight_hh", "bias_ih", "bias_hh"]
+
+
+def test_the_first_layer_of_a_gru_keeps_its_names_and_the_others_have_numbers() -> None:
+    shapes = EncoderConfig("gru", 3, 2, layers=3).shapes()
+    assert list(shapes.items())[:4] == list(EncoderConfig("gru", 3, 2).shapes().items())
+    for layer in (2, 3):
+        own = {name: shape for name, shape in shapes.items() if name.endswith(f"_{layer}")}
+        assert own == {
+            f"weight_ih_{layer}": (6, 2),
+            f"weight_hh_{layer}": (6, 2),
+            f"bias_ih_{layer}": (6,),
+            f"bias_hh_{layer}": (6,),
+        }
+
+
+def test_every_layer_of_attention_has_its_number() -> None:
+    assert EncoderConfig("attention", 3, 3).shapes() == {
+        "attention_1": (9, 3),
+        "attention_norm_1": (2, 3),
+        "inner_1": (3, 3),
+        "inner_bias_1": (3,),
+        "outer_1": (3, 3),
+        "outer_bias_1": (3,),
+        "outer_norm_1": (2, 3),
+    }
+    assert [name for name in EncoderConfig("attention", 3, 3, layers=2).shapes() if name.startswith("inner")] == [
+        "inner_1",
+        "inner_bias_1",
+        "inner_2",
+        "inner_bias_2",
+    ]
 
 
 @pytest.mark.parametrize(

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from itertools import product
 from typing import Any
 
 import pytest
 
-from askalike.encode.config import EncoderConfig
+from askalike.encode.config import POOLINGS, EncoderConfig
 
 torch = pytest.importorskip("torch", reason="the encoders are trained with torch, which is not installed")
 
@@ -17,14 +18,16 @@ from tests.recurrence_paths import PATHS, enter  # noqa: E402
 
 from askalike.encode.networks import Packing, build, fused, lanes, recurrence  # noqa: E402
 
-NETWORKS = [
-    ("rcnn", "vector"),
-    ("rcnn", "scalar"),
-    ("rcnn", "fixed"),
-    ("lstm", "none"),
-    ("gru", "none"),
-    ("cnn", "none"),
-]
+NETWORKS = {
+    "rcnn, vector gate": EncoderConfig("rcnn", 3, 5),
+    "rcnn, scalar gate": EncoderConfig("rcnn", 3, 5, gate="scalar"),
+    "rcnn, fixed decay": EncoderConfig("rcnn", 3, 5, gate="fixed"),
+    "lstm": EncoderConfig("lstm", 3, 5),
+    "gru": EncoderConfig("gru", 3, 5),
+    "gru of 2 layers": EncoderConfig("gru", 3, 5, layers=2),
+    "cnn": EncoderConfig("cnn", 3, 5),
+    "attention": EncoderConfig("attention", 3, 3, layers=2),
+}
 HOW = [path for path in PATHS if path in ("cpu", "triton")]  # the operations and, in the interpreter, the kernels
 
 
@@ -55,18 +58,16 @@ def results(encoder: Any, inputs: Any, lengths: Any, packing: Packing) -> tuple[
 
 
 @pytest.mark.parametrize(
-    ("kind", "gate", "pooling", "path"),
+    ("name", "pooling", "path"),
     [
-        (*network, pooling, path)
-        for network, pooling, path in product(NETWORKS, ("last", "mean", "normalised-mean", "max"), HOW)
-        if path == "cpu" or network[0] == "rcnn"
+        (name, pooling, path)
+        for name, pooling, path in product(NETWORKS, POOLINGS, HOW)
+        if path == "cpu" or NETWORKS[name].kind == "rcnn"
     ],
 )
-def test_an_encoder_mixes_no_devices(
-    kind: Any, gate: Any, pooling: Any, path: str, take: Callable[[str], None]
-) -> None:
+def test_an_encoder_mixes_no_devices(name: str, pooling: Any, path: str, take: Callable[[str], None]) -> None:
     take(path)
-    config = EncoderConfig(kind, 3, 5, gate=gate, pooling=pooling)
+    config = replace(NETWORKS[name], pooling=pooling)
     inputs = torch.randn(6, 4, 3, generator=torch.Generator().manual_seed(5)).requires_grad_()
     lengths = torch.tensor([6, 2, 0, 6])
     here = results(build(config, seed=1), inputs, lengths, Packing.of(lengths))
@@ -78,18 +79,25 @@ def test_an_encoder_mixes_no_devices(
     torch.testing.assert_close([tensor.held for tensor in away], list(here))
 
 
-@pytest.mark.parametrize(("kind", "path"), [*(("rcnn", path) for path in HOW), ("lstm", "cpu"), ("gru", "cpu")])
-def test_a_run_goes_on_on_the_device(kind: Any, path: str, take: Callable[[str], None]) -> None:
+@pytest.mark.parametrize(
+    ("name", "path"),
+    [
+        *(("rcnn, vector gate", path) for path in HOW),
+        *((name, "cpu") for name in ("lstm", "gru", "gru of 2 layers")),
+    ],
+)
+def test_a_run_goes_on_on_the_device(name: str, path: str, take: Callable[[str], None]) -> None:
     take(path)
+    config = NETWORKS[name]
     lengths, words = torch.tensor([2, 0, 3]), torch.randn(5, 3)
 
     def run(encoder: Any, packing: Packing, words: Any) -> Any:
         return encoder.go_on(words, packing, encoder.go_on(words, packing)[1])
 
-    here = run(build(EncoderConfig(kind, 3, 5), seed=1), Packing.of(lengths), words)
+    here = run(build(config, seed=1), Packing.of(lengths), words)
     with PretendDevice():
         packing = Packing.of(lengths).to(AWAY)
-        away = run(moved(build(EncoderConfig(kind, 3, 5), seed=1)), packing, words.to(AWAY))
+        away = run(moved(build(config, seed=1)), packing, words.to(AWAY))
     torch.testing.assert_close([tensor.detach().held for tensor in away], [tensor.detach() for tensor in here])
 
 

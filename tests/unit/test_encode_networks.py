@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from math import sqrt
 from typing import Any
 
@@ -32,24 +33,51 @@ def test_an_rcnn_without_gate_is_a_cnn_of_the_same_width(width: int) -> None:
     torch.testing.assert_close(rcnn.states(*texts()), cnn.states(*texts()))
 
 
-@pytest.mark.parametrize("kind", ["lstm", "gru"])
-def test_lstm_and_gru_are_those_of_torch(kind: Any) -> None:
-    encoder, (inputs, lengths) = build(EncoderConfig(kind, 3, 5), seed=2), texts()
-    core = {"lstm": torch.nn.LSTM, "gru": torch.nn.GRU}[kind](3, 5)
-    core.load_state_dict({f"{name}_l0": torch.from_numpy(value) for name, value in to_arrays(encoder).items()})
+recurrent = pytest.mark.parametrize(("kind", "layers"), [("lstm", 1), ("gru", 1), ("gru", 2), ("gru", 3)])
+
+
+@recurrent
+def test_lstm_and_gru_are_those_of_torch(kind: Any, layers: int) -> None:
+    encoder, (inputs, lengths) = build(EncoderConfig(kind, 3, 5, layers=layers), seed=2), texts()
+    core = {"lstm": torch.nn.LSTM, "gru": torch.nn.GRU}[kind](3, 5, layers)
+    arrays, names = to_arrays(encoder), ("weight_ih", "weight_hh", "bias_ih", "bias_hh")
+    numbers = ["", *(f"_{layer}" for layer in range(2, layers + 1))]
+    core.load_state_dict(
+        {f"{name}_l{i}": torch.from_numpy(arrays[name + number]) for i, number in enumerate(numbers) for name in names}
+    )
     expected = core(inputs)[0]
-    torch.testing.assert_close(encoder.states(inputs, lengths)[:, 0], expected[:, 0])
+    for states in (encoder.states(inputs, lengths), without_gradient(encoder.states, inputs, lengths)):
+        torch.testing.assert_close(states[:, 0], expected[:, 0])
     torch.testing.assert_close(encoder(inputs, lengths)[1], expected[1, 1])
 
 
-@pytest.mark.parametrize("kind", ["lstm", "gru"])
+def without_gradient(function: Any, *given: Any) -> Any:
+    with torch.no_grad():
+        return function(*given)
+
+
+@recurrent
+def test_a_run_goes_on_from_what_another_left(kind: Any, layers: int) -> None:
+    encoder, (inputs, _) = build(EncoderConfig(kind, 3, 5, layers=layers), seed=2), texts()
+    four = torch.full((4,), 4), torch.full((4,), 2)
+    for run in (encoder.go_on, partial(without_gradient, encoder.go_on)):
+        states, carry = run(inputs[:4].flatten(0, 1), Packing.of(four[0]))
+        assert carry.shape == (4, {"lstm": 2, "gru": layers}[kind], 5)
+        further, last = run(inputs[4:].flatten(0, 1), Packing.of(four[1]), carry)
+        whole, expected = run(inputs.flatten(0, 1), Packing.of(four[0] + four[1]))
+        torch.testing.assert_close(torch.cat([states, further]), whole)
+        torch.testing.assert_close(last, expected)
+        torch.testing.assert_close(last[:, 0 if kind == "lstm" else -1], whole[-4:])
+
+
+@recurrent
 def test_the_loop_that_gradients_take_has_the_states_carries_and_gradients_of_torch(
-    kind: Any, monkeypatch: pytest.MonkeyPatch
+    kind: Any, layers: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    encoder = build(EncoderConfig(kind, 3, 5), seed=2)
+    encoder = build(EncoderConfig(kind, 3, 5, layers=layers), seed=2)
     packing = encoder.packing(torch.tensor([2, 6, 0, 4, 6, 1]))
     torch.manual_seed(0)
-    words, start = torch.randn(19, 3), torch.randn(6, {"lstm": 2, "gru": 1}[kind], 5)
+    words, start = torch.randn(19, 3), torch.randn(6, {"lstm": 2, "gru": layers}[kind], 5)
 
     def gone_on(begin: Any) -> list[Any]:
         inputs = words.clone().requires_grad_()
@@ -63,6 +91,13 @@ def test_the_loop_that_gradients_take_has_the_states_carries_and_gradients_of_to
             patched.setattr(f"askalike.encode.networks.{kind}.is_unrolled", lambda _: False)
             expected = gone_on(begin)
         torch.testing.assert_close(own, expected)
+
+
+@pytest.mark.parametrize("config", [EncoderConfig("cnn", 3, 5), EncoderConfig("attention", 3, 3)])
+def test_a_network_without_a_state_says_so_when_a_run_is_to_go_on(config: EncoderConfig) -> None:
+    packing = Packing.of(torch.tensor([2]))
+    with pytest.raises(SettingError, match=f"{config.kind} keeps no state"):
+        build(config).go_on(torch.ones(2, 3), packing)
 
 
 @pytest.mark.parametrize("gate", ["vector", "scalar"])
@@ -115,16 +150,19 @@ def test_training_brings_the_loss_down() -> None:
 
 
 @pytest.mark.parametrize(
-    ("kind", "gate", "pooling"),
+    "config",
     [
-        ("rcnn", "vector", "last"),
-        ("rcnn", "scalar", "normalised-mean"),
-        ("lstm", "none", "mean"),
-        ("cnn", "none", "max"),
+        EncoderConfig("rcnn", 3, 5),
+        EncoderConfig("rcnn", 3, 5, gate="scalar", pooling="normalised-mean"),
+        EncoderConfig("lstm", 3, 5, pooling="mean"),
+        EncoderConfig("gru", 3, 5, layers=2),
+        EncoderConfig("cnn", 3, 5, pooling="max"),
+        EncoderConfig("attention", 3, 3, layers=2),
     ],
+    ids=str,
 )
-def test_lanes_change_nothing(kind: Any, gate: Any, pooling: Any) -> None:
-    encoder, (inputs, lengths) = build(EncoderConfig(kind, 3, 5, gate=gate, pooling=pooling)), texts()
+def test_lanes_change_nothing(config: EncoderConfig) -> None:
+    encoder, (inputs, lengths) = build(config), texts()
     packing = Packing.of(lengths, lanes=3)
     assert len(packing.lanes) > 1
     torch.testing.assert_close(encoder.pooled(packing.pack(inputs), packing), encoder(inputs, lengths))

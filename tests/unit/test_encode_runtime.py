@@ -6,21 +6,18 @@ import doctest
 import importlib
 import math
 import pkgutil
-from collections.abc import Callable, Mapping, Sequence
-from itertools import chain
+from collections.abc import Mapping
 
 import numpy as np
 import pytest
 from numpy.typing import NDArray
+from tests.naive_encoders import NAIVE, Vector, naive_pooled
 
 from askalike.encode import numpy_runtime
 from askalike.encode.config import POOLINGS, EncoderConfig
 from askalike.encode.numpy_runtime import Runtime
 from askalike.encode.numpy_runtime.packing import by_length
 from askalike.errors import SettingError
-
-Vector = list[float]
-Arrays = Mapping[str, NDArray[np.float32]]
 
 CONFIGS = [
     *[
@@ -30,10 +27,13 @@ CONFIGS = [
     ],
     EncoderConfig("rcnn", 5, 7, gate="fixed", decay=0.0),
     EncoderConfig("lstm", 5, 7),
-    EncoderConfig("gru", 5, 7),
+    *[EncoderConfig("gru", 5, 7, layers=layers) for layers in (1, 2, 3)],
     *[EncoderConfig("cnn", 5, 7, order) for order in (1, 2, 3, 4)],
+    *[EncoderConfig("attention", 7, 7, layers=layers) for layers in (1, 2, 3)],
 ]
-NAMES = [f"{c.kind}-{c.order}-{c.gate}-{c.decay}" if c.kind == "rcnn" else f"{c.kind}-{c.order}" for c in CONFIGS]
+NAMES = [
+    f"{c.kind}-{c.order}-{c.gate}-{c.decay}" if c.kind == "rcnn" else f"{c.kind}-{c.order}-{c.layers}" for c in CONFIGS
+]
 every_kind = pytest.mark.parametrize("config", CONFIGS, ids=NAMES)
 LENGTHS = np.array([3, 0, 6, 1, 6, 4])
 
@@ -50,106 +50,6 @@ def random_arrays(config: EncoderConfig, seed: int = 0) -> dict[str, NDArray[np.
 def random_inputs(config: EncoderConfig, lengths: NDArray[np.integer], seed: int = 1) -> NDArray[np.float32]:
     chance = np.random.default_rng(seed)
     return chance.normal(0, 1, (int(lengths.max(initial=0)), len(lengths), config.input_size)).astype(np.float32)
-
-
-# --- a reference in plain Python, one text at a time ---------------------------------------------------------------
-
-
-def sigmoid(value: float) -> float:
-    return 1 / (1 + math.exp(-value))
-
-
-def times(rows: Sequence[Sequence[float]], vector: Sequence[float]) -> Vector:
-    return [sum(weight * value for weight, value in zip(row, vector, strict=True)) for row in rows]
-
-
-def naive_rcnn(config: EncoderConfig, arrays: Arrays, words: list[Vector]) -> tuple[list[Vector], list[Vector]]:
-    d, n = config.hidden_size, config.order
-    stacked = arrays["input"].tolist()
-    layers = [stacked[k * d : (k + 1) * d] for k in range(n)]
-    sums = [[0.0] * d for _ in range(n)]
-    state = [0.0] * d
-    states, gates = [], []
-    for word in words:
-        if config.gate_size:
-            from_word, from_state = times(stacked[n * d :], word), times(arrays["recurrent"].tolist(), state)
-            bias = arrays["gate_bias"].tolist()
-            gate = [sigmoid(a + b + c) for a, b, c in zip(from_word, from_state, bias, strict=True)]
-            gates.append(gate)
-            wide = gate if config.gate == "vector" else gate * d
-        else:
-            wide = [config.decay if config.gate == "fixed" else 0.0] * d
-        new = []
-        for k in range(n):
-            share = times(layers[k], word)
-            if k:
-                share = [a + b for a, b in zip(share, sums[k - 1], strict=True)]
-            new.append([g * old + (1 - g) * s for g, old, s in zip(wide, sums[k], share, strict=True)])
-        sums = new
-        state = [math.tanh(c + b) for c, b in zip(sums[-1], arrays["output_bias"].tolist(), strict=True)]
-        states.append(state)
-    return states, gates
-
-
-def naive_lstm(config: EncoderConfig, arrays: Arrays, words: list[Vector]) -> tuple[list[Vector], list[Vector]]:
-    d = config.hidden_size
-    state, cell, states = [0.0] * d, [0.0] * d, []
-    for word in words:
-        sums = zip(
-            times(arrays["weight_ih"].tolist(), word),
-            times(arrays["weight_hh"].tolist(), state),
-            arrays["bias_ih"].tolist(),
-            arrays["bias_hh"].tolist(),
-            strict=True,
-        )
-        z = [sum(parts) for parts in sums]
-        i, f, g, o = z[:d], z[d : 2 * d], z[2 * d : 3 * d], z[3 * d :]
-        cell = [sigmoid(f[j]) * cell[j] + sigmoid(i[j]) * math.tanh(g[j]) for j in range(d)]
-        state = [sigmoid(o[j]) * math.tanh(cell[j]) for j in range(d)]
-        states.append(state)
-    return states, []
-
-
-def naive_gru(config: EncoderConfig, arrays: Arrays, words: list[Vector]) -> tuple[list[Vector], list[Vector]]:
-    d = config.hidden_size
-    state, states = [0.0] * d, []
-    for word in words:
-        x = [a + b for a, b in zip(times(arrays["weight_ih"].tolist(), word), arrays["bias_ih"].tolist(), strict=True)]
-        h = [a + b for a, b in zip(times(arrays["weight_hh"].tolist(), state), arrays["bias_hh"].tolist(), strict=True)]
-        reset = [sigmoid(x[j] + h[j]) for j in range(d)]
-        keep = [sigmoid(x[d + j] + h[d + j]) for j in range(d)]
-        new = [math.tanh(x[2 * d + j] + reset[j] * h[2 * d + j]) for j in range(d)]
-        state = [(1 - keep[j]) * new[j] + keep[j] * state[j] for j in range(d)]
-        states.append(state)
-    return states, []
-
-
-def naive_cnn(config: EncoderConfig, arrays: Arrays, words: list[Vector]) -> tuple[list[Vector], list[Vector]]:
-    n = config.order
-    padded = [[0.0] * config.input_size] * (n - 1) + words
-    windows = [list(chain.from_iterable(padded[t : t + n])) for t in range(len(words))]
-    sums = [times(arrays["weight"].tolist(), window) for window in windows]
-    return [[math.tanh(s + b) for s, b in zip(row, arrays["bias"].tolist(), strict=True)] for row in sums], []
-
-
-NAIVE: dict[str, Callable[[EncoderConfig, Arrays, list[Vector]], tuple[list[Vector], list[Vector]]]] = {
-    "rcnn": naive_rcnn,
-    "lstm": naive_lstm,
-    "gru": naive_gru,
-    "cnn": naive_cnn,
-}
-
-
-def naive_pooled(pooling: str, states: list[Vector], size: int) -> Vector:
-    if not states:
-        return [0.0] * size
-    if pooling == "last":
-        return states[-1]
-    if pooling == "max":
-        return [max(column) for column in zip(*states, strict=True)]
-    if pooling == "normalised-mean":
-        states = [[value / math.hypot(*state) for value in state] for state in states]
-    return [sum(column) / len(states) for column in zip(*states, strict=True)]
 
 
 # --- worked by hand --------------------------------------------------------------------------------------------------
@@ -249,7 +149,7 @@ def test_pooled_vectors_are_those_of_a_plain_loop(config: EncoderConfig, pooling
 def test_words_taken_from_a_table_give_the_vectors_of_their_inputs(config: EncoderConfig, pooling: str) -> None:
     runtime = Runtime(with_pooling(config, pooling), random_arrays(config))
     chance = np.random.default_rng(2)
-    table = chance.normal(0, 1, (9, 5)).astype(np.float32)
+    table = chance.normal(0, 1, (9, config.input_size)).astype(np.float32)
     places = chance.integers(0, 9, (6, len(LENGTHS)))
     found = runtime.pooled_words(table, places, LENGTHS)
     np.testing.assert_allclose(found, runtime.pooled(table[places], LENGTHS), atol=1e-6, rtol=0)
@@ -298,12 +198,12 @@ def test_the_inputs_are_left_as_they_were(config: EncoderConfig) -> None:
 @every_kind
 def test_texts_without_words_and_a_batch_without_texts(config: EncoderConfig, pooling: str) -> None:
     runtime = Runtime(with_pooling(config, pooling), random_arrays(config))
-    empty = np.zeros(2, dtype=np.intp)
-    assert not runtime.pooled(np.ones((4, 2, 5), dtype=np.float32), empty).any()
-    assert not runtime.pooled(np.ones((0, 2, 5), dtype=np.float32), empty).any()
-    assert runtime.pooled(np.ones((4, 0, 5), dtype=np.float32), empty[:0]).shape == (0, 7)
-    assert runtime.pooled_words(np.ones((1, 5), np.float32), np.zeros((0, 0), np.intp), empty[:0]).shape == (0, 7)
-    assert runtime.states(np.ones((4, 0, 5), dtype=np.float32), empty[:0]).shape == (4, 0, 7)
+    empty, d_in = np.zeros(2, dtype=np.intp), config.input_size
+    assert not runtime.pooled(np.ones((4, 2, d_in), dtype=np.float32), empty).any()
+    assert not runtime.pooled(np.ones((0, 2, d_in), dtype=np.float32), empty).any()
+    assert runtime.pooled(np.ones((4, 0, d_in), dtype=np.float32), empty[:0]).shape == (0, 7)
+    assert runtime.pooled_words(np.ones((1, d_in), np.float32), np.zeros((0, 0), np.intp), empty[:0]).shape == (0, 7)
+    assert runtime.states(np.ones((4, 0, d_in), dtype=np.float32), empty[:0]).shape == (4, 0, 7)
 
 
 def test_an_rcnn_without_a_gate_is_a_cnn() -> None:
@@ -321,7 +221,7 @@ def test_long_batches_are_projected_in_blocks_without_a_seam() -> None:
     arrays, inputs = random_arrays(config), random_inputs(config, lengths)
     states = Runtime(config, arrays).states(inputs, lengths)
     row = int(np.argmax(lengths))
-    expected, _ = naive_rcnn(config, arrays, inputs[: lengths[row], row].tolist())
+    expected, _ = NAIVE["rcnn"](config, arrays, inputs[: lengths[row], row].tolist())
     np.testing.assert_allclose(states[: lengths[row], row], expected, atol=1e-5, rtol=0)
 
 

@@ -14,10 +14,11 @@ networks = pytest.importorskip("askalike.encode.networks", reason="torch is not 
 ENCODERS = [
     *[EncoderConfig("rcnn", 12, 20, order, gate) for order in (1, 2, 3) for gate in GATES],
     EncoderConfig("lstm", 12, 20),
-    EncoderConfig("gru", 12, 20),
+    *[EncoderConfig("gru", 12, 20, layers=layers) for layers in (1, 2, 3)],
     *[EncoderConfig("cnn", 12, 20, order) for order in (1, 2, 3, 4)],
+    *[EncoderConfig("attention", 20, 20, layers=layers) for layers in (1, 2, 3)],
 ]
-NAMES = [f"{encoder.kind}-{encoder.order}-{encoder.gate}" for encoder in ENCODERS]
+NAMES = [f"{encoder.kind}-{encoder.order}-{encoder.gate}-{encoder.layers}" for encoder in ENCODERS]
 LENGTHS = np.array([30, 0, 7, 1, 30, 12, 3, 100])
 
 
@@ -25,7 +26,7 @@ LENGTHS = np.array([30, 0, 7, 1, 30, 12, 3, 100])
 def test_numpy_gives_what_torch_gives(encoder: EncoderConfig) -> None:
     chance = np.random.default_rng(7)
     arrays = {name: chance.uniform(-0.4, 0.4, shape).astype(np.float32) for name, shape in encoder.shapes().items()}
-    inputs = chance.normal(0, 1, (LENGTHS.max(), len(LENGTHS), 12)).astype(np.float32)
+    inputs = chance.normal(0, 1, (LENGTHS.max(), len(LENGTHS), encoder.input_size)).astype(np.float32)
     both = torch.from_numpy(inputs), torch.from_numpy(LENGTHS)
     for pooling in POOLINGS:
         config = EncoderConfig.from_json({**encoder.to_json(), "pooling": pooling})

@@ -1,6 +1,6 @@
 """From a config and a seed to an encoder, and between an encoder and its parameters as NumPy arrays.
 
-Enters: a config; arrays. Leaves: an ``Encoder``; arrays. May import: config, errors, encoder, initialisation.
+Enters: a config; arrays. Leaves: an ``Encoder``; arrays. May import: config, errors, encoder, gru, initialisation.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from torch import nn
 
 from askalike.encode.config import EncoderConfig
 from askalike.encode.networks.encoder import Encoder
+from askalike.encode.networks.gru import torch_name
 from askalike.encode.networks.initialisation import initial_values
 from askalike.errors import SettingError
 
@@ -47,7 +48,6 @@ def from_arrays(config: EncoderConfig, arrays: Mapping[str, NDArray[np.floating]
 
 
 def _parameters(encoder: Encoder) -> dict[str, nn.Parameter]:
-    return {
-        name.removeprefix("network.").removeprefix("core.").removesuffix("_l0"): value
-        for name, value in encoder.named_parameters()
-    }
+    """Return the parameters by their names in ``config.shapes()``; torch's own recurrences have other names."""
+    own = dict(encoder.network.named_parameters())
+    return {name: own[name] if name in own else own[f"core.{torch_name(name)}"] for name in encoder.config.shapes()}

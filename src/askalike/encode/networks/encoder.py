@@ -12,6 +12,7 @@ from typing import Final
 from torch import Tensor, nn
 
 from askalike.encode.config import EncoderConfig, Kind
+from askalike.encode.networks.attention import Attention
 from askalike.encode.networks.cnn import Cnn
 from askalike.encode.networks.gru import Gru
 from askalike.encode.networks.lanes import lane_count
@@ -28,6 +29,7 @@ NETWORKS: Final[dict[Kind, Callable[[EncoderConfig, Mapping[str, Tensor]], nn.Mo
     "lstm": Lstm,
     "gru": Gru,
     "cnn": Cnn,
+    "attention": Attention,
 }
 """Kind → its network, made with (config, values of its parameters)."""
 
@@ -89,11 +91,11 @@ class Encoder(nn.Module):
             states; the carry, (B, parts, D), in the order of the batch, zero for a text of length 0.
 
         Raises:
-            SettingError: the network has no state, as a CNN.
+            SettingError: the network has no state, as a CNN or attention.
         """
         if not isinstance(self.network, Rcnn | Lstm | Gru):
             raise SettingError(
-                f"a {self.config.kind} keeps no state that a decoder could start from",
+                f"an encoder of the kind {self.config.kind} keeps no state that a decoder could start from",
                 "pre-train an rcnn, lstm or gru, or leave pre-training out",
             )
         begin = None if start is None else start.index_select(0, packing.order)

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from askalike.encode.config import EncoderConfig, Kind
+from askalike.encode.numpy_runtime.attention import Attention
 from askalike.encode.numpy_runtime.cnn import Cnn
 from askalike.encode.numpy_runtime.gru import Gru
 from askalike.encode.numpy_runtime.lstm import Lstm
@@ -30,6 +31,7 @@ NETWORKS: Final[dict[Kind, Callable[[EncoderConfig, Mapping[str, NDArray[np.floa
     "lstm": Lstm.of,
     "gru": Gru.of,
     "cnn": Cnn.of,
+    "attention": Attention.of,
 }
 """Kind → its network, made with (config, parameters)."""
 

@@ -1,0 +1,180 @@
+"""Attention, in torch and in NumPy: an example worked by hand, a plain loop, word order, gradients, first values."""
+
+from __future__ import annotations
+
+from itertools import chain
+from math import log, sqrt
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+from tests.naive_encoders import NAIVE
+
+from askalike.encode.config import EncoderConfig
+from askalike.encode.numpy_runtime import Runtime
+from askalike.encode.numpy_runtime import attention as in_numpy
+from askalike.encode.numpy_runtime.packing import by_length
+
+torch = pytest.importorskip("torch", reason="the encoders are trained with torch, which is not installed")
+
+from askalike.encode.networks import Packing, build, from_arrays, to_arrays  # noqa: E402
+
+LENGTHS = np.array([3, 0, 6, 1, 6, 4, 3])
+STACKS = [EncoderConfig("attention", 7, 7, pooling="mean", layers=layers) for layers in (1, 2, 3)]
+every_stack = pytest.mark.parametrize("config", STACKS, ids=lambda config: f"{config.layers} layers")
+
+
+def random_arrays(config: EncoderConfig) -> dict[str, NDArray[np.float32]]:
+    chance = np.random.default_rng(0)
+    return {name: chance.normal(0, 0.6, shape).astype(np.float32) for name, shape in config.shapes().items()}
+
+
+def random_inputs(size: int = 7) -> NDArray[np.float32]:
+    return np.random.default_rng(1).normal(0, 1, (LENGTHS.max(), len(LENGTHS), size)).astype(np.float32)
+
+
+def states_in_torch(config: EncoderConfig, arrays: Any, inputs: Any, lengths: Any) -> NDArray[np.float32]:
+    with torch.no_grad():
+        found = from_arrays(config, arrays).states(torch.from_numpy(inputs), torch.from_numpy(lengths))
+    return np.asarray(found.numpy())
+
+
+def states_in_numpy(config: EncoderConfig, arrays: Any, inputs: Any, lengths: Any) -> NDArray[np.float32]:
+    return Runtime(config, arrays).states(inputs, lengths)
+
+
+everywhere = pytest.mark.parametrize("states_of", [states_in_torch, states_in_numpy])
+
+
+# --- worked by hand --------------------------------------------------------------------------------------------------
+
+R = sqrt(1e-5)  # the unit of the example: (y - mean y) = ±δ R gives ±δ / √(δ² + 1)
+C = sqrt(sqrt(2) * log(3)) / R
+WORDS = [[R / 2, -R / 2], [-R / 2, R / 2]]
+BY_HAND = {
+    "attention_1": [[2 * C, C], [0, C], [C, 0], [0, C], [2, 1], [0, 1]],  # q = C x, k = C x, v = x for these words
+    "attention_norm_1": [[R, 2 * R], [0, 0.2 * R]],
+    "inner_1": [[1, -1], [2, 1]],
+    "inner_bias_1": [-0.6 * R, -0.7 * R],
+    "outer_1": [[2 / 3, 5], [-1, 7]],
+    "outer_bias_1": [-0.6 * R, 0],
+    "outer_norm_1": [[10, 5], [1, 0]],
+}
+
+
+@everywhere
+def test_two_words_worked_by_hand(states_of: Any) -> None:
+    # Word 1 with itself: q·k / √2 = C² (R²/2) / √2 = ln 3 / 2; with word 2: -ln 3 / 2. As e^ln3 = 3, it takes 3/4 of
+    # itself and 1/4 of the other: a' = (3/4 - 1/4) x_1 = (R/4, -R/4). a' + x_1 = (3/4 R, -3/4 R); δ = 3/4 gives ±3/5:
+    # a = (0.6 R, -1.2 R + 0.2 R) = (0.6 R, -R). Within: (0.6 + 1 - 0.6) R = R, and (1.2 - 1 - 0.7) R < 0, so 0.
+    # h' = (2/3 R - 0.6 R, -R), h' + a = (2/3 R, -2 R) with mean -2/3 R; δ = 4/3 gives ±4/5:
+    # h_1 = (10 · 0.8 + 1, -5 · 0.8) = (9, -4)
+    # Word 2: a = (-0.6 R, 1.4 R), nothing passes the ReLU, h' + a = (-1.2 R, 1.4 R), δ = 1.3: ±1.3 / √2.69 = ±0.792624
+    config = EncoderConfig("attention", 2, 2)
+    arrays = {name: np.array(values, dtype=np.float32) for name, values in BY_HAND.items()}
+    found = states_of(config, arrays, np.array(WORDS, dtype=np.float32)[:, None], np.array([2]))[:, 0]
+    np.testing.assert_allclose(found, [[9.0, -4.0], [-6.92624, 3.96312]], atol=2e-5)
+    expected, _ = NAIVE["attention"](config, arrays, WORDS)
+    np.testing.assert_allclose(found, expected, atol=2e-5)
+
+
+# --- laws ------------------------------------------------------------------------------------------------------------
+
+
+@every_stack
+@everywhere
+def test_states_are_those_of_a_plain_loop(states_of: Any, config: EncoderConfig) -> None:
+    arrays, inputs = random_arrays(config), random_inputs()
+    found = states_of(config, arrays, inputs, LENGTHS)
+    for row, length in enumerate(LENGTHS):
+        expected, _ = NAIVE["attention"](config, arrays, inputs[:length, row].tolist())
+        np.testing.assert_allclose(found[:length, row].tolist(), expected, atol=1e-5, rtol=0)
+        assert not found[length:, row].any()
+
+
+@every_stack
+@everywhere
+def test_words_in_another_order_have_the_same_states_in_that_order(states_of: Any, config: EncoderConfig) -> None:
+    arrays, inputs = random_arrays(config), random_inputs()
+    mixed, orders = inputs.copy(), [np.random.default_rng(row).permutation(n) for row, n in enumerate(LENGTHS)]
+    for row, order in enumerate(orders):
+        mixed[: len(order), row] = inputs[order, row]
+    before, after = (states_of(config, arrays, given, LENGTHS) for given in (inputs, mixed))
+    for row, order in enumerate(orders):
+        np.testing.assert_allclose(after[: len(order), row], before[order, row], atol=1e-5, rtol=0)
+
+
+@everywhere
+def test_a_text_sees_no_word_of_another(states_of: Any) -> None:
+    config, inputs = STACKS[1], random_inputs()
+    arrays, others = random_arrays(config), random_inputs() + 1
+    others[:, 2] = inputs[:, 2]
+    before, after = (states_of(config, arrays, given, LENGTHS)[:, 2] for given in (inputs, others))
+    np.testing.assert_allclose(after, before, atol=1e-6, rtol=0)
+
+
+@everywhere
+def test_large_scores_do_not_overflow(states_of: Any) -> None:
+    config = STACKS[1]
+    arrays = {name: 50 * array for name, array in random_arrays(config).items()}
+    assert np.isfinite(states_of(config, arrays, random_inputs(), LENGTHS)).all()
+
+
+def test_texts_are_taken_in_blocks_without_a_seam(monkeypatch: pytest.MonkeyPatch) -> None:
+    config = STACKS[1]
+    runtime, inputs = Runtime(config, random_arrays(config)), random_inputs()
+    whole = runtime.states(inputs, LENGTHS)
+    for rows in (1, 6, 7, 12, 13):
+        monkeypatch.setattr(in_numpy, "_ROWS_AT_ONCE", rows)
+        blocks = [lengths.tolist() for lengths, _, _ in in_numpy._blocks(by_length(LENGTHS))]
+        assert list(chain.from_iterable(blocks)) == [6, 6, 4, 3, 3, 1]
+        assert len(blocks) > 1
+        assert all(sum(block) <= rows or len(block) == 1 for block in blocks)
+        np.testing.assert_allclose(runtime.states(inputs, LENGTHS), whole, atol=1e-6, rtol=0)
+
+
+# --- gradients and first values --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("layers", [1, 2])
+def test_gradients_are_those_of_small_differences(layers: int) -> None:
+    config = EncoderConfig("attention", 3, 3, layers=layers)
+    network = from_arrays(config, random_arrays(config)).double().network
+    packing = Packing.of(torch.tensor([2, 0, 3, 2, 1]))
+    words = torch.randn(8, 3, dtype=torch.float64, generator=torch.Generator().manual_seed(2)).requires_grad_()
+    names = [name for name, _ in network.named_parameters()]
+
+    def run(words: Any, *values: Any) -> Any:
+        return torch.func.functional_call(network, dict(zip(names, values, strict=True)), (words, packing))
+
+    assert torch.autograd.gradcheck(run, (words, *network.parameters()))
+
+
+def test_first_values_are_those_of_the_paper() -> None:
+    arrays = to_arrays(build(EncoderConfig("attention", 30, 30, layers=2), seed=0))
+    blocks = [block for layer in (1, 2) for block in arrays[f"attention_{layer}"].reshape(3, 30, 30)]
+    for block in blocks:
+        np.testing.assert_allclose(block @ block.T, np.eye(30), atol=1e-5)
+    assert all(np.abs(one - other).max() > 0.1 for i, one in enumerate(blocks) for other in blocks[:i])
+    for layer in (1, 2):
+        for name in ("inner", "inner_bias", "outer", "outer_bias"):
+            assert 0.08 < np.abs(arrays[f"{name}_{layer}"]).max() <= 0.1
+        for name in ("attention_norm", "outer_norm"):
+            assert arrays[f"{name}_{layer}"].tolist() == [[1.0] * 30, [0.0] * 30]
+
+
+def test_training_brings_the_loss_down() -> None:
+    config = EncoderConfig("attention", 4, 4, pooling="mean", layers=2)
+    encoder, packing = build(config, seed=0), Packing.of(torch.tensor([3, 5, 2]))
+    words = torch.randn(10, 4, generator=torch.Generator().manual_seed(3))
+    wanted = torch.tensor([[0.5, -0.5, 0.0, 0.2], [0.1, 0.6, -0.3, 0.0], [-0.2, 0.0, 0.4, -0.6]])
+    adam = torch.optim.Adam(encoder.parameters(), lr=0.02)
+    losses = []
+    for _ in range(60):
+        loss = (encoder.pooled(words, packing) - wanted).square().mean()
+        adam.zero_grad()
+        loss.backward()
+        adam.step()
+        losses.append(loss.item())
+    assert losses[-1] < losses[0] / 5
