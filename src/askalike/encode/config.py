@@ -163,8 +163,11 @@ class EncoderConfig:
         return sum(prod(shape) for shape in self.shapes().values())
 
     def to_json(self) -> dict[str, str | int | float]:
-        """Return the choices as a flat mapping that JSON can hold."""
-        return asdict(self)
+        """Return the choices as a flat mapping that JSON can hold, without ``layers`` where there is one."""
+        stored = asdict(self)
+        if self.layers == 1:
+            del stored["layers"]
+        return stored
 
     @classmethod
     def from_json(cls, stored: Mapping[str, object]) -> EncoderConfig:
