@@ -1,0 +1,226 @@
+"""The decoders of autoencoders: their equations computed another way, what a step may look at, word by word."""
+
+from __future__ import annotations
+
+from math import sqrt
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from askalike.encode.config import EncoderConfig
+
+torch = pytest.importorskip("torch", reason="training needs torch, which is not installed")
+
+from askalike.encode.networks import Packing, to_arrays  # noqa: E402
+from askalike.train.decoders.attention import AttentionDecoder  # noqa: E402
+from askalike.train.decoders.conditional_gru import ConditionalGruDecoder  # noqa: E402
+from askalike.train.decoders.decoder import Decoder, Read  # noqa: E402
+
+Array = NDArray[np.float64]
+SIZE = 6
+LENGTHS = [3, 1, 5, 3]  # of the texts that were read; one step more is written
+DECODERS: dict[str, Any] = {"attention": AttentionDecoder, "gru": ConditionalGruDecoder}
+every_decoder = pytest.mark.parametrize("kind", DECODERS)
+every_depth = pytest.mark.parametrize("layers", [1, 2])
+
+
+def made(kind: Any, layers: int = 2, seed: int = 0) -> Decoder:
+    decoder: Decoder = DECODERS[kind](EncoderConfig(kind, SIZE, SIZE, layers=layers), seed)
+    generator = torch.Generator().manual_seed(9)
+    with torch.no_grad():  # so that gains and biases of norms count
+        for value in decoder.parameters():
+            value += 0.3 * torch.randn(value.shape, generator=generator)
+    return decoder
+
+
+def texts(lengths: list[int], seed: int) -> list[Any]:
+    generator = torch.Generator().manual_seed(seed)
+    return [torch.randn(length, SIZE, generator=generator) for length in lengths]
+
+
+def packed(some: list[Any]) -> tuple[Any, Packing]:
+    packing = Packing.of(torch.tensor([len(one) for one in some]))
+    padded = torch.nn.utils.rnn.pad_sequence(some)
+    return packing.pack(padded), packing
+
+
+def unpacked(states: Any, packing: Packing) -> list[Any]:
+    padded = packing.unpack(states, packing.steps)
+    lengths = packing.restore(packing.lengths).tolist()
+    return [padded[:length, column] for column, length in enumerate(lengths)]
+
+
+def decoded(decoder: Decoder, read: list[Any], words: list[Any]) -> list[Any]:
+    inputs, packing = packed(words)
+    return unpacked(decoder(inputs, packing, Read(*packed(read))), packing)
+
+
+def softmax(scores: Array) -> Array:
+    shares = np.exp(scores - scores.max())
+    return shares / shares.sum()
+
+
+def normalised(vector: Array, norm: Any) -> Array:
+    gain, bias = (value.detach().numpy() for value in (norm.weight, norm.bias))
+    return gain * (vector - vector.mean()) / np.sqrt(vector.var() + norm.eps) + bias
+
+
+def looked(one: Array, others: Array, head: Any) -> Array:
+    query, key, value = (weight.detach().numpy() for weight in (head.query, head.key, head.value))
+    scores = np.array([(query @ one) @ (key @ other) / sqrt(len(one)) for other in others])
+    found = sum(share * (value @ other) for share, other in zip(softmax(scores), others, strict=True))
+    return normalised(found + one, head.norm)
+
+
+def attended(decoder: Any, read: Array, words: Array) -> Array:
+    """Return the states of one text, one step after the other, as the paper's equations have them."""
+    for layer in decoder.layers:
+        states = []
+        for step in range(len(words)):
+            written = looked(words[step], words[: step + 1], layer.written)
+            both = looked(written, read, layer.read)
+            inner, outer = (
+                [value.detach().numpy() for value in (linear.weight, linear.bias)]
+                for linear in (layer.inner, layer.outer)
+            )
+            after = outer[0] @ np.maximum(inner[0] @ both + inner[1], 0) + outer[1]
+            states.append(normalised(after + both, layer.norm))
+        words = np.array(states)
+    return words
+
+
+def test_a_step_of_attention_worked_by_hand() -> None:
+    decoder = AttentionDecoder(EncoderConfig("attention", 2, 2, layers=1), seed=0)
+    layer = decoder.layers[0]
+    with torch.no_grad():
+        for head in (layer.written, layer.read):
+            for weight in (head.query, head.key, head.value):
+                weight.copy_(torch.eye(2))
+        for linear in (layer.inner, layer.outer):
+            linear.weight.copy_(torch.eye(2))
+            linear.bias.zero_()
+        layer.norm.weight.fill_(3.0)
+        layer.norm.bias.fill_(0.5)
+    read, words = [torch.tensor([[1.0, -1.0]])], [torch.tensor([[0.0, 0.0], [2.0, 0.0]])]
+    # step 1 sees itself, zeros: a_d = (0, 0); a_ed = norm(1, -1) = (1, -1); (1, 0) + (1, -1) normalised is (1, -1)
+    # step 2: shares 1/(1+e^√8) and 1/(1+e^-√8) of (0, 0) and (2, 0); (3.89, 0) normalised is (1, -1), and so on
+    expected = torch.tensor([[3.5, -2.5], [3.5, -2.5]])
+    torch.testing.assert_close(decoded(decoder, read, words)[0], expected, atol=1e-4, rtol=0)
+
+
+@every_depth
+def test_attention_is_that_of_the_equations_taken_one_step_after_the_other(layers: int) -> None:
+    decoder = made("attention", layers)
+    read, words = texts(LENGTHS, 1), texts([length + 1 for length in LENGTHS], 2)
+    for own, source, states in zip(words, read, decoded(decoder, read, words), strict=True):
+        expected = attended(decoder, source.double().numpy(), own.double().numpy())
+        np.testing.assert_allclose(states.detach().numpy(), expected, atol=1e-5)
+
+
+@every_depth
+def test_the_conditional_gru_is_a_gru_that_reads_the_mean_at_every_step(layers: int) -> None:
+    decoder: Any = made("gru", layers)
+    core = torch.nn.GRU(2 * SIZE, SIZE, layers)
+    own = list(to_arrays(decoder.network).values())  # layer after layer, as torch has them
+    with torch.no_grad():
+        for value, array in zip(core.parameters(), own, strict=True):
+            value.copy_(torch.from_numpy(array))
+    read, words = texts(LENGTHS, 1), texts([length + 1 for length in LENGTHS], 2)
+    for text, source, states in zip(words, read, decoded(decoder, read, words), strict=True):
+        mean = source.mean(0)
+        first = [
+            torch.tanh(
+                decoder.first.weight[layer * SIZE : (layer + 1) * SIZE] @ mean
+                + decoder.first.bias[layer * SIZE : (layer + 1) * SIZE]
+            )
+            for layer in range(layers)
+        ]
+        expected, _ = core(torch.cat([text, mean.expand(len(text), -1)], dim=1), torch.stack(first))
+        torch.testing.assert_close(states, expected, atol=1e-5, rtol=1e-5)
+
+
+@every_decoder
+def test_a_word_changes_no_state_before_it(kind: str) -> None:
+    decoder = made(kind)
+    read, words = texts(LENGTHS, 1), texts([length + 1 for length in LENGTHS], 2)
+    before = decoded(decoder, read, words)
+    for step in range(6):
+        changed = [torch.cat([text[:step], text[step:] + 1]) for text in words]
+        for text, first, other in zip(words, before, decoded(decoder, read, changed), strict=True):
+            assert torch.equal(first[:step], other[:step])
+            assert step >= len(text) or not torch.allclose(first[step], other[step])
+
+
+@every_decoder
+def test_a_state_has_no_gradient_from_later_words(kind: str) -> None:
+    decoder = made(kind)
+    words = [text.requires_grad_() for text in texts([4], 2)]
+    decoded(decoder, texts([3], 1), words)[0][1].sum().backward()
+    assert words[0].grad is not None
+    assert words[0].grad[:2].any(dim=1).all()
+    assert not words[0].grad[2:].any()
+
+
+@every_decoder
+def test_every_word_that_was_read_counts(kind: str) -> None:
+    decoder = made(kind)
+    read = [text.requires_grad_() for text in texts([3, 5], 1)]
+    decoded(decoder, read, texts([4, 6], 2))[0][0].sum().backward()
+    assert read[0].grad.any(dim=1).all()
+    assert not read[1].grad.any()  # of another text
+
+
+@every_decoder
+def test_other_texts_and_their_padding_change_nothing(kind: str) -> None:
+    decoder = made(kind)
+    read, words = texts(LENGTHS, 1), texts([length + 1 for length in LENGTHS], 2)
+    for source, text, states in zip(read, words, decoded(decoder, read, words), strict=True):
+        torch.testing.assert_close(decoded(decoder, [source], [text])[0], states, atol=1e-5, rtol=1e-5)
+
+
+@every_decoder
+@every_depth
+def test_word_by_word_is_the_same_as_all_at_once(kind: str, layers: int) -> None:
+    decoder = made(kind, layers)
+    read, words = texts(LENGTHS, 1), texts([4] * len(LENGTHS), 2)
+    expected = torch.stack(decoded(decoder, read, words), dim=1)
+    memory = decoder.begin(Read(*packed(read)))
+    for step in range(4):
+        assert all(len(part) == len(LENGTHS) for part in memory)
+        states, memory = decoder.go_on(torch.stack([text[step] for text in words]), memory)
+        torch.testing.assert_close(states, expected[step], atol=1e-5, rtol=1e-5)
+
+
+@every_decoder
+def test_texts_that_have_ended_can_be_left_out_of_the_memory(kind: str) -> None:
+    decoder = made(kind)
+    read, words = texts(LENGTHS, 1), torch.stack(texts([4] * len(LENGTHS), 2), dim=1)
+    _, memory = decoder.go_on(words[0], decoder.begin(Read(*packed(read))))
+    expected, _ = decoder.go_on(words[1], memory)
+    found, _ = decoder.go_on(words[1, [1, 3]], tuple(part[[1, 3]] for part in memory))
+    torch.testing.assert_close(found, expected[[1, 3]], atol=1e-5, rtol=1e-5)
+
+
+@every_decoder
+def test_first_values_depend_on_the_seed_alone(kind: str) -> None:
+    torch.manual_seed(1)
+    first = DECODERS[kind](EncoderConfig(kind, SIZE, SIZE, layers=2), 3).state_dict()
+    torch.manual_seed(2)
+    again = DECODERS[kind](EncoderConfig(kind, SIZE, SIZE, layers=2), 3).state_dict()
+    other = DECODERS[kind](EncoderConfig(kind, SIZE, SIZE, layers=2), 4).state_dict()
+    assert all(torch.equal(first[name], again[name]) for name in first)
+    assert any(not torch.equal(first[name], other[name]) for name in first)
+
+
+def test_the_first_values_of_attention_are_those_of_the_paper() -> None:
+    for layer in AttentionDecoder(EncoderConfig("attention", SIZE, SIZE, layers=2), seed=5).layers:
+        for head in (layer.written, layer.read):
+            for weight in (head.query, head.key, head.value):
+                torch.testing.assert_close(weight @ weight.T, torch.eye(SIZE))
+        for value in (*layer.inner.parameters(), *layer.outer.parameters()):
+            assert 0.02 < value.abs().max() <= 0.1
+        for norm in (layer.written.norm, layer.read.norm, layer.norm):
+            assert torch.equal(norm.weight, torch.ones(SIZE))
+            assert not norm.bias.any()
