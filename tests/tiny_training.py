@@ -19,6 +19,7 @@ TOPICS = 8
 STAGES: dict[str, dict[str, Any]] = {
     "decoding": {"batch_size": 8, "held_out": 4},
     "max-margin": {"batch_size": 4, "negatives": 3},
+    "reconstruction": {"batch_size": 8, "held_out": 4},
     "contrastive": {"views": {"title-body": 1.0, "marked": 1.0, "answers": 0.5}, "batch_size": 6, "temperature": 0.2},
 }
 
@@ -59,10 +60,11 @@ def stage(objective: Any, loop: LoopSettings | None = None, **chosen: Any) -> St
 
 def recipe(*stages: StageSettings, **chosen: Any) -> Recipe:
     """Return a recipe of tiny sizes that keeps float32."""
-    encoder = {name: chosen.pop(name) for name in ("kind", "pooling", "gate", "order") if name in chosen}
+    encoder = {name: chosen.pop(name) for name in ("kind", "pooling", "gate", "order", "layers") if name in chosen}
+    size = 6 if encoder.get("kind") == "attention" else 8  # attention is as wide as its words
     words = {name: chosen.pop(name) for name in list(chosen) if name in WordSettings.__slots__}
     return Recipe(
-        EncoderConfig(**{"kind": "rcnn", "input_size": 6, "hidden_size": 8, **encoder}),
+        EncoderConfig(**{"kind": "rcnn", "input_size": 6, "hidden_size": size, **encoder}),
         stages,
         WordSettings(**{"min_count": 1, "vectors": "random", "size": 6, **words}),
         **{"embedding_precision": "float32", "encoder_precision": "float32", **chosen},

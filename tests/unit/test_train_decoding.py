@@ -186,7 +186,7 @@ def test_dropout_is_off_while_perplexity_is_measured() -> None:
 
 
 def test_a_cnn_is_refused() -> None:
-    with pytest.raises(SettingError, match="a cnn has no state"):
+    with pytest.raises(SettingError, match="the encoder cnn has no state"):
         trained(kind="cnn")
 
 

@@ -9,13 +9,14 @@ import pkgutil
 import pytest
 
 import askalike.train
+import askalike.train.decoders
 import askalike.train.objectives
 
 pytest.importorskip("torch", reason="training needs torch, which is not installed")
 
 MODULES = [
     module.name
-    for package in (askalike.train, askalike.train.objectives)
+    for package in (askalike.train, askalike.train.decoders, askalike.train.objectives)
     for module in pkgutil.iter_modules(package.__path__, f"{package.__name__}.")
     if not module.ispkg
 ]

@@ -27,13 +27,15 @@ from askalike.errors import SettingError
 from askalike.progress import Progress, SilentProgress
 from askalike.train.checking import check_number, check_whole
 from askalike.train.corpus import Corpus, TrainingData, WordSource
+from askalike.train.examples import write_examples
 from askalike.train.loop import Place, run_stage
 from askalike.train.network import TextNetwork
 from askalike.train.objectives.contrastive import Contrastive
 from askalike.train.objectives.decoding import Decoding
 from askalike.train.objectives.max_margin import MaxMargin
 from askalike.train.objectives.objective import Objective
-from askalike.train.objectives.options import DecodingOptions, MaxMarginOptions
+from askalike.train.objectives.options import DecodingOptions, MaxMarginOptions, ReconstructionOptions
+from askalike.train.objectives.reconstruction import Reconstruction
 from askalike.train.recipe import Recipe, StageSettings
 from askalike.train.words import Words, make_words
 from askalike.train.world import World, joined
@@ -99,12 +101,17 @@ def fit(recipe: Recipe, data: TrainingData, run: Run) -> Model:
             is_unknown_zero=recipe.words.unknown == "zero",
         )
         beginning = _beginning(data, words, network, (run.seed, world.size))
-        _run_stages(recipe, corpus, network, run, (device, world, beginning))
+        _run_stages(recipe, corpus, words.vocabulary, network, run, (device, world, beginning))
         return _model(recipe, words.vocabulary, network, data, corpus)
 
 
 def _run_stages(
-    recipe: Recipe, corpus: Corpus, network: TextNetwork, run: Run, within: tuple[torch.device, World, str]
+    recipe: Recipe,
+    corpus: Corpus,
+    vocabulary: Vocabulary,
+    network: TextNetwork,
+    run: Run,
+    within: tuple[torch.device, World, str],
 ) -> None:
     device, world, beginning = within
     names = [f"{number}-{stage.objective}" for number, stage in enumerate(recipe.stages, start=1)]
@@ -127,7 +134,10 @@ def _run_stages(
             progress=run.progress,
             checkpoint_s=run.checkpoint_s,
         )
-        run_stage(_objective(stage, network, corpus, run.seed), stage.loop, _judge(network, corpus), place)
+        objective = _objective(stage, network, corpus, run.seed)
+        run_stage(objective, stage.loop, _judge(network, corpus), place)
+        if world.is_first:
+            write_examples(objective.examples(), vocabulary, run.folder)
         has_trained = True
     if not has_trained:
         raise SettingError(
@@ -146,7 +156,7 @@ def _beginning(data: TrainingData, words: Words, network: TextNetwork, drawn: tu
 
 def _identity(recipe: Recipe, number: int, beginning: str) -> str:
     """Return what a stage's checkpoint is told by: stages after it, and how the model is kept, do not matter to it."""
-    chosen: list[object] = [asdict(recipe.encoder), asdict(recipe.words)]
+    chosen: list[object] = [recipe.encoder.to_json(), asdict(recipe.words)]
     chosen += [recipe.reads, recipe.word_limit, recipe.arithmetic]
     chosen += [recipe.stems] if recipe.stems else []  # checkpoints from before there were stems stay good
     stages = [asdict(stage) for stage in recipe.stages[:number]]
@@ -187,6 +197,8 @@ def _objective(stage: StageSettings, network: TextNetwork, corpus: Corpus, seed:
         return Decoding(network, corpus, options, seed=seed)
     if isinstance(options, MaxMarginOptions):
         return MaxMargin(network, corpus, options)
+    if isinstance(options, ReconstructionOptions):
+        return Reconstruction(network, corpus, options, seed=seed)
     return Contrastive(network, corpus, options)
 
 

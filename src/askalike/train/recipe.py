@@ -19,7 +19,14 @@ from askalike.encode.settings import ModelSettings, Reads, Unknown
 from askalike.errors import SettingError
 from askalike.train.checking import check_choice, check_number, check_whole
 from askalike.train.loop_settings import LoopSettings
-from askalike.train.objectives.options import OBJECTIVES, ContrastiveOptions, DecodingOptions, ObjectiveName, Options
+from askalike.train.objectives.options import (
+    OBJECTIVES,
+    ContrastiveOptions,
+    DecodingOptions,
+    ObjectiveName,
+    Options,
+    ReconstructionOptions,
+)
 from askalike.train.word_vectors.files import FORMATS, VectorFormat
 
 __all__ = ["SHIPPED", "Recipe", "StageSettings", "WordSettings", "load_recipe", "shipped_recipes"]
@@ -99,10 +106,14 @@ class StageSettings:
             raise SettingError(f"options of {self.objective} are {self.options!r}", "give those of the objective")
         check_number("dropout", self.dropout, least=0, below=1)
         check_choice("needs", self.needs, get_args(Needs))
-        contexts = self.options.contexts if isinstance(self.options, DecodingOptions) else ()
-        known = ("mrr", "map", *(f"perplexity from {context}" for context in contexts))
         if not self.loop.stop_on.endswith((" mrr", " map")):
-            check_choice("stop_on", self.loop.stop_on, (*known, '"NAME mrr"', '"NAME map"'))
+            check_choice("stop_on", self.loop.stop_on, ("mrr", "map", *self._held_out(), '"NAME mrr"', '"NAME map"'))
+
+    def _held_out(self) -> tuple[str, ...]:
+        """Return the measures of held-out texts that the objective has."""
+        if isinstance(self.options, DecodingOptions):
+            return tuple(f"perplexity from {context}" for context in self.options.contexts)
+        return ("perplexity",) if isinstance(self.options, ReconstructionOptions) else ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,7 +174,7 @@ class Recipe:
 
     def to_json(self) -> str:
         """Return the recipe as text; the same for one that was made before there was a setting."""
-        stored = asdict(self)
+        stored = asdict(self) | {"encoder": self.encoder.to_json()}
         for name in ("stems", "ranker"):
             if not stored[name]:
                 del stored[name]

@@ -51,8 +51,10 @@ class Decoding(Objective):
     def __init__(self, network: TextNetwork, corpus: Corpus, options: DecodingOptions, *, seed: int = 0) -> None:
         super().__init__(network, corpus)
         config = network.encoder.config
-        if config.kind == "cnn":
-            raise SettingError("a cnn has no state to start a decoder from", "leave pre-training out for it")
+        if config.kind in ("cnn", "attention"):
+            raise SettingError(
+                f"the encoder {config.kind} has no state to start a decoder from", "leave pre-training out for it"
+            )
         self._options: Final = options
         self.kept_out: Final = held_out_questions(corpus, options.held_out, seed)
         items = {name: _items(corpus, name) for name in options.contexts}

@@ -6,6 +6,7 @@ Enters: an epoch, a seed, a batch. Leaves: batches, a loss. May import: the netw
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,7 +15,14 @@ from torch import Tensor, nn
 from askalike.train.corpus import Corpus
 from askalike.train.network import TextNetwork
 
-__all__ = ["Objective", "held_out_questions", "in_batches", "random_stream"]
+__all__ = ["Example", "Objective", "held_out_questions", "in_batches", "random_stream"]
+
+
+class Example(NamedTuple):
+    """A text that was read, and what was written of it, as ids."""
+
+    read: list[int]
+    written: list[int]
 
 
 class Objective(nn.Module):
@@ -41,6 +49,10 @@ class Objective(nn.Module):
     def held_out(self) -> dict[str, float]:
         """Return measures of texts that are kept out of training, none by default."""
         return {}
+
+    def examples(self) -> list[Example]:
+        """Return what the network makes of a few texts that are kept out of training, nothing by default."""
+        return []
 
 
 def random_stream(seed: int, epoch: int) -> np.random.Generator:

@@ -21,6 +21,7 @@ __all__ = [
     "MaxMarginOptions",
     "ObjectiveName",
     "Options",
+    "ReconstructionOptions",
 ]
 
 CONTEXTS: Final = ("title", "body", "similar")
@@ -115,13 +116,34 @@ class ContrastiveOptions:
         check_number("topical", self.topical, least=0, most=1)
 
 
-Options: TypeAlias = DecodingOptions | MaxMarginOptions | ContrastiveOptions
+@dataclass(frozen=True, slots=True)
+class ReconstructionOptions:
+    """Of the autoencoder; its decoder follows from the encoder's kind.
 
-ObjectiveName = Literal["decoding", "max-margin", "contrastive"]
+    Args:
+        batch_size: texts in a batch, ≥ 1.
+        held_out: questions that are never learned from, to measure perplexity on; a tenth of all at most.
+
+    Raises:
+        SettingError: a value that cannot be used.
+    """
+
+    batch_size: int = 48
+    held_out: int = 2_000
+
+    def __post_init__(self) -> None:
+        check_whole("batch_size", self.batch_size, 1)
+        check_whole("held_out", self.held_out, 0)
+
+
+Options: TypeAlias = DecodingOptions | MaxMarginOptions | ContrastiveOptions | ReconstructionOptions
+
+ObjectiveName = Literal["decoding", "max-margin", "contrastive", "reconstruction"]
 
 OBJECTIVES: Final[Mapping[str, type[Options]]] = {
     "decoding": DecodingOptions,
     "max-margin": MaxMarginOptions,
     "contrastive": ContrastiveOptions,
+    "reconstruction": ReconstructionOptions,
 }
 """Objective → its options."""

@@ -1,0 +1,306 @@
+"""The autoencoders: what they read and write, their loss and perplexity, what is held out, what they write again."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from math import exp, log
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from tests.tiny_training import recipe, stage, tiny_corpus, tiny_data
+
+from askalike.encode.config import EncoderConfig
+from askalike.encode.model import Model
+from askalike.errors import SettingError
+from askalike.train.corpus import Corpus, TrainingData
+from askalike.train.log import Entry, read_log
+from askalike.train.loop_settings import LoopSettings
+from askalike.train.objectives.options import ReconstructionOptions
+from askalike.types import Answer, Question
+
+torch = pytest.importorskip("torch", reason="training needs torch, which is not installed")
+
+from askalike.encode.networks import build  # noqa: E402
+from askalike.train.decoders.decoder import Read  # noqa: E402
+from askalike.train.fit import Run, fit  # noqa: E402
+from askalike.train.network import TextNetwork  # noqa: E402
+from askalike.train.objectives.reconstruction import DECODERS, Reconstruction  # noqa: E402
+
+SIZE = 8
+every_kind = pytest.mark.parametrize("kind", sorted(DECODERS))
+
+
+def made(corpus: Corpus | None = None, kind: Any = "attention", seed: int = 0, **chosen: Any) -> Reconstruction:
+    corpus = corpus or tiny_corpus()
+    words = int(corpus.texts.ids.max(initial=0)) + 1
+    embedding = torch.randn(words, SIZE, generator=torch.Generator().manual_seed(1))
+    encoder = build(EncoderConfig(kind, SIZE, SIZE, pooling="mean", layers=2))
+    network = TextNetwork(encoder, embedding, is_embedding_trained=True)
+    return Reconstruction(network, corpus, ReconstructionOptions(**{"batch_size": 8, **chosen}), seed=seed)
+
+
+def log_likelihoods(objective: Reconstruction, row: int) -> list[float]:
+    """Return log P of each word of a text and of its end, one step after the other."""
+    network, found = objective.network, []
+    ids = objective.corpus.texts[row].tolist()
+    with torch.no_grad():
+        read, packing = network.packed(objective.corpus.texts, np.array([row]))
+        memory = objective.decoder.begin(Read(network.encoder.network(network.embedding[read], packing), packing))
+        word = torch.zeros(1, SIZE)
+        for number in [*ids, -1]:
+            state, memory = objective.decoder.go_on(word, memory)
+            found.append(float(objective.output.log_prob(state)[0, number + 1]))
+            word = network.embedding[[number]]
+    return found
+
+
+def trained(objective: Reconstruction, steps: int, rows: Sequence[int]) -> list[float]:
+    adam = torch.optim.Adam(objective.parameters(), lr=0.01)
+    losses = []
+    for _ in range(steps):
+        adam.zero_grad()
+        loss = objective(np.array(rows))
+        loss.backward()
+        adam.step()
+        losses.append(loss.item())
+    return losses
+
+
+@every_kind
+def test_the_loss_is_the_mean_over_words_and_ends_taken_one_by_one(kind: str) -> None:
+    objective = made(kind=kind)
+    for batch in objective.batches(0, 0)[:2]:
+        naive = [value for row in batch.tolist() for value in log_likelihoods(objective, row)]
+        assert objective(batch).item() == pytest.approx(-np.mean(naive), rel=1e-5)
+
+
+@every_kind
+def test_perplexity_is_that_of_the_held_out_texts_taken_one_by_one(kind: str) -> None:
+    objective = made(kind=kind, held_out=3)
+    naive = [value for row in objective.kept_out.tolist() for value in log_likelihoods(objective, row)]
+    assert objective.held_out() == {"perplexity": pytest.approx(exp(-np.mean(naive)), rel=1e-5)}
+
+
+@every_kind
+def test_an_untrained_autoencoder_is_about_as_perplexed_as_a_guess(kind: str) -> None:
+    objective = made(kind=kind, held_out=3)
+    guess = log(len(objective.network.embedding) + 1)
+    assert log(objective.held_out()["perplexity"]) == pytest.approx(guess, rel=0.3)
+
+
+def test_every_title_and_body_with_words_is_in_one_batch_of_an_epoch() -> None:
+    questions = [Question("0", "one", "two"), Question("1", "", "body"), Question("2", "three words here")]
+    data = TrainingData(questions, answers=[Answer("a", "0", "an answer")])
+    objective = made(tiny_corpus(data))
+    assert sorted(np.concatenate(objective.batches(0, 0)).tolist()) == [0, 1, 3, 4]
+    assert objective.held_out() == {}  # a tenth of three questions is none
+    assert objective.examples() == []
+    joined = made(tiny_corpus(data, reads="joined"))
+    assert sorted(np.concatenate(joined.batches(0, 0)).tolist()) == [0, 2, 4]
+
+
+def test_batches_are_shuffled_anew_every_epoch_and_hold_texts_of_like_length() -> None:
+    random = np.random.default_rng(0)
+    lengths = random.integers(1, 60, 900)
+    questions = [Question(str(row), " ".join(["word"] * length)) for row, length in enumerate(lengths.tolist())]
+    objective = made(tiny_corpus(TrainingData(questions)), batch_size=4, held_out=0)
+    first, again, other = (objective.batches(epoch, 0) for epoch in (0, 0, 1))
+    assert all(np.array_equal(one, two) for one, two in zip(first, again, strict=True))
+    assert len(first) == 225
+    assert {tuple(sorted(batch.tolist())) for batch in first} & {
+        tuple(sorted(batch.tolist())) for batch in other
+    } == set()
+    assert (
+        sorted(np.concatenate(first).tolist())
+        == sorted(np.concatenate(other).tolist())
+        == [2 * row for row in range(900)]
+    )
+    spread = [np.ptp(lengths[batch // 2]) for batch in first]
+    assert np.mean(spread) < 3
+    means = [lengths[batch // 2].mean() for batch in first]
+    assert abs(np.corrcoef(means, range(225))[0, 1]) < 0.3  # short ones do not come first
+
+
+def test_held_out_questions_are_never_in_a_batch() -> None:
+    objective = made(held_out=3)
+    assert len(objective.kept_out) == 6
+    assert len({row // 2 for row in objective.kept_out.tolist()}) == 3
+    for batch in (batch for epoch in range(3) for batch in objective.batches(epoch, 5)):
+        assert not {row // 2 for row in objective.kept_out.tolist()} & {row // 2 for row in batch.tolist()}
+
+
+def test_what_is_held_out_depends_on_the_seed_alone() -> None:
+    assert made(seed=1).kept_out.tolist() == made(seed=1, kind="gru").kept_out.tolist()
+    assert len({str(made(seed=seed).kept_out.tolist()) for seed in range(4)}) > 1
+
+
+def test_dropout_is_off_while_texts_are_measured_and_written() -> None:
+    objective = made(held_out=3)
+    objective.network.dropout = 0.5
+    assert objective.held_out() == objective.held_out()
+    assert objective.examples() == objective.examples()
+    assert objective.training
+    batch = objective.batches(0, 0)[0]
+    assert objective(batch).item() != objective(batch).item()
+
+
+@every_kind
+def test_texts_that_were_learned_by_heart_are_written_again(kind: str) -> None:
+    questions = [
+        Question("0", "how do i reset the router"),
+        Question("1", "reset"),
+        Question("2", "the router how the router why the router drops"),
+        Question("3", "i do drops"),
+    ]
+    objective = made(tiny_corpus(TrainingData(questions)), kind=kind)
+    rows = np.array([4, 0, 6, 2])
+    losses = trained(objective, 250, rows)
+    assert losses[-1] < 0.02 * losses[0]
+    assert objective.reconstruct(rows) == [objective.corpus.texts[row].tolist() for row in rows]
+    assert objective.reconstruct(rows[[2]]) == [objective.corpus.texts[6].tolist()]
+    assert objective.reconstruct(rows[:0]) == []
+
+
+@every_kind
+def test_what_is_written_is_the_most_probable_word_at_every_step(kind: str) -> None:
+    objective = made(kind=kind, batch_size=3)
+    trained(objective, 15, range(64))
+    rows = np.arange(0, 64, 5)
+    for row, written in zip(rows, objective.reconstruct(rows), strict=True):
+        network = objective.network
+        with torch.no_grad():
+            read, packing = network.packed(objective.corpus.texts, np.array([row]))
+            memory = objective.decoder.begin(Read(network.encoder.network(network.embedding[read], packing), packing))
+            word = torch.zeros(1, SIZE)
+            for number in [*written, None]:
+                state, memory = objective.decoder.go_on(word, memory)
+                best = int(objective.output.log_prob(state).argmax())
+                if number is None:
+                    length = len(objective.corpus.texts[row])
+                    assert best == 0 or len(written) == length + length // 2 + 5
+                else:
+                    assert best == number + 1
+                    word = network.embedding[[number]]
+
+
+def test_what_has_no_end_is_cut(monkeypatch: pytest.MonkeyPatch) -> None:
+    objective = made()
+    monkeypatch.setattr(objective.output, "predict", lambda states: torch.full((len(states),), 3))
+    assert objective.reconstruct(np.array([0, 1])) == [[2] * 9, [2] * 12]  # texts of 3 and of 5 words
+
+
+@pytest.mark.parametrize("kind", ["rcnn", "lstm", "cnn"])
+def test_an_encoder_without_a_decoder_is_refused(kind: Any) -> None:
+    network = TextNetwork(build(EncoderConfig(kind, 4, 4)), torch.zeros(3, 4))
+    with pytest.raises(SettingError, match=f"encoder {kind} has no decoder .* .expected one of: attention, gru"):
+        Reconstruction(network, tiny_corpus(), ReconstructionOptions())
+
+
+def test_a_corpus_without_words_is_refused() -> None:
+    with pytest.raises(SettingError, match="no text of 1 questions has words"):
+        made(tiny_corpus(TrainingData([Question("0", "")])))
+
+
+@every_kind
+def test_the_decoder_and_the_output_depend_on_the_seed_alone(kind: str) -> None:
+    torch.manual_seed(5)
+    first = made(kind=kind, seed=3).state_dict()
+    torch.manual_seed(6)
+    again, other = made(kind=kind, seed=3).state_dict(), made(kind=kind, seed=4).state_dict()
+    assert all(torch.equal(first[name], again[name]) for name in first)
+    for part in ("output", "decoder"):
+        assert any(not torch.equal(first[name], other[name]) for name in first if name.startswith(part))
+
+
+class Stopping:
+    """Stops a training after so many batches."""
+
+    def __init__(self, stop_at: int = -1) -> None:
+        self.batches = 0
+        self._stop_at = stop_at
+
+    def start(self, phase: str, total: int, unit: str) -> None:
+        """Told of a phase."""
+
+    def advance(self, count: int) -> None:
+        self.batches += count == 1
+        if self.batches == self._stop_at:
+            raise KeyboardInterrupt
+
+    def notice(self, text: str) -> None:
+        """Told something."""
+
+
+def contents(model: Model, folder: Path) -> dict[str, bytes]:
+    model.save(folder)
+    return {file.name: file.read_bytes() for file in folder.iterdir()}
+
+
+def without_seconds(folder: Path) -> list[Entry]:
+    return [row for row in read_log(folder / "log.csv") if row.measure != "seconds"]
+
+
+def chosen_recipe(kind: str) -> Any:
+    loop = LoopSettings(epochs=3, patience=2, learning_rate=0.01, stop_on="perplexity")
+    return recipe(
+        stage("reconstruction", loop, dropout=0.2), kind=kind, layers=2, pooling="mean", reads="joined", is_trained=True
+    )
+
+
+@every_kind
+def test_a_stopped_training_goes_on_to_the_same_model_and_examples(tmp_path: Path, kind: str) -> None:
+    chosen = chosen_recipe(kind)
+    whole = contents(fit(chosen, tiny_data(), Run(tmp_path / "whole")), tmp_path / "model")
+    model, stops = None, 0
+    while model is None and stops < 20:
+        try:
+            run = Run(tmp_path / "stopped", progress=Stopping(3 + stops % 2), checkpoint_s=0.0)
+            model = fit(chosen, tiny_data(), run)
+        except KeyboardInterrupt:
+            stops += 1
+    assert model is not None
+    assert stops > 2
+    assert contents(model, tmp_path / "again") == whole
+    assert without_seconds(tmp_path / "stopped") == without_seconds(tmp_path / "whole")
+    measures = {row.measure for row in without_seconds(tmp_path / "whole")}
+    assert {"loss", "perplexity"} <= measures
+    examples = [(tmp_path / folder / "examples.json").read_bytes() for folder in ("whole", "stopped")]
+    assert examples[0] == examples[1]
+
+
+def test_examples_are_words_that_were_read_and_written(tmp_path: Path) -> None:
+    chosen, data = chosen_recipe("attention"), tiny_data()
+    fit(chosen, data, Run(tmp_path))
+    path = tmp_path / "examples.json"
+    found = json.loads(path.read_text(encoding="utf-8"))
+    texts = {f"{question.title} {question.body}" for question in data.questions}
+    assert len(found) == 3
+    assert all(one.keys() == {"read", "written"} and one["read"] in texts for one in found)
+    path.unlink()
+    fit(chosen, data, Run(tmp_path))  # goes on from what is finished
+    assert json.loads(path.read_text(encoding="utf-8")) == found
+    rare = recipe(stage("reconstruction"), kind="attention", pooling="mean", min_count=9)
+    fit(rare, data, Run(tmp_path / "rare"))
+    assert "[unknown]" in (tmp_path / "rare" / "examples.json").read_text(encoding="utf-8")
+
+
+def test_a_training_without_an_autoencoder_leaves_no_examples(tmp_path: Path) -> None:
+    fit(recipe(stage("contrastive")), tiny_data(), Run(tmp_path))
+    assert not (tmp_path / "examples.json").exists()
+
+
+def test_a_stage_can_stop_on_perplexity_where_it_is_measured() -> None:
+    assert stage("reconstruction", LoopSettings(stop_on="perplexity")).loop.stop_on == "perplexity"
+    with pytest.raises(SettingError, match="stop_on is 'perplexity', but expected one of: mrr, map, perplexity from"):
+        stage("decoding", LoopSettings(stop_on="perplexity"))
+    with pytest.raises(SettingError, match="stop_on is 'perplexity from title'"):
+        stage("reconstruction", LoopSettings(stop_on="perplexity from title"))
+
+
+@pytest.mark.parametrize("wrong", [{"batch_size": 0}, {"held_out": -1}, {"held_out": 1.5}])
+def test_options_out_of_range_are_refused(wrong: dict[str, Any]) -> None:
+    with pytest.raises(SettingError, match=f"{next(iter(wrong))} is "):
+        ReconstructionOptions(**wrong)
