@@ -21,6 +21,7 @@ ORDER = (
     "updates",
     "kill",
     "encode_runtime",
+    "ramn_speed",
     "recurrence",
     "training_time",
     "vector_search",

@@ -23,6 +23,7 @@ SECTIONS: Mapping[str, Callable[[Mapping[str, Any]], list[str]]] = {
     "lei2016": lei2016.reproduction,
     "zhang2018": zhang2018.reproduction,
     "index-and-search": searching.indexing,
+    "ramn-speed": searching.reranking,
     "updates": searching.updates,
     "kill": searching.kills,
     "tune-lexical": searching.tuning,

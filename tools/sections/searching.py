@@ -7,7 +7,7 @@ from typing import Any
 
 from tools.sections.cells import seconds, table
 
-__all__ = ["indexing", "kills", "tuning", "updates"]
+__all__ = ["indexing", "kills", "reranking", "tuning", "updates"]
 
 PERCENTILES = ("p50_ms", "p95_ms", "p99_ms")
 
@@ -95,3 +95,21 @@ def tuning(result: Mapping[str, Any]) -> list[str]:
         "",
     ]
     return intro + table((*result["chosen"], *names), rows)
+
+
+def reranking(result: Mapping[str, Any]) -> list[str]:
+    """Return how long re-ranking by RAMN takes, beside a rival's cosine."""
+    rows = [
+        (which, name, f"{values['p50_ms']:.1f}", f"{values['p95_ms']:.1f}")
+        for which, systems in result["latency"].items()
+        for name, values in systems.items()
+    ]
+    return [
+        "## Re-ranking by RAMN",
+        "",
+        f"One query against candidates of {result['words']} words each, all systems turn by turn; {result['rival']}"
+        f" with {result['rival_threads']} threads, RAMN with one. Known: the candidates' states or vectors are kept, as a"
+        " forum keeps them; new: they are computed too.",
+        "",
+        *table(("candidates", "system", "p50 ms", "p95 ms"), rows),
+    ]
