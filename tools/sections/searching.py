@@ -108,8 +108,8 @@ def reranking(result: Mapping[str, Any]) -> list[str]:
         "## Re-ranking by RAMN",
         "",
         f"One query against candidates of {result['words']} words each, all systems turn by turn; {result['rival']}"
-        f" with {result['rival_threads']} threads, RAMN with one. Known: the candidates' states or vectors are kept, as a"
-        " forum keeps them; new: they are computed too.",
+        f" with {result['rival_threads']} threads, RAMN with one. Known: the candidates' states or vectors are kept, as"
+        " a forum keeps them; new: they are computed too.",
         "",
         *table(("candidates", "system", "p50 ms", "p95 ms"), rows),
     ]
