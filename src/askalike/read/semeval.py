@@ -2,7 +2,8 @@
 
 Enters: one XML file, or a folder of them. Leaves: questions, comments as answers and judgments as links; or a judged
 set. ``OrgQuestion`` is repeated for every related question and is grouped by ``ORGQ_ID``; its first text counts.
-Reconstructed files have no comments, and empty dates and users.
+Reconstructed files have no comments, and empty dates and users. The forum's unlabelled archive has threads of related
+questions alone, without an original question.
 May import: askalike.types, askalike.errors, the frame and the XML reader.
 
 Source: Nakov et al. 2016, "SemEval-2016 Task 3: Community Question Answering", sections 2 and 3; PerfectMatch and
@@ -120,7 +121,7 @@ def read_semeval(files: Sequence[Path], name: str, context: ReadContext | None =
     judged = Judged(name, {}, {}, {}, {})
     for file in files:
         for thread in _threads(file, context):
-            if thread.related["RELQ_RELEVANCE2ORGQ"] == _UNLABELLED:
+            if thread.related.get("RELQ_RELEVANCE2ORGQ", _UNLABELLED) == _UNLABELLED:
                 raise FormatError(f"{file.name} has no labels", "give the file with RELQ_RELEVANCE2ORGQ filled in")
             _judge(thread, file.name, judged, context)
         _check_gold(file, judged, context)
@@ -188,7 +189,9 @@ def _reject_broken(thread: _Thread, file: str, context: ReadContext) -> bool:
     related = thread.related
     label = related.get("RELQ_RELEVANCE2ORGQ", "")
     wrong = ""
-    if not thread.original.get("ORGQ_ID"):
+    if not thread.original:
+        wrong = "" if related.get("RELQ_ID") else "no RELQ_ID"
+    elif not thread.original.get("ORGQ_ID"):
         wrong = "no ORGQ_ID"
     elif not related.get("RELQ_ID"):
         wrong = "no RELQ_ID"
@@ -208,11 +211,11 @@ def _reject_thread(thread: _Thread, file: str, reason: str, context: ReadContext
 
 
 def _records(thread: _Thread, file: str, seen: set[str], context: ReadContext) -> Iterator[Record]:
-    original, related = _original(thread), _related(thread, context)
+    original, related = _original(thread) if thread.original else None, _related(thread, context)
     if related.id in seen:
         _reject_thread(thread, file, "this related question was met before", context)
         return
-    questions = [question for question in (original, related) if question.id not in seen]
+    questions = [question for question in (original, related) if question is not None and question.id not in seen]
     seen.update(question.id for question in questions)
     context.records_in += len(questions)
     yield from questions
@@ -225,8 +228,8 @@ def _records(thread: _Thread, file: str, seen: set[str], context: ReadContext) -
         context.records_in += 1
         created, author = moment(comment.get("RELC_DATE", ""), context), _author(comment, "RELC")
         yield Answer(identifier, related.id, comment["RelCText"], created=created, author=author)
-    kind = _LINK_KINDS.get(thread.related["RELQ_RELEVANCE2ORGQ"])
-    if kind is not None:
+    kind = _LINK_KINDS.get(thread.related.get("RELQ_RELEVANCE2ORGQ", ""))
+    if kind is not None and original is not None:
         context.records_in += 1
         yield Link(original.id, related.id, kind)
 
@@ -260,7 +263,7 @@ def _files(path: Path) -> list[Path]:
 
 def _is_semeval(file: Path) -> bool:
     head = first_bytes(file)
-    return b"<OrgQuestion " in head and b"ORGQ_ID" in head
+    return (b"<OrgQuestion " in head and b"ORGQ_ID" in head) or (b"<Thread " in head and b"<RelQuestion " in head)
 
 
 def _split_of(file: Path) -> str:

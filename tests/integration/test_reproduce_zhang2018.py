@@ -1,0 +1,163 @@
+"""``askalike reproduce zhang2018`` on a few questions in the layout of SemEval, with autoencoders of a few numbers."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.tiny_models import synonym_model
+
+from askalike.cli.main import main
+from askalike.errors import FormatError, SettingError
+from askalike.experiments.matcher import Matcher
+from askalike.experiments.tasks import judge
+from askalike.experiments.zhang2018.data import ZhangData, read_data
+from askalike.experiments.zhang2018.rows import choose_settings
+from askalike.experiments.zhang2018.table import search_rows
+
+FILES = {
+    "SemEval2016-Task3-CQA-QL-train-part1.xml": "A",
+    "SemEval2016-Task3-CQA-QL-dev.xml": "D",
+    "SemEval2016-Task3-CQA-QL-test.xml": "T",
+    "SemEval2017-Task3-CQA-QL-test.xml": "U",
+}
+SUBJECTS = ("printer silent today", "wlan lost again", "a cat on the mat")
+LABELS = ("Irrelevant", "PerfectMatch", "Irrelevant")
+
+THREAD = """<OrgQuestion ORGQ_ID="{query}">
+<OrgQSubject>wifi drops</OrgQSubject><OrgQBody>my wifi drops {query}</OrgQBody>
+<Thread THREAD_SEQUENCE="{query}_R{rank}"><RelQuestion RELQ_ID="{query}_R{rank}" RELQ_RANKING_ORDER="{rank}"
+ RELQ_CATEGORY="" RELQ_DATE="" RELQ_USERID="" RELQ_USERNAME="" RELQ_RELEVANCE2ORGQ="{label}">
+<RelQSubject>{subject}</RelQSubject><RelQBody>what now</RelQBody></RelQuestion>
+<RelComment RELC_ID="{query}_R{rank}_C1" RELC_DATE="" RELC_USERID="" RELC_USERNAME="">
+<RelCText>look at the {subject}</RelCText></RelComment></Thread></OrgQuestion>
+"""
+
+RECIPE = """
+reads = "joined"
+word_limit = 20
+stems = "english"
+ranker = "ramn"
+
+[words]
+size = 8
+min_count = 1
+vectors = "random"
+is_trained = true
+
+[encoder]
+kind = "attention"
+hidden_size = 8
+layers = 2
+pooling = "mean"
+
+[[stage]]
+objective = "reconstruction"
+epochs = 2
+stop_on = "perplexity"
+"""
+
+
+@pytest.fixture
+def semeval(tmp_path: Path) -> Path:
+    folder = tmp_path / "semeval"
+    folder.mkdir()
+    for name, letter in FILES.items():
+        threads = "".join(
+            THREAD.format(query=f"{letter}{number}", rank=rank, label=label, subject=subject)
+            for number in range(3)
+            for rank, (label, subject) in enumerate(zip(LABELS, SUBJECTS, strict=True), start=1)
+        )
+        (folder / name).write_text(f'<?xml version="1.0"?>\n<xml>\n{threads}</xml>\n', encoding="utf-8")
+    return folder
+
+
+@pytest.fixture
+def data(semeval: Path) -> ZhangData:
+    return read_data(semeval)
+
+
+def call(monkeypatch: pytest.MonkeyPatch, *words: object) -> int:
+    monkeypatch.setattr(sys, "argv", ["askalike", "reproduce", "zhang2018", *map(str, words)])
+    monkeypatch.setenv("COLUMNS", "120")
+    try:
+        main()
+    except SystemExit as stop:
+        return int(stop.code or 0)
+    return 0
+
+
+def test_texts_come_in_order_and_never_from_the_test_files(data: ZhangData, semeval: Path, tmp_path: Path) -> None:
+    assert data.kinds == {"questions": 24, "comments": 18}
+    assert {text.id.split("/")[1][0] for text in data.texts} == {"A", "D"}
+    assert [text.id for text in data.first(25)][-1].startswith("comment/")
+    assert len(data.first(0)) == 42
+    with pytest.raises(SettingError, match="50 texts to learn from, but there are 42"):
+        data.first(50)
+    (tmp_path / "more.jsonl").write_text('{"kind": "question", "id": "1", "title": "more"}\n', encoding="utf-8")
+    assert read_data(semeval, [tmp_path / "more.jsonl"]).texts[-1].id == "more.jsonl/1"
+    with pytest.raises(FormatError):
+        read_data(semeval, [tmp_path / "none.jsonl"])
+
+
+def test_the_search_engines_order_and_the_best_there_is(data: ZhangData) -> None:
+    order, oracle = search_rows(data)
+    assert order.means["test2016"]["map"].over_queries.mean == 0.5
+    assert oracle.means["test2017"]["mrr"].over_queries.mean == 1
+
+
+def test_dev_chooses_settings_and_each_row_has_its_layers(data: ZhangData) -> None:
+    matcher = Matcher(synonym_model())
+    choice = choose_settings([matcher], data.dev)
+    base, mismatch, full, tuned = (choice.settings[name] for name in ("base", "mismatch", "full", "tuned"))
+    assert (base.has_mismatch, base.alpha) == (False, 0)
+    assert (mismatch.has_mismatch, mismatch.alpha) == (True, 0)
+    assert full.alpha > 0
+    best = [judge(data.dev, matcher.run(data.dev, one)).means["map"] for one in (full, tuned)]
+    assert best[0] == choice.tried[0]["dev_map"]
+    assert best[1] >= best[0]
+    assert judge(data.dev, matcher.run(data.dev, base)).means["map"] == 1, "wlan stands for wifi, lost for drops"
+    values = [one["dev_map"] for one in choice.tried]
+    assert values == sorted(values, reverse=True)  # type: ignore[type-var]  # numbers
+
+
+def test_both_autoencoders_are_trained_once_and_scored(
+    semeval: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pytest.importorskip("torch", reason="training needs torch, which is not installed")
+    recipe, out = tmp_path / "tiny.toml", tmp_path / "out"
+    recipe.write_text(RECIPE, encoding="utf-8")
+    words = ("--data", semeval, "--out", out, "--recipe", recipe, "--seeds", 2, "--amount", 20, "--amount", 0)
+    assert call(monkeypatch, *words, "--json") == 0
+    shown, told = capsys.readouterr()
+    found: dict[str, Any] = json.loads(shown)
+    assert "8 trainings" in told
+    kinds = {(row["row"], row["texts"]): row for row in found["rows"]}
+    assert len(kinds) == 2 + 2 * 2 * 4
+    assert kinds["attention-full", 42]["seeds"] == [0, 1]
+    assert 0 <= kinds["gru-tuned", 20]["found"]["test2016"]["map"]["mean"] <= 1
+    assert found["tried_on_dev"].keys() == {
+        f"{kind}, {amount} texts" for kind in ("gru", "attention") for amount in (20, 42)
+    }
+    assert json.loads((out / "gru-20-seed1" / "examples.json").read_bytes())
+    assert not list(out.glob("*/*.safetensors")), "checkpoints are cleared when the model is there"
+    assert call(monkeypatch, *words, "--only", "attention") == 0
+    shown, told = capsys.readouterr()
+    assert "trainings" not in told, "what is finished is not trained again"
+    assert "77.79/85.76" in shown
+    assert "gru-full" not in shown
+    recipe.write_text(RECIPE.replace("min_count = 1", "min_count = 2"), encoding="utf-8")
+    assert call(monkeypatch, *words) == 2
+    assert "another recipe" in capsys.readouterr().err
+
+
+def test_wrong_uses_are_named(
+    semeval: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert call(monkeypatch, "--data", semeval, "--out", tmp_path / "out", "--only", "lstm") == 2
+    assert "expected one of attention, gru" in capsys.readouterr().err
+    assert call(monkeypatch, "--data", semeval, "--out", tmp_path / "out", "--amount", 9999) == 2
+    assert "--unlabelled" in capsys.readouterr().err
