@@ -40,6 +40,7 @@ from benchmarks.record import need_data, write
 
 COMMAND = "OMP_WAIT_POLICY=PASSIVE python -m benchmarks.training_time"
 THREADS = 2
+MOST = 200_000
 
 Seconds = defaultdict[str, float]
 
@@ -106,22 +107,28 @@ def pretraining(size: int) -> tuple[Recipe, TrainingData]:
     return replace(default, stages=stages), TrainingData(questions)
 
 
-def measured(seconds: Seconds, whole: float) -> dict[str, float]:
-    """Return what took longer than a tenth of a second, and the whole."""
-    return {"whole": round(whole, 1), **{name: round(one, 1) for name, one in seconds.items() if one >= 0.1}}
+class Phases(dict[str, dict[str, float]]):
+    """Phase → its seconds, as a whole and in parts; told of as they end."""
+
+    def ended(self, name: str, began: float, seconds: Seconds | None = None) -> None:
+        """Keep a phase: the whole since ``began``, and the parts that took longer than a tenth of a second."""
+        parts = {part: round(one, 1) for part, one in (seconds or {}).items() if one >= 0.1}
+        self[name] = {"whole": round(time.perf_counter() - began, 1), **parts}
+        print(name, self[name], flush=True)
 
 
 def main() -> None:
     """Measure and write the result."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--questions", type=int, default=200_000)
+    parser.add_argument("--questions", type=int, default=MOST)
+    parser.add_argument("--archive", type=Path, default=None, help="of the forum, instead of 3D Slicer")
     given = parser.parse_args()
     torch.set_num_threads(THREADS)
-    phases: dict[str, Any] = {}
+    phases = Phases()
     with tempfile.TemporaryDirectory() as work:
         began = time.perf_counter()
         recipe, data = pretraining(given.questions)
-        phases["reading the archive of pre-training"] = {"whole": round(time.perf_counter() - began, 1)}
+        phases.ended("reading the archive of pre-training", began)
         model = None
         for number, stage in enumerate(recipe.stages):
             seconds: Seconds = defaultdict(float)
@@ -129,27 +136,29 @@ def main() -> None:
             with BarProgress() as progress, timed(seconds, parts_of_training()):
                 run = Run(Path(work) / f"pre-{number}", start=model, progress=progress)
                 model = fit(replace(recipe, stages=(stage,)), data, run)
-            phases[f"pre-training: {stage.objective}, one epoch"] = measured(seconds, time.perf_counter() - began)
+            phases.ended(f"pre-training: {stage.objective}, one epoch", began, seconds)
         assert model is not None
         model.save(Path(work) / "pretrained")
         began = time.perf_counter()
         with Forum.create(Path(work) / "forum", settings=ForumSettings(has_vectors=False)) as forum:
-            forum.load(need_data("slicer-discourse/topics.jsonl.gz"))
+            forum.load(given.archive or need_data("slicer-discourse/topics.jsonl.gz"))
             training = forum_training(forum)
-            phases["reading and indexing the forum"] = {"whole": round(time.perf_counter() - began, 1)}
+            phases.ended("reading and indexing the forum", began)
             seconds, began = defaultdict(float), time.perf_counter()
             with BarProgress() as progress, timed(seconds, parts_of_training()):
                 run = Run(Path(work) / "fine", start=model, progress=progress)
                 model = fit(going_on(load_recipe("default"), model), training.data, run)
-            name = f"fine-tuning, {load_recipe('default').stages[0].loop.epochs} epochs at most"
-            phases[name] = measured(seconds, time.perf_counter() - began)
+            phases.ended("fine-tuning", began, seconds)
             model.save(Path(work) / "tuned")
             forum.use_model(Path(work) / "tuned")
         began = time.perf_counter()
         with Forum.open(Path(work) / "forum") as forum:
             forum.encode()
-            topics = forum.info().questions
-        phases["encoding the forum"] = {"whole": round(time.perf_counter() - began, 1)}
+            topics = forum.info().counts.questions
+        phases.ended("encoding the forum", began)
+    if given.archive or given.questions < MOST:
+        print("not written: this was a trial with less data")
+        return
     write(
         "training-time",
         COMMAND,

@@ -32,6 +32,9 @@ from askalike.train.decoders.decoder import Decoder, Memory, Read
 __all__ = ["AttentionDecoder"]
 
 _SPREAD: Final = 0.1  # position-wise weights begin uniform in ± this
+_STEPS: Final = (
+    8  # texts are padded to a multiple of these: products in bfloat16 prepare themselves for every new shape
+)
 
 
 class _Seen(NamedTuple):
@@ -105,8 +108,8 @@ class AttentionDecoder(Decoder):
     def forward(self, words: Tensor, packing: Packing, read: Read) -> Tensor:
         """Return the states (M, D) of texts that are known already, all at once."""
         source, bars = _padded(read.states, read.packing), _bars(read)
-        later = words.new_full((packing.steps, packing.steps), -inf).triu(1)[None]
         states = _padded(words, packing)
+        later = words.new_full((states.shape[1], states.shape[1]), -inf).triu(1)[None]
         for layer in self._layers():
             states = layer(states, layer.written.seen(states, later), layer.read.seen(source, bars))
         return states.flatten(0, 1).index_select(0, _rows(packing))
@@ -141,17 +144,22 @@ def _unstacked(both: Tensor, bars: Tensor) -> _Seen:
 
 def _bars(read: Read) -> Tensor:
     """Return -∞ for the steps after the end of each text that was read, 0 for the others.  # (B, 1, T)"""
-    lengths, steps = read.packing.restore(read.packing.lengths), read.packing.steps
+    lengths, steps = read.packing.restore(read.packing.lengths), _steps(read.packing)
     is_over = torch.arange(steps, device=lengths.device) >= lengths[:, None]
     return read.states.new_zeros(len(lengths), steps).masked_fill(is_over, -inf)[:, None]
 
 
 def _padded(packed: Tensor, packing: Packing) -> Tensor:
     """Return packed (N, D) with zeros after each text's end.  # (B, T, D)"""
-    padded = packed.new_zeros(packing.batch * packing.steps, packed.shape[1])
-    return padded.index_copy(0, _rows(packing), packed).view(packing.batch, packing.steps, -1)
+    padded = packed.new_zeros(packing.batch * _steps(packing), packed.shape[1])
+    return padded.index_copy(0, _rows(packing), packed).view(packing.batch, _steps(packing), -1)
 
 
 def _rows(packing: Packing) -> Tensor:
     """Return the row b · T + t of every packed word in a padded batch (B · T, …).  # (N,) int64"""
-    return packing.order[packing.place] * packing.steps + packing.step
+    return packing.order[packing.place] * _steps(packing) + packing.step
+
+
+def _steps(packing: Packing) -> int:
+    """Return T, the words of the longest text and a few more."""
+    return -(-packing.steps // _STEPS) * _STEPS

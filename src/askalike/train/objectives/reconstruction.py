@@ -33,6 +33,7 @@ from askalike.train.decoders.attention import AttentionDecoder
 from askalike.train.decoders.conditional_gru import ConditionalGruDecoder
 from askalike.train.decoders.decoder import Decoder, Read
 from askalike.train.network import TextNetwork
+from askalike.train.objectives.adaptive_loss import adaptive_loss
 from askalike.train.objectives.objective import Example, Objective, held_out_questions, in_batches, random_stream
 from askalike.train.objectives.options import ReconstructionOptions
 from askalike.train.objectives.output_layer import END, output_layer, perplexity, shifted
@@ -88,8 +89,7 @@ class Reconstruction(Objective):
 
     def forward(self, batch: NDArray[np.int64]) -> Tensor:
         """Return -log P of a word, the mean over the words and ends of a batch of texts."""
-        loss: Tensor = self.output(*self._written(batch)).loss
-        return loss
+        return adaptive_loss(self.output, *self._written(batch))
 
     @torch.no_grad()
     def held_out(self) -> dict[str, float]:
