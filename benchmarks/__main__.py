@@ -23,6 +23,7 @@ ORDER = (
     "encode_runtime",
     "ramn_speed",
     "recurrence",
+    "autoencoders",
     "training_time",
     "vector_search",
     "unseen_words",

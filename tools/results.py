@@ -30,6 +30,7 @@ SECTIONS: Mapping[str, Callable[[Mapping[str, Any]], list[str]]] = {
     "encode-runtime": encoders.runtime,
     "vector-search": encoders.vectors,
     "recurrence": encoders.recurrence,
+    "autoencoders": training.autoencoders,
     "training-time": training.training_time,
     "unseen-words": quality.unseen_words,
     "scorer-checks": quality.scorers,

@@ -7,7 +7,7 @@ from typing import Any
 
 from tools.sections.cells import table
 
-__all__ = ["training_time"]
+__all__ = ["autoencoders", "training_time"]
 
 
 def training_time(result: Mapping[str, Any]) -> list[str]:
@@ -30,3 +30,28 @@ def training_time(result: Mapping[str, Any]) -> list[str]:
     shown = {name: phase for name, phase in phases.items() if len(phase) > 1}
     cells = [(part, *(f"{phase[part]:.0f}" if part in phase else "" for phase in shown.values())) for part in parts]
     return [*lines, *table(("part", *shown), cells)]
+
+
+def autoencoders(result: Mapping[str, Any]) -> list[str]:
+    """Return the training steps of both autoencoders, and what they are made of."""
+    sizes, rows = result["sizes"], []
+    for found in result["measurements"]:
+        layer = f"{found['output_layer_ms']:.0f} ({found['output_layer_by_torch_ms']:.0f})"
+        for kind in result["parameters"]:
+            own = found[kind]
+            words = (f"{own['words_per_s'][name]:,}" for name in ("alike", "random"))
+            shares = (f"{own[name]:.0%}" for name in ("share_of_output_layer", "share_of_update"))
+            rows.append((kind, found["threads"], found["arithmetic"], f"{own['step_ms']:.0f}", *words, layer, *shares))
+    header = ("", "threads", "products in", "ms a step", "words/s", "in random batches", "output ms (torch's)")
+    return [
+        "## Training the autoencoders",
+        "",
+        f"Batches of {sizes['texts']} texts of {sizes['words'][0]} to {sizes['words'][1]} words, {sizes['vocabulary']:,}"
+        f" words known, {sizes['size']} dimensions, {sizes['layers']} layers on each side, torch {result['torch']}:"
+        f" {result['parameters']['attention']:,} parameters with attention, {result['parameters']['gru']:,} with GRUs,"
+        " word vectors included. A step is forward, backward, clipping and Adam, the mean of"
+        f" {result['rounds']} in turn. Training has batches of texts of like length; random ones hold texts as they"
+        " come. The output layer is timed by itself, beside torch's own loss of the same layer.",
+        "",
+        *table((*header, "output", "update"), rows),
+    ]
