@@ -47,7 +47,8 @@ def autoencoders(result: Mapping[str, Any]) -> list[str]:
         "## Training the autoencoders",
         "",
         f"Batches of {sizes['texts']} texts of {sizes['words'][0]} to {sizes['words'][1]} words,"
-        f" {sizes['vocabulary']:,} words known, {sizes['size']} dimensions, {sizes['layers']} layers on each side, torch {result['torch']}:"
+        f" {sizes['vocabulary']:,} words known, {sizes['size']} dimensions, {sizes['layers']} layers on each side,"
+        f" torch {result['torch']}:"
         f" {result['parameters']['attention']:,} parameters with attention, {result['parameters']['gru']:,} with GRUs,"
         " word vectors included. A step is forward, backward, clipping and Adam, the mean of"
         f" {result['rounds']} in turn. Training has batches of texts of like length; random ones hold texts as they"
