@@ -1,7 +1,8 @@
 """The ways in which the recurrence can be run, for tests that hold for each of them.
 
-``cpu``: torch's operations. ``triton``: the fused kernels on the CPU, in Triton's interpreter. ``cuda``: the fused
-kernels on a GPU. ``cuda-torch``: torch's operations there, as where Triton is missing.
+``cpu``: torch's operations. ``cpu-rounded``: the same with a round number of rows, as in bfloat16. ``triton``: the fused
+kernels on the CPU, in Triton's interpreter. ``cuda``: the fused kernels on a GPU. ``cuda-torch``: torch's operations
+there, as where Triton is missing.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ import pytest
 
 torch = pytest.importorskip("torch", reason="the encoders are trained with torch, which is not installed")
 
-from askalike.encode.networks import backward, forward, recurrence  # noqa: E402
+from askalike.encode.networks import backward, forward, recurrence, rounding  # noqa: E402
 from askalike.encode.networks.lanes import side_by_side  # noqa: E402
 
 if not torch.cuda.is_available():
@@ -47,13 +48,17 @@ def _missing() -> dict[str, str]:
 
 
 MISSING: Final = _missing()
-PATHS: Final = [path for path in ("cpu", "triton", "cuda", "cuda-torch") if path not in MISSING]
+PATHS: Final = [path for path in ("cpu", "cpu-rounded", "triton", "cuda", "cuda-torch") if path not in MISSING]
 
 
 def enter(path: str, monkeypatch: pytest.MonkeyPatch) -> Any:
     """Let the recurrence go this way; return the device for its tensors."""
     is_fused = path in ("triton", "cuda")
     monkeypatch.setattr(recurrence, "path_of", lambda words: recurrence.FUSED if is_fused else recurrence.BY_TORCH)
+    if path == "cpu-rounded":
+        monkeypatch.setattr(rounding, "GRAIN", 2)
+        for module in (forward, backward):
+            monkeypatch.setattr(module, "is_rounding", lambda _: True)
     if path == "triton":  # the interpreter knows one thread; lanes of a GPU's tensors do not run in others either
         for module in (forward, backward):
             monkeypatch.setattr(module, "side_by_side", lambda works, _: side_by_side(works, torch.device("meta")))

@@ -167,3 +167,28 @@ def test_the_examples_in_the_docstrings_hold(name: str) -> None:
 def parameters(weights: Weights) -> tuple[Any, ...]:
     """Return the four parameters in their order."""
     return weights.projection, weights.recurrent, weights.gate_bias, weights.output_bias
+
+
+def test_products_in_bfloat16_have_the_same_bits_with_a_round_number_of_rows(monkeypatch: pytest.MonkeyPatch) -> None:
+    generator = torch.Generator().manual_seed(3)
+    lengths = torch.randint(1, 30, (90,), generator=generator)
+    packing = Packing.of(lengths)
+    words = torch.randn(int(lengths.sum()), 24, generator=generator)
+    shapes = ((3 * 40, 24), (40, 40), (40,), (40,))
+    weights = [torch.randn(shape, generator=generator) / 5 for shape in shapes]
+    start = torch.zeros(90, 3, 40)
+
+    def run() -> list[Any]:
+        inputs = [one.clone().requires_grad_() for one in (words, *weights)]
+        found = recur(inputs[0], Weights(*inputs[1:]), Plan(packing, 2), start, False)
+        return [found.states, *torch.autograd.grad(found.states.sin().sum(), inputs)]
+
+    before = torch.get_float32_matmul_precision()
+    torch.set_float32_matmul_precision("medium")
+    try:
+        rounded = run()
+        for module in ("forward", "backward"):
+            monkeypatch.setattr(f"askalike.encode.networks.{module}.is_rounding", lambda _: False)
+        torch.testing.assert_close(rounded, run(), rtol=1e-5, atol=1e-5)
+    finally:
+        torch.set_float32_matmul_precision(before)

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, replace
@@ -42,9 +41,6 @@ from askalike.train.words import Words, make_words
 from askalike.train.world import World, joined
 
 __all__ = ["Run", "device_named", "fit"]
-
-
-_KEPT_CODE = "ONEDNN_PRIMITIVE_CACHE_CAPACITY"
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,12 +182,7 @@ def _encoder(recipe: Recipe, run: Run) -> Encoder:
 
 @contextmanager
 def _arithmetic(recipe: Recipe) -> Iterator[None]:
-    """Set the arithmetic of matrix products, and set it back.
-
-    Products in bfloat16 go through oneDNN, which generates code for every shape that it meets. Steps over packed words
-    have hundreds of shapes; unless the code of all is kept, generating it anew takes more time than the products.
-    """
-    os.environ.setdefault(_KEPT_CODE, "16384")  # read with the first product; torch has no function for it
+    """Set the arithmetic of matrix products, and set it back."""
     before = torch.get_float32_matmul_precision()
     torch.set_float32_matmul_precision("medium" if recipe.arithmetic == "bfloat16" else "highest")
     try:

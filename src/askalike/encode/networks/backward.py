@@ -1,7 +1,7 @@
 """The backward pass of the RCNN's recurrence: equations in ``recurrence``.
 
 Enters: what forward left, and the gradients of its results. Leaves: the gradients of words, parameters and start.
-May import: buffers, forward, lanes, packing, plan, torch.
+May import: buffers, forward, lanes, packing, plan, rounding, torch.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from askalike.encode.networks.forward import Tape, Weights
 from askalike.encode.networks.lanes import side_by_side
 from askalike.encode.networks.packing import Lane
 from askalike.encode.networks.plan import Chunk, Plan, chunks, previous
+from askalike.encode.networks.rounding import is_rounding, round_up, with_more
 
 __all__ = ["Backward", "BackwardLane", "Gradients", "backward_lane"]
 
@@ -48,9 +49,13 @@ class _Walk:
         self.dc, self.dh = start[lane.texts, :-1], start[lane.texts, -1]
         self._change = torch.empty_like(self.dc)
         self._total = torch.empty_like(self.dh)
+        self._more = start.new_empty(round_up(len(self.dh)), start.shape[2]) if is_rounding(start) else None
 
-    def step_back(self, step: int, arriving: Tensor | None, candidates: Tensor, raw: Tensor) -> None:
-        """Take the gradient arriving at h_t; leave du¹ … duⁿ in ``candidates`` (b, n, D) and dz in ``raw`` (b, G)."""
+    def step_back(self, step: int, arriving: Tensor | None, candidates: Tensor, raw: Tensor, raws: Tensor) -> None:
+        """Take the gradient arriving at h_t; leave du¹ … duⁿ in ``candidates`` (b, n, D) and dz in ``raw`` (b, G).
+
+        ``raw`` is a part of ``raws``.
+        """
         count = len(self.h[step])
         dh, dc, total = self.dh[:count], self.dc[:count], self._total[:count]
         if arriving is not None:
@@ -62,7 +67,11 @@ class _Walk:
             change = torch.sub(self.before_c[step], self.c[step], out=self._change[:count])
             torch.sum(change.mul_(dc), 1, out=total)
             torch.mul(total if raw.shape[1] == total.shape[1] else total.sum(1, keepdim=True), gate, out=raw)
-            torch.mm(raw, self.recurrent, out=dh)
+            if self._more is None:
+                torch.mm(raw, self.recurrent, out=dh)
+            else:
+                rows = with_more(raw, raws)
+                dh.copy_(torch.mm(rows, self.recurrent, out=self._more[: len(rows)])[:count])
         else:
             dh.zero_()
         gate = gate[:, None]
@@ -71,13 +80,23 @@ class _Walk:
         if dc.shape[1] > 1:
             dc[:, :-1].add_(candidates[:, 1:])
 
-    def before(self, chunk: Chunk) -> Tensor:
-        """Return h_{t-1} for the words of a chunk, without a copy where they lie one below the other."""
+    def before(self, chunk: Chunk, whole: Tensor, room: Tensor | None) -> Tensor:
+        """Return h_{t-1} for the words of a chunk, without a copy where they lie one below the other.
+
+        Args:
+            chunk: some steps.
+            whole: the states of all words, of which those before a step are a part.
+            room: where a copy is put; more rows may follow then, up to a round number. None for neither.
+        """
         blocks = self.before_h[chunk.steps.start : chunk.steps.stop]
         count = len(blocks[-1])
         if chunk.steps.start and len(self.h[chunk.steps.start - 1]) == count:
-            return blocks[0].as_strided((chunk.size, blocks[0].shape[1]), blocks[0].stride())
-        return blocks[0] if len(blocks) == 1 else torch.cat(blocks)
+            rows = blocks[0].as_strided((chunk.size, blocks[0].shape[1]), blocks[0].stride())
+            return rows if room is None else with_more(rows, whole)
+        if room is None:
+            return blocks[0] if len(blocks) == 1 else torch.cat(blocks)
+        torch.cat(blocks, out=room[: chunk.size])
+        return room[: round_up(chunk.size)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,18 +166,29 @@ def backward_lane(
     _, d_recurrent, d_biases = run.nothing()
     d_projection = torch.zeros_like(projection.t())  # 7 % faster this way round
     groups = chunks(counts)
-    scratch = empty(d_start, max(chunk.size for chunk in groups), len(projection))
+    rounds = is_rounding(d_start)
+    most = max(chunk.size for chunk in groups)
+    scratch = empty(d_start, round_up(most) if rounds else most, len(projection))
+    room = d_start.new_zeros(len(scratch), size) if rounds and len(d_recurrent) else None
+    d_taken = empty(d_start, len(scratch), inputs.shape[1]) if rounds and leaving is not None else None
     for chunk in reversed(groups):
-        own = counts[chunk.steps.start : chunk.steps.stop]
-        slopes = scratch[: chunk.size]
+        own, taken = counts[chunk.steps.start : chunk.steps.stop], inputs[chunk.words]
+        taken = with_more(taken, run.words) if rounds else taken
+        slopes = scratch[: len(taken)]
+        slopes[chunk.size :].zero_()  # so that what follows the chunk's words adds nothing
         candidates, raws = slopes.split_with_sizes([order * size, len(d_recurrent)], 1)
-        blocks, raw_blocks = torch.split(candidates.view(-1, order, size), own), torch.split(raws, own)
+        blocks = torch.split(candidates[: chunk.size].view(-1, order, size), own)
+        raw_blocks = torch.split(raws[: chunk.size], own)
         for i, step in reversed(list(enumerate(chunk.steps))):
-            walk.step_back(step, None if arriving is None else arriving[step], blocks[i], raw_blocks[i])
-        d_projection.addmm_(inputs[chunk.words].t(), slopes)
-        d_biases.add_(slopes[:, (order - 1) * size :].sum(0))
+            walk.step_back(step, None if arriving is None else arriving[step], blocks[i], raw_blocks[i], raws)
+        d_projection.addmm_(taken.t(), slopes)
+        d_biases.add_(slopes[: chunk.size, (order - 1) * size :].sum(0))
         if len(d_recurrent):
-            d_recurrent.addmm_(raws.t(), walk.before(chunk))
-        if leaving is not None:
+            before = walk.before(chunk, run.tape.states, room)
+            both = min(len(before), len(raws))
+            d_recurrent.addmm_(raws[:both].t(), before[:both])
+        if leaving is not None and d_taken is not None:
+            leaving[chunk.words] = torch.mm(slopes, projection, out=d_taken[: len(slopes)])[: chunk.size]
+        elif leaving is not None:
             torch.mm(slopes, projection, out=leaving[chunk.words])
     return [d_projection.t(), d_recurrent, d_biases]

@@ -1,6 +1,7 @@
 """The forward pass of the RCNN's recurrence: equations in ``recurrence``.
 
-Enters: packed words, parameters, a start, a plan. Leaves: a ``Tape``. May import: buffers, lanes, packing, plan, torch.
+Enters: packed words, parameters, a start, a plan. Leaves: a ``Tape``.
+May import: buffers, lanes, packing, plan, rounding, torch.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from askalike.encode.networks.buffers import empty
 from askalike.encode.networks.lanes import side_by_side
 from askalike.encode.networks.packing import Lane
 from askalike.encode.networks.plan import Plan, chunks, previous
+from askalike.encode.networks.rounding import is_rounding, round_up, with_more
 
 __all__ = ["ForwardLane", "Tape", "Weights", "forward_lane", "input_bias", "run_forward"]
 
@@ -90,6 +92,19 @@ def input_bias(weights: Weights, plan: Plan) -> Tensor:
     return torch.cat([none, weights.output_bias, weights.gate_bias])
 
 
+class _More:
+    """Products of steps with a round number of rows."""
+
+    def __init__(self, words: Tensor, states: Tensor, scratch: Tensor, gate_size: int) -> None:
+        self._states = states
+        self._found = empty(words, len(scratch), gate_size)
+
+    def product(self, h: Tensor, recurrent: Tensor, *, is_first: bool) -> Tensor:
+        """Return U^λ h of the texts of a step, h being consecutive rows of the states but for the first step."""
+        rows = h if is_first else with_more(h, self._states)
+        return torch.mm(rows, recurrent, out=self._found[: len(rows)])[: len(h)]
+
+
 def forward_lane(words: Tensor, weights: Weights, start: Tensor, plan: Plan, tape: Tape, lane: Lane) -> None:
     """Run the steps of a lane by torch's operations, into its rows of the tape."""
     counts, inputs, size, gate_size = list(lane.counts), words[lane.words], start.shape[2], len(weights.gate_bias)
@@ -104,14 +119,20 @@ def forward_lane(words: Tensor, weights: Weights, start: Tensor, plan: Plan, tap
     bias = input_bias(weights, plan)
     recurrent = weights.recurrent.t().contiguous()  # 5 % faster in the small products of a step
     groups = chunks(counts)
-    scratch = empty(words, max(chunk.size for chunk in groups), len(bias))
+    scratch = empty(words, round_up(max(chunk.size for chunk in groups)), len(bias))
+    more = _More(words, tape.states, scratch, gate_size) if is_rounding(words) else None
     for chunk in groups:
-        own = counts[chunk.steps.start : chunk.steps.stop]
-        projected = torch.addmm(bias, inputs[chunk.words], weights.projection.t(), out=scratch[: chunk.size])
+        own, taken = counts[chunk.steps.start : chunk.steps.stop], inputs[chunk.words]
+        taken = taken if more is None else with_more(taken, words)
+        projected = torch.addmm(bias, taken, weights.projection.t(), out=scratch[: len(taken)])[: chunk.size]
         rows, raws = (torch.split(part, own) for part in projected.split_with_sizes([plan.order * size, gate_size], 1))
         for i, step in enumerate(chunk.steps):
             if gate_size:
-                raw = raws[i].addmm_(before_h[step], recurrent)
+                raw = (
+                    raws[i].addmm_(before_h[step], recurrent)
+                    if more is None
+                    else raws[i].add_(more.product(before_h[step], recurrent, is_first=step == 0))
+                )
                 gate = torch.sigmoid(raw, out=gates[step] if is_kept else raw)
             candidates = rows[i].view(-1, plan.order, size)
             if plan.order > 1:
