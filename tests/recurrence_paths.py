@@ -1,8 +1,8 @@
 """The ways in which the recurrence can be run, for tests that hold for each of them.
 
-``cpu``: torch's operations. ``cpu-rounded``: the same with a round number of rows, as in bfloat16. ``triton``: the fused
-kernels on the CPU, in Triton's interpreter. ``cuda``: the fused kernels on a GPU. ``cuda-torch``: torch's operations
-there, as where Triton is missing.
+``cpu``: torch's operations. ``cpu-rounded``: the same with a round number of rows, as in bfloat16. ``triton``: the
+fused kernels on the CPU, in Triton's interpreter. ``cuda``: the fused kernels on a GPU. ``cuda-torch``: torch's
+operations there, as where Triton is missing.
 """
 
 from __future__ import annotations
