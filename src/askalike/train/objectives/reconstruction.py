@@ -8,7 +8,7 @@ The loss is -log P of a word, the mean over the words and ends of a batch. Which
 encoder's kind. What the decoder reads, the output layer and perplexity: ``output_layer``.
 
 Enters: batches of rows. Leaves: a loss; perplexity; texts that were written again.
-May import: objective, options, output_layer, the decoders, torch.
+May import: objective, options, output_layer, adaptive_loss, the decoders, torch.
 Source: Zhang and Wu 2018 (AAAI), equations 8 and 9.
 Differs: the paper normalises over all words at once, which here takes most of the time of a step. Batches are shuffled,
 but hold texts of like length, sorted within pools of 50 batches: with random ones a step waits for its longest text.
