@@ -1,0 +1,14 @@
+"""A siamese network from texts as letter trigrams to vectors: SCQA, and DSQA, whose two sides share nothing.
+
+Enters: questions, answers. Leaves: vectors of length 1, compared by cosine. Trained from questions and their answers in
+``siamese.fit``; with ``network``, ``block`` and ``objective`` the only files here that need torch.
+May import: types, errors, text, encode (words, folders), train (the loop).
+
+Source: Das et al. 2016 (ACL), "Together We Stand: Siamese Networks for Similar Question Retrieval".
+"""
+
+from askalike.siamese.config import SiameseConfig
+from askalike.siamese.model import SiameseModel
+from askalike.siamese.settings import SiameseSettings
+
+__all__ = ["SiameseConfig", "SiameseModel", "SiameseSettings"]

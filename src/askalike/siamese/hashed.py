@@ -1,0 +1,74 @@
+"""Texts as sparse vectors over a vocabulary of trigrams.
+
+Enters: trigrams of texts. Leaves: ``Hashed``. May import: encode's vocabulary.
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from askalike.encode.vocabulary import Vocabulary
+
+__all__ = ["Hashed"]
+
+
+@dataclass(frozen=True, slots=True)
+class Hashed:
+    """Texts over V trigrams, each as the places that are not zero and the numbers there.
+
+    Args:
+        places: of the trigrams that occur, rising within a text; place i is the vocabulary's word of id i + 1.  # (M,)
+        counts: how often each occurs.  # (M,)
+        starts: where each text begins; the last number is M.  # (N + 1,)
+
+    >>> texts = Hashed.of([["#ab", "ab#", "#ab"], ["#zz"], ["ab#"]], Vocabulary(["ab#", "#ab"]))
+    >>> texts.places.tolist(), texts.counts.tolist(), texts.starts.tolist()
+    ([0, 1, 0], [1.0, 2.0, 1.0], [0, 2, 2, 3])
+    >>> texts.keys(np.array([2, 0]), 2).tolist()  # text 2 first: place 0; then text 0, 2 places on
+    [0, 2, 3]
+    """
+
+    places: NDArray[np.int32]
+    counts: NDArray[np.float32]
+    starts: NDArray[np.int64]
+
+    def __len__(self) -> int:
+        return len(self.starts) - 1
+
+    def sizes(self) -> NDArray[np.int64]:
+        """Return how many trigrams of each text are known, each counted once.  # (N,)"""
+        return np.diff(self.starts)
+
+    @classmethod
+    def of(cls, texts: Iterable[Iterable[str]], vocabulary: Vocabulary) -> Hashed:
+        """Return texts given by their trigrams; those outside the vocabulary are dropped."""
+        ids, ends = array("i"), array("q")
+        for text in texts:
+            ids.extend(vocabulary.ids(text))
+            ends.append(len(ids))
+        flat, borders = np.array(ids, np.int64), np.array([0, *ends], np.int64)
+        keys = np.repeat(np.arange(len(ends)), np.diff(borders)) * len(vocabulary) + flat
+        distinct, counts = np.unique(keys[flat > 0], return_counts=True)
+        starts = np.searchsorted(distinct, np.arange(len(ends) + 1) * len(vocabulary))
+        places = distinct % len(vocabulary) - 1
+        return cls(places.astype(np.int32), counts.astype(np.float32), starts.astype(np.int64))
+
+    def entries(self, rows: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return where in ``places`` and ``counts`` the numbers of some texts stand, one text after the other."""
+        lengths = self.starts[rows + 1] - self.starts[rows]
+        before = np.cumsum(lengths) - lengths
+        found: NDArray[np.int64] = np.repeat(self.starts[rows] - before, lengths)
+        found += np.arange(len(found))
+        return found
+
+    def keys(self, rows: NDArray[np.int64], length: int) -> NDArray[np.int64]:
+        """Return the places of some texts laid end to end, each ``length`` long; rising."""
+        lengths = self.starts[rows + 1] - self.starts[rows]
+        keys: NDArray[np.int64] = np.repeat(np.arange(len(rows)) * length, lengths)
+        keys += self.places[self.entries(rows)]
+        return keys
