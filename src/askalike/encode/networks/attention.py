@@ -13,14 +13,15 @@
 One head; everything has D = D_in dimensions. Nothing says where in its text a word stands, as in the paper: the same
 words in another order have the same states, in that order.
 
-Enters: packed word vectors. Leaves: packed states. May import: config, packing, torch.
+Enters: packed word vectors. Leaves: packed states. May import: config, packing, rounding, torch.
 Source: Zhang and Wu 2018 (AAAI), "Attention Autoencoders", equations 1 to 5; Ba et al. 2016 for the norm.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from math import sqrt
+from collections.abc import Mapping
+from dataclasses import dataclass
+from math import inf, sqrt
 from typing import Final
 
 import torch
@@ -29,11 +30,18 @@ from torch.nn import functional
 
 from askalike.encode.config import EncoderConfig
 from askalike.encode.networks.packing import Packing
+from askalike.encode.networks.rounding import round_up
 
-__all__ = ["EPSILON", "Attention", "attend"]
+__all__ = ["EPSILON", "STEP", "Attention", "Padding", "attend"]
 
 EPSILON: Final = 1e-5
 """Added to the variance in a norm."""
+
+STEP: Final = 8
+"""Texts are padded to a multiple of so many words."""
+
+LEAST_SHARE: Final = 0.75
+"""A text is padded to the longest of its group, of which it has at least this share."""
 
 _PARAMETERS: Final = (
     "attention",
@@ -64,49 +72,92 @@ class Attention(nn.Module):
 
     def forward(self, words: Tensor, packing: Packing) -> Tensor:
         """Return the states (N, D) of packed words (N, D)."""
-        rows, alike = packing.by_text(), packing.alike()
-        states = words.index_select(0, rows)
+        if not len(words):
+            return words
+        padding = Padding.of(packing)
+        states = words.index_select(0, padding.rows)
         for layer in range(1, self.layers + 1):
-            states = self._layer(layer, states, alike)
-        return torch.empty_like(states).index_copy(0, rows, states)
+            states = self._layer(layer, states, padding)
+        return states.index_select(0, padding.places)
 
-    def _layer(self, layer: int, words: Tensor, alike: Sequence[tuple[int, int]]) -> Tensor:
-        """Return h of words that lie text after text.  # (N, D)"""
+    def _layer(self, layer: int, words: Tensor, padding: Padding) -> Tensor:
+        """Return h of padded words.  # (M, D)"""
         own = {name: getattr(self, f"{name}_{layer}") for name in _PARAMETERS}
-        queries, keys, values = functional.linear(words, own["attention"]).chunk(3, dim=1)
-        seen = attend(queries, keys, values, alike)
-        mixed = _norm(seen + words, own["attention_norm"])
+        queries, keys, values = (functional.linear(words, weight) for weight in own["attention"].chunk(3))
+        mixed = _norm(attend(queries, keys, values, padding) + words, own["attention_norm"])
         inner = functional.linear(mixed, own["inner"], own["inner_bias"]).relu()
         return _norm(functional.linear(inner, own["outer"], own["outer_bias"]) + mixed, own["outer_norm"])
 
 
-def attend(queries: Tensor, keys: Tensor, values: Tensor, alike: Sequence[tuple[int, int]]) -> Tensor:
-    """Return softmax(Q Kᵀ / √D) V within each text.
-
-    Texts of one length are one batch of products, so that nothing is padded or masked: though a training batch has
-    some dozen lengths, that is faster on the CPU than padding them to few.
+@dataclass(frozen=True, slots=True)
+class Padding:
+    """Where the words of a packing lie text after text, each text padded to a multiple of ``STEP`` words as others are.
 
     Args:
-        queries: Q, words text after text (N, D).
-        keys: K of the same words (N, D).
-        values: V of the same words (N, D).
-        alike: how many texts follow each other with the same number of words, and that number.
+        rows: packed row for every padded row, any for those that pad.  # (M,), M a multiple of ``GRAIN``
+        places: padded row of every packed row.  # (N,)
+        groups: texts that follow each other, padded to the same number of words: how many, and that number.
+        lengths: words of each text, in the order of the packing.  # (R,)
+    """
+
+    rows: Tensor
+    places: Tensor
+    groups: tuple[tuple[int, int], ...]
+    lengths: Tensor
+
+    @classmethod
+    def of(cls, packing: Packing) -> Padding:
+        """Return the padding of a packing.
+
+        >>> padding = Padding.of(Packing.of(torch.tensor([1, 10, 0, 9])))
+        >>> padding.groups, len(padding.rows), padding.places[:3].tolist()
+        (((2, 16), (1, 8)), 64, [0, 16, 32])
+        """
+        groups: list[tuple[int, int]] = []
+        for length in (-(-packing.lengths // STEP) * STEP).tolist():  # longest first
+            texts, longest = groups[-1] if groups else (0, 0)
+            if length >= LEAST_SHARE * longest > 0:
+                groups[-1] = (texts + 1, longest)
+            else:
+                groups.append((1, length))
+        padded = torch.cat([packing.lengths.new_full((texts,), length) for texts, length in groups])
+        starts = padded.cumsum(0) - padded
+        places = starts[packing.place] + packing.step
+        rows = places.new_zeros(round_up(int(padded.sum())))
+        rows[places] = torch.arange(len(places), device=rows.device)
+        return cls(rows, places, tuple(groups), packing.lengths)
+
+
+def attend(queries: Tensor, keys: Tensor, values: Tensor, padding: Padding) -> Tensor:
+    """Return softmax(Q Kᵀ / √D) V within each text; what pads is looked at by nothing.
+
+    Texts of about one length are one batch of products. Few lengths mean few shapes, for each of which products in
+    bfloat16 are prepared anew.
+
+    Args:
+        queries: Q, padded words text after text (M, D).
+        keys: K of the same words (M, D).
+        values: V of the same words (M, D).
+        padding: where the texts lie.
 
     Returns:
-        (N, D), in the same order.
+        (M, D), in the same order; any numbers where words pad.
 
-    >>> nothing, values = torch.zeros(3, 1), torch.tensor([[2.0], [4.0], [9.0]])
-    >>> attend(nothing, nothing, values, [(1, 2), (1, 1)]).tolist()
-    [[3.0], [3.0], [9.0]]
+    >>> nothing, values = torch.zeros(16, 1), torch.tensor([[2.0], [4.0], *[[9.0]] * 14])
+    >>> attend(nothing, nothing, values, Padding.of(Packing.of(torch.tensor([2, 1]))))[[0, 8]].tolist()
+    [[3.0], [9.0]]
     """
-    sizes, scale = [texts * length for texts, length in alike], 1 / sqrt(queries.shape[1])
     found: list[Tensor] = []
-    parts = (torch.split(rows, sizes) for rows in (queries, keys, values))
-    for own, (texts, length) in zip(zip(*parts, strict=True), alike, strict=True):
-        asked, offered, taken = (rows.view(texts, length, -1) for rows in own)
-        shares = (torch.bmm(asked, offered.transpose(1, 2)) * scale).softmax(2)
-        found.append(torch.bmm(shares, taken).flatten(0, 1))
-    return torch.cat(found)
+    first = text = 0
+    for texts, length in padding.groups:
+        own = slice(first, first + texts * length)
+        asked, offered, taken = (rows[own].view(texts, length, -1) for rows in (queries, keys, values))
+        is_padding = torch.arange(length, device=queries.device) >= padding.lengths[text : text + texts, None]
+        bars = queries.new_zeros(texts, 1, length).masked_fill_(is_padding[:, None], -inf)
+        scores = torch.baddbmm(bars, asked, offered.transpose(1, 2), alpha=1 / sqrt(queries.shape[1]))
+        found.append(torch.bmm(scores.softmax(2), taken).flatten(0, 1))
+        first, text = own.stop, text + texts
+    return torch.cat([*found, queries.new_zeros(len(queries) - first, queries.shape[1])])
 
 
 def _norm(rows: Tensor, gain_and_bias: Tensor) -> Tensor:

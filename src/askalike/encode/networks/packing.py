@@ -130,18 +130,6 @@ class Packing:
         """Return where each text of ``order`` begins in ``by_text``.  # (R,) int64"""
         return self.lengths.cumsum(0) - self.lengths
 
-    def alike(self) -> list[tuple[int, int]]:
-        """Return how many texts that follow each other in ``order`` have the same number of words, and that number.
-
-        >>> Packing.of(torch.tensor([1, 4, 0, 1])).alike()
-        [(1, 4), (2, 1)]
-        """
-        found: list[tuple[int, int]] = []
-        for lane in self.lanes:
-            ended = [count - after for count, after in pairwise((*lane.counts, 0))]
-            found += [(texts, length) for length, texts in reversed([*enumerate(ended, start=1)]) if texts]
-        return found
-
     def last(self) -> Tensor:
         """Return the packed row of the last word of each text of ``order``.  # (R,) int64"""
         rows = (self.step + 1 == self.lengths[self.place]).nonzero().view(-1)
