@@ -14,7 +14,7 @@ from tests.tiny_training import tiny_corpus
 from askalike.encode.config import EncoderConfig
 from askalike.errors import DamagedModelError, ModelError, SettingError
 from askalike.train.log import Log, read_log
-from askalike.train.loop_settings import LoopSettings
+from askalike.train.loop_settings import LoopSettings, SgdSettings
 
 torch = pytest.importorskip("torch", reason="training needs torch, which is not installed")
 
@@ -100,6 +100,32 @@ def test_the_steps_are_those_of_adam(tmp_path: Path) -> None:
         x -= 0.5 * (m / (1 - 0.9**step)) / ((v / (1 - 0.999**step)) ** 0.5 + 1e-8)
     assert bowl.x.item() == pytest.approx(x, rel=1e-5)
     assert (ended.epoch, ended.is_done, ended.best) == (1, True, None)
+
+
+def test_the_steps_are_those_of_gradient_descent(tmp_path: Path) -> None:
+    bowl = Bowl()
+    settings = SgdSettings(epochs=2, patience=0, learning_rate=0.1, momentum=0.5, clip=100)
+    run_stage(bowl, settings, dict, place(tmp_path))
+    x, m = 0.0, 0.0
+    for target in (1.0, 3.0, 1.0, 3.0):
+        m = 0.5 * m + 2 * (x - target)
+        x -= 0.1 * m
+    assert bowl.x.item() == pytest.approx(x, rel=1e-5)
+
+
+@pytest.mark.parametrize("momentum", [1.0, -0.1, "0"])
+def test_a_momentum_out_of_range_is_refused(momentum: Any) -> None:
+    with pytest.raises(SettingError, match="momentum is"):
+        SgdSettings(momentum=momentum)
+    with pytest.raises(SettingError, match="epochs is 0"):
+        SgdSettings(epochs=0)
+
+
+def test_a_lower_held_out_loss_is_better(tmp_path: Path) -> None:
+    found = iter([0.9, 0.4, 0.5])
+    settings = SgdSettings(epochs=9, patience=1, stop_on="held-out loss")
+    ended = run_stage(Bowl(), settings, lambda: {"held-out loss": next(found)}, place(tmp_path))
+    assert (ended.epoch, ended.best_epoch, ended.best) == (2, 1, -0.4)
 
 
 def test_the_gradient_is_clipped_before_the_step(tmp_path: Path) -> None:
@@ -190,8 +216,18 @@ def test_the_generators_of_the_caller_are_left_alone(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("stop_at", range(1, 7))
-def test_a_training_stopped_at_any_step_goes_on_as_if_it_had_not_been(tmp_path: Path, stop_at: int) -> None:
-    settings = LoopSettings(epochs=3, patience=2, learning_rate=0.3, schedule="linear")
+@pytest.mark.parametrize(
+    "settings",
+    [
+        LoopSettings(epochs=3, patience=2, learning_rate=0.3, schedule="linear"),
+        SgdSettings(epochs=3, patience=2, learning_rate=0.1, momentum=0.7),
+        SgdSettings(epochs=3, patience=2, learning_rate=0.1),
+    ],
+    ids=["Adam", "SGD with momentum", "SGD"],
+)
+def test_a_training_stopped_at_any_step_goes_on_as_if_it_had_not_been(
+    tmp_path: Path, stop_at: int, settings: LoopSettings
+) -> None:
     ended = []
     for folder, stops in (("whole", [-1]), ("stopped", [stop_at, -1])):
         for stop in stops:

@@ -35,8 +35,9 @@ class Checkpoint:
         words: their words, for the log.
         best: the measure of the best epoch so far, higher is better; None before the first.
         best_epoch: that epoch.
-        is_done: the stage has ended; Adam's moments are gone.
-        tensors: name → parameter ("model."), parameter of the best epoch ("best."), Adam's moments ("adam.").
+        is_done: the stage has ended; the optimiser's moments are gone.
+        tensors: name → parameter ("model."), parameter of the best epoch ("best."), moments of Adam
+            or of SGD ("adam.").
     """
 
     identity: str

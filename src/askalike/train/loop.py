@@ -1,4 +1,4 @@
-"""The training loop: Adam, clipped gradients, a dev measure after every epoch, early stopping, checkpoints.
+"""The training loop: Adam or SGD, clipped gradients, a dev measure after every epoch, early stopping, checkpoints.
 
 Enters: an objective, its settings, a place to write. Leaves: the objective with the parameters of its best epoch.
 May import: its neighbours in train, errors, torch. Source: Adam: Kingma and Ba 2015 (ICLR).
@@ -10,20 +10,20 @@ same steps as one that was never stopped.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from math import isfinite
 from pathlib import Path
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from askalike.errors import ModelError
 from askalike.progress import Progress, SilentProgress
 from askalike.train.checkpoint import Checkpoint, damaged
 from askalike.train.log import Log
-from askalike.train.loop_settings import LoopSettings
-from askalike.train.objectives.objective import Objective
+from askalike.train.loop_settings import LOWER_IS_BETTER, LoopSettings, SgdSettings
+from askalike.train.objectives.objective import Trainable
 from askalike.train.world import World
 
 __all__ = ["Place", "run_stage"]
@@ -67,7 +67,7 @@ class _Run:
     """One stage while it runs."""
 
     def __init__(
-        self, objective: Objective, settings: LoopSettings, dev: Callable[[], Mapping[str, float]], place: Place
+        self, objective: Trainable, settings: LoopSettings, dev: Callable[[], Mapping[str, float]], place: Place
     ) -> None:
         self.objective = objective.to(place.device)
         self.settings = settings
@@ -75,7 +75,7 @@ class _Run:
         self.place = place
         self.log = Log(place.folder / "log.csv")
         self.learned = {name: value for name, value in objective.named_parameters() if value.requires_grad}
-        self.adam = torch.optim.Adam(self.learned.values(), lr=settings.learning_rate, fused=True)
+        self.optimiser = _optimiser(settings, self.learned.values())
         self.best: dict[str, Tensor] = {}
         self.state = Checkpoint(place.identity)
         self.model = place.world.parallel(self.objective)
@@ -134,9 +134,9 @@ class _Run:
         torch.default_generator.manual_seed(seed)
         if place.device.type == "cuda":
             torch.cuda.manual_seed(seed)
-        for group in self.adam.param_groups:
+        for group in self.optimiser.param_groups:
             group["lr"] = self.settings.rate(done)
-        self.adam.zero_grad(set_to_none=True)
+        self.optimiser.zero_grad(set_to_none=True)
         loss: Tensor = self.model(batch)
         loss.backward()  # type: ignore[no-untyped-call]
         norm = float(torch.nn.utils.clip_grad_norm_(self.learned.values(), self.settings.clip))
@@ -147,7 +147,7 @@ class _Run:
                 f"step {at[1] + 1}",
                 "train with a smaller learning_rate",
             )
-        self.adam.step()
+        self.optimiser.step()
         return value
 
     def _judge(self, steps: int, measures: dict[str, float]) -> None:
@@ -163,7 +163,7 @@ class _Run:
                 f"{place.stage}: no {settings.stop_on} is measured to stop by, so that all {settings.epochs} epochs "
                 "are run and the last is kept"
             )
-        if score is not None and settings.stop_on.startswith("perplexity"):
+        if score is not None and settings.stop_on.startswith(LOWER_IS_BETTER):
             score = -score
         if not settings.patience or score is None:  # the last epoch is kept
             self.state = replace(self.state, best=score, best_epoch=epoch)
@@ -187,7 +187,8 @@ class _Run:
             tensors |= {
                 f"adam.{name}.{key}": value
                 for name, parameter in self.learned.items()
-                for key, value in self.adam.state.get(parameter, {}).items()
+                for key, value in self.optimiser.state.get(parameter, {}).items()
+                if isinstance(value, Tensor)
             }
         replace(self.state, tensors=tensors).save(self.place.checkpoint)
 
@@ -195,11 +196,11 @@ class _Run:
         self.state = replace(found, tensors={})
         self._load(found.part("model"))
         self.best = {name: value.to(self.place.device) for name, value in found.part("best").items()}
-        adam = found.part("adam")
+        moments = found.part("adam")
         for name, parameter in self.learned.items():
-            own = {key.rpartition(".")[2]: value for key, value in adam.items() if key.rpartition(".")[0] == name}
+            own = {key.rpartition(".")[2]: value for key, value in moments.items() if key.rpartition(".")[0] == name}
             if own:
-                self.adam.state[parameter] = {key: value.to(self.place.device) for key, value in own.items()}
+                self.optimiser.state[parameter] = {key: value.to(self.place.device) for key, value in own.items()}
 
     @torch.no_grad()
     def _load(self, values: Mapping[str, Tensor]) -> None:
@@ -210,8 +211,14 @@ class _Run:
             parameter.copy_(values[name])
 
 
+def _optimiser(settings: LoopSettings, learned: Iterable[nn.Parameter]) -> torch.optim.Optimizer:
+    if isinstance(settings, SgdSettings):
+        return torch.optim.SGD(learned, lr=settings.learning_rate, momentum=settings.momentum)
+    return torch.optim.Adam(learned, lr=settings.learning_rate, fused=True)
+
+
 def run_stage(
-    objective: Objective, settings: LoopSettings, dev: Callable[[], Mapping[str, float]], place: Place
+    objective: Trainable, settings: LoopSettings, dev: Callable[[], Mapping[str, float]], place: Place
 ) -> Checkpoint:
     """Train until the epochs are done or the dev measure no longer grows; the objective then holds the best epoch.
 

@@ -10,9 +10,12 @@ from typing import Final, Literal, get_args
 
 from askalike.train.checking import check_choice, check_number, check_whole
 
-__all__ = ["LoopSettings"]
+__all__ = ["LOWER_IS_BETTER", "LoopSettings", "SgdSettings"]
 
 Schedule = Literal["constant", "linear"]
+LOWER_IS_BETTER: Final = ("perplexity", "held-out loss")
+"""How the names of measures begin of which a lower one is better."""
+
 _WARMUP: Final = 0.05  # share of the steps in which a linear schedule rises
 
 
@@ -22,11 +25,12 @@ class LoopSettings:
 
     Args:
         epochs: at most so many, ≥ 1.
-        learning_rate: Adam's.
+        learning_rate: Adam's, or that of SGD.
         schedule: ``constant``, or ``linear``: rises over the first twentieth of all steps, then falls to zero.
         clip: greatest length of the gradient of all parameters together.
         patience: epochs without a better dev measure after which the stage ends; 0 runs all epochs and keeps the last.
-        stop_on: the dev measure, higher is better; one whose name begins with "perplexity" counts the other way.
+        stop_on: the dev measure, higher is better; one whose name begins as ``LOWER_IS_BETTER`` says counts the other
+            way.
 
     Raises:
         SettingError: a value that cannot be used.
@@ -55,3 +59,25 @@ class LoopSettings:
         if self.schedule == "constant":
             return self.learning_rate
         return self.learning_rate * min((done + 1e-9) / _WARMUP, (1 - done) / (1 - _WARMUP))
+
+
+@dataclass(frozen=True, slots=True)
+class SgdSettings(LoopSettings):
+    """How an objective is made smaller by stochastic gradient descent (SGD) in place of Adam.
+
+    ::
+
+        m ← μ m + g,   x ← x - η m
+
+    Args:
+        momentum: μ in [0, 1).
+
+    Raises:
+        SettingError: a value that cannot be used.
+    """
+
+    momentum: float = 0.0
+
+    def __post_init__(self) -> None:
+        LoopSettings.__post_init__(self)  # a class with slots is made twice, and super() knows the first
+        check_number("momentum", self.momentum, least=0, below=1)

@@ -15,7 +15,7 @@ from torch import Tensor, nn
 from askalike.train.corpus import Corpus
 from askalike.train.network import TextNetwork
 
-__all__ = ["Example", "Objective", "held_out_questions", "in_batches", "random_stream"]
+__all__ = ["Example", "Objective", "Trainable", "held_out_questions", "in_batches", "random_stream"]
 
 
 class Example(NamedTuple):
@@ -25,8 +25,24 @@ class Example(NamedTuple):
     written: list[int]
 
 
-class Objective(nn.Module):
-    """A loss over batches of a corpus.
+class Trainable(nn.Module):
+    """A loss over batches, with the parameters that make it smaller: all that the training loop knows of."""
+
+    def batches(self, epoch: int, seed: int) -> Sequence[NDArray[np.int64]]:
+        """Return the batches of an epoch in their order; the same epoch and seed give the same ones."""
+        raise NotImplementedError
+
+    def forward(self, batch: NDArray[np.int64]) -> Tensor:
+        """Return the loss of a batch, a scalar."""
+        raise NotImplementedError
+
+    def held_out(self) -> dict[str, float]:
+        """Return measures of texts that are kept out of training, none by default."""
+        return {}
+
+
+class Objective(Trainable):
+    """A loss over batches of a corpus, the mean over what a batch holds.
 
     Args:
         network: what is trained.
@@ -37,18 +53,6 @@ class Objective(nn.Module):
         super().__init__()
         self.network = network
         self.corpus = corpus
-
-    def batches(self, epoch: int, seed: int) -> Sequence[NDArray[np.int64]]:
-        """Return the batches of an epoch in their order; the same epoch and seed give the same ones."""
-        raise NotImplementedError
-
-    def forward(self, batch: NDArray[np.int64]) -> Tensor:
-        """Return the mean loss of a batch, a scalar."""
-        raise NotImplementedError
-
-    def held_out(self) -> dict[str, float]:
-        """Return measures of texts that are kept out of training, none by default."""
-        return {}
 
     def examples(self) -> list[Example]:
         """Return what the network makes of a few texts that are kept out of training, nothing by default."""
