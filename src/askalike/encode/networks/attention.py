@@ -19,8 +19,9 @@ Source: Zhang and Wu 2018 (AAAI), "Attention Autoencoders", equations 1 to 5; Ba
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from itertools import pairwise, repeat
 from math import inf, sqrt
 from typing import Final
 
@@ -114,7 +115,8 @@ class Padding:
         (((2, 16), (1, 8)), 64, [0, 16, 32])
         """
         groups: list[tuple[int, int]] = []
-        for length in (-(-packing.lengths // STEP) * STEP).tolist():  # longest first
+        for words in _lengths(packing):
+            length = -(-words // STEP) * STEP
             texts, longest = groups[-1] if groups else (0, 0)
             if length >= LEAST_SHARE * longest > 0:
                 groups[-1] = (texts + 1, longest)
@@ -123,9 +125,17 @@ class Padding:
         padded = torch.cat([packing.lengths.new_full((texts,), length) for texts, length in groups])
         starts = padded.cumsum(0) - padded
         places = starts[packing.place] + packing.step
-        rows = places.new_zeros(round_up(int(padded.sum())))
+        rows = places.new_zeros(round_up(sum(texts * length for texts, length in groups)))
         rows[places] = torch.arange(len(places), device=rows.device)
         return cls(rows, places, tuple(groups), packing.lengths)
+
+
+def _lengths(packing: Packing) -> Iterator[int]:
+    """Yield the words of each text of the packing's order, without a look at its tensors, which may be elsewhere."""
+    for lane in packing.lanes:
+        ended = [count - after for count, after in pairwise((*lane.counts, 0))]  # texts of one word, of two, …
+        for length in range(len(ended), 0, -1):
+            yield from repeat(length, ended[length - 1])
 
 
 def attend(queries: Tensor, keys: Tensor, values: Tensor, padding: Padding) -> Tensor:
