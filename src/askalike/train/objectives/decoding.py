@@ -11,7 +11,7 @@ word. Both share the word vectors.
 What the decoder reads, the output layer and perplexity: ``output_layer``.
 
 Enters: batches of (context, title) rows. Leaves: a loss; perplexities.
-May import: objective, options, output_layer, encode's networks, torch.
+May import: adaptive_loss, objective, options, output_layer, encode's networks, torch.
 Source: Lei et al. 2016 (NAACL), section 4.1.
 Differs: the paper normalises over all words at once, which here takes most of the time of a step.
 """
@@ -31,6 +31,7 @@ from askalike.encode.networks import build
 from askalike.errors import SettingError
 from askalike.train.corpus import Corpus
 from askalike.train.network import TextNetwork
+from askalike.train.objectives.adaptive_loss import adaptive_loss
 from askalike.train.objectives.objective import Objective, held_out_questions, in_batches, random_stream
 from askalike.train.objectives.options import DecodingOptions
 from askalike.train.objectives.output_layer import output_layer, perplexity, shifted
@@ -79,8 +80,7 @@ class Decoding(Objective):
 
     def forward(self, batch: NDArray[np.int64]) -> Tensor:
         """Return -log P of a word, the mean over the words and ends of a batch of titles."""
-        loss: Tensor = self.output(*self._decoded(batch)).loss
-        return loss
+        return adaptive_loss(self.output, *self._decoded(batch))
 
     @torch.no_grad()
     def held_out(self) -> dict[str, float]:
