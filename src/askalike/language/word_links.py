@@ -18,8 +18,8 @@ and Koehn, Och and Marcu 2003 (NAACL), for the heuristics. Zhou et al. 2011 (ACL
 Reading: the heuristics are told from memory. A word whose t(w|u) are all 0, or too small to have been kept, has no
 link; NULL links nothing else. Of equally probable words the first is linked. Growing goes in rounds; in
 each, links are looked at in the order of their positions. The last step takes the forward links before the backward.
-A library was weighed: NLTK has these heuristics for one pair at a time, in the variant that adds a last link only where
-both words have none; it would be a new dependency for the forty lines of ``symmetrise``.
+NLTK was weighed: its ``grow_diag_final_and`` (release 3.10.4) gave the union of both directions for every one of 300
+random pairs, since what it looks up is never in the dictionary that it asks.
 """
 
 from __future__ import annotations
