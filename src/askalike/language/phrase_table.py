@@ -20,8 +20,8 @@ Reading: words without links may stand at the edges of a phrase, as in the two p
 a pair counts in both directions, as Zhou et al. pool (q, a) and (a, q); phrases of both sides are then of one language.
 Differs: pairs of phrases that were seen fewer than ``least`` times are left out after N(t) has been counted: one that
 was seen once has P(w|t) = 1 with a t that was. The paper has no such limit in the parts that could be read.
-NLTK's extraction (release 3.10.4) was weighed: of 2,648 pairs of up to three terms from 1,997 questions and answers, 144
-are not consistent, since it cuts a span of the target that is too long in place of leaving it out; the other 2,504
+NLTK's extraction (release 3.10.4) was weighed: of 2,648 pairs of up to three terms from 1,997 questions and answers,
+144 are not consistent, since it cuts a span of the target that is too long in place of leaving it out; the other 2,504
 are those found here. It would be a new dependency, and takes 15 times as long.
 """
 
