@@ -191,8 +191,8 @@ class WordMatch:
 
     Args:
         word: as the model reads it, such as its stem.
-        match: the hit's word.
-        similarity: of the two in their texts, a cosine in [-1, 1].
+        match: the hit's word; "" where none stands for it.
+        similarity: of the two in their texts, a cosine in [-1, 1]; or how likely the hit's word is translated into it.
         importance: in [0, 1]: 1 is the query's rarest word, whose absence costs most.
         is_missing: the hit does not have the word itself.
     """

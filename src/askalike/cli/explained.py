@@ -51,6 +51,8 @@ def scores(hit: Hit) -> str:
     shown = [f"cosine {parts['cosine']:.2f}"] if "cosine" in parts else []
     if "rank_factor" in parts:
         shown.append(f"rank factor {parts['rank_factor']:.2f}")
+    if "likelihood" in parts:
+        shown.append(f"{parts['likelihood']:.2f} times likelier a word")
     if "bm25" in parts:
         share = f", {parts['bm25_share']:.0%} of the best" if parts.get("bm25_share") else ""
         shown.append(f"bm25 {parts['bm25']:.2f}{share}")
@@ -76,7 +78,7 @@ def matched(words: Sequence[WordMatch]) -> Text:
     for one in words[:SHOWN_WORDS]:
         line.append(safe(one.word), style="yellow" if one.is_missing else "bold green")
         line.append(bar(one.importance), style="magenta")
-        line.append(f"→{safe(one.match)} {one.similarity:.2f} " if one.is_missing else " ", style="dim")
+        line.append(f"→{safe(one.match)} {one.similarity:.2f} " if one.is_missing and one.match else " ", style="dim")
     if len(words) > SHOWN_WORDS:
         line.append(f"and {len(words) - SHOWN_WORDS} more", style="dim")
     line.rstrip()

@@ -23,7 +23,7 @@ from askalike.experiments.lei2016.training import EncoderTrainer
 from askalike.experiments.seed_means import SeedMean
 from askalike.read.detection import choose
 from askalike.read.frame import ReadContext
-from askalike.train.recipe import load_recipe
+from askalike.train.recipe import network_recipe
 from askalike.types import Question
 
 __all__ = ["reproduce_lei2016", "table_object", "trainer"]
@@ -52,7 +52,7 @@ def reproduce_lei2016(wanted: Wanted) -> None:
     if any(row.encoder for row in rows):
         all_sets = {name: read_sets.get(name) or sets[name]() for name in sets}
         archives = {str(path): _questions(path) for path in wanted.unlabelled}
-        recipe, threads = load_recipe(wanted.recipe), int(wanted.jobs > 1)
+        recipe, threads = network_recipe(wanted.recipe), int(wanted.jobs > 1)
         train = trainer(EncoderTrainer(recipe, all_sets, archives, wanted.vectors, wanted.device, threads), wanted.out)
     found: dict[str, Any] = {}
     for name, read in read_sets.items():

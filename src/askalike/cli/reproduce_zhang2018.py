@@ -21,7 +21,7 @@ from askalike.experiments.zhang2018.reported import REPORTED
 from askalike.experiments.zhang2018.rows import Choice
 from askalike.experiments.zhang2018.table import MEASURES, TableRow, kind_rows, search_rows, trained
 from askalike.experiments.zhang2018.training import KINDS, Autoencoder, AutoencoderTrainer, Kind, train_all
-from askalike.train.recipe import load_recipe
+from askalike.train.recipe import network_recipe
 
 __all__ = ["reproduce_zhang2018", "tables_object"]
 
@@ -47,7 +47,7 @@ def reproduce_zhang2018(wanted: Wanted) -> None:
     for amount in wanted.amounts:
         data.first(amount)
     with BarProgress() as progress:
-        trainer = AutoencoderTrainer(load_recipe(wanted.recipe), data, wanted.out, wanted.device, progress=progress)
+        trainer = AutoencoderTrainer(network_recipe(wanted.recipe), data, wanted.out, wanted.device, progress=progress)
         kept_settings(wanted.out, trainer.described())
         seeds = range(wanted.seeds)
         ones = [Autoencoder(kind, amount, seed) for amount in wanted.amounts for seed in seeds for kind in kinds]

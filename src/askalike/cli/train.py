@@ -6,6 +6,7 @@ import importlib.util
 import shlex
 import sys
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
@@ -24,12 +25,13 @@ from askalike.experiments.finished_model import MODEL, is_finished, keep_finishe
 from askalike.experiments.forum_parts import keep_parts
 from askalike.experiments.forum_training import ForumTraining, dev_score, forum_training, going_on
 from askalike.experiments.learned_marks import keep_learned
-from askalike.experiments.matcher import ramn_score
+from askalike.experiments.ranker_score import ranker_score
 from askalike.experiments.work_folder import clear_work, work_folder
 from askalike.forum import Forum, ForumSettings
 from askalike.forum.model_source import ModelSource, fingerprint, wanted_model
 from askalike.rank import RERANKERS
-from askalike.train.recipe import Recipe, load_recipe, shipped_recipes
+from askalike.train.language_model import learn_language_model
+from askalike.train.recipe import LanguageRecipe, Recipe, load_recipe, shipped_recipes
 
 __all__ = ["train"]
 
@@ -97,18 +99,22 @@ def train(
     mark is learned from, for as many epochs as the recipe says; where a model answered before, its own or the general
     one, the new one is then taken with --keep alone. askalike encode FORUM --model general leads back.
 
-    A recipe of a ranker (ramn) leaves the model as it is: what it makes answers askalike search --ranker ramn.
+    A recipe of a ranker (ramn, lmir, translation, translm) leaves the model as it is: what it makes answers askalike
+    search --ranker with its name. All but ramn are counted and learned in minutes, without torch and on one core.
     """
-    _need_torch()
-    _check_device(device)
     chosen = load_recipe(recipe)
+    if isinstance(chosen, LanguageRecipe):
+        _refuse_network_options({"--from": begin, "--device": device.removeprefix("cpu")}, chosen)
+    else:
+        _need_torch()
+        _check_device(device)
     if chosen.ranker and chosen.ranker not in RERANKERS:
         raise SettingError(
             f"the recipe is for a ranker {chosen.ranker!r}, which is not there",
             f"expected one of {', '.join(RERANKERS)}",
         )
     start = _start(forum, begin, recipe)
-    if start is not None and recipe == DEFAULT:
+    if start is not None and recipe == DEFAULT and isinstance(chosen, Recipe):
         chosen = going_on(chosen, Model.load(start.folder))
     began = time.monotonic()
     choices = _Choices(seed, device, threads, processes, not resume, keep)
@@ -128,7 +134,7 @@ def train(
 
 def _trained(
     path: Path,
-    named: tuple[str, Recipe],
+    named: tuple[str, Recipe | LanguageRecipe],
     start: ModelSource | None,
     is_test_held_out: bool,
     choices: _Choices,
@@ -141,7 +147,9 @@ def _trained(
     name, recipe = named
     with BarProgress() as progress, Forum.open(path, settings=ForumSettings(has_vectors=False)) as opened:
         progress.start("reading the forum", 0, "")
-        training = forum_training(opened, is_test_held_out=is_test_held_out, hard_negatives=recipe.hard_negatives())
+        hard_negatives = recipe.hard_negatives() if isinstance(recipe, Recipe) else 0
+        training = forum_training(opened, is_test_held_out=is_test_held_out, hard_negatives=hard_negatives)
+        text = opened.analyzer.settings
     asked: dict[str, str | int] = {
         "recipe": recipe.to_json(),
         "start": start.fingerprint if start else "",
@@ -160,6 +168,12 @@ def _trained(
         if not is_quiet:
             for line in plan_lines(told):
                 print_whole(line)
+        if isinstance(recipe, LanguageRecipe):
+            if beginning != "finished":
+                with BarProgress() as progress:
+                    learn_language_model(recipe, training.data, text, progress).save(folder / MODEL)
+                keep_finished(folder, asked, training.data)
+            return told, _take_ranker(path, recipe.ranker, training)
         if beginning == "finished":
             model = Model.load(folder / MODEL)
         else:
@@ -167,7 +181,7 @@ def _trained(
             model.save(folder / MODEL)
             keep_finished(folder, asked, training.data)
         if recipe.ranker:
-            return told, _take_ranker(path, recipe.ranker, training, model)
+            return told, _take_ranker(path, recipe.ranker, training)
         result = _compared(path, training, model, choices.is_kept)
         if result.is_taken:
             _take(path, training, start)
@@ -187,16 +201,14 @@ def _take(path: Path, training: ForumTraining, start: ModelSource | None) -> Non
     clear_work(folder)
 
 
-def _take_ranker(path: Path, name: str, training: ForumTraining, model: Model) -> RankerVerdict:
+def _take_ranker(path: Path, name: str, training: ForumTraining) -> RankerVerdict:
     """Let the ranker answer with what it has learned, and return how good it is on dev."""
     folder = Layout(path).training
     with Forum.open(path, settings=ForumSettings(has_vectors=False)) as opened:
         opened.use_ranker(name, folder / MODEL)
+        score = None if training.dev is None else ranker_score(training.dev, opened, name)
     clear_work(folder)
-    if training.dev is None:
-        return RankerVerdict(name, None, None)
-    settings = ForumSettings().search.ramn
-    return RankerVerdict(name, dev_score(training.dev, None, 0).search, ramn_score(training.dev, model, settings))
+    return RankerVerdict(name, dev_score(training.dev, None, 0).search if training.dev else None, score)
 
 
 def _is_own(path: Path, model: Path) -> bool:
@@ -258,6 +270,12 @@ def _start(forum: Path, begin: str, recipe: str) -> ModelSource | None:
         return found
     Model.load(begin)
     return ModelSource(Path(begin), begin, fingerprint(Path(begin)))
+
+
+def _refuse_network_options(given: Mapping[str, str], recipe: LanguageRecipe) -> None:
+    """Raise SettingError where options were given that only networks have."""
+    if wrong := [option for option, value in given.items() if value]:
+        raise SettingError(f"{wrong[0]} with a recipe of {recipe.ranker}, which trains no network", "leave it out")
 
 
 def _check_device(name: str) -> None:

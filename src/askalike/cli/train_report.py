@@ -14,7 +14,7 @@ from typing import Any
 from askalike.cli.display import safe
 from askalike.experiments.forum_training import DevScore, ForumTraining
 from askalike.experiments.work_folder import Beginning
-from askalike.train.recipe import Recipe
+from askalike.train.recipe import LanguageRecipe, Recipe
 
 __all__ = ["RankerVerdict", "Verdict", "plan_lines", "plan_object", "verdict"]
 
@@ -130,11 +130,14 @@ def verdict(before: DevScore | None, after: DevScore | None, present: str, *, is
 
 
 def plan_object(
-    forum: Path, named: tuple[str, Recipe], start: str, training: ForumTraining, place: tuple[Path, Beginning]
+    forum: Path,
+    named: tuple[str, Recipe | LanguageRecipe],
+    start: str,
+    training: ForumTraining,
+    place: tuple[Path, Beginning],
 ) -> dict[str, Any]:
     """Return what is going to be done as JSON."""
     data, (name, recipe), (folder, beginning) = training.data, named, place
-    encoder = recipe.encoder
     return {
         "forum": str(forum),
         "questions": len(data.questions),
@@ -147,14 +150,29 @@ def plan_object(
         "why_no_dev": training.why_no_dev or None,
         "held_out_marks": training.held_out,
         "recipe": name,
+        **(_language_object(recipe) if isinstance(recipe, LanguageRecipe) else _network_object(recipe)),
+        "goes_on_from": start or None,
+        "folder": str(folder),
+        "beginning": beginning,
+    }
+
+
+def _network_object(recipe: Recipe) -> dict[str, Any]:
+    encoder = recipe.encoder
+    return {
         "stages": [
             {"objective": stage.objective, "epochs": stage.loop.epochs, "needs": stage.needs or None}
             for stage in recipe.stages
         ],
         "encoder": f"{encoder.kind}, {encoder.hidden_size} dimensions, {encoder.parameter_count():,} parameters",
-        "goes_on_from": start or None,
-        "folder": str(folder),
-        "beginning": beginning,
+    }
+
+
+def _language_object(recipe: LanguageRecipe) -> dict[str, Any]:
+    return {
+        "learned_marks": 0,
+        "language_model": {"ranker": recipe.ranker, **asdict(recipe.options)},
+        "iterations": recipe.alignment.iterations if recipe.alignment else 0,
     }
 
 
@@ -163,6 +181,11 @@ def plan_lines(plan: Mapping[str, Any]) -> Iterator[str]:
     yield f"forum      {plan['forum']}: {plan['questions']:,} questions, {plan['marks']:,} duplicate marks in" + (
         f" {plan['groups']:,} groups"
     )
+    yield from _language_lines(plan) if "language_model" in plan else _network_lines(plan)
+    yield f"work       {plan['folder']}: {_BEGINNINGS[plan['beginning']]}"
+
+
+def _network_lines(plan: Mapping[str, Any]) -> Iterator[str]:
     yield f"learns     from all texts, {plan['answers']:,} best answers, {plan['learned_marks']:,} marks"
     if plan["why_no_dev"]:
         yield f"dev        none: {safe(plan['why_no_dev'])}; training runs all its epochs and is not compared"
@@ -181,7 +204,24 @@ def plan_lines(plan: Mapping[str, Any]) -> Iterator[str]:
     )
     yield f"recipe     {safe(plan['recipe'])}: {stages}"
     yield f"encoder    {plan['encoder']}; goes on from {safe(plan['goes_on_from'] or 'nothing')}"
-    yield f"work       {plan['folder']}: {_BEGINNINGS[plan['beginning']]}"
+
+
+def _language_lines(plan: Mapping[str, Any]) -> Iterator[str]:
+    if plan["iterations"]:
+        yield (
+            f"learns     from all questions and {plan['answers']:,} best answers, both ways, by {plan['iterations']}"
+            + (" iterations of IBM's model 1; from no marks")
+        )
+    else:
+        yield "learns     from all questions; from no marks"
+    if plan["why_no_dev"]:
+        yield f"dev        none: {safe(plan['why_no_dev'])}; the ranker is not compared"
+    else:
+        yield f"dev        {plan['dev_queries']:,} queries of the dev part: the ranker is compared by the" + (
+            f" {plan['dev_queries_that_count']:,} that have a marked question among their candidates"
+        )
+    chosen = ", ".join(f"{name} {value}" for name, value in plan["language_model"].items() if name != "ranker")
+    yield f"recipe     {safe(plan['recipe'])}: {plan['language_model']['ranker']}; {chosen}"
 
 
 def _name(present: str) -> str:

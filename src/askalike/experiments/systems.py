@@ -19,7 +19,17 @@ from askalike.experiments.vector_scorer import VectorScorer
 from askalike.text.settings import TextSettings
 from askalike.types import Question, Run
 
-__all__ = ["DEPTH", "Hybrid", "LexicalSearch", "System", "Terms", "Vectors", "hybrid_run", "tune_weight"]
+__all__ = [
+    "DEPTH",
+    "Hybrid",
+    "LexicalSearch",
+    "System",
+    "Terms",
+    "Vectors",
+    "best_of_collection",
+    "hybrid_run",
+    "tune_weight",
+]
 
 DEPTH = 100
 
@@ -76,7 +86,7 @@ class Terms:
         score = over_all(scorer.model, [scorer.terms(question) for question in task.collection])
         ids = [question.id for question in task.collection]
         return {
-            query: [entry for entry in _best(ids, score(scorer.terms(question)), query) if entry[1] > 0]
+            query: [entry for entry in best_of_collection(ids, score(scorer.terms(question)), query) if entry[1] > 0]
             for query, question in task.queries.items()
         }
 
@@ -100,7 +110,7 @@ class Vectors:
     def retrieve(self, task: RetrievalTask) -> Run:
         """Return the questions of the highest cosines."""
         ids = [question.id for question in task.collection]
-        return {query: _best(ids, cosines, query) for query, cosines in self.over_collection(task).items()}
+        return {query: best_of_collection(ids, cosines, query) for query, cosines in self.over_collection(task).items()}
 
     def pairs(self, task: PairTask) -> Floats:
         """Return the cosine of each pair."""
@@ -166,11 +176,11 @@ def _blended_collection(task: RetrievalTask, cosines: Mapping[str, Floats], weig
         lexical = np.zeros(len(ids))
         for document, score in task.lexical[query]:
             lexical[places[document]] = score
-        run[query] = _best(ids, blend(near, lexical, weight), query)
+        run[query] = best_of_collection(ids, blend(near, lexical, weight), query)
     return run
 
 
-def _best(ids: Sequence[str], scores: Floats, query: str) -> list[tuple[str, float]]:
+def best_of_collection(ids: Sequence[str], scores: Floats, query: str) -> list[tuple[str, float]]:
     """Return the best of a collection but the query itself; equal scores in the collection's order."""
     least = -np.partition(-scores, DEPTH)[DEPTH] if len(scores) > DEPTH else -np.inf
     places = np.flatnonzero(scores >= least)

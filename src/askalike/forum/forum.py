@@ -20,6 +20,7 @@ from askalike.forum.importing import ImportOptions, ImportReport, import_archive
 from askalike.forum.indexes import Indexes, remove_indexes
 from askalike.forum.info import Info, forum_info
 from askalike.forum.model_source import wanted_model
+from askalike.forum.rerankers import take_ranker
 from askalike.forum.settings import ForumSettings, stored_text_settings
 from askalike.forum.vectors import VectorsState
 from askalike.progress import Progress, SilentProgress
@@ -104,10 +105,9 @@ class Forum:
         self._archive.close()
 
     def discard_if_empty(self) -> bool:
-        """Close the forum and delete its folder, unless it holds a question or another process is writing to it.
+        """Close the forum and delete its folder, unless it holds a question or another process writes to it.
 
-        Returns:
-            Whether the folder is gone.
+        Return whether the folder is gone.
         """
         self._archive.connection.execute("PRAGMA busy_timeout = 0")
         with contextlib.suppress(BusyForumError), self._archive.write():
@@ -314,7 +314,7 @@ class Forum:
 
     def use_ranker(self, name: str, folder: str | Path) -> None:
         """Take a copy of what a ranker of ``rank.RERANKERS`` has learned, or ModelError; it answers from now on."""
-        Model.load(folder).save(self._layout.ranker(name))
+        take_ranker(name, Path(folder), self._layout)
 
     def encode(self, *, progress: Progress | None = None) -> None:
         """Encode all questions that wait, and switch to a new model when its vectors are complete.

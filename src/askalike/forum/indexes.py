@@ -55,7 +55,7 @@ class Indexes:
         self._lock = filelock.FileLock(layout.lock, thread_local=False)
         self.lexical: LexicalIndex = self._open_lexical()
         self.vectors = Vectors(layout, archive, settings.graph) if settings.has_vectors else None
-        self._rerankers = Rerankers(layout, settings.search)
+        self._rerankers = Rerankers(layout, settings.search, archive.answers)
 
     def searcher(self) -> Searcher:
         """Return a searcher over the indexes as they are on disk now; vectors and model belong together."""

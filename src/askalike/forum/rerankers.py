@@ -1,39 +1,96 @@
 """The rankers that a forum has learned: read when they are first asked for, and again when they were trained anew.
 
-Enters: a forum's layout. Leaves: ``rank.Reranker``. May import: archive, encode, rank, its own folder.
+Enters: a forum's layout. Leaves: ``rank.Reranker``. May import: archive, encode, errors, language, rank, types, its own
+folder.
 """
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
+from typing import Final, Protocol
 
 from askalike.archive import Layout
 from askalike.encode.layout import Layout as ModelLayout
 from askalike.encode.model import Model
+from askalike.errors import DamagedModelError, SettingError
+from askalike.forum.likelihood import LikelihoodReranker
 from askalike.forum.states import ModelStates
+from askalike.language.kinds import KINDS
+from askalike.language.model import LanguageModel
 from askalike.rank import Reranker
 from askalike.rank.ramn import RamnReranker
 from askalike.rank.settings import SearchSettings
+from askalike.types import Answer
 
-__all__ = ["Rerankers"]
+__all__ = ["MAKERS", "Answers", "Rerankers", "take_ranker"]
+
+Answers = Callable[[str], Sequence[Answer]]
+"""A question's id → its answers, best first."""
 
 
-def _ramn(folder: Path, settings: SearchSettings) -> Reranker:
+class _Saved(Protocol):
+    """What a ranker has learned."""
+
+    def save(self, path: Path | str) -> None:
+        """Write its folder."""
+
+
+def _language_model(kind: str, folder: Path) -> LanguageModel:
+    model = LanguageModel.load(folder)
+    if model.settings.kind != kind:
+        raise DamagedModelError(
+            f"{folder} holds the language model {model.settings.kind!r}, but expected {kind!r}",
+            f'train it with "askalike train FORUM --recipe {kind}"',
+        )
+    return model
+
+
+def _likelihood(kind: str, folder: Path, settings: SearchSettings, answers: Answers) -> Reranker:
+    return LikelihoodReranker(_language_model(kind, folder), answers)
+
+
+def _ramn(folder: Path, settings: SearchSettings, answers: Answers) -> Reranker:
     return RamnReranker(ModelStates(Model.load(folder)), settings.ramn)
 
 
-MAKERS: Mapping[str, Callable[[Path, SearchSettings], Reranker]] = {"ramn": _ramn}
+MAKERS: Mapping[str, Callable[[Path, SearchSettings, Answers], Reranker]] = {
+    "ramn": _ramn,
+    **{kind: partial(_likelihood, kind) for kind in KINDS},
+}
 """Name → what reads its folder; one for each of ``rank.RERANKERS``."""
+
+_LOADERS: Final[Mapping[str, Callable[[Path], _Saved]]] = {
+    "ramn": Model.load,
+    **{kind: partial(_language_model, kind) for kind in KINDS},
+}
+
+
+def take_ranker(name: str, folder: Path, layout: Layout) -> None:
+    """Put a copy of what a ranker has learned where the forum finds it.
+
+    Raises:
+        SettingError: there is no ranker of this name that learns.
+        ModelError: it cannot be read, or is another ranker's; what was there stays.
+    """
+    if name not in _LOADERS:
+        raise SettingError(f"there is no ranker {name!r} that learns", f"expected one of {', '.join(_LOADERS)}")
+    _LOADERS[name](folder).save(layout.ranker(name))
 
 
 class Rerankers:
-    """A forum's learned rankers by name."""
+    """A forum's learned rankers by name.
 
-    def __init__(self, layout: Layout, settings: SearchSettings) -> None:
+    Args:
+        answers: of the forum's questions.
+    """
+
+    def __init__(self, layout: Layout, settings: SearchSettings, answers: Answers) -> None:
         self._layout = layout
         self._settings = settings
+        self._answers = answers
         self._guard = threading.Lock()
         self._read: dict[str, tuple[bytes, Reranker]] = {}
 
@@ -51,5 +108,5 @@ class Rerankers:
         with self._guard:
             held = self._read.get(name)
             if held is None or held[0] != state:
-                held = self._read[name] = (state, MAKERS[name](folder, self._settings))
+                held = self._read[name] = (state, MAKERS[name](folder, self._settings, self._answers))
             return held[1]

@@ -1,12 +1,10 @@
 """The states of the words of a forum's questions, as a model gives them; kept in memory as they are asked for.
 
-Enters: queries, questions. Leaves: ``WordStates``. May import: encode, errors, rank, types, ``forum.blas``.
+Enters: queries, questions. Leaves: ``WordStates``. May import: encode, errors, rank, types, its own folder.
 """
 
 from __future__ import annotations
 
-import threading
-from collections import OrderedDict
 from collections.abc import Sequence
 
 import numpy as np
@@ -16,6 +14,7 @@ from askalike.encode.model import Model
 from askalike.encode.states import WordStates
 from askalike.errors import DamagedModelError
 from askalike.forum.blas import one_blas_thread
+from askalike.forum.kept import Kept
 from askalike.rank import Query
 from askalike.types import Question
 
@@ -44,47 +43,26 @@ class ModelStates:
             )
         self._model = model
         self._counts = model.counts
-        self._size_bytes = size_bytes
-        self._held: OrderedDict[int, tuple[Question, WordStates]] = OrderedDict()
-        self._held_bytes = 0
-        self._guard = threading.Lock()
+        self._kept = Kept(self._states, lambda one: one.states.nbytes, size_bytes)
 
     @property
     def kept_bytes(self) -> int:
         """Return the size of the states that are kept."""
-        return self._held_bytes
+        return self._kept.kept_bytes
 
     def of_query(self, query: Query) -> WordStates:
         """Return the words and states of a query, read as a question of the forum is."""
-        with one_blas_thread():
-            return self._model.states([Question("", query.title, query.body, query.markup)])[0]
+        return self._states([Question("", query.title, query.body, query.markup)])[0]
 
     def of_questions(self, questions: Sequence[tuple[int, Question]]) -> list[WordStates]:
         """Return the words and states of questions, given with their keys; an edited one is read anew."""
-        with self._guard:
-            known = {key: self._held[key] for key, _ in questions if key in self._held}
-            for key in known:
-                self._held.move_to_end(key)
-        new = [(key, question) for key, question in questions if key not in known or known[key][0] != question]
-        if new:
-            with one_blas_thread():
-                found = self._model.states([question for _, question in new])
-            made = {key: (question, states) for (key, question), states in zip(new, found, strict=True)}
-            known |= made
-            self._keep(made)
-        return [known[key][1] for key, _ in questions]
+        return self._kept.of_questions(questions)
 
     def frequencies(self, words: Sequence[str]) -> NDArray[np.integer]:
         """Return how often each word occurred in the texts that were learned from, 0 for one that did not.  # (T,)"""
         ids = np.array(self._model.vocabulary.ids(words), dtype=np.intp)
         return np.where(ids > 0, self._counts[ids], 0)
 
-    def _keep(self, made: dict[int, tuple[Question, WordStates]]) -> None:
-        with self._guard:
-            for key, one in made.items():
-                before = self._held.pop(key, None)
-                self._held_bytes += one[1].states.nbytes - (before[1].states.nbytes if before else 0)
-                self._held[key] = one
-            while self._held_bytes > self._size_bytes:
-                _, (_, states) = self._held.popitem(last=False)
-                self._held_bytes -= states.states.nbytes
+    def _states(self, questions: list[Question]) -> list[WordStates]:
+        with one_blas_thread():
+            return self._model.states(questions)

@@ -37,6 +37,11 @@ class Collection:
         """
         return cls(np.bincount(np.maximum(texts.ids, 0), minlength=size).astype(np.int64))
 
+    @classmethod
+    def none(cls) -> Collection:
+        """Return the counts of no text over no term."""
+        return cls(np.zeros(1, np.int64))
+
     def probabilities(self, words: NDArray[np.int64]) -> NDArray[np.float64]:
         """Return ``P(w|C) = tf(w, C) / |C|``, where a term that the collection lacks counts as one.  # (T,)
 

@@ -53,6 +53,11 @@ class Translations:
         np.cumsum(np.bincount(words, minlength=size), out=starts[1:])
         return cls(starts, sources[order].astype(np.int32), values[order].astype(np.float32))
 
+    @classmethod
+    def none(cls, size: int = 1) -> Translations:
+        """Return no translation of any of the V terms."""
+        return cls(np.zeros(size + 1, np.int64), np.zeros(0, np.int32), np.zeros(0, np.float32))
+
     def __len__(self) -> int:
         """Return K, how many probabilities are held."""
         return len(self.values)

@@ -18,7 +18,12 @@ from askalike.types import Question, WordMatch
 
 __all__ = ["RERANKERS", "Reranker", "rerank"]
 
-RERANKERS: Final[Mapping[str, str]] = {"ramn": "attentive matching of words by their states, learned from texts alone"}
+RERANKERS: Final[Mapping[str, str]] = {
+    "ramn": "attentive matching of words by their states, learned from texts alone",
+    "lmir": "the query's likelihood by a candidate's words",
+    "translation": "the query's likelihood by what a candidate's words translate into, learned from best answers",
+    "translm": "the query's likelihood by a candidate's words and by what they translate into",
+}
 """Name → what it does, in a few words."""
 
 

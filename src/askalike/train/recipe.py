@@ -1,6 +1,6 @@
 """A recipe: everything that decides how a model is trained, as a file that can be read, kept and cited.
 
-Enters: a TOML file, or the name of one that ships. Leaves: a checked ``Recipe``.
+Enters: a TOML file, or the name of one that ships. Leaves: a checked ``Recipe``, of a network, or ``LanguageRecipe``.
 May import: encode's settings, errors, its neighbours in train that need no torch.
 """
 
@@ -9,15 +9,16 @@ from __future__ import annotations
 import json
 import tomllib
 from collections.abc import Mapping
-from dataclasses import MISSING, asdict, dataclass, field, fields
+from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
-from typing import Any, Final, Literal, TypeVar, get_args
+from typing import Any, Final, Literal, get_args
 
 from askalike.encode.config import EncoderConfig
 from askalike.encode.precision import Precision
 from askalike.encode.settings import ModelSettings, Reads, Unknown
 from askalike.errors import SettingError
 from askalike.train.checking import check_choice, check_number, check_whole
+from askalike.train.language_recipe import LanguageRecipe
 from askalike.train.loop_settings import LoopSettings
 from askalike.train.objectives.options import (
     OBJECTIVES,
@@ -27,17 +28,25 @@ from askalike.train.objectives.options import (
     Options,
     ReconstructionOptions,
 )
+from askalike.train.toml_table import made, table
 from askalike.train.word_vectors.files import FORMATS, VectorFormat
 
-__all__ = ["SHIPPED", "Recipe", "StageSettings", "WordSettings", "load_recipe", "shipped_recipes"]
+__all__ = [
+    "SHIPPED",
+    "LanguageRecipe",
+    "Recipe",
+    "StageSettings",
+    "WordSettings",
+    "load_recipe",
+    "network_recipe",
+    "shipped_recipes",
+]
 
 SHIPPED: Final = Path(__file__).parent / "recipes"
 """The recipes that come with the package, one TOML file each."""
 
 Arithmetic = Literal["float32", "bfloat16"]
 Needs = Literal["", "pairs"]
-
-_Settings = TypeVar("_Settings")
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,13 +199,13 @@ class Recipe:
         plain = {key: value for key, value in stored.items() if key not in ("words", "encoder", "stage")}
         if "stages" in plain:
             raise SettingError("top level: stages, but expected [[stage]], once for each stage", "correct it")
-        words = _made(WordSettings, _table(stored, "words", {}), "words")
-        config = EncoderConfig.from_json({"input_size": words.size, **_table(stored, "encoder")})
+        words = made(WordSettings, table(stored, "words", {}), "words")
+        config = EncoderConfig.from_json({"input_size": words.size, **table(stored, "encoder")})
         stages = stored.get("stage", [])
         if not isinstance(stages, list):
             raise SettingError("[stage] is a single table, but expected a list", "write [[stage]], also for one")
-        made = tuple(_stage(stage, f"stage {place}") for place, stage in enumerate(stages, start=1))
-        return _made(cls, {**plain, "encoder": config, "words": words, "stages": made}, "top level")
+        listed = tuple(_stage(stage, f"stage {place}") for place, stage in enumerate(stages, start=1))
+        return made(cls, {**plain, "encoder": config, "words": words, "stages": listed}, "top level")
 
 
 def shipped_recipes() -> list[str]:
@@ -204,8 +213,20 @@ def shipped_recipes() -> list[str]:
     return sorted(found.stem for found in SHIPPED.glob("*.toml"))
 
 
-def load_recipe(name: str | Path) -> Recipe:
-    """Return the recipe in a file, or one of those that ship by its name.
+def network_recipe(name: str | Path) -> Recipe:
+    """Return the recipe of a network in a file, or one of those that ship by its name.
+
+    Raises:
+        SettingError: there is none, it cannot be used, or it is the recipe of a language model.
+    """
+    found = load_recipe(name)
+    if isinstance(found, LanguageRecipe):
+        raise SettingError(f"the recipe {str(name)!r} trains no network, but {found.ranker}", "name another recipe")
+    return found
+
+
+def load_recipe(name: str | Path) -> Recipe | LanguageRecipe:
+    """Return the recipe in a file, or one of those that ship by its name; its contents say which kind it is.
 
     Raises:
         SettingError: there is none, or it cannot be used; names the file.
@@ -218,7 +239,9 @@ def load_recipe(name: str | Path) -> Recipe:
             f"there is no recipe {str(name)!r}", f"give a file, or one of: {', '.join(shipped_recipes())}"
         )
     try:
-        return Recipe.from_mapping(tomllib.loads(path.read_text(encoding="utf-8")))
+        stored = tomllib.loads(path.read_text(encoding="utf-8"))
+        kind = LanguageRecipe if LanguageRecipe.is_meant(stored) else Recipe
+        return kind.from_mapping(stored)
     except OSError as error:
         raise SettingError(f"recipe {path} cannot be read: {error.strerror}", "look at its permissions") from error
     except ValueError as error:  # also of a number with too many digits to be read
@@ -229,14 +252,6 @@ def load_recipe(name: str | Path) -> Recipe:
         raise SettingError(f"recipe {path} has a number that is too large: {error}", "write a smaller one") from error
     except SettingError as error:
         raise SettingError(f"recipe {path}: {error.message}", error.hint) from error
-
-
-def _table(stored: Mapping[str, Any], name: str, default: Mapping[str, Any] | None = None) -> Mapping[str, Any]:
-    found: object = stored.get(name, default)
-    if not isinstance(found, Mapping):
-        what = "a recipe without it" if found is None else f"{found!r}"
-        raise SettingError(f"expected a table [{name}], but found {what}", f"write [{name}] and its settings below")
-    return found
 
 
 def _stage(stored: object, where: str) -> StageSettings:
@@ -252,26 +267,6 @@ def _stage(stored: object, where: str) -> StageSettings:
     if unknown := sorted(set(stored) - {*known[kind], *known[LoopSettings], *own}):
         expected = ", ".join((*own, *known[kind], *known[LoopSettings]))
         raise SettingError(f"{where}: {', '.join(unknown)} is unknown, expected only: {expected}", "correct it")
-    options, loop = (_made(part, {key: stored[key] for key in known[part] if key in stored}, where) for part in known)
+    options, loop = (made(part, {key: stored[key] for key in known[part] if key in stored}, where) for part in known)
     plain = {key: stored[key] for key in own if key in stored}
-    return _made(StageSettings, {**plain, "options": options, "loop": loop}, where)
-
-
-def _made(kind: type[_Settings], stored: Mapping[str, Any], where: str) -> _Settings:
-    """Return ``kind`` made of a table; what is wrong is said with its place."""
-    known = {entry.name: entry for entry in fields(kind)}  # type: ignore[arg-type]  # every kind is a dataclass
-    if unknown := sorted(set(stored) - set(known)):
-        raise SettingError(f"{where}: {', '.join(unknown)} is unknown, expected only: {', '.join(known)}", "correct it")
-    for name, entry in known.items():
-        if name not in stored and entry.default is MISSING and entry.default_factory is MISSING:
-            raise SettingError(f"{where}: {name} is missing", f"add {name}")
-    for name, value in stored.items():
-        default = known[name].default
-        wanted: Any = {bool: bool, int: int, float: (int, float), str: str, tuple: list}.get(type(default))
-        if wanted and (not isinstance(value, wanted) or (isinstance(value, bool) and wanted is not bool)):
-            expected = "list" if wanted is list else type(default).__name__
-            raise SettingError(f"{where}: {name} is {value!r}, but expected a {expected}", "correct it")
-    try:
-        return kind(**{name: tuple(value) if isinstance(value, list) else value for name, value in stored.items()})
-    except SettingError as error:
-        raise SettingError(f"{where}: {error.message}", error.hint) from error
+    return made(StageSettings, {**plain, "options": options, "loop": loop}, where)

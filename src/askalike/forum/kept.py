@@ -1,0 +1,66 @@
+"""What was read of a forum's questions, kept in memory as it is asked for, up to a size.
+
+Enters: questions. Leaves: what a reader made of them. May import: types.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Sequence
+from typing import Generic, TypeVar
+
+from askalike.types import Question
+
+__all__ = ["Kept"]
+
+_Value = TypeVar("_Value")
+
+
+class Kept(Generic[_Value]):
+    """One value for each question, those asked for last; any number of threads may ask.
+
+    Args:
+        read: makes the values of questions, in their order.
+        size_of: bytes of a value.
+        most_bytes: of all that are kept.
+    """
+
+    def __init__(
+        self, read: Callable[[list[Question]], Sequence[_Value]], size_of: Callable[[_Value], int], most_bytes: int
+    ) -> None:
+        self._read = read
+        self._size_of = size_of
+        self._most_bytes = most_bytes
+        self._held: OrderedDict[int, tuple[Question, _Value]] = OrderedDict()
+        self._held_bytes = 0
+        self._guard = threading.Lock()
+
+    @property
+    def kept_bytes(self) -> int:
+        """Return the size of what is kept."""
+        return self._held_bytes
+
+    def of_questions(self, questions: Sequence[tuple[int, Question]]) -> list[_Value]:
+        """Return the values of questions, given with their keys; an edited one is read anew."""
+        with self._guard:
+            known = {key: self._held[key] for key, _ in questions if key in self._held}
+            for key in known:
+                self._held.move_to_end(key)
+        new = [(key, question) for key, question in questions if key not in known or known[key][0] != question]
+        if new:
+            found = self._read([question for _, question in new])
+            made = {key: (question, value) for (key, question), value in zip(new, found, strict=True)}
+            known |= made
+            self._keep(made)
+        return [known[key][1] for key, _ in questions]
+
+    def _keep(self, made: dict[int, tuple[Question, _Value]]) -> None:
+        with self._guard:
+            for key, one in made.items():
+                before = self._held.pop(key, None)
+                self._held_bytes += self._size_of(one[1]) - (self._size_of(before[1]) if before else 0)
+                self._held[key] = one
+            while self._held_bytes > self._most_bytes:
+                _, (_, value) = self._held.popitem(last=False)
+                self._held_bytes -= self._size_of(value)

@@ -1,0 +1,80 @@
+"""Language models as rankers of a forum: how likely each candidate makes the query.
+
+Enters: a query and candidates, a language model. Leaves: scores, and which word of a candidate stands for each word of
+the query. May import: language, rank, types, its own folder.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from askalike.forum.terms import ModelTerms, as_question
+from askalike.language import mean_ratios, term_ids
+from askalike.language.model import LanguageModel
+from askalike.rank import Query
+from askalike.rank.pool import Pooled
+from askalike.rank.scored import Scored
+from askalike.types import Answer, Question, WordMatch
+
+__all__ = ["LikelihoodReranker"]
+
+
+class LikelihoodReranker:
+    """A ``rank.Reranker``; components of a hit are ``bm25`` and ``likelihood``, which is the score.
+
+    Args:
+        model: what was learned.
+        answers: a question's answers, best first; asked for where the model reads them.
+    """
+
+    def __init__(self, model: LanguageModel, answers: Callable[[str], Sequence[Answer]]) -> None:
+        self._model = model
+        self._terms = ModelTerms(model, answers)
+
+    def scores(self, query: Query, found: Sequence[tuple[Pooled, Question]]) -> list[Scored]:
+        """Return how much likelier each candidate makes a word of the query than the forum as a whole does, > 0.
+
+        A query without terms has none: nothing is like it.
+        """
+        asked = self._terms.of_query(query)
+        if not len(asked):
+            return [Scored(one.key, 0.0, one.components) for one, _ in found]
+        candidates = self._terms.of_questions([(one.key, question) for one, question in found])
+        answers = None
+        if self._model.settings.options.reads_answers:
+            answers = self._terms.of_best_answers([question for _, question in found])
+        ratios = mean_ratios(self._model.query_model, asked, candidates, answers)
+        return [
+            Scored(one.key, ratio, {**one.components, "likelihood": ratio})
+            for (one, _), ratio in zip(found, ratios.tolist(), strict=True)
+        ]
+
+    def word_matches(self, query: Query, question: Question) -> tuple[WordMatch, ...]:
+        """Return for each word of the query the word of the question that translates into it best, and how likely.
+
+        A word that the question has stands for itself, with 1; where nothing translates into a word, nothing does. How
+        important a word is tells its rarity, ``log P(w|C)`` beside that of the query's rarest.
+        """
+        reader, vocabulary = self._model.reader, self._model.vocabulary
+        words, theirs = reader.question(as_question(query)), list(dict.fromkeys(reader.question(question)))
+        if not (words and theirs):
+            return ()
+        asked = term_ids(vocabulary, words)
+        likely = self._model.translations.table(asked, term_ids(vocabulary, theirs))  # (T, U)
+        weights, held = self._importance(asked), set(theirs)
+        return tuple(
+            WordMatch(word, word, 1.0, weight, is_missing=False)
+            if word in held
+            else WordMatch(word, theirs[best] if row[best] else "", float(row[best]), weight, is_missing=True)
+            for word, row, best, weight in zip(
+                words, likely, likely.argmax(axis=1).tolist(), weights.tolist(), strict=True
+            )
+        )
+
+    def _importance(self, asked: NDArray[np.int64]) -> NDArray[np.float64]:
+        """Return 1 for the query's rarest word, and less for others.  # (T,)"""
+        costs = np.log(self._model.collection.probabilities(asked))
+        return np.asarray(costs / min(float(costs.min()), -1e-12))

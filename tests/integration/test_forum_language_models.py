@@ -1,0 +1,178 @@
+"""Language models as rankers of a forum: learned by the command, asked for by name, explained, replaced."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from askalike import Answer, Forum, Link, Question
+from askalike.cli.main import main
+from askalike.errors import DamagedModelError, ModelError, SettingError
+from askalike.language.kinds import KINDS
+
+QUESTIONS = [
+    Question("wlan", "wlan drops in the evening", "the whole house"),
+    Question("printer", "printer offline in the evening", "the whole house"),
+    Question("car", "car will not start in the evening", "the whole house"),
+    Question("paper", "printer jams", "paper everywhere"),
+]
+ANSWERS = [
+    Answer("a1", "wlan", "change the wireless channel, wireless is crowded", score=3),
+    Answer("a2", "printer", "switch the printer on again, printer asleep", score=1),
+    Answer("a3", "car", "charge the battery", score=1),
+    Answer("a4", "paper", "take the paper out", score=1),
+]
+
+
+@pytest.fixture
+def forum(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setattr("askalike.forum.model_source.default_model", lambda: None)
+    with Forum.create(tmp_path / "my.forum") as made:
+        made.add(QUESTIONS)
+        made.add_answers(ANSWERS)
+    return tmp_path / "my.forum"
+
+
+def run(monkeypatch: pytest.MonkeyPatch, *words: object) -> int:
+    monkeypatch.setattr(sys, "argv", ["askalike", *map(str, words)])
+    monkeypatch.setenv("COLUMNS", "100")
+    try:
+        main()
+    except SystemExit as stop:
+        return int(stop.code or 0)
+    return 0
+
+
+@pytest.fixture(params=list(KINDS))
+def learned(
+    request: pytest.FixtureRequest,
+    forum: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> tuple[Path, str]:
+    assert run(monkeypatch, "train", forum, "--recipe", request.param) == 0
+    capsys.readouterr()
+    return forum, request.param
+
+
+def test_a_learned_model_answers_by_its_name(learned: tuple[Path, str]) -> None:
+    path, name = learned
+    with Forum.open(path) as opened:
+        hits = opened.similar("printer drops", ranker=name)
+        assert [hit.question.id for hit in hits][:1] in (["printer"], ["paper"], ["wlan"])
+        assert {hit.question.id for hit in hits} == {"printer", "paper", "wlan"}, "that share a word with it"
+        assert all(hit.score > 0 and hit.components["likelihood"] == hit.score for hit in hits)
+        assert opened.ranking("printer drops", ranker=name) == [(hit.question.id, hit.score) for hit in hits]
+        assert opened.similar("", ranker=name) == []
+
+
+def test_words_are_explained_by_the_word_that_stands_for_them(learned: tuple[Path, str]) -> None:
+    path, name = learned
+    with Forum.open(path) as opened:
+        hits = opened.similar("wireless evening", ranker=name)
+        (wireless, evening) = next(
+            one.matches for one in opened.explain(hits, "wireless evening", ranker=name) if one.question_id == "wlan"
+        )
+    assert (evening.word, evening.match, evening.similarity, evening.is_missing) == ("evening", "evening", 1.0, False)
+    assert wireless.is_missing
+    assert wireless.importance == 1.0 >= evening.importance > 0
+    if name == "lmir":
+        assert (wireless.match, wireless.similarity) == ("", 0.0)
+    else:
+        assert wireless.match in {"wlan", "drop", "whole", "hous", "evening"}
+        assert 0 < wireless.similarity <= 1
+
+
+def test_a_translation_makes_the_difference(forum: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of three questions that share "evening", the one whose answer speaks of wireless comes first."""
+    for name in ("lmir", "translation", "translm"):
+        assert run(monkeypatch, "train", forum, "--recipe", name) == 0
+    with Forum.open(forum) as opened:
+        for name in ("translation", "translm"):
+            first, second = opened.similar("wireless evening", ranker=name)[:2]
+            assert first.question.id == "wlan", name
+            assert first.score > second.score
+        assert opened.explain([], "wireless", ranker="lmir") == []
+
+
+def test_the_plan_says_what_is_learned_from(
+    forum: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(monkeypatch, "train", forum, "--recipe", "translm") == 0
+    shown = capsys.readouterr().out
+    assert "all questions and 4 best answers, both ways, by 10 iterations" in shown
+    assert "translm; smoothing dirichlet" in shown
+    assert "--ranker translm" in shown
+    assert run(monkeypatch, "train", forum, "--recipe", "lmir", "--json") == 0
+    told: dict[str, Any] = json.loads(capsys.readouterr().out)
+    assert (told["ranker"], told["learned_marks"], told["iterations"], told["dev_ranker"]) == ("lmir", 0, 0, None)
+    assert told["language_model"] == {"ranker": "lmir", "smoothing": "dirichlet", "weight": 100.0}
+
+
+def test_with_a_dev_part_the_ranker_is_compared(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with Forum.create(tmp_path / "big.forum") as made:
+        words = [f"thing{letter}" for letter in "abcdefghijklmnop"]
+        made.add([Question(f"{word}{n}", f"{word} broke", f"number {n} here") for word in words for n in range(2)])
+        made.add_links([Link(f"{word}1", f"{word}0", "duplicate") for word in words])
+    assert run(monkeypatch, "train", tmp_path / "big.forum", "--recipe", "lmir", "--json") == 0
+    told = json.loads(capsys.readouterr().out)
+    assert told["dev_queries_that_count"] > 0
+    assert told["dev_ranker"] == pytest.approx(1.0)
+
+
+def test_options_of_networks_are_refused(
+    forum: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for option in (("--from", "general"), ("--device", "cuda")):
+        assert run(monkeypatch, "train", forum, "--recipe", "lmir", *option) != 0
+        assert "trains no network" in capsys.readouterr().err
+
+
+def test_a_new_answer_counts_at_once(forum: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert run(monkeypatch, "train", forum, "--recipe", "translm") == 0
+    with Forum.open(forum) as opened:
+        opened.add(Question("late", "evening trouble", "the whole house"))
+        before = dict(opened.ranking("channel evening", ranker="translm"))
+        opened.add_answers([Answer("a5", "late", "another channel")])
+        after = dict(opened.ranking("channel evening", ranker="translm"))
+        assert after["late"] > before["late"]
+        opened.edit(Question("late", "channel evening"))
+        assert dict(opened.ranking("channel evening", ranker="translm"))["late"] > after["late"]
+
+
+def test_another_rankers_model_is_refused(forum: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert run(monkeypatch, "train", forum, "--recipe", "lmir") == 0
+    with Forum.open(forum) as opened:
+        with pytest.raises(DamagedModelError, match="holds the language model 'lmir', but expected 'translm'"):
+            opened.use_ranker("translm", forum / "rankers" / "lmir")
+        with pytest.raises(ModelError):
+            opened.use_ranker("ramn", forum / "rankers" / "lmir")
+        with pytest.raises(SettingError, match="no ranker 'lexical' that learns"):
+            opened.use_ranker("lexical", forum / "rankers" / "lmir")
+        assert opened.similar("printer", ranker="lmir"), "what was there answers"
+
+
+def test_the_command_line_shows_what_stands_for_each_word(
+    forum: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(monkeypatch, "train", forum, "--recipe", "translm") == 0
+    capsys.readouterr()
+    assert run(monkeypatch, "search", forum, "wireless evening unheard", "--ranker", "translm", "--explain") == 0
+    shown = capsys.readouterr().out
+    assert "times likelier a word" in shown
+    assert "wireless█→" in shown
+    assert "→ " not in shown, "nothing stands for a word that was never seen"
+
+
+def test_a_forum_without_answers_learns_no_translations(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with Forum.create(tmp_path / "bare.forum") as made:
+        made.add(QUESTIONS)
+    assert run(monkeypatch, "train", tmp_path / "bare.forum", "--recipe", "translm") == 0
+    with Forum.open(tmp_path / "bare.forum") as opened:
+        assert opened.similar("printer offline", ranker="translm")[0].question.id == "printer"

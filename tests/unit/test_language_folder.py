@@ -1,0 +1,162 @@
+"""A language model's folder: what is saved is what is loaded, and what is damaged is refused."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import safetensors.numpy
+from tests.tiny_models import synonym_model
+
+from askalike.encode.folder import Contents, read_folder, write_folder
+from askalike.encode.model import Model
+from askalike.encode.vocabulary import Vocabulary
+from askalike.errors import DamagedModelError, ModelNotFoundError, SettingError
+from askalike.language import Collection, TermLists, Translations, log_likelihoods
+from askalike.language.kinds import KINDS, LikelihoodOptions, TransLMOptions
+from askalike.language.model import LanguageModel, LanguageSettings
+from askalike.text.settings import TextSettings
+from askalike.types import Answer, Question
+
+
+def built(kind: str = "translm") -> LanguageModel:
+    """Return a model of four terms and two translations; ``lmir`` without them."""
+    settings = LanguageSettings(kind, KINDS[kind](), text=TextSettings("german"))
+    learned = Translations.of(np.array([1, 3]), np.array([2, 2]), np.array([0.5, 0.25]), 5)
+    collection = Collection(np.array([2, 9, 4, 1, 0], np.int64))
+    words = Vocabulary(["wlan", "funk", "netz", "weg"])
+    return LanguageModel.build(
+        settings, words, collection, None if kind == "lmir" else learned, training_data="ab" * 32
+    )
+
+
+def scores(model: LanguageModel) -> list[float]:
+    asked = model.question_ids(Question("", "WLAN weg, Kabel weg"))
+    texts = TermLists.of([model.question_ids(Question("", title)) for title in ("Funk weg", "Kabel", "")])
+    return log_likelihoods(model.query_model, asked, texts).tolist()
+
+
+@pytest.mark.parametrize("kind", list(KINDS))
+def test_what_is_saved_is_what_is_loaded(kind: str, tmp_path: Path) -> None:
+    model = built(kind)
+    model.save(tmp_path / "model")
+    again = LanguageModel.load(tmp_path / "model")
+    assert again.settings == model.settings
+    assert again.vocabulary.words == model.vocabulary.words
+    assert again.origin.training_data == "ab" * 32
+    assert scores(again) == scores(model)
+    again.save(tmp_path / "again")
+    for file in (tmp_path / "model").iterdir():
+        assert file.read_bytes() == (tmp_path / "again" / file.name).read_bytes()
+
+
+def test_a_model_reads_as_it_was_told_to() -> None:
+    model = built()
+    question, answer = Question("q", "Funk", "<p>weg</p>", "html"), Answer("a", "q", "<b>Netz</b>", "html")
+    assert model.question_ids(question).tolist() == [2, 4]
+    assert model.answer_ids(answer).tolist() == [3]
+    title = LanguageModel.build(
+        LanguageSettings("lmir", LikelihoodOptions(), "title"), model.vocabulary, model.collection
+    )
+    assert title.question_ids(question).tolist() == [2]
+
+
+def test_a_folder_of_another_sort_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(ModelNotFoundError):
+        LanguageModel.load(tmp_path)
+    built().save(tmp_path / "model")
+    with pytest.raises(DamagedModelError, match=r"config\.json"):
+        Model.load(tmp_path / "model")
+    synonym_model().save(tmp_path / "encoder")
+    with pytest.raises(DamagedModelError, match="expected those of a language model"):
+        LanguageModel.load(tmp_path / "encoder")
+
+
+def test_a_changed_byte_is_told(tmp_path: Path) -> None:
+    built().save(tmp_path / "model")
+    for name in ("weights.safetensors", "vocabulary.txt", "config.json"):
+        file = tmp_path / "model" / name
+        before = file.read_bytes()
+        file.write_bytes(before[:-3] + b"x" + before[-2:])
+        with pytest.raises(DamagedModelError, match=f"{name} is not what manifest.json says"):
+            LanguageModel.load(tmp_path / "model")
+        file.write_bytes(before)
+    LanguageModel.load(tmp_path / "model")
+
+
+def _put(name: str, value: Any) -> Callable[[dict[str, Any]], None]:
+    return lambda arrays: arrays.update({name: value})
+
+
+DAMAGE: dict[str, tuple[Callable[[dict[str, Any]], Any], str]] = {
+    "no counts": (lambda arrays: arrays.pop("counts"), "expected counts"),
+    "half a table": (lambda arrays: arrays.pop("starts"), "expected counts"),
+    "counts of another vocabulary": (_put("counts", np.arange(4)), r"counts int64 \(4,\)"),
+    "counts below 0": (_put("counts", np.array([1, 2, -3, 4, 5])), "whole numbers ≥ 0"),
+    "counts of another type": (_put("counts", np.ones(5, np.float32)), "counts float32"),
+    "starts that fall": (_put("starts", np.array([0, 2, 1, 1, 2, 2])), "expected them to rise"),
+    "starts beyond the end": (_put("starts", np.array([0, 0, 1, 1, 2, 3])), "expected them to rise"),
+    "too few starts": (_put("starts", np.array([0, 2])), r"starts int64 \(2,\)"),
+    "a source outside": (_put("sources", np.array([2, 5])), "outside the 4 terms"),
+    "the source 0": (_put("sources", np.array([0, 2])), "outside the 4 terms"),
+    "too few sources": (_put("sources", np.array([2])), r"sources int64 \(1,\)"),
+    "a probability above 1": (_put("values", np.array([0.5, 1.5], np.float32)), "no probabilities"),
+    "no number": (_put("values", np.array([0.5, np.nan], np.float32)), "no probabilities"),
+}
+
+
+@pytest.mark.parametrize("name", list(DAMAGE))
+def test_numbers_that_do_not_fit_are_refused(name: str, tmp_path: Path) -> None:
+    built().save(tmp_path / "model")
+    manifest, contents = read_folder(tmp_path / "model")
+    spoil, message = DAMAGE[name]
+    arrays = dict(contents.arrays)
+    spoil(arrays)
+    write_folder(tmp_path / "model", Contents(contents.config, contents.vocabulary, arrays), manifest)
+    with pytest.raises(DamagedModelError, match=message):
+        LanguageModel.load(tmp_path / "model")
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"kind": "magic"}, "no language model 'magic'"),
+        ({"reads": "all"}, "reads is 'all'"),
+        ({"reads": 3}, "reads is 3"),
+        ({"text": {"language": "martian"}}, "martian"),
+        ({"options": {"weight": 1.0}}, "options of translm are weight"),
+        ({"extra": 1}, "expected those of a language model"),
+    ],
+)
+def test_settings_that_cannot_be_used_are_refused(change: dict[str, Any], message: str, tmp_path: Path) -> None:
+    built().save(tmp_path / "model")
+    manifest, contents = read_folder(tmp_path / "model")
+    changed = Contents({**contents.config, **change}, contents.vocabulary, contents.arrays)
+    write_folder(tmp_path / "model", changed, manifest)
+    with pytest.raises(DamagedModelError, match=message):
+        LanguageModel.load(tmp_path / "model")
+
+
+def test_options_of_a_wrong_type_or_value_are_refused() -> None:
+    for wrong in ({"smoothing": 1, "weight": 1.0}, {"smoothing": "dirichlet", "weight": True}):
+        with pytest.raises(SettingError, match="expected a"):
+            LanguageSettings.from_json({"kind": "lmir", "options": wrong, "reads": "title", "text": {}})
+    with pytest.raises(SettingError, match="weight > 0"):
+        LikelihoodOptions("dirichlet", -1.0)
+    with pytest.raises(SettingError, match="options of lmir"):
+        LanguageSettings("lmir", TransLMOptions())
+
+
+def test_a_saved_model_holds_plain_files_alone(tmp_path: Path) -> None:
+    built().save(tmp_path / "model")
+    assert json.loads((tmp_path / "model" / "config.json").read_text(encoding="utf-8"))["kind"] == "translm"
+    arrays = safetensors.numpy.load_file(tmp_path / "model" / "weights.safetensors")
+    assert {name: array.tolist() for name, array in arrays.items() if name != "values"} == {
+        "counts": [2, 9, 4, 1, 0],
+        "starts": [0, 0, 1, 1, 2, 2],
+        "sources": [2, 2],
+    }

@@ -1,0 +1,102 @@
+"""Language models learned from questions and best answers, and their recipes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from askalike.errors import SettingError
+from askalike.language import Alignment, Parallel, learn_translations, term_ids
+from askalike.language.kinds import LikelihoodOptions, TranslationOptions, TransLMOptions
+from askalike.language.model import LanguageModel
+from askalike.progress import SilentProgress
+from askalike.text.settings import TextSettings
+from askalike.train.corpus import TrainingData
+from askalike.train.language_model import learn_language_model
+from askalike.train.language_recipe import LanguageRecipe
+from askalike.train.recipe import Recipe, load_recipe, network_recipe
+from askalike.types import Answer, Question
+
+DATA = TrainingData(
+    [Question("1", "router drops", "wifi"), Question("2", "printer", "router"), Question("3", "lonely")],
+    answers=[
+        Answer("a", "1", "change channel"),
+        Answer("b", "1", "never read"),
+        Answer("c", "2", "channel printer"),
+    ],
+)
+
+
+def learned(recipe: LanguageRecipe) -> LanguageModel:
+    return learn_language_model(recipe, DATA, TextSettings(stem=False), SilentProgress())
+
+
+def test_terms_are_counted_over_questions_and_known_of_best_answers_too() -> None:
+    model = learned(LanguageRecipe("translm", TransLMOptions(), Alignment(2)))
+    # questions: router 2, drops, wifi, printer, lonely; answers: change, channel 2, printer
+    counts = dict(zip(model.vocabulary.words, model.collection.counts[1:].tolist(), strict=True))
+    assert counts == {
+        "channel": 0,
+        "printer": 1,
+        "router": 2,
+        "change": 0,
+        "drops": 1,
+        "lonely": 1,
+        "wifi": 1,
+    }
+    assert model.origin.training_data == DATA.digest()
+
+
+def test_translations_are_those_of_both_directions() -> None:
+    model = learned(LanguageRecipe("translation", TranslationOptions(), Alignment(3), pair_terms=2))
+    read = [("router drops", "change channel"), ("printer router", "channel printer")]
+    ids = [[term_ids(model.vocabulary, text.split()) for text in pair] for pair in read]
+    pairs = Parallel.of([(first, second) for first, second in ids]).both_ways()
+    expected = learn_translations(pairs, len(model.vocabulary), Alignment(3))
+    np.testing.assert_array_equal(model.translations.matrix().toarray(), expected.matrix().toarray())
+
+
+def test_query_likelihood_reads_no_answers() -> None:
+    model = learned(LanguageRecipe("lmir", LikelihoodOptions(), None, min_count=2))
+    assert model.vocabulary.words == ("router",)
+    assert model.collection.counts.tolist() == [4, 2], "at 0 all others together"
+    assert len(model.translations) == 0
+
+
+def written(tmp_path: Path, text: str) -> Path:
+    path = tmp_path / "mine.toml"
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def test_a_file_becomes_a_recipe_by_what_it_holds(tmp_path: Path) -> None:
+    text = 'ranker = "translm"\npair_terms = 9\n[options]\nanswer = 0.5\n[alignment]\niterations = 3\n'
+    found = load_recipe(written(tmp_path, text))
+    assert found == LanguageRecipe("translm", TransLMOptions(answer=0.5), Alignment(3), pair_terms=9)
+    assert isinstance(load_recipe("ramn"), Recipe), "a ranker with a network"
+    with pytest.raises(SettingError, match="trains no network"):
+        network_recipe("translm")
+    assert network_recipe("default").stages
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ('ranker = "lmir"\n[alignment]\niterations = 3', "learns no translations"),
+        ('ranker = "lmir"\n[options]\nkept = 0.1', "options: kept is unknown"),
+        ('ranker = "lmir"\n[options]\nweight = "much"', "options: weight is 'much'"),
+        ('ranker = "lmir"\n[options]\nweight = -1.0', "options: the weight of dirichlet is -1.0"),
+        ('ranker = "lmir"\noptions = 3', r"expected a table \[options\]"),
+        ('ranker = "translm"\nwords_limit = 3', "top level: words_limit is unknown"),
+        ('ranker = "translm"\nreads = "all"', "top level: reads is 'all'"),
+        ('ranker = "translm"\npair_terms = 0', "top level: pair_terms is 0"),
+        ('ranker = "translm"\n[alignment]\nleast = 2.0', "alignment: iterations is 10 and least is 2.0"),
+        ('ranker = "translm"\n[encoder]\nkind = "gru"\nhidden_size = 3', "a recipe without a stage"),
+    ],
+)
+def test_what_cannot_be_used_is_refused_with_its_place(text: str, message: str, tmp_path: Path) -> None:
+    with pytest.raises(SettingError, match=message) as caught:
+        load_recipe(written(tmp_path, text))
+    assert caught.value.message.startswith("recipe ")
