@@ -105,12 +105,12 @@ def test_the_plan_says_what_is_learned_from(
     assert run(monkeypatch, "train", forum, "--recipe", "translm") == 0
     shown = capsys.readouterr().out
     assert "all questions and 4 best answers, both ways, by 10 iterations" in shown
-    assert "translm; smoothing dirichlet" in shown
+    assert "translm; smoothing jelinek-mercer" in shown
     assert "--ranker translm" in shown
     assert run(monkeypatch, "train", forum, "--recipe", "lmir", "--json") == 0
     told: dict[str, Any] = json.loads(capsys.readouterr().out)
     assert (told["ranker"], told["learned_marks"], told["iterations"], told["dev_ranker"]) == ("lmir", 0, 0, None)
-    assert told["language_model"] == {"ranker": "lmir", "smoothing": "dirichlet", "weight": 100.0}
+    assert told["language_model"] == {"ranker": "lmir", "smoothing": "jelinek-mercer", "weight": 0.7}
 
 
 def test_with_a_dev_part_the_ranker_is_compared(
@@ -129,7 +129,7 @@ def test_with_a_dev_part_the_ranker_is_compared(
 def test_options_of_networks_are_refused(
     forum: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    for option in (("--from", "general"), ("--device", "cuda")):
+    for option in (("--from", "general"), ("--device", "cuda"), ("--threads", 2), ("--processes", 2)):
         assert run(monkeypatch, "train", forum, "--recipe", "lmir", *option) != 0
         assert "trains no network" in capsys.readouterr().err
 

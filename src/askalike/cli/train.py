@@ -104,7 +104,13 @@ def train(
     """
     chosen = load_recipe(recipe)
     if isinstance(chosen, LanguageRecipe):
-        _refuse_network_options({"--from": begin, "--device": device.removeprefix("cpu")}, chosen)
+        given = {
+            "--from": bool(begin),
+            "--device": device != "cpu",
+            "--threads": threads > 0,
+            "--processes": processes > 1,
+        }
+        _refuse_network_options(given, chosen)
     else:
         _need_torch()
         _check_device(device)
@@ -272,9 +278,9 @@ def _start(forum: Path, begin: str, recipe: str) -> ModelSource | None:
     return ModelSource(Path(begin), begin, fingerprint(Path(begin)))
 
 
-def _refuse_network_options(given: Mapping[str, str], recipe: LanguageRecipe) -> None:
+def _refuse_network_options(given: Mapping[str, bool], recipe: LanguageRecipe) -> None:
     """Raise SettingError where options were given that only networks have."""
-    if wrong := [option for option, value in given.items() if value]:
+    if wrong := [option for option, is_given in given.items() if is_given]:
         raise SettingError(f"{wrong[0]} with a recipe of {recipe.ranker}, which trains no network", "leave it out")
 
 
