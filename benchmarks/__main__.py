@@ -24,6 +24,7 @@ ORDER = (
     "ramn_speed",
     "recurrence",
     "autoencoders",
+    "siamese",
     "training_time",
     "vector_search",
     "unseen_words",

@@ -47,16 +47,32 @@ class Hashed:
     @classmethod
     def of(cls, texts: Iterable[Iterable[str]], vocabulary: Vocabulary) -> Hashed:
         """Return texts given by their trigrams; those outside the vocabulary are dropped."""
-        ids, ends = array("i"), array("q")
+        ids, starts = array("i"), array("q", [0])
         for text in texts:
             ids.extend(vocabulary.ids(text))
-            ends.append(len(ids))
-        flat, borders = np.array(ids, np.int64), np.array([0, *ends], np.int64)
-        keys = np.repeat(np.arange(len(ends)), np.diff(borders)) * len(vocabulary) + flat
-        distinct, counts = np.unique(keys[flat > 0], return_counts=True)
-        starts = np.searchsorted(distinct, np.arange(len(ends) + 1) * len(vocabulary))
-        places = distinct % len(vocabulary) - 1
-        return cls(places.astype(np.int32), counts.astype(np.float32), starts.astype(np.int64))
+            starts.append(len(ids))
+        return cls.counted(np.array(ids, np.int32), np.array(starts, np.int64), len(vocabulary))
+
+    @classmethod
+    def counted(cls, ids: NDArray[np.int32], starts: NDArray[np.int64], size: int) -> Hashed:
+        """Return texts given by ids of a vocabulary, with repetitions, one text after the other; 0 is dropped.
+
+        Args:
+            ids: below ``size``.  # (W,)
+            starts: where each text begins; the last number is W.  # (N + 1,)
+            size: ids that there are, the one for unknown trigrams included.
+        """
+        keys = np.repeat(np.arange(len(starts) - 1), np.diff(starts)) * size + ids
+        distinct, counts = np.unique(keys[ids > 0], return_counts=True)
+        begins = np.searchsorted(distinct, np.arange(len(starts)) * size)
+        places = distinct % size - 1
+        return cls(places.astype(np.int32), counts.astype(np.float32), begins.astype(np.int64))
+
+    def some(self, rows: NDArray[np.int64]) -> Hashed:
+        """Return some of the texts, in the order of ``rows``."""
+        entries = self.entries(rows)
+        starts = np.concatenate([[0], np.cumsum(self.sizes()[rows])])
+        return Hashed(self.places[entries], self.counts[entries], starts.astype(np.int64))
 
     def entries(self, rows: NDArray[np.int64]) -> NDArray[np.int64]:
         """Return where in ``places`` and ``counts`` the numbers of some texts stand, one text after the other."""
