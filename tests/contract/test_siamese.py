@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -179,6 +181,13 @@ def test_an_encoder_does_not_load_as_a_siamese_model_nor_the_other_way(tmp_path:
         Model.load(tmp_path / "MODEL")
     with pytest.raises(ModelNotFoundError):
         SiameseModel.load(tmp_path / "none")
+
+
+def test_a_model_and_a_recipe_need_no_torch() -> None:
+    names = "askalike.siamese, askalike.siamese.recipe, askalike.siamese.corpus"
+    program = f"import sys, {names}; print('torch' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "False"
 
 
 def test_what_does_not_fit_is_refused_when_a_model_is_made() -> None:

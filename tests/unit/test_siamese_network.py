@@ -20,6 +20,7 @@ from tests.naive_siamese import TABLE, dense, texts_of  # noqa: E402
 from askalike.siamese.network import SiameseNetwork, build, from_arrays, to_arrays  # noqa: E402
 
 SIZES = [5, 1, 30, 2, 9]
+READINGS = ((5, 5, 4), (100, 1, 1), (485, 1, 1))
 everywhere = pytest.mark.parametrize("name", TABLE)
 
 
@@ -105,6 +106,22 @@ def test_what_is_worked_on_is_a_small_share() -> None:
     assert plan.blocks[0].windows <= 300  # of 9,705: a trigram is in at most three windows
     assert plan.share[0] < plan.share[1] < plan.share[2] < 1
     assert plan.blocks[0].cells == plan.blocks[0].windows
+
+
+def test_the_readings_leave_the_places_that_are_told() -> None:
+    shapes = {poolings: SiameseConfig(48_536, poolings=poolings).blocks() for poolings in READINGS}
+    places = {poolings: [block.windows for block in blocks] for poolings, blocks in shapes.items()}
+    assert places == {(5, 5, 4): [9705, 1939, 482], (100, 1, 1): [485, 476, 467], (485, 1, 1): [100, 91, 82]}
+    with pytest.raises(SettingError, match="leave nothing"):
+        SiameseConfig(1_090_908, poolings=(100, 100, 100))
+    assert SiameseConfig(1_090_909, poolings=(100, 100, 100)).blocks()[-1].windows == 1
+
+
+def test_fewer_than_a_hundred_trigrams_are_left_over() -> None:
+    for size in range(48_400, 48_600):
+        shapes = SiameseConfig(size).blocks()
+        alone = [bool(Plan.of(np.array([place]), 1, shapes).blocks[-1].windows) for place in (size - 100, 0)]
+        assert alone == [True, True]
 
 
 def test_some_rows_in_any_order_are_those_of_all() -> None:

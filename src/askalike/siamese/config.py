@@ -11,13 +11,14 @@ Enters: choices, or what ``to_json`` stored. Leaves: a checked ``SiameseConfig``
 Source: Das et al. 2016 (ACL), sections 3.2 to 3.5 and table 1.
 Reading: table 1 has one width of max pooling, 100, and a depth of 3. Three blocks that each pool by 100 would need a
 vector of more than a million trigrams, and the paper's has 48,536. The default takes 100 for what the three blocks pool
-together, 5 · 5 · 4: the blocks stay alike, as in figure 2, and 482 places remain, too few to drown the 128 outputs and
-enough to keep apart what is read in different places. ``poolings=(100, 1, 1)`` is the reading in which the first block
-alone pools, to 466 places; ``(485, 1, 1)`` the one in which pooling leaves about 100 places.
+together, 5 · 5 · 4: the blocks stay alike, as in figure 2, and 482 places remain. ``poolings=(100, 1, 1)`` is the
+reading in which the first block alone pools, by 100, to 485 places; ``(485, 1, 1)`` the one in which it pools to 100.
 Reading: the paper speaks of "a filter" and gives no number of filters. One would leave a block 11 numbers to learn; the
 default is 8 in each block.
-Reading: padding is not spoken of, and there is none. What is dropped at the end of a vector are fewer than 100 of the
-rarest trigrams, as trigrams are numbered by falling frequency.
+Reading: the order of the trigrams along the vector is not told, and decides which of them a filter sees together. Here
+they stand by falling frequency.
+Reading: padding is not spoken of, and there is none. So what is dropped at the end of the vector are some of the rarest
+trigrams: with the default widths fewer than 100.
 """
 
 from __future__ import annotations
