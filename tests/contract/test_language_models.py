@@ -14,24 +14,28 @@ from askalike.language import (
     Parallel,
     QueryLikelihood,
     QueryModel,
+    QueryScorer,
     Smoothing,
     TermLists,
     TranslationModel,
     TransLM,
     learn_translations,
-    log_likelihoods,
-    mean_ratios,
 )
+from askalike.language.likelihood import ByWords
+from askalike.language.phrase_learning import PhraseLearning
+from askalike.language.phrases import PhraseModel
 
 SIZE = 12
 TEXTS = TermLists.of([[1, 2, 3, 2], [4, 5], [6, 7, 8, 1, 1], [9]])
 COUNTED = Collection.count(TEXTS, SIZE)
-LEARNED = learn_translations(Parallel.of([([1, 2], [3, 4]), ([2, 5], [4, 1]), ([6], [7, 8])]), SIZE, Alignment(5))
+PAIRS = Parallel.of([([1, 2], [3, 4]), ([2, 5], [4, 1]), ([6], [7, 8])])
+LEARNED = learn_translations(PAIRS, SIZE, Alignment(5))
+PHRASES = PhraseLearning(least=1).learned(PAIRS, learn_translations(PAIRS.both_ways(), SIZE, Alignment(5)), SIZE)
 CANDIDATES = [[1, 2, 3], [], [4, 4, 5, -8], [-3], [6, 7, 8, 9, 1, 1, 2], [11], [2, 1, 3]]
 ANSWERS = [[4], [3, 3], [], [-8, 1], [1, 5, 5], [], [4]]
 UNKNOWN = -3
 
-MODELS: dict[str, Callable[[], QueryModel]] = {
+WORD_MODELS: dict[str, Callable[[], QueryModel]] = {
     "lmir": lambda: QueryLikelihood(COUNTED),
     "lmir, Jelinek-Mercer": lambda: QueryLikelihood(COUNTED, Smoothing("jelinek-mercer", 0.3)),
     "translation": lambda: TranslationModel(COUNTED, LEARNED),
@@ -41,76 +45,98 @@ MODELS: dict[str, Callable[[], QueryModel]] = {
 }
 
 
+def by_words(made: Callable[[], QueryModel]) -> Callable[[], QueryScorer]:
+    return lambda: ByWords(made())
+
+
+MODELS: dict[str, Callable[[], QueryScorer]] = {
+    **{name: by_words(made) for name, made in WORD_MODELS.items()},
+    "phrase": lambda: PhraseModel(COUNTED, PHRASES),
+    "phrase, all ways": lambda: PhraseModel(COUNTED, PHRASES, Smoothing("dirichlet", 5.0), 0.2, "sum"),
+}
+
+
 @pytest.fixture(params=list(MODELS))
-def model(request: pytest.FixtureRequest) -> QueryModel:
+def model(request: pytest.FixtureRequest) -> QueryScorer:
     return MODELS[request.param]()
 
 
-def scored(model: QueryModel, query: list[int], candidates: list[list[int]], answers: list[list[int]]) -> list[float]:
+@pytest.fixture(params=list(WORD_MODELS))
+def word_model(request: pytest.FixtureRequest) -> QueryModel:
+    return WORD_MODELS[request.param]()
+
+
+def scored(model: QueryScorer, query: list[int], candidates: list[list[int]], answers: list[list[int]]) -> list[float]:
     lists = TermLists.of(candidates), TermLists.of(answers)
-    return log_likelihoods(model, np.array(query, np.int64), *lists).tolist()
+    return model.log_likelihoods(np.array(query, np.int64), *lists).tolist()
 
 
-def test_one_candidate_scores_as_it_does_among_many(model: QueryModel) -> None:
+def test_one_candidate_scores_as_it_does_among_many(model: QueryScorer) -> None:
     query = [1, 4, 1, UNKNOWN, 11]
     together = scored(model, query, CANDIDATES, ANSWERS)
     alone = [scored(model, query, [one], [own])[0] for one, own in zip(CANDIDATES, ANSWERS, strict=True)]
     assert together == pytest.approx(alone, rel=1e-12)
 
 
-def test_the_order_of_candidates_and_of_words_changes_nothing(model: QueryModel) -> None:
+def test_the_order_of_candidates_changes_nothing(model: QueryScorer) -> None:
     query, order = [1, 4, 1, 7], np.random.default_rng(0).permutation(len(CANDIDATES)).tolist()
     given = scored(model, query, CANDIDATES, ANSWERS)
-    turned = scored(model, query[::-1], [CANDIDATES[i][::-1] for i in order], [ANSWERS[i][::-1] for i in order])
-    assert turned == pytest.approx([given[i] for i in order], rel=1e-12)
+    moved = scored(model, query, [CANDIDATES[i] for i in order], [ANSWERS[i] for i in order])
+    assert moved == pytest.approx([given[i] for i in order], rel=1e-12)
 
 
-def test_a_word_asked_twice_counts_twice(model: QueryModel) -> None:
+def test_the_order_of_words_changes_nothing_to_a_model_of_words(word_model: QueryModel) -> None:
+    query, model = [1, 4, 1, 7], ByWords(word_model)
+    turned = scored(model, query[::-1], [one[::-1] for one in CANDIDATES], [one[::-1] for one in ANSWERS])
+    assert turned == pytest.approx(scored(model, query, CANDIDATES, ANSWERS), rel=1e-12)
+
+
+def test_a_word_asked_twice_counts_twice(model: QueryScorer) -> None:
     once, twice = scored(model, [4], CANDIDATES, ANSWERS), scored(model, [4, 4], CANDIDATES, ANSWERS)
     assert twice == pytest.approx([2 * one for one in once])
 
 
-def test_every_score_is_a_finite_logarithm(model: QueryModel) -> None:
+def test_every_score_is_a_finite_logarithm(model: QueryScorer) -> None:
     found = np.array(scored(model, [1, UNKNOWN, 10, 11, -77], CANDIDATES, ANSWERS))
     assert np.isfinite(found).all()
     assert (found < 0).all()
 
 
-def test_a_query_without_terms_likes_all_candidates_the_same(model: QueryModel) -> None:
+def test_a_query_without_terms_likes_all_candidates_the_same(model: QueryScorer) -> None:
     assert scored(model, [], CANDIDATES, ANSWERS) == [0.0] * len(CANDIDATES)
     lists = TermLists.of(CANDIDATES), TermLists.of(ANSWERS)
-    assert mean_ratios(model, np.zeros(0, np.int64), *lists).tolist() == [1.0] * len(CANDIDATES)
+    assert model.mean_ratios(np.zeros(0, np.int64), *lists).tolist() == [1.0] * len(CANDIDATES)
 
 
-def test_no_candidates_give_no_scores(model: QueryModel) -> None:
+def test_no_candidates_give_no_scores(model: QueryScorer) -> None:
     assert scored(model, [1, 2], [], []) == []
 
 
-def test_a_candidate_without_terms_is_no_better_than_the_collection(model: QueryModel) -> None:
+def test_a_candidate_without_terms_is_no_better_than_the_collection(word_model: QueryModel) -> None:
     nothing = TermLists.of([[]])
     words = np.array([UNKNOWN, 1, 4])
-    assert (model.word_probabilities(words, nothing)[:, 0] <= model.background(words) * (1 + 1e-12)).all()
+    assert (word_model.word_probabilities(words, nothing)[:, 0] <= word_model.background(words) * (1 + 1e-12)).all()
 
 
-def test_probabilities_sum_to_at_most_one(model: QueryModel) -> None:
+def test_probabilities_sum_to_at_most_one(word_model: QueryModel) -> None:
     words, lists = np.arange(1, SIZE), (TermLists.of(CANDIDATES), TermLists.of(ANSWERS))
-    behind = model.background(words).sum()  # above 1 by what was never seen and counts as one
-    assert (model.word_probabilities(words, *lists).sum(axis=0) <= max(1.0, behind) + 1e-6).all()
+    behind = word_model.background(words).sum()  # above 1 by what was never seen and counts as one
+    assert (word_model.word_probabilities(words, *lists).sum(axis=0) <= max(1.0, behind) + 1e-6).all()
 
 
-def test_a_word_that_was_never_learned_still_matches_itself(model: QueryModel) -> None:
+def test_a_word_that_was_never_learned_still_matches_itself(word_model: QueryModel) -> None:
     words = np.array([UNKNOWN])
-    with_it, without = model.word_probabilities(words, TermLists.of([[UNKNOWN, 9], [10, 9]]))[0]
-    if isinstance(model, TranslationModel) and not model.kept:
+    with_it, without = word_model.word_probabilities(words, TermLists.of([[UNKNOWN, 9], [10, 9]]))[0]
+    if isinstance(word_model, TranslationModel) and not word_model.kept:
         assert with_it == without, "the plain model matches what it has learned alone"
     else:
         assert with_it > without
 
 
-def test_the_score_that_is_shown_orders_as_the_likelihood_does(model: QueryModel) -> None:
+def test_the_score_that_is_shown_orders_as_the_likelihood_does(model: QueryScorer) -> None:
     query = np.array([1, 4, 1, 7])
     lists = TermLists.of(CANDIDATES), TermLists.of(ANSWERS)
-    shown, likelihoods = mean_ratios(model, query, *lists), log_likelihoods(model, query, *lists)
+    shown, likelihoods = model.mean_ratios(query, *lists), model.log_likelihoods(query, *lists)
     assert (shown > 0).all()
     differences = np.log(shown)[:, None] - np.log(shown)[None]
     np.testing.assert_allclose(4 * differences, likelihoods[:, None] - likelihoods[None], atol=1e-12)

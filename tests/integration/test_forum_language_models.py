@@ -80,7 +80,7 @@ def test_words_are_explained_by_the_word_that_stands_for_them(learned: tuple[Pat
     assert (evening.word, evening.match, evening.similarity, evening.is_missing) == ("evening", "evening", 1.0, False)
     assert wireless.is_missing
     assert wireless.importance == 1.0 >= evening.importance > 0
-    if name == "lmir":
+    if name in ("lmir", "phrase"):  # here no two phrases meet twice
         assert (wireless.match, wireless.similarity) == ("", 0.0)
     else:
         assert wireless.match in {"wlan", "drop", "whole", "hous", "evening"}
@@ -97,6 +97,22 @@ def test_a_translation_makes_the_difference(forum: Path, monkeypatch: pytest.Mon
             assert first.question.id == "wlan", name
             assert first.score > second.score
         assert opened.explain([], "wireless", ranker="lmir") == []
+
+
+def test_a_phrase_is_explained_by_a_phrase(forum: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    with Forum.open(forum) as opened:
+        opened.add([Question(f"n{n}", "reset router") for n in range(3)])
+        opened.add_answers([Answer(f"b{n}", f"n{n}", "factory defaults") for n in range(3)])
+    recipe = tmp_path / "mine.toml"
+    recipe.write_text('ranker = "phrase"\n[options]\nlongest = 2\nheuristic = "union"\n', encoding="utf-8")
+    assert run(monkeypatch, "train", forum, "--recipe", recipe) == 0
+    with Forum.open(forum) as opened:
+        hits = opened.similar("factory defaults router", ranker="phrase")
+        matches = opened.explain(hits, "factory defaults router", ranker="phrase")[0].matches
+    assert hits[0].question.id in {"n0", "n1", "n2"}
+    assert [one.match for one in matches] == ["reset router", "reset router", "router"]
+    assert [one.is_missing for one in matches] == [True, True, False]
+    assert 0 < matches[0].similarity <= 1
 
 
 def test_the_plan_says_what_is_learned_from(

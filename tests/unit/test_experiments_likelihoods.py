@@ -11,6 +11,7 @@ from askalike.experiments.systems import System
 from askalike.experiments.tasks import PairTask, RerankTask, RetrievalTask
 from askalike.language import Collection, Translations
 from askalike.language.kinds import KINDS, TransLMOptions
+from askalike.language.learned import Learned
 from askalike.language.model import LanguageModel, LanguageSettings
 from askalike.types import Answer, Question
 
@@ -27,7 +28,7 @@ def model(kind: str = "translm", **options: float) -> LanguageModel:
     settings = LanguageSettings(kind, KINDS[kind](**options))
     ids = {word: words.ids([word])[0] for word in words.words}
     assert ids["sluggish"] == 4
-    return LanguageModel.build(settings, words, Collection(np.array([0, 2, 1, 2, 1, 1, 1])), learned)
+    return LanguageModel.build(settings, words, Collection(np.array([0, 2, 1, 2, 1, 1, 1])), Learned(learned))
 
 
 @pytest.fixture

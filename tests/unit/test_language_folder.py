@@ -16,28 +16,37 @@ from askalike.encode.folder import Contents, read_folder, write_folder
 from askalike.encode.model import Model
 from askalike.encode.vocabulary import Vocabulary
 from askalike.errors import DamagedModelError, ModelNotFoundError, SettingError
-from askalike.language import Collection, TermLists, Translations, log_likelihoods
+from askalike.language import Collection, TermLists, Translations
 from askalike.language.kinds import KINDS, LikelihoodOptions, TransLMOptions
+from askalike.language.learned import Learned
 from askalike.language.model import LanguageModel, LanguageSettings
+from askalike.language.phrase_book import PhraseBook
+from askalike.language.phrase_table import PhraseTable
 from askalike.text.settings import TextSettings
 from askalike.types import Answer, Question
 
+PHRASES = PhraseTable(  # 2, 4 and 2 4; 4 becomes 2 4 and 2 becomes 4
+    PhraseBook(np.array([2, 4, 1 * 5 + 4]), 5, 2),
+    np.array([0, 0, 1, 2]),
+    np.array([0, 1]),
+    np.array([0.3, 0.6], np.float32),
+)
+
 
 def built(kind: str = "translm") -> LanguageModel:
-    """Return a model of four terms and two translations; ``lmir`` without them."""
+    """Return a model of four terms with two translations, ``phrase`` with two phrases; ``lmir`` without any."""
     settings = LanguageSettings(kind, KINDS[kind](), text=TextSettings("german"))
-    learned = Translations.of(np.array([1, 3]), np.array([2, 2]), np.array([0.5, 0.25]), 5)
+    translations = Translations.of(np.array([1, 3]), np.array([2, 2]), np.array([0.5, 0.25]), 5)
     collection = Collection(np.array([2, 9, 4, 1, 0], np.int64))
     words = Vocabulary(["wlan", "funk", "netz", "weg"])
-    return LanguageModel.build(
-        settings, words, collection, None if kind == "lmir" else learned, training_data="ab" * 32
-    )
+    learned = {"lmir": None, "phrase": Learned(phrases=PHRASES)}.get(kind, Learned(translations))
+    return LanguageModel.build(settings, words, collection, learned, training_data="ab" * 32)
 
 
 def scores(model: LanguageModel) -> list[float]:
     asked = model.question_ids(Question("", "WLAN weg, Kabel weg"))
     texts = TermLists.of([model.question_ids(Question("", title)) for title in ("Funk weg", "Kabel", "")])
-    return log_likelihoods(model.query_model, asked, texts).tolist()
+    return model.scorer.log_likelihoods(asked, texts).tolist()
 
 
 @pytest.mark.parametrize("kind", list(KINDS))
@@ -49,6 +58,8 @@ def test_what_is_saved_is_what_is_loaded(kind: str, tmp_path: Path) -> None:
     assert again.vocabulary.words == model.vocabulary.words
     assert again.origin.training_data == "ab" * 32
     assert scores(again) == scores(model)
+    if kind != "lmir":
+        assert scores(model) != scores(LanguageModel.build(model.settings, model.vocabulary, model.collection))
     again.save(tmp_path / "again")
     for file in (tmp_path / "model").iterdir():
         assert file.read_bytes() == (tmp_path / "again" / file.name).read_bytes()
@@ -63,6 +74,22 @@ def test_a_model_reads_as_it_was_told_to() -> None:
         LanguageSettings("lmir", LikelihoodOptions(), "title"), model.vocabulary, model.collection
     )
     assert title.question_ids(question).tolist() == [2]
+
+
+def test_phrases_are_those_of_their_own_kind_alone(tmp_path: Path) -> None:
+    built("phrase").save(tmp_path / "model")
+    manifest, contents = read_folder(tmp_path / "model")
+    config = LanguageSettings("translm", TransLMOptions()).to_json()
+    write_folder(tmp_path / "model", Contents(config, contents.vocabulary, contents.arrays), manifest)
+    with pytest.raises(DamagedModelError, match="phrase_keys"):
+        LanguageModel.load(tmp_path / "model")
+
+
+def test_a_forum_without_answers_has_an_empty_table(tmp_path: Path) -> None:
+    bare = built("phrase")
+    LanguageModel.build(bare.settings, bare.vocabulary, bare.collection).save(tmp_path / "model")
+    assert set(read_folder(tmp_path / "model")[1].arrays) == {"counts"}
+    assert len(LanguageModel.load(tmp_path / "model").learned.phrases) == 0
 
 
 def test_a_folder_of_another_sort_is_refused(tmp_path: Path) -> None:
@@ -108,12 +135,29 @@ DAMAGE: dict[str, tuple[Callable[[dict[str, Any]], Any], str]] = {
     "no number": (_put("values", np.array([0.5, np.nan], np.float32)), "no probabilities"),
 }
 
+PHRASE_DAMAGE: dict[str, tuple[Callable[[dict[str, Any]], Any], str]] = {
+    "half a table": (lambda arrays: arrays.pop("phrase_values"), "and perhaps"),
+    "keys of another type": (_put("phrase_keys", np.ones(3, np.float32)), "phrase_keys float32"),
+    "keys that fall": (_put("phrase_keys", np.array([4, 2, 9])), "no phrases of up to 10 of 4 terms"),
+    "a key that begins with itself": (_put("phrase_keys", np.array([2, 11, 12])), "no phrases"),
+    "a key of no term": (_put("phrase_keys", np.array([2, 4, 10])), "no phrases"),
+    "a key below 0": (_put("phrase_keys", np.array([-2, 4, 9])), "no phrases"),
+    "a phrase that is too long": (_put("phrase_keys", np.arange(15) * 5 + 1), "no phrases"),
+    "too few starts": (_put("phrase_starts", np.array([0, 2])), r"phrase_starts int64 \(2,\)"),
+    "starts that fall": (_put("phrase_starts", np.array([0, 2, 1, 2])), "phrase_starts from 0"),
+    "a source outside": (_put("phrase_sources", np.array([0, 3])), "outside the 3 phrases"),
+    "no number": (_put("phrase_values", np.array([0.5, np.nan], np.float32)), "phrase_values that are no prob"),
+}
+EVERY_DAMAGE = [("translm", *one) for one in DAMAGE.values()] + [("phrase", *one) for one in PHRASE_DAMAGE.values()]
+NAMES = [*DAMAGE, *(f"phrase: {name}" for name in PHRASE_DAMAGE)]
 
-@pytest.mark.parametrize("name", list(DAMAGE))
-def test_numbers_that_do_not_fit_are_refused(name: str, tmp_path: Path) -> None:
-    built().save(tmp_path / "model")
+
+@pytest.mark.parametrize(("kind", "spoil", "message"), EVERY_DAMAGE, ids=NAMES)
+def test_numbers_that_do_not_fit_are_refused(
+    kind: str, spoil: Callable[[dict[str, Any]], Any], message: str, tmp_path: Path
+) -> None:
+    built(kind).save(tmp_path / "model")
     manifest, contents = read_folder(tmp_path / "model")
-    spoil, message = DAMAGE[name]
     arrays = dict(contents.arrays)
     spoil(arrays)
     write_folder(tmp_path / "model", Contents(contents.config, contents.vocabulary, arrays), manifest)

@@ -55,14 +55,14 @@ def test_translations_are_those_of_both_directions() -> None:
     ids = [[term_ids(model.vocabulary, text.split()) for text in pair] for pair in read]
     pairs = Parallel.of([(first, second) for first, second in ids]).both_ways()
     expected = learn_translations(pairs, len(model.vocabulary), Alignment(3))
-    np.testing.assert_array_equal(model.translations.matrix().toarray(), expected.matrix().toarray())
+    np.testing.assert_array_equal(model.learned.translations.matrix().toarray(), expected.matrix().toarray())
 
 
 def test_query_likelihood_reads_no_answers() -> None:
     model = learned(LanguageRecipe("lmir", LikelihoodOptions(), None, min_count=2))
     assert model.vocabulary.words == ("router",)
     assert model.collection.counts.tolist() == [4, 2], "at 0 all others together"
-    assert len(model.translations) == 0
+    assert len(model.learned.translations) == 0
 
 
 def written(tmp_path: Path, text: str) -> Path:

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from askalike.experiments.rankings import rerank
 from askalike.experiments.systems import best_of_collection
 from askalike.experiments.tasks import PairTask, RerankTask, RetrievalTask, judge
-from askalike.language import TermLists, mean_ratios
+from askalike.language import TermLists
 from askalike.language.model import LanguageModel
 from askalike.types import Answer, Question, Run
 
@@ -38,7 +38,7 @@ class Likelihoods:
 
     def scores(self, query: Question, candidates: Sequence[Question]) -> Floats:
         """Return one score for each candidate, > 0.  # (N,)"""
-        return mean_ratios(self.model.query_model, self._read(query), *self._lists(candidates))
+        return self.model.scorer.mean_ratios(self._read(query), *self._lists(candidates))
 
     def rerank(self, task: RerankTask) -> Run:
         """Return every query's candidates, in their given order, with their scores."""
@@ -48,7 +48,7 @@ class Likelihoods:
         """Return the questions of the collection that make each query likeliest."""
         ids, lists = [question.id for question in task.collection], self._lists(task.collection)
         return {
-            query: best_of_collection(ids, mean_ratios(self.model.query_model, self._read(question), *lists), query)
+            query: best_of_collection(ids, self.model.scorer.mean_ratios(self._read(question), *lists), query)
             for query, question in task.queries.items()
         }
 

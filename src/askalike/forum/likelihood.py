@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from askalike.forum.terms import ModelTerms, as_question
-from askalike.language import mean_ratios, term_ids
+from askalike.language import term_ids
 from askalike.language.model import LanguageModel
 from askalike.rank import Query
 from askalike.rank.pool import Pooled
@@ -46,32 +46,30 @@ class LikelihoodReranker:
         answers = None
         if self._model.settings.options.reads_answers:
             answers = self._terms.of_best_answers([question for _, question in found])
-        ratios = mean_ratios(self._model.query_model, asked, candidates, answers)
+        ratios = self._model.scorer.mean_ratios(asked, candidates, answers)
         return [
             Scored(one.key, ratio, {**one.components, "likelihood": ratio})
             for (one, _), ratio in zip(found, ratios.tolist(), strict=True)
         ]
 
     def word_matches(self, query: Query, question: Question) -> tuple[WordMatch, ...]:
-        """Return for each word of the query the word of the question that translates into it best, and how likely.
+        """Return for each word of the query the words of the question that stand for it best, and how well.
 
-        A word that the question has stands for itself, with 1; where nothing translates into a word, nothing does. How
-        important a word is tells its rarity, ``log P(w|C)`` beside that of the query's rarest.
+        A word that the question has stands for itself, with 1; where the model knows nothing for a word, nothing does.
+        How important a word is tells its rarity, ``log P(w|C)`` beside that of the query's rarest.
         """
         reader, vocabulary = self._model.reader, self._model.vocabulary
-        words, theirs = reader.question(as_question(query)), list(dict.fromkeys(reader.question(question)))
+        words, theirs = reader.question(as_question(query)), reader.question(question)
         if not (words and theirs):
             return ()
         asked = term_ids(vocabulary, words)
-        likely = self._model.translations.table(asked, term_ids(vocabulary, theirs))  # (T, U)
-        weights, held = self._importance(asked), set(theirs)
+        found, held = self._model.stand_ins(asked, term_ids(vocabulary, theirs)), set(theirs)
+        pieces = zip(found.starts.tolist(), found.ends.tolist(), found.values.tolist(), strict=True)
         return tuple(
             WordMatch(word, word, 1.0, weight, is_missing=False)
             if word in held
-            else WordMatch(word, theirs[best] if row[best] else "", float(row[best]), weight, is_missing=True)
-            for word, row, best, weight in zip(
-                words, likely, likely.argmax(axis=1).tolist(), weights.tolist(), strict=True
-            )
+            else WordMatch(word, " ".join(theirs[start:end]) if value else "", value, weight, is_missing=True)
+            for word, (start, end, value), weight in zip(words, pieces, self._importance(asked).tolist(), strict=True)
         )
 
     def _importance(self, asked: NDArray[np.int64]) -> NDArray[np.float64]:

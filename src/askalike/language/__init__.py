@@ -6,7 +6,7 @@ lexical, and what encode has for vocabularies and folders of models.
 
 from askalike.language.collection import Collection
 from askalike.language.ibm1 import Alignment, learn_translations
-from askalike.language.likelihood import QueryModel, log_likelihoods, mean_ratios
+from askalike.language.likelihood import QueryModel, QueryScorer, log_likelihoods, mean_ratios
 from askalike.language.lists import TermLists
 from askalike.language.parallel import Parallel
 from askalike.language.smoothing import QueryLikelihood, Smoothing
@@ -22,6 +22,7 @@ __all__ = [
     "Parallel",
     "QueryLikelihood",
     "QueryModel",
+    "QueryScorer",
     "Smoothing",
     "TermLists",
     "TransLM",

@@ -1,24 +1,41 @@
 """The language models that can be learned, by name: what can be chosen of each, and how it is made of what was learned.
 
-Enters: choices, or what ``to_json`` stored. Leaves: checked options, ``QueryModel``. May import: errors, its neighbours
-in language.
+Enters: choices, or what ``to_json`` stored. Leaves: checked options, ``QueryScorer``. May import: errors, its
+neighbours in language.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
-from typing import Final
+from typing import ClassVar, Final
+
+import numpy as np
+from numpy.typing import NDArray
 
 from askalike.errors import SettingError
 from askalike.language.collection import Collection
-from askalike.language.likelihood import QueryModel
+from askalike.language.learned import Learned
+from askalike.language.likelihood import ByWords, QueryScorer
+from askalike.language.phrase_learning import PhraseLearning
+from askalike.language.phrases import PhraseModel, Segmentation
 from askalike.language.smoothing import Method, QueryLikelihood, Smoothing
+from askalike.language.stand_ins import StandIns, by_phrases, by_translations
 from askalike.language.translation import TranslationModel
-from askalike.language.translations import Translations
 from askalike.language.translm import Mixture, TransLM
+from askalike.language.word_links import Heuristic
 
-__all__ = ["KINDS", "LikelihoodOptions", "Options", "TransLMOptions", "TranslationOptions", "options_of"]
+__all__ = [
+    "KINDS",
+    "LikelihoodOptions",
+    "Options",
+    "PhraseOptions",
+    "TransLMOptions",
+    "TranslationOptions",
+    "options_of",
+]
+
+Ids = NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +46,9 @@ class LikelihoodOptions:
         smoothing: ``dirichlet`` or ``jelinek-mercer``.
         weight: its μ or λ.
     """
+
+    is_aligned: ClassVar[bool] = False
+    phrase_learning: ClassVar[None] = None
 
     smoothing: Method = "dirichlet"
     weight: float = 100.0
@@ -41,9 +61,13 @@ class LikelihoodOptions:
         """Whether a candidate's best answer is part of it."""
         return False
 
-    def made(self, collection: Collection, translations: Translations) -> QueryModel:
-        """Return the model; translations are not looked at."""
-        return QueryLikelihood(collection, Smoothing(self.smoothing, self.weight))
+    def made(self, collection: Collection, learned: Learned) -> QueryScorer:
+        """Return the model; nothing else that was learned is looked at."""
+        return ByWords(QueryLikelihood(collection, Smoothing(self.smoothing, self.weight)))
+
+    def stand_ins(self, learned: Learned, asked: Ids, theirs: Ids) -> StandIns:
+        """Return nothing: a word has only itself."""
+        return StandIns.none(len(asked))
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,21 +80,29 @@ class TranslationOptions:
         kept: σ in [0, 1), the share of words that stay as they are.
     """
 
+    is_aligned: ClassVar[bool] = True
+    phrase_learning: ClassVar[None] = None
+
     smoothing: Method = "jelinek-mercer"
     weight: float = 0.2
     kept: float = 0.0
 
     def __post_init__(self) -> None:
-        self.made(Collection.none(), Translations.none())
+        self.made(Collection.none(), Learned())
 
     @property
     def reads_answers(self) -> bool:
         """Whether a candidate's best answer is part of it."""
         return False
 
-    def made(self, collection: Collection, translations: Translations) -> QueryModel:
+    def made(self, collection: Collection, learned: Learned) -> QueryScorer:
         """Return the model."""
-        return TranslationModel(collection, translations, Smoothing(self.smoothing, self.weight), self.kept)
+        smoothing = Smoothing(self.smoothing, self.weight)
+        return ByWords(TranslationModel(collection, learned.translations, smoothing, self.kept))
+
+    def stand_ins(self, learned: Learned, asked: Ids, theirs: Ids) -> StandIns:
+        """Return what translates into each word."""
+        return by_translations(learned.translations, asked, theirs)
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +117,9 @@ class TransLMOptions:
         answer: γ ≥ 0, of the best answer's words; 0 reads no answers.
     """
 
+    is_aligned: ClassVar[bool] = True
+    phrase_learning: ClassVar[None] = None
+
     smoothing: Method = "dirichlet"
     weight: float = 100.0
     words: float = 0.6
@@ -92,27 +127,82 @@ class TransLMOptions:
     answer: float = 0.0
 
     def __post_init__(self) -> None:
-        self.made(Collection.none(), Translations.none())
+        self.made(Collection.none(), Learned())
 
     @property
     def reads_answers(self) -> bool:
         """Whether a candidate's best answer is part of it."""
         return self.answer > 0
 
-    def made(self, collection: Collection, translations: Translations) -> QueryModel:
+    def made(self, collection: Collection, learned: Learned) -> QueryScorer:
         """Return the model."""
         mixture = Mixture(self.words, self.translations, self.answer)
-        return TransLM(collection, translations, Smoothing(self.smoothing, self.weight), mixture)
+        return ByWords(TransLM(collection, learned.translations, Smoothing(self.smoothing, self.weight), mixture))
+
+    def stand_ins(self, learned: Learned, asked: Ids, theirs: Ids) -> StandIns:
+        """Return what translates into each word."""
+        return by_translations(learned.translations, asked, theirs)
 
 
-Options = LikelihoodOptions | TranslationOptions | TransLMOptions
+@dataclass(frozen=True, slots=True)
+class PhraseOptions:
+    """The phrase-based translation model.
+
+    Args:
+        smoothing: ``dirichlet`` or ``jelinek-mercer``.
+        weight: its μ or λ.
+        kept: σ in [0, 1], the share of words that stay as they are.
+        segmentation: ``best`` or ``sum``, over the ways to cut a query into phrases.
+        heuristic, longest, least: how phrases are learned, see ``PhraseLearning``.
+    """
+
+    is_aligned: ClassVar[bool] = True
+
+    smoothing: Method = "jelinek-mercer"
+    weight: float = 0.2
+    kept: float = 0.5
+    segmentation: Segmentation = "best"
+    heuristic: Heuristic = "grow-diag-final"
+    longest: int = 3
+    least: int = 2
+
+    def __post_init__(self) -> None:
+        self.made(Collection.none(), Learned())
+        PhraseLearning(self.heuristic, self.longest, self.least)
+
+    @property
+    def reads_answers(self) -> bool:
+        """Whether a candidate's best answer is part of it."""
+        return False
+
+    @property
+    def phrase_learning(self) -> PhraseLearning:
+        """How phrases are learned."""
+        return PhraseLearning(self.heuristic, self.longest, self.least)
+
+    def made(self, collection: Collection, learned: Learned) -> QueryScorer:
+        """Return the model."""
+        smoothing = Smoothing(self.smoothing, self.weight)
+        return PhraseModel(collection, learned.phrases, smoothing, self.kept, self.segmentation)
+
+    def stand_ins(self, learned: Learned, asked: Ids, theirs: Ids) -> StandIns:
+        """Return the phrase that becomes a phrase with each word."""
+        return by_phrases(learned.phrases, asked, theirs)
+
+
+Options = LikelihoodOptions | TranslationOptions | TransLMOptions | PhraseOptions
 
 KINDS: Final[Mapping[str, type[Options]]] = {
     "lmir": LikelihoodOptions,
     "translation": TranslationOptions,
     "translm": TransLMOptions,
+    "phrase": PhraseOptions,
 }
-"""Name → its options; all but ``lmir`` learn translations."""
+"""Name → its options. Of each is known what it learns: ``is_aligned`` says whether words of questions and of best
+answers are aligned, ``phrase_learning`` how phrases are learned, None where they are not."""
+
+_TAKEN: Final[Mapping[type, type | tuple[type, ...]]] = {float: (int, float)}
+"""What else than its own type a value may have."""
 
 
 def options_of(kind: str, stored: Mapping[str, object]) -> Options:
@@ -133,8 +223,7 @@ def options_of(kind: str, stored: Mapping[str, object]) -> Options:
             "use those that were saved with the model",
         )
     for entry in fields(KINDS[kind]):
-        value = stored[entry.name]
-        wanted = (int, float) if isinstance(defaults[entry.name], float) else str
-        if not isinstance(value, wanted) or isinstance(value, bool):
-            raise SettingError(f"{entry.name} is {value!r}, but expected a {type(defaults[entry.name]).__name__}")
+        value, kind_of = stored[entry.name], type(defaults[entry.name])
+        if not isinstance(value, _TAKEN.get(kind_of, kind_of)) or isinstance(value, bool):
+            raise SettingError(f"{entry.name} is {value!r}, but expected a {kind_of.__name__}")
     return KINDS[kind](**stored)  # type: ignore[arg-type]  # the types were looked at

@@ -4,7 +4,8 @@
 
     P(q|D) = Π_{w ∈ q} P(w|D)^tf(w, q)
 
-What P(w|D) is makes the difference between the models, and is all that one of them has to say.
+What P(w|D) is makes the difference between most of the models, and is all that one of them has to say: a
+``QueryModel``. What rankers ask for is less, a ``QueryScorer``, since a model of phrases has no P(w|D) of single words.
 
 Enters: a query's terms, candidates', perhaps their answers'. Leaves: scores. May import: lists.
 
@@ -13,6 +14,7 @@ Source: Zhai and Lafferty 2004 (ACM TOIS 22:2), section 2.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
@@ -20,7 +22,7 @@ from numpy.typing import NDArray
 
 from askalike.language.lists import TermLists
 
-__all__ = ["QueryModel", "log_likelihoods", "mean_ratios"]
+__all__ = ["ByWords", "QueryModel", "QueryScorer", "log_likelihoods", "mean_ratios"]
 
 Floats = NDArray[np.float64]
 Ids = NDArray[np.int64]
@@ -40,6 +42,22 @@ class QueryModel(Protocol):
 
     def background(self, words: Ids) -> Floats:
         """Return P(w|C), > 0.  # (T,)"""
+
+
+class QueryScorer(Protocol):
+    """What orders the candidates of a query, by what it has learned; any number of threads may ask it."""
+
+    def log_likelihoods(self, query: Ids, candidates: TermLists, answers: TermLists | None = None) -> Floats:
+        """Return log P(q|D) of each candidate; 0 for a query without terms.  # (N,)
+
+        Args:
+            query: its terms in order, with repetitions.  # (L,)
+            candidates: N texts.
+            answers: one to each candidate, empty where there is none; models that read no answers ignore them.
+        """
+
+    def mean_ratios(self, query: Ids, candidates: TermLists, answers: TermLists | None = None) -> Floats:
+        """Return ``(P(q|D) / P(q|C))^(1/|q|)`` > 0; 1 for a query without terms.  # (N,)"""
 
 
 def log_likelihoods(model: QueryModel, query: Ids, candidates: TermLists, answers: TermLists | None = None) -> Floats:
@@ -67,3 +85,18 @@ def mean_ratios(model: QueryModel, query: Ids, candidates: TermLists, answers: T
     words, times = np.unique(query, return_counts=True)
     found = log_likelihoods(model, query, candidates, answers) - times @ np.log(model.background(words))
     return np.asarray(np.exp(found / len(query)))
+
+
+@dataclass(frozen=True, slots=True)
+class ByWords:
+    """A ``QueryScorer`` by the words of a ``QueryModel``, each on its own."""
+
+    model: QueryModel
+
+    def log_likelihoods(self, query: Ids, candidates: TermLists, answers: TermLists | None = None) -> Floats:
+        """Return log P(q|D), as the function of that name.  # (N,)"""
+        return log_likelihoods(self.model, query, candidates, answers)
+
+    def mean_ratios(self, query: Ids, candidates: TermLists, answers: TermLists | None = None) -> Floats:
+        """Return ``(P(q|D) / P(q|C))^(1/|q|)``, as the function of that name.  # (N,)"""
+        return mean_ratios(self.model, query, candidates, answers)

@@ -4,11 +4,10 @@
 
     config.json           kind, options, how texts become terms
     vocabulary.txt        one term a line; its line is its id
-    weights.safetensors   counts (V,) int64; starts (V + 1,) int64, sources (K,) int64 and values (K,) float32 of
-                          t(w|u), where there are any
+    weights.safetensors   counts (V,) int64, and the arrays of what else was learned, see ``learned``
     manifest.json         as every model's
 
-Enters: a folder, or what training has found; questions, answers. Leaves: their terms, ``QueryModel``.
+Enters: a folder, or what training has found; questions, answers. Leaves: their terms, ``QueryScorer``.
 May import: errors, text, types, encode's folder and vocabulary, its neighbours in language.
 """
 
@@ -29,9 +28,10 @@ from askalike.encode.vocabulary import Vocabulary
 from askalike.errors import DamagedModelError, SettingError
 from askalike.language.collection import Collection
 from askalike.language.kinds import Options, options_of
-from askalike.language.likelihood import QueryModel
+from askalike.language.learned import Learned
+from askalike.language.likelihood import QueryScorer
+from askalike.language.stand_ins import StandIns
 from askalike.language.terms import term_ids
-from askalike.language.translations import Translations
 from askalike.text.analyzer import Analyzer
 from askalike.text.settings import TextSettings
 from askalike.types import Answer, Question
@@ -40,7 +40,6 @@ __all__ = ["LanguageModel", "LanguageSettings", "Reads", "TermReader"]
 
 Reads = Literal["title and body", "title"]
 _AGAIN: Final = "take the files of one model from where they came, or train it again"
-_TABLE: Final = {"starts": np.dtype(np.int64), "sources": np.dtype(np.int64), "values": np.dtype(np.float32)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +115,7 @@ class LanguageModel:
         settings: the kind and how texts are read.
         vocabulary: the known terms.
         collection: their counts, (V,).
-        translations: t(w|u), (V + 1,) rows; none where the kind learns none.
+        learned: what else was, as far as the kind learns it.
         origin: what it was trained on.
     """
 
@@ -125,16 +124,16 @@ class LanguageModel:
         settings: LanguageSettings,
         vocabulary: Vocabulary,
         collection: Collection,
-        translations: Translations,
+        learned: Learned,
         origin: Manifest,
     ) -> None:
         self.settings: Final = settings
         self.vocabulary: Final = vocabulary
         self.collection: Final = collection
-        self.translations: Final = translations
+        self.learned: Final = learned
         self.origin: Final = origin
         self.reader: Final = TermReader(settings.reads, Analyzer(settings.text))
-        self.query_model: Final[QueryModel] = settings.options.made(collection, translations)
+        self.scorer: Final[QueryScorer] = settings.options.made(collection, learned)
 
     @classmethod
     def build(
@@ -142,7 +141,7 @@ class LanguageModel:
         settings: LanguageSettings,
         vocabulary: Vocabulary,
         collection: Collection,
-        translations: Translations | None = None,
+        learned: Learned | None = None,
         *,
         training_data: str = "",
     ) -> LanguageModel:
@@ -151,8 +150,8 @@ class LanguageModel:
         Args:
             training_data: SHA-256 of the training data, in hexadecimal, or "" when unknown.
         """
-        learned = translations or Translations.none(len(vocabulary))
-        return cls(settings, vocabulary, collection, learned, Manifest(FORMAT, __version__, training_data))
+        origin = Manifest(FORMAT, __version__, training_data)
+        return cls(settings, vocabulary, collection, learned or Learned.none(len(vocabulary)), origin)
 
     @classmethod
     def load(cls, path: Path | str) -> LanguageModel:
@@ -170,13 +169,9 @@ class LanguageModel:
             raise DamagedModelError(f"{path}: config.json: {error.message}", error.hint) from error
         vocabulary = Vocabulary.from_bytes(contents.vocabulary)
         arrays: dict[str, NDArray[Any]] = dict(contents.arrays)
-        if fault := _fault(arrays, len(vocabulary)):
+        if fault := _fault(arrays, len(vocabulary), settings.options):
             raise DamagedModelError(f"{path}: weights.safetensors holds {fault}", _AGAIN)
-        learned = (
-            Translations(arrays["starts"], arrays["sources"].astype(np.int32), arrays["values"])
-            if "values" in arrays
-            else Translations.none(len(vocabulary))
-        )
+        learned = Learned.from_arrays(arrays, len(vocabulary))
         return cls(settings, vocabulary, Collection(arrays["counts"]), learned, manifest)
 
     def save(self, path: Path | str) -> None:
@@ -186,9 +181,7 @@ class LanguageModel:
             ModelExistsError: there is something else than a model at ``path``.
             ModelError: it cannot be written.
         """
-        arrays: dict[str, NDArray[np.generic]] = {"counts": self.collection.counts}
-        if len(self.translations):
-            arrays |= {name: getattr(self.translations, name).astype(dtype) for name, dtype in _TABLE.items()}
+        arrays = {"counts": self.collection.counts, **self.learned.to_arrays()}
         write_folder(Path(path), Contents(self.settings.to_json(), self.vocabulary.to_bytes(), arrays), self.origin)
 
     def question_ids(self, question: Question) -> NDArray[np.int64]:
@@ -199,27 +192,22 @@ class LanguageModel:
         """Return the terms of an answer as ids.  # (L,)"""
         return term_ids(self.vocabulary, self.reader.answer(answer))
 
+    def stand_ins(self, asked: NDArray[np.int64], theirs: NDArray[np.int64]) -> StandIns:
+        """Return which words of a candidate stand for each word of a query, as far as the kind can say.
 
-def _fault(arrays: Mapping[str, NDArray[Any]], size: int) -> str:
+        Args:
+            asked: terms of the query as ids, in order.  # (T,)
+            theirs: those of the candidate.  # (U,)
+        """
+        return self.settings.options.stand_ins(self.learned, asked, theirs)
+
+
+def _fault(arrays: Mapping[str, NDArray[Any]], size: int, options: Options) -> str:
     """Return what is wrong with a file's arrays, or nothing."""
-    if set(arrays) not in ({"counts"}, {"counts", *_TABLE}):
-        return f"{', '.join(sorted(arrays))[:200]}, but expected counts, and perhaps {', '.join(_TABLE)}"
+    others = {name: array for name, array in arrays.items() if name != "counts"}
+    if "counts" not in arrays:
+        return f"{', '.join(sorted(arrays))[:200]}, but expected counts"
     counts = arrays["counts"]
     if counts.dtype != np.int64 or counts.shape != (size,) or counts.min() < 0:
         return f"counts {counts.dtype} {counts.shape}, but expected ({size},) whole numbers ≥ 0"
-    return _fault_of_table(arrays, size) if "values" in arrays else ""
-
-
-def _fault_of_table(arrays: Mapping[str, NDArray[Any]], size: int) -> str:
-    starts, sources, values = (arrays[name] for name in _TABLE)
-    shapes = {"starts": (size + 1,), "sources": (values.size,), "values": (values.size,)}
-    for name, dtype in _TABLE.items():
-        if arrays[name].dtype != dtype or arrays[name].shape != shapes[name]:
-            return f"{name} {arrays[name].dtype} {arrays[name].shape}, but expected {dtype} {shapes[name]}"
-    if (starts[0], starts[-1]) != (0, len(values)) or np.diff(starts).min() < 0:
-        return f"starts from {starts[0]} to {starts[-1]}, but expected them to rise from 0 to {len(values)}"
-    if sources.min() < 1 or sources.max() >= size:
-        return f"sources outside the {size - 1} terms of the vocabulary"
-    if not ((values > 0) & (values <= 1)).all():
-        return "values that are no probabilities"
-    return ""
+    return Learned.fault(others, size, has_phrases=options.phrase_learning is not None)

@@ -103,17 +103,23 @@ class PhraseTable:
         book: the numbers of the phrases of both sides.
         starts: where each row begins, and K.  # (P + 1,) int64
         sources: the t of each row, ascending.  # (K,) int64
-        values: P(w|t) > 0.  # (K,) float64
+        values: P(w|t) > 0.  # (K,) float32
     """
 
     book: PhraseBook
     starts: Ids
     sources: Ids
-    values: NDArray[np.float64]
+    values: NDArray[np.float32]
 
     def __len__(self) -> int:
         """Return K, how many probabilities are held."""
         return len(self.values)
+
+    @classmethod
+    def none(cls, size: int = 1) -> PhraseTable:
+        """Return a table of no phrase of V terms."""
+        book = PhraseBook(np.zeros(0, np.int64), size, 1)
+        return cls(book, np.zeros(1, np.int64), np.zeros(0, np.int64), np.zeros(0, np.float32))
 
     @classmethod
     def learn(
@@ -161,7 +167,7 @@ class PhraseTable:
         order = np.lexsort((columns, rows))
         starts = np.zeros(len(book) + 1, np.int64)
         np.cumsum(np.bincount(rows, minlength=len(book)), out=starts[1:])
-        return cls(book, starts, columns[order], np.asarray(values[order], np.float64))
+        return cls(book, starts, columns[order], np.asarray(values[order], np.float32))
 
     def probability(self, source: list[int], target: list[int]) -> float:
         """Return P(w|t) of two phrases, 0 where the table lacks them."""
@@ -176,7 +182,7 @@ class PhraseTable:
         row = slice(int(self.starts[after]), int(self.starts[after + 1]))
         return float(self.values[row][self.sources[row] == before].sum())
 
-    def row(self, number: int) -> tuple[Ids, NDArray[np.float64]]:
+    def row(self, number: int) -> tuple[Ids, NDArray[np.float32]]:
         """Return every t that can become the phrase of that number, and P(w|t).  # (R,) each"""
         places = slice(int(self.starts[number]), int(self.starts[number + 1]))
         return self.sources[places], self.values[places]

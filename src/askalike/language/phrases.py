@@ -72,7 +72,7 @@ def best_or_sum(probabilities: list[Floats], segmentation: Segmentation) -> Floa
 
 @dataclass(frozen=True, slots=True)
 class PhraseModel:
-    """A model of queries by the phrases of candidates.
+    """A ``QueryScorer`` by the phrases of candidates.
 
     Args:
         collection: gives P(w|C).

@@ -4,6 +4,7 @@
 
     C        the terms of all questions: P(w|C)
     pairs    a question and its best answer, and the same turned round: t(w|u) by IBM's model 1
+    links    between the words of such pairs, by t(w|u) in both directions: P(w|t) of phrases
 
 Enters: ``TrainingData``, a recipe. Leaves: ``LanguageModel``. May import: language, text, progress, its neighbours in
 train that need no torch.
@@ -22,8 +23,18 @@ from collections.abc import Sequence
 from typing import Final
 
 from askalike.encode.vocabulary import Vocabulary
-from askalike.language import Collection, Parallel, TermLists, learn_translations, term_ids
+from askalike.language import (
+    Alignment,
+    Collection,
+    Parallel,
+    TermLists,
+    Translations,
+    learn_translations,
+    term_ids,
+)
+from askalike.language.learned import Learned
 from askalike.language.model import LanguageModel, LanguageSettings, TermReader
+from askalike.language.phrase_table import PhraseTable
 from askalike.progress import Progress
 from askalike.text.analyzer import Analyzer
 from askalike.text.settings import TextSettings
@@ -57,17 +68,27 @@ def learn_language_model(
     vocabulary = Vocabulary.from_counts(counts, min_count=recipe.min_count, max_size=recipe.max_size)
     ids = [term_ids(vocabulary, terms) for terms in questions]
     collection = Collection.count(TermLists.of(ids), len(vocabulary))
-    learned = None
+    learned = Learned.none(len(vocabulary))
     if recipe.alignment:
         paired = (
             (own, term_ids(vocabulary, answers[question.id]))
             for own, question in zip(ids, data.questions, strict=True)
             if question.id in answers
         )
-        pairs = Parallel.of(paired, recipe.pair_terms).both_ways()
-        progress.start("learning translations", recipe.alignment.iterations, "iterations")
-        learned = learn_translations(pairs, len(vocabulary), recipe.alignment, lambda *_: progress.advance(1))
+        learned = _aligned(Parallel.of(paired, recipe.pair_terms), len(vocabulary), recipe, progress)
     return LanguageModel.build(settings, vocabulary, collection, learned, training_data=data.digest())
+
+
+def _aligned(pairs: Parallel, size: int, recipe: LanguageRecipe, progress: Progress) -> Learned:
+    """Return the translations of pairs; where the kind learns phrases, those in their place."""
+    alignment = recipe.alignment or Alignment()
+    progress.start("learning translations", alignment.iterations, "iterations")
+    translations = learn_translations(pairs.both_ways(), size, alignment, lambda *_: progress.advance(1))
+    learning = recipe.options.phrase_learning
+    if learning is None:
+        return Learned(translations, PhraseTable.none(size))
+    progress.start("counting phrases", 0, "")
+    return Learned(Translations.none(size), learning.learned(pairs, translations, size))
 
 
 def _read(data: TrainingData, reader: TermReader, progress: Progress) -> Sequence[Sequence[str]]:

@@ -4,7 +4,7 @@
     pair_terms = 60
 
     [options]       what can be chosen of the model, see ``language.kinds``
-    [alignment]     how translations are learned, see ``language.ibm1``; not for lmir
+    [alignment]     how translations are learned, see ``language.ibm1``; not for a kind that learns none
 
 Enters: a TOML file's contents. Leaves: a checked ``LanguageRecipe``. May import: language, errors, its neighbours in
 train that need no torch.
@@ -34,7 +34,7 @@ class LanguageRecipe:
     Args:
         ranker: the ranker of a forum that it is, a name in ``language.kinds.KINDS``.
         options: the kind's own.
-        alignment: how translations are learned; None for ``lmir``, which learns none.
+        alignment: how translations are learned; None for a kind that learns none, such as ``lmir``.
         reads: what of a question is read.
         min_count: how often a term must occur in questions and best answers together to be known, ≥ 1.
         max_size: terms that are known, the most frequent, ≥ 1.
@@ -76,9 +76,9 @@ class LanguageRecipe:
             SettingError: a name that is no setting, or a value that cannot be used; names the place.
         """
         ranker = stored["ranker"]
-        learns = ranker != "lmir"
+        learns = KINDS[ranker].is_aligned
         if "alignment" in stored and not learns:
-            raise SettingError("[alignment] in a recipe of lmir, which learns no translations", "take it out")
+            raise SettingError(f"[alignment] in a recipe of {ranker}, which learns no translations", "take it out")
         options = made(KINDS[ranker], table(stored, "options", {}), "options")
         alignment = made(Alignment, table(stored, "alignment", {}), "alignment") if learns else None
         return made(cls, {**stored, "options": options, "alignment": alignment}, "top level")
