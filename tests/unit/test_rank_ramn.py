@@ -205,3 +205,27 @@ def test_a_reranker_tells_of_each_word_what_stands_for_it() -> None:
     assert second.importance == pytest.approx(log(100 / 109) / log(2 / 109))
     assert exp(-first.importance) < 1
     assert RamnReranker(Spelled()).word_matches(Query("fix"), Question("3", "")) == ()
+
+
+def test_the_match_that_is_told_is_the_one_that_the_score_takes() -> None:
+    class Stretched(Spelled):
+        def _of(self, words: str) -> Text:
+            states = {"wifi": (1.0, 0.0), "wlan": (0.9, 0.1), "network": (5.0, 5.0)}
+            return text(words.strip(), *(states[word] for word in words.split()))
+
+    query, candidate = Query("wifi"), Question("1", "wlan network")
+    told = {
+        name: RamnReranker(Stretched(), RamnSettings(similarity=name)).word_matches(query, candidate)[0]
+        for name in ("dot", "cosine", "shifted-cosine")
+    }
+    assert {name: one.match for name, one in told.items()} == {
+        "dot": "network",
+        "cosine": "wlan",
+        "shifted-cosine": "wlan",
+    }
+    assert told["dot"].similarity == pytest.approx(0.5**0.5), "a cosine all the same"
+
+
+def test_the_only_word_of_a_query_costs_nothing_where_it_is_missing() -> None:
+    (only,) = RamnReranker(Spelled()).word_matches(Query("fix"), FOUND[0][1])
+    assert str(only.importance) == "0.0", "and not -0.0"

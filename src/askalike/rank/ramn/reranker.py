@@ -62,18 +62,17 @@ class RamnReranker:
         ]
 
     def word_matches(self, query: Query, question: Question) -> tuple[WordMatch, ...]:
-        """Return for each word of the query its best match, how alike the two are, and what its absence costs."""
+        """Return for each word of the query the match that its score takes, their cosine, and what missing it costs."""
         asked, (read,) = self.source.of_query(query), self.source.of_questions([(-1, question)])
         if not (asked.words and read.words):
             return ()
+        places = similarities(asked.states, read.states, self.settings.similarity).argmax(axis=1).tolist()
         cosines = similarities(asked.states, read.states, "cosine")
         shares = compare(asked, [read], self.source.frequencies).importance
         costs = np.log(shares)
-        weights = costs / min(float(costs.min()), -1e-12)  # the rarest word has 1, one that is all of the query 0
+        weights = costs / min(float(costs.min()), -1e-12) + 0.0  # the rarest has 1, the only word 0 (not -0)
         held = set(read.words)
         return tuple(
             WordMatch(word, read.words[best], float(row[best]), float(weight), word not in held)
-            for word, row, best, weight in zip(
-                asked.words, cosines, cosines.argmax(axis=1).tolist(), weights.tolist(), strict=True
-            )
+            for word, row, best, weight in zip(asked.words, cosines, places, weights.tolist(), strict=True)
         )
