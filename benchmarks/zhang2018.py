@@ -20,7 +20,7 @@ from askalike.cli.reproduction import Wanted, kept_settings
 from askalike.experiments.zhang2018.data import read_data
 from askalike.experiments.zhang2018.training import KINDS, Autoencoder, AutoencoderTrainer
 from askalike.train.log import read_log
-from askalike.train.recipe import load_recipe
+from askalike.train.recipe import network_recipe
 from benchmarks.logs import Course, write_logs
 from benchmarks.record import REPOSITORY, RESULTS, need_data, write
 
@@ -90,6 +90,38 @@ def epochs(courses: Sequence[Course]) -> dict[str, Any]:
     return found
 
 
+def finished(trainer: AutoencoderTrainer, amounts: Sequence[int]) -> list[Course]:
+    """Return the course of every finished training of these amounts.
+
+    Raises:
+        SystemExit: there is none, so that no result is overwritten with an empty one.
+    """
+    ones = [Autoencoder(kind, amount, seed) for amount in amounts for kind in KINDS for seed in range(MOST_SEEDS)]
+    found = [
+        Course(_named(one.amount), one.kind, one.seed, read_log(one.folder(trainer.out) / "log.csv"))
+        for one in ones
+        if trainer.is_finished(one)
+    ]
+    if not found:
+        raise SystemExit(f"no training of {', '.join(map(_named, amounts))} texts is finished in {trainer.out}")
+    return found
+
+
+def drawn_amount(courses: Sequence[Course], amounts: Sequence[int]) -> int:
+    """Return the largest amount of which both kinds are finished; if there is none, the largest that is.
+
+    Args:
+        amounts: rising, 0 for all.
+    """
+    kinds = {amount: {one.row for one in courses if one.dataset == _named(amount)} for amount in amounts}
+    both = [amount for amount in amounts if kinds[amount] == set(KINDS)]
+    return (both or [amount for amount in amounts if kinds[amount]])[-1]
+
+
+def _named(amount: int) -> str:
+    return str(amount or "all")
+
+
 def main() -> None:
     """Read what is finished and write tables, logs and figure."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -98,25 +130,18 @@ def main() -> None:
     given = parser.parse_args()
     archives = tuple(need_data(name) for name in ARCHIVES)
     data = read_data(need_data("semeval-task3-b"), archives)
-    amounts = tuple(sorted(set(given.amount)))
+    amounts = tuple(sorted(set(given.amount), key=lambda amount: amount or len(data.texts)))
     wanted = Wanted(
         need_data("semeval-task3-b"), (), MOST_SEEDS, given.out, "ramn", archives, amounts, None, "cpu", 1, as_json=True
     )
     with BarProgress() as progress:
-        trainer = AutoencoderTrainer(load_recipe("ramn"), data, given.out, progress=progress)
+        trainer = AutoencoderTrainer(network_recipe("ramn"), data, given.out, progress=progress)
+        courses = finished(trainer, amounts)
         kept_settings(given.out, trainer.described())
         rows, choices = measured(data, trainer, KINDS, wanted)
-    ones = [Autoencoder(kind, amount, seed) for amount in amounts for kind in KINDS for seed in range(MOST_SEEDS)]
-    courses = [
-        Course(str(one.amount or "all"), one.kind, one.seed, read_log(one.folder(given.out) / "log.csv"))
-        for one in ones
-        if trainer.is_finished(one)
-    ]
     write_logs(courses, LOGS)
-    largest = str(max(amounts, key=lambda amount: amount or len(data.texts)) or "all")
-    both = [amount for amount in map(str, amounts) if {c.row for c in courses if c.dataset == amount} == set(KINDS)]
-    drawn = both[-1] if both else largest
-    draw_curves([course for course in courses if course.dataset == drawn], FIGURE)
+    drawn = drawn_amount(courses, amounts)
+    draw_curves([course for course in courses if course.dataset == _named(drawn)], FIGURE)
     tables: Mapping[str, Any] = tables_object(data, rows, choices)
     write(
         "zhang2018",
@@ -126,8 +151,8 @@ def main() -> None:
             **tables,
             "archives": list(ARCHIVES),
             "epochs": epochs(courses),
-            "reconstructions": reconstructions(trainer, int(drawn) if drawn != "all" else 0),
-            "drawn": drawn,
+            "reconstructions": reconstructions(trainer, drawn),
+            "drawn": _named(drawn),
             "logs": LOGS.name,
             "figure": FIGURE.name,
         },

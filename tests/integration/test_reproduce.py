@@ -162,6 +162,8 @@ def test_an_unknown_paper_or_row_is_a_wrong_use(
     assert "expected one of lei2016" in capsys.readouterr().err
     assert call(monkeypatch, "lei2016", "--data", askubuntu, "--only", "bert") == 2
     assert "rcnn-last-pretrained" in capsys.readouterr().err
+    assert call(monkeypatch, "lei2016", "--data", askubuntu, "--amount", 20) == 2
+    assert "--amount is an option of zhang2018, not of lei2016" in capsys.readouterr().err
 
 
 def test_a_folder_without_a_set_is_named(

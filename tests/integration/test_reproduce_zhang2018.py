@@ -103,6 +103,16 @@ def test_texts_come_in_order_and_never_from_the_test_files(data: ZhangData, seme
         read_data(semeval, [tmp_path / "none.jsonl"])
 
 
+def test_archives_whose_texts_would_have_the_same_ids_are_refused(semeval: Path, tmp_path: Path) -> None:
+    archives = [tmp_path / folder / "more.jsonl" for folder in ("a", "b")] + [tmp_path / "comments"]
+    for number, archive in enumerate(archives):
+        archive.parent.mkdir(exist_ok=True)
+        archive.write_text(f'{{"kind": "question", "id": "1", "title": "more {number}"}}\n', encoding="utf-8")
+    for wrong in (archives[:2], archives[2:]):
+        with pytest.raises(SettingError, match="more than one source of texts is called"):
+            read_data(semeval, wrong)
+
+
 def test_the_search_engines_order_and_the_best_there_is(data: ZhangData) -> None:
     order, oracle = search_rows(data)
     assert order.means["test2016"]["map"].over_queries.mean == 0.5
@@ -130,7 +140,8 @@ def test_both_autoencoders_are_trained_once_and_scored(
     pytest.importorskip("torch", reason="training needs torch, which is not installed")
     recipe, out = tmp_path / "tiny.toml", tmp_path / "out"
     recipe.write_text(RECIPE, encoding="utf-8")
-    words = ("--data", semeval, "--out", out, "--recipe", recipe, "--seeds", 2, "--amount", 20, "--amount", 0)
+    words = ("--data", semeval, "--out", out, "--recipe", recipe, "--seeds", 2)
+    words = (*words, "--amount", 20, "--amount", 0, "--amount", 20)
     assert call(monkeypatch, *words, "--json") == 0
     shown, told = capsys.readouterr()
     found: dict[str, Any] = json.loads(shown)
@@ -161,3 +172,5 @@ def test_wrong_uses_are_named(
     assert "expected one of attention, gru" in capsys.readouterr().err
     assert call(monkeypatch, "--data", semeval, "--out", tmp_path / "out", "--amount", 9999) == 2
     assert "--unlabelled" in capsys.readouterr().err
+    assert call(monkeypatch, "--data", semeval, "--out", tmp_path / "out", "--vectors", tmp_path / "vectors.txt") == 2
+    assert "--vectors is an option of lei2016, not of zhang2018" in capsys.readouterr().err

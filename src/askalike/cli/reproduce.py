@@ -23,6 +23,9 @@ PAPERS: Mapping[str, tuple[Callable[[Wanted], None], str]] = {
 }
 """Paper → what runs it, and its recipe."""
 
+_OWN: Mapping[str, str] = {"--amount": "zhang2018", "--vectors": "lei2016"}
+"""Option of one paper alone → that paper."""
+
 
 def reproduce(
     paper: Annotated[str, typer.Argument(metavar="PAPER", help=f"One of {', '.join(PAPERS)}.")],
@@ -69,6 +72,7 @@ def reproduce(
     """
     if paper not in PAPERS:
         raise SettingError(f"there is no paper {paper!r}", f"expected one of {', '.join(PAPERS)}")
+    _refuse_options({"--amount": bool(amount), "--vectors": vectors is not None}, paper)
     run, usual = PAPERS[paper]
     wanted = Wanted(
         data=data,
@@ -77,7 +81,7 @@ def reproduce(
         out=out or Path(paper),
         recipe=recipe or usual,
         unlabelled=tuple(unlabelled or ()),
-        amounts=tuple(amount or (0,)),
+        amounts=tuple(dict.fromkeys(amount or (0,))),
         vectors=vectors,
         device=device,
         jobs=jobs,
@@ -86,3 +90,9 @@ def reproduce(
     run(wanted)
     if not as_json:
         print_whole(f"what is finished is kept in {wanted.out}", errors)
+
+
+def _refuse_options(given: Mapping[str, bool], paper: str) -> None:
+    """Raise SettingError where an option was given that is another paper's."""
+    if wrong := [option for option, is_given in given.items() if is_given and _OWN[option] != paper]:
+        raise SettingError(f"{wrong[0]} is an option of {_OWN[wrong[0]]}, not of {paper}", "leave it out")

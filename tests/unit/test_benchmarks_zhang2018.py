@@ -1,0 +1,50 @@
+"""Which trainings the benchmark of Zhang and Wu 2018 takes, and which it draws."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, cast
+
+import pytest
+from benchmarks.logs import Course
+from benchmarks.zhang2018 import drawn_amount, finished
+
+from askalike.experiments.zhang2018.training import Autoencoder, AutoencoderTrainer
+
+
+@dataclass
+class Trained:
+    """Stands for a trainer: only what its folder holds matters."""
+
+    out: Path
+    ones: tuple[Autoencoder, ...]
+
+    def is_finished(self, one: Autoencoder) -> bool:
+        return one in self.ones
+
+
+def trainer(out: Path, *ones: Autoencoder) -> AutoencoderTrainer:
+    for one in ones:
+        one.folder(out).mkdir(parents=True)
+        (one.folder(out) / "log.csv").write_text("stage,epoch,step,measure,value\n1-a,1,8,loss,2\n", encoding="utf-8")
+    return cast("AutoencoderTrainer", cast("Any", Trained(out, ones)))
+
+
+def test_the_courses_are_those_of_finished_trainings(tmp_path: Path) -> None:
+    made = trainer(tmp_path, Autoencoder("gru", 0, 1), Autoencoder("attention", 20, 0))
+    found = [(one.dataset, one.row, one.seed, one.curve("loss")) for one in finished(made, [20, 0])]
+    assert found == [("20", "attention", 0, [(1, 2.0)]), ("all", "gru", 1, [(1, 2.0)])]
+
+
+def test_a_folder_without_trainings_ends_it_before_anything_is_written(tmp_path: Path) -> None:
+    with pytest.raises(SystemExit, match="no training of 20, all texts is finished in"):
+        finished(trainer(tmp_path / "mistyped"), [20, 0])
+    assert not list(tmp_path.iterdir())
+
+
+def test_the_largest_amount_of_which_both_kinds_are_finished_is_drawn() -> None:
+    both = [Course(name, kind, 0, ()) for name in ("20", "all") for kind in ("gru", "attention")]
+    assert drawn_amount(both, [20, 0]) == 0
+    assert drawn_amount(both[:3], [20, 0]) == 20
+    assert drawn_amount(both[:1], [20, 0]) == 20
