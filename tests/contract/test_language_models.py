@@ -24,6 +24,8 @@ from askalike.language import (
 from askalike.language.likelihood import ByWords
 from askalike.language.phrase_learning import PhraseLearning
 from askalike.language.phrases import PhraseModel
+from askalike.language.topic_model import TopicModel, TopicScorer
+from askalike.language.topic_training import TopicLearning, learn_topics
 
 SIZE = 12
 TEXTS = TermLists.of([[1, 2, 3, 2], [4, 5], [6, 7, 8, 1, 1], [9]])
@@ -31,6 +33,7 @@ COUNTED = Collection.count(TEXTS, SIZE)
 PAIRS = Parallel.of([([1, 2], [3, 4]), ([2, 5], [4, 1]), ([6], [7, 8])])
 LEARNED = learn_translations(PAIRS, SIZE, Alignment(5))
 PHRASES = PhraseLearning(least=1).learned(PAIRS, learn_translations(PAIRS.both_ways(), SIZE, Alignment(5)), SIZE)
+TOPICS = learn_topics(TEXTS, TermLists.of([[7, 8], [9], [], [4, 5]]), SIZE, TopicLearning(topics=3, iterations=20))
 CANDIDATES = [[1, 2, 3], [], [4, 4, 5, -8], [-3], [6, 7, 8, 9, 1, 1, 2], [11], [2, 1, 3]]
 ANSWERS = [[4], [3, 3], [], [-8, 1], [1, 5, 5], [], [4]]
 UNKNOWN = -3
@@ -42,6 +45,7 @@ WORD_MODELS: dict[str, Callable[[], QueryModel]] = {
     "translation, some kept": lambda: TranslationModel(COUNTED, LEARNED, Smoothing("dirichlet", 5.0), 0.5),
     "translm": lambda: TransLM(COUNTED, LEARNED),
     "translm, answers": lambda: TransLM(COUNTED, LEARNED, Smoothing("dirichlet", 5.0), Mixture(0.4, 0.3, 0.3)),
+    "qatm": lambda: TopicModel(QueryLikelihood(COUNTED), TOPICS),
 }
 
 
@@ -51,6 +55,7 @@ def by_words(made: Callable[[], QueryModel]) -> Callable[[], QueryScorer]:
 
 MODELS: dict[str, Callable[[], QueryScorer]] = {
     **{name: by_words(made) for name, made in WORD_MODELS.items()},
+    "qatm, topics known or not": lambda: TopicScorer(TopicModel(QueryLikelihood(COUNTED), TOPICS, 0.4)),
     "phrase": lambda: PhraseModel(COUNTED, PHRASES),
     "phrase, all ways": lambda: PhraseModel(COUNTED, PHRASES, Smoothing("dirichlet", 5.0), 0.2, "sum"),
 }
@@ -140,3 +145,10 @@ def test_the_score_that_is_shown_orders_as_the_likelihood_does(model: QueryScore
     assert (shown > 0).all()
     differences = np.log(shown)[:, None] - np.log(shown)[None]
     np.testing.assert_allclose(4 * differences, likelihoods[:, None] - likelihoods[None], atol=1e-12)
+
+
+def test_mixtures_that_are_known_before_change_no_score(model: QueryScorer) -> None:
+    query, lists = np.array([1, 4, 1, UNKNOWN]), (TermLists.of(CANDIDATES), TermLists.of(ANSWERS))
+    known = TOPICS.mixtures(*lists)
+    assert model.log_likelihoods(query, *lists, known).tolist() == model.log_likelihoods(query, *lists).tolist()
+    assert model.mean_ratios(query, *lists, known).tolist() == model.mean_ratios(query, *lists).tolist()

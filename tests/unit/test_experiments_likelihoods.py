@@ -10,9 +10,10 @@ from askalike.experiments.likelihoods import Likelihoods, likelihood_score
 from askalike.experiments.systems import System
 from askalike.experiments.tasks import PairTask, RerankTask, RetrievalTask
 from askalike.language import Collection, Translations
-from askalike.language.kinds import KINDS, TransLMOptions
+from askalike.language.kinds import KINDS, TopicOptions, TransLMOptions
 from askalike.language.learned import Learned
 from askalike.language.model import LanguageModel, LanguageSettings
+from askalike.language.topics import Topics
 from askalike.types import Answer, Question
 
 QUERY = Question("q", "slow wifi")
@@ -71,3 +72,17 @@ def test_answers_are_read_where_the_model_reads_them() -> None:
     without = Likelihoods(model(**options))
     with_answer, plain = (one.scores(QUERY, [DOCUMENTS["c"]])[0] for one in (system, without))
     assert with_answer > plain
+
+
+@pytest.mark.usefixtures("stemless")
+def test_topics_are_another_way_from_word_to_word() -> None:
+    words = model().vocabulary
+    held = np.array([[0, 0], [0.3, 0], [0.3, 0], [0, 0.5], [0.2, 0], [0.2, 0], [0, 0.5]], np.float32)
+    settings = LanguageSettings("qatm", TopicOptions(topics=2, share=0.5))
+    counted = Collection(np.array([0, 2, 1, 2, 1, 1, 1]))
+    made = LanguageModel.build(settings, words, counted, Learned(topics=Topics(held, held, alpha=0.1)))
+    system = Likelihoods(made)
+    scores = dict(system.rerank(TASK)["q"])
+    assert scores["b"] > scores["c"], "which shares no word either"
+    task = PairTask("hand", tuple((QUERY, question) for question in QUESTIONS[1:]), (0, 1, 0), tuple(QUESTIONS))
+    assert system.pairs(task) == pytest.approx(system.scores(QUERY, QUESTIONS[1:]))

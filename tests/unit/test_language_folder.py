@@ -17,11 +17,12 @@ from askalike.encode.model import Model
 from askalike.encode.vocabulary import Vocabulary
 from askalike.errors import DamagedModelError, ModelNotFoundError, SettingError
 from askalike.language import Collection, TermLists, Translations
-from askalike.language.kinds import KINDS, LikelihoodOptions, TransLMOptions
+from askalike.language.kinds import KINDS, LikelihoodOptions, PhraseOptions, TopicOptions, TransLMOptions
 from askalike.language.learned import Learned
 from askalike.language.model import LanguageModel, LanguageSettings
 from askalike.language.phrase_book import PhraseBook
 from askalike.language.phrase_table import PhraseTable
+from askalike.language.topics import Topics
 from askalike.text.settings import TextSettings
 from askalike.types import Answer, Question
 
@@ -31,15 +32,20 @@ PHRASES = PhraseTable(  # 2, 4 and 2 4; 4 becomes 2 4 and 2 becomes 4
     np.array([0, 1]),
     np.array([0.3, 0.6], np.float32),
 )
+HELD = np.array([[0, 0], [0.5, 0], [0.3, 0.25], [0.1, 0.25], [0.1, 0.5]], np.float32)
+TOPICS = Topics(HELD, HELD[:, ::-1].copy(), alpha=0.1)
 
 
 def built(kind: str = "translm") -> LanguageModel:
-    """Return a model of four terms with two translations, ``phrase`` with two phrases; ``lmir`` without any."""
-    settings = LanguageSettings(kind, KINDS[kind](), text=TextSettings("german"))
+    """Return a model of four terms with two translations, ``phrase`` with two phrases, ``qatm`` with two topics; ``lmir`` without any."""
+    options = TopicOptions(topics=2, share=0.6) if kind == "qatm" else KINDS[kind]()
+    settings = LanguageSettings(kind, options, text=TextSettings("german"))
     translations = Translations.of(np.array([1, 3]), np.array([2, 2]), np.array([0.5, 0.25]), 5)
     collection = Collection(np.array([2, 9, 4, 1, 0], np.int64))
     words = Vocabulary(["wlan", "funk", "netz", "weg"])
-    learned = {"lmir": None, "phrase": Learned(phrases=PHRASES)}.get(kind, Learned(translations))
+    learned = {"lmir": None, "phrase": Learned(phrases=PHRASES), "qatm": Learned(topics=TOPICS)}.get(
+        kind, Learned(translations)
+    )
     return LanguageModel.build(settings, words, collection, learned, training_data="ab" * 32)
 
 
@@ -83,6 +89,16 @@ def test_phrases_are_those_of_their_own_kind_alone(tmp_path: Path) -> None:
     write_folder(tmp_path / "model", Contents(config, contents.vocabulary, contents.arrays), manifest)
     with pytest.raises(DamagedModelError, match="phrase_keys"):
         LanguageModel.load(tmp_path / "model")
+
+
+def test_options_out_of_range_are_refused() -> None:
+    for wrong in ({"share": 0.0}, {"topics": 0}, {"alpha": 0.0}, {"iterations": 0}, {"weight": 2.0}):
+        with pytest.raises(SettingError):
+            TopicOptions(**wrong)  # type: ignore[arg-type]
+    for wrong in ({"segmentation": "worst"}, {"heuristic": "guess"}, {"longest": 11}, {"least": 0}, {"kept": 1.5}):
+        with pytest.raises(SettingError):
+            PhraseOptions(**wrong)  # type: ignore[arg-type]
+    assert not TopicOptions(answer_weight=0.0).reads_answers
 
 
 def test_a_forum_without_answers_has_an_empty_table(tmp_path: Path) -> None:
@@ -148,8 +164,18 @@ PHRASE_DAMAGE: dict[str, tuple[Callable[[dict[str, Any]], Any], str]] = {
     "a source outside": (_put("phrase_sources", np.array([0, 3])), "outside the 3 phrases"),
     "no number": (_put("phrase_values", np.array([0.5, np.nan], np.float32)), "phrase_values that are no prob"),
 }
-EVERY_DAMAGE = [("translm", *one) for one in DAMAGE.values()] + [("phrase", *one) for one in PHRASE_DAMAGE.values()]
-NAMES = [*DAMAGE, *(f"phrase: {name}" for name in PHRASE_DAMAGE)]
+TOPIC_DAMAGE: dict[str, tuple[Callable[[dict[str, Any]], Any], str]] = {
+    "one language alone": (lambda arrays: arrays.pop("topic_answers"), "and perhaps"),
+    "another type": (_put("topic_answers", HELD.astype(np.float16)), "topic_answers float16"),
+    "topics of another vocabulary": (_put("topic_questions", HELD[1:]), r"topic_questions float32 \(4, 2\)"),
+    "too many topics": (_put("topic_answers", np.zeros((5, 3), np.float32)), r"expected float32 \(5, 2\)"),
+    "above 1 together": (_put("topic_answers", np.full((5, 2), 0.3, np.float32)), "no probabilities"),
+    "below 0": (_put("topic_questions", -HELD), "no probabilities"),
+    "no number": (_put("topic_questions", np.full((5, 2), np.nan, np.float32)), "no probabilities"),
+}
+EVERY_KIND = {"translm": DAMAGE, "phrase": PHRASE_DAMAGE, "qatm": TOPIC_DAMAGE}
+EVERY_DAMAGE = [(kind, *one) for kind, damage in EVERY_KIND.items() for one in damage.values()]
+NAMES = [f"{kind}: {name}" for kind, damage in EVERY_KIND.items() for name in damage]
 
 
 @pytest.mark.parametrize(("kind", "spoil", "message"), EVERY_DAMAGE, ids=NAMES)

@@ -8,9 +8,11 @@ import numpy as np
 import pytest
 
 from askalike.errors import SettingError
-from askalike.language import Alignment, Parallel, learn_translations, term_ids
-from askalike.language.kinds import LikelihoodOptions, TranslationOptions, TransLMOptions
+from askalike.language import Alignment, Parallel, TermLists, learn_translations, term_ids
+from askalike.language.kinds import LikelihoodOptions, PhraseOptions, TopicOptions, TranslationOptions, TransLMOptions
 from askalike.language.model import LanguageModel
+from askalike.language.phrase_learning import PhraseLearning
+from askalike.language.topic_training import TopicLearning, learn_topics
 from askalike.progress import SilentProgress
 from askalike.text.settings import TextSettings
 from askalike.train.corpus import TrainingData
@@ -85,6 +87,9 @@ def test_a_file_becomes_a_recipe_by_what_it_holds(tmp_path: Path) -> None:
     ("text", "message"),
     [
         ('ranker = "lmir"\n[alignment]\niterations = 3', "learns no translations"),
+        ('ranker = "qatm"\n[alignment]\niterations = 3', "recipe of qatm, which learns no translations"),
+        ('ranker = "qatm"\n[options]\ntopics = 2.5', "options: topics is 2.5"),
+        ('ranker = "phrase"\n[options]\nlongest = 99', "options: longest is 99"),
         ('ranker = "lmir"\n[options]\nkept = 0.1', "options: kept is unknown"),
         ('ranker = "lmir"\n[options]\nweight = "much"', "options: weight is 'much'"),
         ('ranker = "lmir"\n[options]\nweight = -1.0', "options: the weight of dirichlet is -1.0"),
@@ -100,3 +105,29 @@ def test_what_cannot_be_used_is_refused_with_its_place(text: str, message: str, 
     with pytest.raises(SettingError, match=message) as caught:
         load_recipe(written(tmp_path, text))
     assert caught.value.message.startswith("recipe ")
+
+
+def test_phrases_are_counted_over_pairs_that_are_aligned_both_ways() -> None:
+    recipe = LanguageRecipe("phrase", PhraseOptions(least=1, longest=2, heuristic="union"), Alignment(3))
+    model = learned(recipe)
+    read = [("router drops wifi", "change channel"), ("printer router", "channel printer")]
+    pairs = Parallel.of([tuple(term_ids(model.vocabulary, text.split()) for text in pair) for pair in read])
+    translations = learn_translations(pairs.both_ways(), len(model.vocabulary), Alignment(3))
+    expected = PhraseLearning("union", 2, 1).learned(pairs, translations, len(model.vocabulary))
+    assert len(model.learned.phrases) == len(expected) > 0
+    np.testing.assert_array_equal(model.learned.phrases.values, expected.values)
+    np.testing.assert_array_equal(model.learned.phrases.book.keys, expected.book.keys)
+    assert len(model.learned.translations) == 0, "phrases stand for them"
+
+
+def test_topics_are_those_of_questions_with_their_best_answers() -> None:
+    model = learned(LanguageRecipe("qatm", TopicOptions(topics=2, iterations=5), None))
+    assert "never" not in model.vocabulary.words, "of the second answer"
+    ids = [term_ids(model.vocabulary, text.split()) for text in ("router drops wifi", "printer router", "lonely")]
+    answers = [term_ids(model.vocabulary, text.split()) for text in ("change channel", "channel printer", "")]
+    settings = TopicLearning(topics=2, iterations=5)
+    expected = learn_topics(TermLists.of(ids), TermLists.of(answers), len(model.vocabulary), settings)
+    np.testing.assert_array_equal(model.learned.topics.questions, expected.questions)
+    np.testing.assert_array_equal(model.learned.topics.answers, expected.answers)
+    reseeded = learned(LanguageRecipe("qatm", TopicOptions(topics=2, iterations=5), None).seeded(7))
+    assert not np.array_equal(reseeded.learned.topics.questions, expected.questions)

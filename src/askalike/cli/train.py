@@ -99,9 +99,9 @@ def train(
     mark is learned from, for as many epochs as the recipe says; where a model answered before, its own or the general
     one, the new one is then taken with --keep alone. askalike encode FORUM --model general leads back.
 
-    A recipe of a ranker (ramn, lmir, translation, translm, phrase) leaves the model as it is: what it makes answers
-    askalike search --ranker with its name. All but ramn are counted and learned in minutes, without torch and on one
-    core.
+    A recipe of a ranker (ramn, lmir, translation, translm, phrase, qatm) leaves the model as it is: what it makes
+    answers askalike search --ranker with its name. All but ramn are counted and learned in minutes, without torch and
+    on one core.
     """
     chosen = load_recipe(recipe)
     if isinstance(chosen, LanguageRecipe):
@@ -112,6 +112,7 @@ def train(
             "--processes": processes > 1,
         }
         _refuse_network_options(given, chosen)
+        chosen = chosen.seeded(seed) if seed else chosen
     else:
         _need_torch()
         _check_device(device)
@@ -155,7 +156,10 @@ def _trained(
     with BarProgress() as progress, Forum.open(path, settings=ForumSettings(has_vectors=False)) as opened:
         progress.start("reading the forum", 0, "")
         hard_negatives = recipe.hard_negatives() if isinstance(recipe, Recipe) else 0
-        training = forum_training(opened, is_test_held_out=is_test_held_out, hard_negatives=hard_negatives)
+        answers = recipe.options.most_answers if isinstance(recipe, LanguageRecipe) else 1
+        training = forum_training(
+            opened, is_test_held_out=is_test_held_out, answers=answers, hard_negatives=hard_negatives
+        )
         text = opened.analyzer.settings
     asked: dict[str, str | int] = {
         "recipe": recipe.to_json(),

@@ -169,10 +169,12 @@ def _network_object(recipe: Recipe) -> dict[str, Any]:
 
 
 def _language_object(recipe: LanguageRecipe) -> dict[str, Any]:
+    topics = recipe.options.topic_learning
     return {
         "learned_marks": 0,
         "language_model": {"ranker": recipe.ranker, **asdict(recipe.options)},
         "iterations": recipe.alignment.iterations if recipe.alignment else 0,
+        "topic_iterations": topics.iterations if topics else 0,
     }
 
 
@@ -207,13 +209,10 @@ def _network_lines(plan: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _language_lines(plan: Mapping[str, Any]) -> Iterator[str]:
-    if plan["iterations"]:
-        yield (
-            f"learns     from all questions and {plan['answers']:,} best answers, both ways, by {plan['iterations']}"
-            + (" iterations of IBM's model 1; from no marks")
-        )
-    else:
-        yield "learns     from all questions; from no marks"
+    read = f"all questions and {plan['answers']:,} best answers"
+    aligned = f", both ways, by {plan['iterations']} iterations of IBM's model 1" if plan["iterations"] else ""
+    topics = f", topics by {plan['topic_iterations']} iterations" if plan["topic_iterations"] else ""
+    yield f"learns     from {read if aligned or topics else 'all questions'}{aligned}{topics}; from no marks"
     if plan["why_no_dev"]:
         yield f"dev        none: {safe(plan['why_no_dev'])}; the ranker is not compared"
     else:

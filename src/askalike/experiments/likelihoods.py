@@ -56,12 +56,12 @@ class Likelihoods:
         """Return the score of each pair, the second as the candidate.  # (N,)"""
         return np.array([float(self.scores(first, [second])[0]) for first, second in task.pairs])
 
-    def _lists(self, candidates: Sequence[Question]) -> tuple[TermLists, TermLists | None]:
-        own = TermLists.of(map(self._read, candidates))
-        if not self.model.settings.options.reads_answers:
-            return own, None
-        best = (self._answers(question.id)[:1] for question in candidates)
-        return own, TermLists.of(self.model.answer_ids(found[0]) if found else () for found in best)
+    def _lists(self, candidates: Sequence[Question]) -> tuple[TermLists, TermLists | None, Floats | None]:
+        own, answers = TermLists.of(map(self._read, candidates)), None
+        if self.model.settings.options.reads_answers:
+            best = (self._answers(question.id)[:1] for question in candidates)
+            answers = TermLists.of(self.model.answer_ids(found[0]) if found else () for found in best)
+        return own, answers, self.model.mixtures(own, answers)
 
     def _read(self, question: Question) -> Ids:
         known = self._ids.get(question)

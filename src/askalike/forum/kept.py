@@ -1,6 +1,7 @@
 """What was read of a forum's questions, kept in memory as it is asked for, up to a size.
 
-Enters: questions. Leaves: what a reader made of them. May import: types.
+Enters: questions, perhaps with what belongs to them. Leaves: what a reader made of them. May import: nothing of
+askalike.
 """
 
 from __future__ import annotations
@@ -10,29 +11,30 @@ from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from typing import Generic, TypeVar
 
-from askalike.types import Question
-
 __all__ = ["Kept"]
 
+_Item = TypeVar("_Item")
 _Value = TypeVar("_Value")
 
 
-class Kept(Generic[_Value]):
+class Kept(Generic[_Item, _Value]):
     """One value for each question, those asked for last; any number of threads may ask.
 
+    An item is a question, or it with all else that its value is made of.
+
     Args:
-        read: makes the values of questions, in their order.
+        read: makes the values of items, in their order.
         size_of: bytes of a value.
         most_bytes: of all that are kept.
     """
 
     def __init__(
-        self, read: Callable[[list[Question]], Sequence[_Value]], size_of: Callable[[_Value], int], most_bytes: int
+        self, read: Callable[[list[_Item]], Sequence[_Value]], size_of: Callable[[_Value], int], most_bytes: int
     ) -> None:
         self._read = read
         self._size_of = size_of
         self._most_bytes = most_bytes
-        self._held: OrderedDict[int, tuple[Question, _Value]] = OrderedDict()
+        self._held: OrderedDict[int, tuple[_Item, _Value]] = OrderedDict()
         self._held_bytes = 0
         self._guard = threading.Lock()
 
@@ -41,8 +43,8 @@ class Kept(Generic[_Value]):
         """Return the size of what is kept."""
         return self._held_bytes
 
-    def of_questions(self, questions: Sequence[tuple[int, Question]]) -> list[_Value]:
-        """Return the values of questions, given with their keys; an edited one is read anew."""
+    def of_questions(self, questions: Sequence[tuple[int, _Item]]) -> list[_Value]:
+        """Return the values of items, given with the keys of questions; one that has changed is read anew."""
         with self._guard:
             known = {key: self._held[key] for key, _ in questions if key in self._held}
             for key in known:
@@ -55,7 +57,7 @@ class Kept(Generic[_Value]):
             self._keep(made)
         return [known[key][1] for key, _ in questions]
 
-    def _keep(self, made: dict[int, tuple[Question, _Value]]) -> None:
+    def _keep(self, made: dict[int, tuple[_Item, _Value]]) -> None:
         with self._guard:
             for key, one in made.items():
                 before = self._held.pop(key, None)

@@ -42,11 +42,8 @@ class LikelihoodReranker:
         asked = self._terms.of_query(query)
         if not len(asked):
             return [Scored(one.key, 0.0, one.components) for one, _ in found]
-        candidates = self._terms.of_questions([(one.key, question) for one, question in found])
-        answers = None
-        if self._model.settings.options.reads_answers:
-            answers = self._terms.of_best_answers([question for _, question in found])
-        ratios = self._model.scorer.mean_ratios(asked, candidates, answers)
+        candidates = self._terms.of_candidates([(one.key, question) for one, question in found])
+        ratios = self._model.scorer.mean_ratios(asked, *candidates)
         return [
             Scored(one.key, ratio, {**one.components, "likelihood": ratio})
             for (one, _), ratio in zip(found, ratios.tolist(), strict=True)

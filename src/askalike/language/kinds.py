@@ -15,12 +15,14 @@ from numpy.typing import NDArray
 
 from askalike.errors import SettingError
 from askalike.language.collection import Collection
+from askalike.language.kind import Kind
 from askalike.language.learned import Learned
 from askalike.language.likelihood import ByWords, QueryScorer
 from askalike.language.phrase_learning import PhraseLearning
 from askalike.language.phrases import PhraseModel, Segmentation
 from askalike.language.smoothing import Method, QueryLikelihood, Smoothing
 from askalike.language.stand_ins import StandIns, by_phrases, by_translations
+from askalike.language.topic_kinds import TopicOptions
 from askalike.language.translation import TranslationModel
 from askalike.language.translm import Mixture, TransLM
 from askalike.language.word_links import Heuristic
@@ -30,6 +32,7 @@ __all__ = [
     "LikelihoodOptions",
     "Options",
     "PhraseOptions",
+    "TopicOptions",
     "TransLMOptions",
     "TranslationOptions",
     "options_of",
@@ -39,7 +42,7 @@ Ids = NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)
-class LikelihoodOptions:
+class LikelihoodOptions(Kind):
     """Query likelihood, LMIR.
 
     Args:
@@ -48,18 +51,12 @@ class LikelihoodOptions:
     """
 
     is_aligned: ClassVar[bool] = False
-    phrase_learning: ClassVar[None] = None
 
     smoothing: Method = "dirichlet"
     weight: float = 100.0
 
     def __post_init__(self) -> None:
         Smoothing(self.smoothing, self.weight)
-
-    @property
-    def reads_answers(self) -> bool:
-        """Whether a candidate's best answer is part of it."""
-        return False
 
     def made(self, collection: Collection, learned: Learned) -> QueryScorer:
         """Return the model; nothing else that was learned is looked at."""
@@ -71,7 +68,7 @@ class LikelihoodOptions:
 
 
 @dataclass(frozen=True, slots=True)
-class TranslationOptions:
+class TranslationOptions(Kind):
     """The word translation model.
 
     Args:
@@ -80,20 +77,12 @@ class TranslationOptions:
         kept: σ in [0, 1), the share of words that stay as they are.
     """
 
-    is_aligned: ClassVar[bool] = True
-    phrase_learning: ClassVar[None] = None
-
     smoothing: Method = "jelinek-mercer"
     weight: float = 0.2
     kept: float = 0.0
 
     def __post_init__(self) -> None:
         self.made(Collection.none(), Learned())
-
-    @property
-    def reads_answers(self) -> bool:
-        """Whether a candidate's best answer is part of it."""
-        return False
 
     def made(self, collection: Collection, learned: Learned) -> QueryScorer:
         """Return the model."""
@@ -106,7 +95,7 @@ class TranslationOptions:
 
 
 @dataclass(frozen=True, slots=True)
-class TransLMOptions:
+class TransLMOptions(Kind):
     """TransLM; the weights of its three parts are brought to sum to 1.
 
     Args:
@@ -116,9 +105,6 @@ class TransLMOptions:
         translations: β ≥ 0, of what they translate into.
         answer: γ ≥ 0, of the best answer's words; 0 reads no answers.
     """
-
-    is_aligned: ClassVar[bool] = True
-    phrase_learning: ClassVar[None] = None
 
     smoothing: Method = "dirichlet"
     weight: float = 100.0
@@ -145,7 +131,7 @@ class TransLMOptions:
 
 
 @dataclass(frozen=True, slots=True)
-class PhraseOptions:
+class PhraseOptions(Kind):
     """The phrase-based translation model.
 
     Args:
@@ -155,8 +141,6 @@ class PhraseOptions:
         segmentation: ``best`` or ``sum``, over the ways to cut a query into phrases.
         heuristic, longest, least: how phrases are learned, see ``PhraseLearning``.
     """
-
-    is_aligned: ClassVar[bool] = True
 
     smoothing: Method = "jelinek-mercer"
     weight: float = 0.2
@@ -169,11 +153,6 @@ class PhraseOptions:
     def __post_init__(self) -> None:
         self.made(Collection.none(), Learned())
         PhraseLearning(self.heuristic, self.longest, self.least)
-
-    @property
-    def reads_answers(self) -> bool:
-        """Whether a candidate's best answer is part of it."""
-        return False
 
     @property
     def phrase_learning(self) -> PhraseLearning:
@@ -190,16 +169,16 @@ class PhraseOptions:
         return by_phrases(learned.phrases, asked, theirs)
 
 
-Options = LikelihoodOptions | TranslationOptions | TransLMOptions | PhraseOptions
+Options = LikelihoodOptions | TranslationOptions | TransLMOptions | PhraseOptions | TopicOptions
 
 KINDS: Final[Mapping[str, type[Options]]] = {
     "lmir": LikelihoodOptions,
     "translation": TranslationOptions,
     "translm": TransLMOptions,
     "phrase": PhraseOptions,
+    "qatm": TopicOptions,
 }
-"""Name → its options. Of each is known what it learns: ``is_aligned`` says whether words of questions and of best
-answers are aligned, ``phrase_learning`` how phrases are learned, None where they are not."""
+"""Name → its options; what each learns it says itself, see ``Kind``."""
 
 _TAKEN: Final[Mapping[type, type | tuple[type, ...]]] = {float: (int, float)}
 """What else than its own type a value may have."""

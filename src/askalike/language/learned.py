@@ -5,6 +5,7 @@
     starts (V + 1,) int64, sources (K,) int64, values (K,) float32          t(w|u)
     phrase_keys (P,) int64, phrase_starts (P + 1,) int64,
     phrase_sources (K,) int64, phrase_values (K,) float32                   P(w|t)
+    topic_questions (V, K) float32, topic_answers (V, K) float32            φ, ψ
 
 What has no number, such as the translations of a forum without answers, has no arrays.
 
@@ -21,9 +22,11 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from askalike.language.kind import Kind
 from askalike.language.phrase_book import PhraseBook
 from askalike.language.phrase_learning import MOST_TERMS
 from askalike.language.phrase_table import PhraseTable
+from askalike.language.topics import Topics
 from askalike.language.translations import Translations
 
 __all__ = ["Learned"]
@@ -34,6 +37,8 @@ _TABLE: Final = {"starts": np.dtype(np.int64), "sources": np.dtype(np.int64), "v
 _KEYS: Final = "phrase_keys"
 _PHRASES: Final = "phrase_"
 _PHRASE_NAMES: Final = (_KEYS, *(_PHRASES + name for name in _TABLE))
+_MARGIN: Final = 1e-3
+_TOPIC_NAMES: Final = ("topic_questions", "topic_answers")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -43,10 +48,12 @@ class Learned:
     Args:
         translations: t(w|u).
         phrases: P(w|t).
+        topics: φ and ψ.
     """
 
     translations: Translations = field(default_factory=Translations.none)
     phrases: PhraseTable = field(default_factory=PhraseTable.none)
+    topics: Topics = field(default_factory=Topics.none)
 
     @classmethod
     def none(cls, size: int) -> Learned:
@@ -61,41 +68,58 @@ class Learned:
         if len(self.phrases):
             arrays[_KEYS] = self.phrases.book.keys
             arrays |= {_PHRASES + name: getattr(self.phrases, name).astype(dtype) for name, dtype in _TABLE.items()}
+        if len(self.topics.questions) > 1:
+            arrays |= dict(zip(_TOPIC_NAMES, (self.topics.questions, self.topics.answers), strict=True))
         return arrays
 
     @classmethod
-    def from_arrays(cls, arrays: Arrays, size: int) -> Learned:
+    def from_arrays(cls, arrays: Arrays, size: int, kind: Kind) -> Learned:
         """Return what ``to_arrays`` gave, of arrays in which ``fault`` finds nothing wrong.
 
         Args:
             size: V, ids of the vocabulary with 0.
+            kind: says how topics were learned.
         """
-        translations, phrases = Translations.none(size), PhraseTable.none(size)
+        translations, phrases, topics = Translations.none(size), PhraseTable.none(size), Topics.none()
         if "values" in arrays:
             translations = Translations(arrays["starts"], arrays["sources"].astype(np.int32), arrays["values"])
         if _KEYS in arrays:
             keys, (starts, sources, values) = arrays[_KEYS], (arrays[_PHRASES + name] for name in _TABLE)
             phrases = PhraseTable(PhraseBook(keys, size, _depth(keys, size)), starts, sources, values)
-        return cls(translations, phrases)
+        if (learning := kind.topic_learning) and _TOPIC_NAMES[0] in arrays:
+            questions, answers = (arrays[name] for name in _TOPIC_NAMES)
+            topics = Topics(questions, answers, learning.alpha, learning.answer_weight)
+        return cls(translations, phrases, topics)
 
     @staticmethod
-    def fault(arrays: Arrays, size: int, *, has_phrases: bool) -> str:
-        """Return what is wrong with the arrays beside the counts of terms, or nothing.
-
-        Args:
-            has_phrases: whether the kind learns phrases.
-        """
-        groups = {tuple(_TABLE), *((_PHRASE_NAMES,) if has_phrases else ())}
+    def fault(arrays: Arrays, size: int, kind: Kind) -> str:
+        """Return what is wrong with the arrays beside the counts of terms, or nothing."""
+        groups = [tuple(_TABLE)]
+        groups += [_PHRASE_NAMES] if kind.phrase_learning else []
+        groups += [_TOPIC_NAMES] if kind.topic_learning else []
         held = [group for group in groups if set(group) & set(arrays)]
         if set(arrays) != {name for group in held for name in group}:
-            expected = ", ".join(name for group in sorted(groups, reverse=True) for name in group)
+            expected = ", ".join(name for group in groups for name in group)
             return f"{', '.join(sorted(arrays))[:200]} beside counts, but expected counts, and perhaps {expected}"
         if "values" in arrays:
             if fault := _fault_of_rows(arrays, "", size):
                 return fault
             if arrays["sources"].min() < 1 or arrays["sources"].max() >= size:
                 return f"sources outside the {size - 1} terms of the vocabulary"
-        return _fault_of_phrases(arrays, size) if _KEYS in arrays else ""
+        if _KEYS in arrays and (fault := _fault_of_phrases(arrays, size)):
+            return fault
+        learning = kind.topic_learning
+        return _fault_of_topics(arrays, (size, learning.topics)) if learning and _TOPIC_NAMES[0] in arrays else ""
+
+
+def _fault_of_topics(arrays: Arrays, shape: tuple[int, int]) -> str:
+    for name in _TOPIC_NAMES:
+        found = arrays[name]
+        if found.dtype != np.float32 or found.shape != shape:
+            return f"{name} {found.dtype} {found.shape}, but expected float32 {shape}"
+        if not ((found >= 0) & (found <= 1)).all() or found.sum(axis=0, dtype=np.float64).max() > 1 + _MARGIN:
+            return f"{name} that are no probabilities of the words of a topic"
+    return ""
 
 
 def _fault_of_phrases(arrays: Arrays, size: int) -> str:

@@ -47,16 +47,21 @@ class QueryModel(Protocol):
 class QueryScorer(Protocol):
     """What orders the candidates of a query, by what it has learned; any number of threads may ask it."""
 
-    def log_likelihoods(self, query: Ids, candidates: TermLists, answers: TermLists | None = None) -> Floats:
+    def log_likelihoods(
+        self, query: Ids, candidates: TermLists, answers: TermLists | None = None, mixtures: Floats | None = None
+    ) -> Floats:
         """Return log P(q|D) of each candidate; 0 for a query without terms.  # (N,)
 
         Args:
             query: its terms in order, with repetitions.  # (L,)
             candidates: N texts.
             answers: one to each candidate, empty where there is none; models that read no answers ignore them.
+            mixtures: θ of each candidate where it is known before; models without topics ignore it.  # (N, K)
         """
 
-    def mean_ratios(self, query: Ids, candidates: TermLists, answers: TermLists | None = None) -> Floats:
+    def mean_ratios(
+        self, query: Ids, candidates: TermLists, answers: TermLists | None = None, mixtures: Floats | None = None
+    ) -> Floats:
         """Return ``(P(q|D) / P(q|C))^(1/|q|)`` > 0; 1 for a query without terms.  # (N,)"""
 
 
@@ -93,10 +98,14 @@ class ByWords:
 
     model: QueryModel
 
-    def log_likelihoods(self, query: Ids, candidates: TermLists, answers: TermLists | None = None) -> Floats:
+    def log_likelihoods(
+        self, query: Ids, candidates: TermLists, answers: TermLists | None = None, mixtures: Floats | None = None
+    ) -> Floats:
         """Return log P(q|D), as the function of that name.  # (N,)"""
         return log_likelihoods(self.model, query, candidates, answers)
 
-    def mean_ratios(self, query: Ids, candidates: TermLists, answers: TermLists | None = None) -> Floats:
+    def mean_ratios(
+        self, query: Ids, candidates: TermLists, answers: TermLists | None = None, mixtures: Floats | None = None
+    ) -> Floats:
         """Return ``(P(q|D) / P(q|C))^(1/|q|)``, as the function of that name.  # (N,)"""
         return mean_ratios(self.model, query, candidates, answers)

@@ -30,6 +30,7 @@ from askalike.language.collection import Collection
 from askalike.language.kinds import Options, options_of
 from askalike.language.learned import Learned
 from askalike.language.likelihood import QueryScorer
+from askalike.language.lists import TermLists
 from askalike.language.stand_ins import StandIns
 from askalike.language.terms import term_ids
 from askalike.text.analyzer import Analyzer
@@ -171,7 +172,7 @@ class LanguageModel:
         arrays: dict[str, NDArray[Any]] = dict(contents.arrays)
         if fault := _fault(arrays, len(vocabulary), settings.options):
             raise DamagedModelError(f"{path}: weights.safetensors holds {fault}", _AGAIN)
-        learned = Learned.from_arrays(arrays, len(vocabulary))
+        learned = Learned.from_arrays(arrays, len(vocabulary), settings.options)
         return cls(settings, vocabulary, Collection(arrays["counts"]), learned, manifest)
 
     def save(self, path: Path | str) -> None:
@@ -192,6 +193,11 @@ class LanguageModel:
         """Return the terms of an answer as ids.  # (L,)"""
         return term_ids(self.vocabulary, self.reader.answer(answer))
 
+    def mixtures(self, questions: TermLists, answers: TermLists | None) -> NDArray[np.float64] | None:
+        """Return θ of candidates, which does not hang on the query; None where the kind has no topics.  # (N, K)"""
+        has_topics = self.settings.options.topic_learning is not None
+        return self.learned.topics.mixtures(questions, answers) if has_topics else None
+
     def stand_ins(self, asked: NDArray[np.int64], theirs: NDArray[np.int64]) -> StandIns:
         """Return which words of a candidate stand for each word of a query, as far as the kind can say.
 
@@ -210,4 +216,4 @@ def _fault(arrays: Mapping[str, NDArray[Any]], size: int, options: Options) -> s
     counts = arrays["counts"]
     if counts.dtype != np.int64 or counts.shape != (size,) or counts.min() < 0:
         return f"counts {counts.dtype} {counts.shape}, but expected ({size},) whole numbers ≥ 0"
-    return Learned.fault(others, size, has_phrases=options.phrase_learning is not None)
+    return Learned.fault(others, size, options)

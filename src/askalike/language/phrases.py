@@ -113,8 +113,10 @@ class PhraseModel:
         if not (isfinite(self.kept) and 0 <= self.kept <= 1):
             raise SettingError(f"kept is {self.kept}, but expected 0 ≤ kept ≤ 1", "set kept")
 
-    def log_likelihoods(self, query: Ids, candidates: TermLists, answers: TermLists | None = None) -> Floats:
-        """Return log P(q|D) of each candidate; 0 for a query without terms. Answers are not read.  # (N,)
+    def log_likelihoods(
+        self, query: Ids, candidates: TermLists, answers: TermLists | None = None, mixtures: Floats | None = None
+    ) -> Floats:
+        """Return log P(q|D) of each candidate; 0 for a query without terms. Nothing else is read.  # (N,)
 
         Args:
             query: its terms in order.  # (T,)
@@ -135,7 +137,9 @@ class PhraseModel:
         single = self.smoothing.mixed(own, background, candidates.lengths())
         return best_or_sum([np.log(single), *longer], self.segmentation)
 
-    def mean_ratios(self, query: Ids, candidates: TermLists, answers: TermLists | None = None) -> Floats:
+    def mean_ratios(
+        self, query: Ids, candidates: TermLists, answers: TermLists | None = None, mixtures: Floats | None = None
+    ) -> Floats:
         """Return ``(P(q|D) / P(q|C))^(1/|q|)``, as ``likelihood.mean_ratios`` has it; 1 without terms.  # (N,)"""
         background = np.log(self.collection.probabilities(query)).sum()
         found = self.log_likelihoods(query, candidates) - background

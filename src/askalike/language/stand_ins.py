@@ -7,18 +7,23 @@ language.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from askalike.language.lists import TermLists
 from askalike.language.phrase_table import PhraseTable
+from askalike.language.topics import Topics
 from askalike.language.translations import Translations
 
-__all__ = ["StandIns", "by_phrases", "by_translations"]
+__all__ = ["LEAST_ALIKE", "StandIns", "by_phrases", "by_topics", "by_translations"]
 
 Floats = NDArray[np.float64]
 Ids = NDArray[np.int64]
+
+LEAST_ALIKE: Final = 0.5
+"""Words that are less alike by their topics do not stand for each other."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,3 +103,25 @@ def by_phrases(table: PhraseTable, asked: Ids, theirs: Ids) -> StandIns:
             best.ends[covered] = places[place] + lengths[place] + 1
             best.values[covered] = likely[place]
     return best
+
+
+def by_topics(topics: Topics, asked: Ids, theirs: Ids) -> StandIns:
+    """Return for each word the one most alike by topics, the cosine of φ_1w … φ_Kw; nothing below ``LEAST_ALIKE``.
+
+    Example:
+        1 and 2 are of one topic, 3 of another.
+
+        >>> held = np.array([[0, 0], [0.5, 0], [0.5, 0], [0, 1]], np.float32)
+        >>> found = by_topics(Topics(held, held, alpha=0.5), np.array([1, 3]), np.array([-9, 2]))
+        >>> found.starts.tolist(), found.values.tolist()
+        ([1, 0], [1.0, 0.0])
+    """
+    table = _directions(topics, asked) @ _directions(topics, theirs).T
+    return StandIns.best(np.where(table < LEAST_ALIKE, 0.0, np.minimum(table, 1.0)))
+
+
+def _directions(topics: Topics, words: Ids) -> Floats:
+    """Return φ of words at length 1, 0 for one that was never learned.  # (T, K)"""
+    is_known = (words > 0) & (words < len(topics.questions))
+    held = topics.questions[np.where(is_known, words, 0)].astype(np.float64) * is_known[:, None]
+    return np.asarray(held / np.maximum(np.linalg.norm(held, axis=1, keepdims=True), np.finfo(np.float64).tiny))

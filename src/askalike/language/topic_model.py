@@ -27,11 +27,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from askalike.errors import SettingError
-from askalike.language.likelihood import QueryModel
+from askalike.language.likelihood import QueryModel, log_likelihoods, mean_ratios
 from askalike.language.lists import TermLists
 from askalike.language.topics import Topics
 
-__all__ = ["TopicModel"]
+__all__ = ["KnownTopics", "TopicModel", "TopicScorer"]
 
 Floats = NDArray[np.float64]
 Ids = NDArray[np.int64]
@@ -97,3 +97,46 @@ class TopicModel:
     def _known(self, texts: TermLists) -> Floats:
         """Return how many words of each text were learned.  # (N,)"""
         return texts.sums(((texts.ids > 0) & (texts.ids < len(self.topics.questions))).astype(np.float64))
+
+
+@dataclass(frozen=True, slots=True)
+class KnownTopics:
+    """A ``QueryModel`` of some candidates whose topics are known.
+
+    Args:
+        model: what it is.
+        mixtures: θ of each of the candidates.  # (N, K)
+    """
+
+    model: TopicModel
+    mixtures: Floats
+
+    def word_probabilities(self, words: Ids, candidates: TermLists, answers: TermLists | None = None) -> Floats:
+        """Return P(w|D).  # (T, N)"""
+        return self.model.with_mixtures(words, candidates, answers, self.mixtures)
+
+    def background(self, words: Ids) -> Floats:
+        """Return P(w|C).  # (T,)"""
+        return self.model.background(words)
+
+
+@dataclass(frozen=True, slots=True)
+class TopicScorer:
+    """A ``QueryScorer`` by the words and topics of candidates; those that are not known are inferred."""
+
+    model: TopicModel
+
+    def log_likelihoods(
+        self, query: Ids, candidates: TermLists, answers: TermLists | None = None, mixtures: Floats | None = None
+    ) -> Floats:
+        """Return log P(q|D) of each candidate.  # (N,)"""
+        return log_likelihoods(self._of(mixtures), query, candidates, answers)
+
+    def mean_ratios(
+        self, query: Ids, candidates: TermLists, answers: TermLists | None = None, mixtures: Floats | None = None
+    ) -> Floats:
+        """Return ``(P(q|D) / P(q|C))^(1/|q|)``.  # (N,)"""
+        return mean_ratios(self._of(mixtures), query, candidates, answers)
+
+    def _of(self, mixtures: Floats | None) -> QueryModel:
+        return self.model if mixtures is None else KnownTopics(self.model, mixtures)

@@ -72,6 +72,12 @@ class Topics:
     alpha: float
     answer_weight: float = 1.0
 
+    @classmethod
+    def none(cls) -> Topics:
+        """Return topics of no word."""
+        held = np.zeros((1, 1), np.float32)
+        return cls(held, held, alpha=1.0)
+
     def mixtures(self, questions: TermLists, answers: TermLists | None = None, iterations: int = 20) -> Floats:
         """Return θ of each text: uniform for one without words that were learned.  # (N, K)
 

@@ -24,6 +24,7 @@ RERANKERS: Final[Mapping[str, str]] = {
     "translation": "the query's likelihood by what a candidate's words translate into, learned from best answers",
     "translm": "the query's likelihood by a candidate's words and by what they translate into",
     "phrase": "the query's likelihood by what a candidate's phrases become, learned from best answers",
+    "qatm": "the query's likelihood by a candidate's words and by its topics, learned from best answers",
 }
 """Name → what it does, in a few words."""
 

@@ -14,13 +14,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any, get_args
 
 from askalike.errors import SettingError
 from askalike.language.ibm1 import Alignment
 from askalike.language.kinds import KINDS, Options
 from askalike.language.model import Reads
+from askalike.language.topic_kinds import TopicOptions
 from askalike.train.checking import check_choice, check_whole
 from askalike.train.toml_table import made, table
 
@@ -63,6 +64,11 @@ class LanguageRecipe:
         """Return whether a TOML file's contents are such a recipe: a language model by name, and no network."""
         ranker = stored.get("ranker")
         return isinstance(ranker, str) and ranker in KINDS and not {"encoder", "stage", "words"} & set(stored)
+
+    def seeded(self, seed: int) -> LanguageRecipe:
+        """Return the recipe with another seed of what is drawn: what topics begin with."""
+        options = self.options
+        return replace(self, options=replace(options, seed=seed)) if isinstance(options, TopicOptions) else self
 
     def to_json(self) -> str:
         """Return the recipe as text."""
