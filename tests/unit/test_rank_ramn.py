@@ -156,11 +156,29 @@ def test_rank_factors_stay_above_zero_for_every_alpha_and_number_of_candidates()
 
 
 @pytest.mark.parametrize(
-    "wrong", [{"alpha": -0.1}, {"alpha": 0.2}, {"floor": 0.0}, {"similarity": "l2"}, {"repeats": "twice"}]
+    "wrong",
+    [
+        {"alpha": -0.1},
+        {"alpha": 0.2},
+        {"floor": 0.0},
+        {"floor": 1e-320},
+        {"mismatch_weight": 1000.0},
+        {"similarity": "l2"},
+        {"repeats": "twice"},
+    ],
 )
 def test_settings_out_of_range_are_refused(wrong: dict[str, Any]) -> None:
     with pytest.raises(SettingError):
         RamnSettings(**wrong)
+
+
+def test_no_candidate_of_a_query_with_words_comes_to_zero() -> None:
+    worst = RamnSettings(alpha=0.1, floor=1e-9, mismatch_weight=10)
+    query, candidate = text("a b", [1.0, 0.0], [1.0, 0.0]), text("x", [-1.0, 0.0])
+    counts = {"a": 10**15, "b": 1}
+    compared = compare(query, [candidate] * 10, lambda words: np.array([counts[word] for word in words]))
+    for settings in (worst, replace(worst, is_per_word=True), replace(worst, repeats="once")):
+        assert (scores(compared, np.arange(1, 11), settings) > 0).all()
 
 
 class Spelled:

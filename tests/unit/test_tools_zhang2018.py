@@ -1,0 +1,58 @@
+"""The section on Zhang and Wu 2018 says what its tables are of."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tools.sections.zhang2018 import reproduction
+
+from askalike.experiments.zhang2018.reported import REPORTED
+
+SETTINGS = {
+    "similarity": "dot",
+    "floor": 0.001,
+    "repeats": "each",
+    "alpha": 0.035,
+    "mismatch_weight": 1.0,
+    "is_per_word": False,
+}
+
+
+def row(name: str, texts: int, mean: float) -> dict[str, Any]:
+    found = {"mean": mean, "interval95": [mean - 0.1, mean + 0.1], "spread": None, "p_value": 0.5 if texts else None}
+    return {
+        "row": name,
+        "texts": texts,
+        "seeds": [0] if texts else [],
+        "settings": SETTINGS if texts else None,
+        "found": {task: {"map": found, "mrr": found} for task in ("dev", "test2016", "test2017")},
+    }
+
+
+RESULT = {
+    "texts": {"questions": 24, "comments": 18, "more.jsonl": 1000},
+    "rows": [row("ir", 0, 0.5), row("attention-full", 20, 0.6), row("attention-full", 42, 0.7)],
+    "reported": REPORTED,
+    "tried_on_dev": {"attention, 42 texts": [{**SETTINGS, "dev_map": 0.75}]},
+    "epochs": {"attention, 42 texts": {"epochs": [3], "epoch_s": [1.5], "perplexity": [20.0]}},
+    "reconstructions": [{"read": "wifi drops", "attention": "wifi wifi"}],
+    "figure": "autoencoders.svg",
+    "drawn": "42",
+    "logs": "zhang2018-logs.csv.gz",
+}
+
+
+def test_the_table_is_of_the_largest_amount_and_says_so() -> None:
+    text = "\n".join(reproduction(RESULT))
+    assert "The rows of this table learned from the first 42." in text
+    lines = [line for line in text.splitlines() if line.startswith("| attention-full | 1 |")]
+    assert len(lines) == 1
+    assert "70.00 (60.0–80.0)" in lines[0]
+    assert "77.79 / 85.76" in lines[0]
+
+
+def test_every_line_of_a_table_has_as_many_cells_as_its_header() -> None:
+    tables = "\n".join(reproduction(RESULT)).split("\n\n")
+    shapes = [{line.count("|") for line in table.splitlines()} for table in tables if table.startswith("|")]
+    assert len(shapes) == 5
+    assert all(len(shape) == 1 for shape in shapes)
