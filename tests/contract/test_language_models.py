@@ -24,6 +24,7 @@ from askalike.language import (
 from askalike.language.likelihood import ByWords
 from askalike.language.phrase_learning import PhraseLearning
 from askalike.language.phrases import PhraseModel
+from askalike.language.sqatm import learn_voted_topics
 from askalike.language.topic_model import TopicModel, TopicScorer
 from askalike.language.topic_training import TopicLearning, learn_topics
 
@@ -34,6 +35,14 @@ PAIRS = Parallel.of([([1, 2], [3, 4]), ([2, 5], [4, 1]), ([6], [7, 8])])
 LEARNED = learn_translations(PAIRS, SIZE, Alignment(5))
 PHRASES = PhraseLearning(least=1).learned(PAIRS, learn_translations(PAIRS.both_ways(), SIZE, Alignment(5)), SIZE)
 TOPICS = learn_topics(TEXTS, TermLists.of([[7, 8], [9], [], [4, 5]]), SIZE, TopicLearning(topics=3, iterations=20))
+VOTED = learn_voted_topics(
+    TEXTS,
+    TermLists.of([[7, 8], [9, 2], [4, 5]]),
+    np.array([0, 0, 3]),
+    np.array([5, 0, 1]),
+    SIZE,
+    TopicLearning(topics=3, iterations=20),
+)
 CANDIDATES = [[1, 2, 3], [], [4, 4, 5, -8], [-3], [6, 7, 8, 9, 1, 1, 2], [11], [2, 1, 3]]
 ANSWERS = [[4], [3, 3], [], [-8, 1], [1, 5, 5], [], [4]]
 UNKNOWN = -3
@@ -46,6 +55,9 @@ WORD_MODELS: dict[str, Callable[[], QueryModel]] = {
     "translm": lambda: TransLM(COUNTED, LEARNED),
     "translm, answers": lambda: TransLM(COUNTED, LEARNED, Smoothing("dirichlet", 5.0), Mixture(0.4, 0.3, 0.3)),
     "qatm": lambda: TopicModel(QueryLikelihood(COUNTED), TOPICS),
+    "sqatm": lambda: TopicModel(
+        TransLM(COUNTED, LEARNED, Smoothing("jelinek-mercer", 0.5), Mixture(0.4, 0.3, 0.3)), VOTED, 0.6
+    ),
 }
 
 

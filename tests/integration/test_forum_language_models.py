@@ -90,10 +90,10 @@ def test_words_are_explained_by_the_word_that_stands_for_them(learned: tuple[Pat
 
 def test_a_translation_makes_the_difference(forum: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Of three questions that share "evening", the one whose answer speaks of wireless comes first."""
-    for name in ("lmir", "translation", "translm"):
+    for name in ("lmir", "translation", "translm", "sqatm"):
         assert run(monkeypatch, "train", forum, "--recipe", name) == 0
     with Forum.open(forum) as opened:
-        for name in ("translation", "translm"):
+        for name in ("translation", "translm", "sqatm"):
             first, second = opened.similar("wireless evening", ranker=name)[:2]
             assert first.question.id == "wlan", name
             assert first.score > second.score
@@ -143,6 +143,20 @@ def test_topics_are_learned_from_answers_and_told(
         after = dict(opened.ranking("wlan evening", ranker="qatm"))
         assert after["car"] > dict(before)["car"], "its new answer tells what it is about"
         assert after["printer"] == dict(before)["printer"]
+
+
+def test_votes_are_learned_from(
+    forum: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with Forum.open(forum) as opened:
+        opened.add_answers([Answer("a7", "wlan", "reboot everything", score=1)])
+    assert run(monkeypatch, "train", forum, "--recipe", "sqatm") == 0
+    told = capsys.readouterr().out
+    assert "5 best answers, both ways, by 10 iterations of IBM's model 1, topics by 100 iterations" in told
+    words = LanguageModel.load(forum / "rankers" / "sqatm").vocabulary.words
+    assert "reboot" in words, "of the second answer"
+    with Forum.open(forum) as opened:
+        assert opened.similar("wireless evening", ranker="sqatm")[0].question.id == "wlan"
 
 
 def test_with_a_dev_part_the_ranker_is_compared(

@@ -17,7 +17,14 @@ from askalike.encode.model import Model
 from askalike.encode.vocabulary import Vocabulary
 from askalike.errors import DamagedModelError, ModelNotFoundError, SettingError
 from askalike.language import Collection, TermLists, Translations
-from askalike.language.kinds import KINDS, LikelihoodOptions, PhraseOptions, TopicOptions, TransLMOptions
+from askalike.language.kinds import (
+    KINDS,
+    LikelihoodOptions,
+    PhraseOptions,
+    TopicOptions,
+    TransLMOptions,
+    VotedTopicOptions,
+)
 from askalike.language.learned import Learned
 from askalike.language.model import LanguageModel, LanguageSettings
 from askalike.language.phrase_book import PhraseBook
@@ -37,15 +44,18 @@ TOPICS = Topics(HELD, HELD[:, ::-1].copy(), alpha=0.1)
 
 
 def built(kind: str = "translm") -> LanguageModel:
-    """Return a model of four terms with two translations, ``phrase`` with two phrases, ``qatm`` with two topics; ``lmir`` without any."""
-    options = TopicOptions(topics=2, share=0.6) if kind == "qatm" else KINDS[kind]()
+    """Return a model of four terms with what its kind learns: two translations, phrases or topics, or nothing."""
+    options = KINDS[kind](**({"topics": 2, "share": 0.6} if kind in ("qatm", "sqatm") else {}))  # type: ignore[arg-type]
     settings = LanguageSettings(kind, options, text=TextSettings("german"))
     translations = Translations.of(np.array([1, 3]), np.array([2, 2]), np.array([0.5, 0.25]), 5)
     collection = Collection(np.array([2, 9, 4, 1, 0], np.int64))
     words = Vocabulary(["wlan", "funk", "netz", "weg"])
-    learned = {"lmir": None, "phrase": Learned(phrases=PHRASES), "qatm": Learned(topics=TOPICS)}.get(
-        kind, Learned(translations)
-    )
+    learned = {
+        "lmir": None,
+        "phrase": Learned(phrases=PHRASES),
+        "qatm": Learned(topics=TOPICS),
+        "sqatm": Learned(translations, topics=TOPICS),
+    }.get(kind, Learned(translations))
     return LanguageModel.build(settings, words, collection, learned, training_data="ab" * 32)
 
 
@@ -98,7 +108,12 @@ def test_options_out_of_range_are_refused() -> None:
     for wrong in ({"segmentation": "worst"}, {"heuristic": "guess"}, {"longest": 11}, {"least": 0}, {"kept": 1.5}):
         with pytest.raises(SettingError):
             PhraseOptions(**wrong)  # type: ignore[arg-type]
+    for wrong in ({"share": 1.5}, {"words": -1.0}, {"most_answers": 0}, {"accepted_votes": -1}, {"eta": 0.0}):
+        with pytest.raises(SettingError):
+            VotedTopicOptions(**wrong)  # type: ignore[arg-type]
     assert not TopicOptions(answer_weight=0.0).reads_answers
+    assert not VotedTopicOptions(answer_weight=0.0).reads_answers
+    assert VotedTopicOptions(answer_weight=0.0, answer=0.1).reads_answers
 
 
 def test_a_forum_without_answers_has_an_empty_table(tmp_path: Path) -> None:

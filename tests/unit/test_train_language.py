@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -9,9 +10,17 @@ import pytest
 
 from askalike.errors import SettingError
 from askalike.language import Alignment, Parallel, TermLists, learn_translations, term_ids
-from askalike.language.kinds import LikelihoodOptions, PhraseOptions, TopicOptions, TranslationOptions, TransLMOptions
+from askalike.language.kinds import (
+    LikelihoodOptions,
+    PhraseOptions,
+    TopicOptions,
+    TranslationOptions,
+    TransLMOptions,
+    VotedTopicOptions,
+)
 from askalike.language.model import LanguageModel
 from askalike.language.phrase_learning import PhraseLearning
+from askalike.language.sqatm import learn_voted_topics
 from askalike.language.topic_training import TopicLearning, learn_topics
 from askalike.progress import SilentProgress
 from askalike.text.settings import TextSettings
@@ -131,3 +140,30 @@ def test_topics_are_those_of_questions_with_their_best_answers() -> None:
     np.testing.assert_array_equal(model.learned.topics.answers, expected.answers)
     reseeded = learned(LanguageRecipe("qatm", TopicOptions(topics=2, iterations=5), None).seeded(7))
     assert not np.array_equal(reseeded.learned.topics.questions, expected.questions)
+
+
+def test_votes_and_acceptance_say_which_answers_shape_topics() -> None:
+    options = VotedTopicOptions(topics=2, iterations=5, most_answers=2, accepted_votes=4)
+    answers = [
+        Answer("a", "1", "change channel", score=1, is_accepted=True),
+        Answer("b", "1", "reboot", score=2),
+        Answer("c", "1", "left out", score=9),
+        Answer("d", "2", "channel printer", score=-3),
+    ]
+    data = TrainingData(DATA.questions, answers=answers)
+    recipe = LanguageRecipe("sqatm", options, Alignment(2))
+    model = learn_language_model(recipe, data, TextSettings(stem=False), SilentProgress())
+    assert "reboot" in model.vocabulary.words
+    assert "left" not in model.vocabulary.words, "of the third answer"
+    ids = [term_ids(model.vocabulary, text.split()) for text in ("router drops wifi", "printer router", "lonely")]
+    read = [term_ids(model.vocabulary, text.split()) for text in ("change channel", "reboot", "channel printer")]
+    given = TermLists.of(ids), TermLists.of(read), np.array([0, 0, 1]), np.array([5, 2, -3])
+    expected = learn_voted_topics(*given, len(model.vocabulary), TopicLearning(topics=2, iterations=5))
+    np.testing.assert_array_equal(model.learned.topics.answers, expected.answers)
+    pairs = Parallel.of([(ids[0], read[0]), (ids[1], read[2])]).both_ways()
+    translations = learn_translations(pairs, len(model.vocabulary), Alignment(2))
+    np.testing.assert_array_equal(model.learned.translations.values, translations.values)
+    liked = TrainingData(DATA.questions, answers=[replace(answers[0], score=7), *answers[1:]])
+    assert liked.digest() == data.digest()
+    other = learn_language_model(recipe, liked, TextSettings(stem=False), SilentProgress())
+    assert other.origin.training_data != model.origin.training_data, "votes are learned from"

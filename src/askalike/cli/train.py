@@ -99,9 +99,9 @@ def train(
     mark is learned from, for as many epochs as the recipe says; where a model answered before, its own or the general
     one, the new one is then taken with --keep alone. askalike encode FORUM --model general leads back.
 
-    A recipe of a ranker (ramn, lmir, translation, translm, phrase, qatm) leaves the model as it is: what it makes
-    answers askalike search --ranker with its name. All but ramn are counted and learned in minutes, without torch and
-    on one core.
+    A recipe of a ranker (ramn, lmir, translation, translm, phrase, qatm, sqatm) leaves the model as it is: what it
+    makes answers askalike search --ranker with its name. All but ramn are counted and learned in minutes, without torch
+    and on one core.
     """
     chosen = load_recipe(recipe)
     if isinstance(chosen, LanguageRecipe):

@@ -22,7 +22,7 @@ from askalike.language.phrase_learning import PhraseLearning
 from askalike.language.phrases import PhraseModel, Segmentation
 from askalike.language.smoothing import Method, QueryLikelihood, Smoothing
 from askalike.language.stand_ins import StandIns, by_phrases, by_translations
-from askalike.language.topic_kinds import TopicOptions
+from askalike.language.topic_kinds import TopicOptions, VotedTopicOptions
 from askalike.language.translation import TranslationModel
 from askalike.language.translm import Mixture, TransLM
 from askalike.language.word_links import Heuristic
@@ -35,6 +35,7 @@ __all__ = [
     "TopicOptions",
     "TransLMOptions",
     "TranslationOptions",
+    "VotedTopicOptions",
     "options_of",
 ]
 
@@ -169,7 +170,7 @@ class PhraseOptions(Kind):
         return by_phrases(learned.phrases, asked, theirs)
 
 
-Options = LikelihoodOptions | TranslationOptions | TransLMOptions | PhraseOptions | TopicOptions
+Options = LikelihoodOptions | TranslationOptions | TransLMOptions | PhraseOptions | TopicOptions | VotedTopicOptions
 
 KINDS: Final[Mapping[str, type[Options]]] = {
     "lmir": LikelihoodOptions,
@@ -177,6 +178,7 @@ KINDS: Final[Mapping[str, type[Options]]] = {
     "translm": TransLMOptions,
     "phrase": PhraseOptions,
     "qatm": TopicOptions,
+    "sqatm": VotedTopicOptions,
 }
 """Name → its options; what each learns it says itself, see ``Kind``."""
 

@@ -15,7 +15,8 @@ each, the topics of an answer also decide a signal of its quality, and votes can
 Differs: there, as in supervised topic models (Blei and McAuliffe 2007), the signal is drawn from the topics, by a
 regression that is learned with them. Here votes are weights that are given: an answer that was voted down or passed
 over hardly shapes the topics, but no topic is known to be one of good answers. The weights above are a choice of ours,
-relative to the question's other answers, since forums vote in different measure; votes below 0 count as 0.
+relative to the question's other answers, since forums vote in different measure; votes below 0 count as 0. A ranker
+infers a candidate's topics from its question and its best answer, not from all answers.
 Reading: Das et al. 2016 and later papers write TBLM for the score; in Zhang et al. it is taken to be a topic-based
 language model. Their equation is not in what could be read; any model of words can stand in ``TopicModel``, query
 likelihood or the translation-based language model.

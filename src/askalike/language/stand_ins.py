@@ -60,6 +60,17 @@ class StandIns:
         places = table.argmax(axis=1).astype(np.int64)
         return cls(places, places + 1, np.asarray(table.max(axis=1)))
 
+    def or_else(self, other: StandIns) -> StandIns:
+        """Return these, and another's where nothing stands for a word.
+
+        >>> found = StandIns.best(np.array([[0.2], [0.0]])).or_else(StandIns.best(np.array([[0.9], [0.7]])))
+        >>> found.values.tolist()
+        [0.2, 0.7]
+        """
+        is_own = self.values > 0
+        starts, ends = np.where(is_own, self.starts, other.starts), np.where(is_own, self.ends, other.ends)
+        return StandIns(starts, ends, np.where(is_own, self.values, other.values))
+
 
 def by_translations(translations: Translations, asked: Ids, theirs: Ids) -> StandIns:
     """Return for each word the one that translates into it best, by t(w|u)."""

@@ -11,16 +11,18 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from askalike.errors import SettingError
 from askalike.language.collection import Collection
 from askalike.language.kind import Kind
 from askalike.language.learned import Learned
 from askalike.language.likelihood import QueryScorer
 from askalike.language.smoothing import Method, QueryLikelihood, Smoothing
-from askalike.language.stand_ins import StandIns, by_topics
+from askalike.language.stand_ins import StandIns, by_topics, by_translations
 from askalike.language.topic_model import TopicModel, TopicScorer
 from askalike.language.topic_training import TopicLearning
+from askalike.language.translm import Mixture, TransLM
 
-__all__ = ["TopicOptions"]
+__all__ = ["TopicOptions", "VotedTopicOptions"]
 
 Ids = NDArray[np.int64]
 
@@ -73,7 +75,67 @@ class TopicOptions(Kind):
         return by_topics(learned.topics, asked, theirs)
 
 
-def _learning(options: TopicOptions) -> TopicLearning:
+@dataclass(frozen=True, slots=True)
+class VotedTopicOptions(Kind):
+    """TransLM beside the topics of questions and of all their answers by votes: TBLM_SQATM-V, see ``sqatm``.
+
+    Args:
+        smoothing: ``dirichlet`` or ``jelinek-mercer``.
+        weight: its μ or λ.
+        words, translations, answer: α, β, γ ≥ 0 of TransLM.
+        share: in (0, 1], that of TransLM beside the topics.
+        topics, alpha, eta, answer_weight, iterations, seed: how topics are learned, see ``TopicLearning``; with
+            ``answer`` and ``answer_weight`` of 0 a candidate's answer is not read.
+        most_answers: topics are learned from so many answers of a question, the best, ≥ 1.
+        accepted_votes: how many votes it counts that an answer was accepted, ≥ 0.
+    """
+
+    smoothing: Method = "jelinek-mercer"
+    weight: float = 0.5
+    words: float = 0.6
+    translations: float = 0.4
+    answer: float = 0.0
+    share: float = 0.7
+    topics: int = 50
+    alpha: float = 0.1
+    eta: float = 0.01
+    answer_weight: float = 1.0
+    iterations: int = 100
+    seed: int = 0
+    most_answers: int = 10
+    accepted_votes: int = 3
+
+    def __post_init__(self) -> None:
+        self.made(Collection.none(), Learned())
+        _learning(self)
+        if self.most_answers < 1 or self.accepted_votes < 0:
+            raise SettingError(
+                f"most_answers is {self.most_answers} and accepted_votes {self.accepted_votes}",
+                "expected most_answers ≥ 1 and accepted_votes ≥ 0",
+            )
+
+    @property
+    def reads_answers(self) -> bool:
+        """Whether a candidate's best answer is part of it."""
+        return self.answer > 0 or self.answer_weight > 0
+
+    @property
+    def topic_learning(self) -> TopicLearning:
+        """How topics are learned."""
+        return _learning(self)
+
+    def made(self, collection: Collection, learned: Learned) -> QueryScorer:
+        """Return the model."""
+        mixture = Mixture(self.words, self.translations, self.answer)
+        words = TransLM(collection, learned.translations, Smoothing(self.smoothing, self.weight), mixture)
+        return TopicScorer(TopicModel(words, learned.topics, self.share))
+
+    def stand_ins(self, learned: Learned, asked: Ids, theirs: Ids) -> StandIns:
+        """Return what translates into each word, and where nothing does, the word that is most alike by topics."""
+        return by_translations(learned.translations, asked, theirs).or_else(by_topics(learned.topics, asked, theirs))
+
+
+def _learning(options: TopicOptions | VotedTopicOptions) -> TopicLearning:
     return TopicLearning(
         options.topics, options.alpha, options.eta, options.answer_weight, options.iterations, options.seed
     )

@@ -25,6 +25,7 @@ RERANKERS: Final[Mapping[str, str]] = {
     "translm": "the query's likelihood by a candidate's words and by what they translate into",
     "phrase": "the query's likelihood by what a candidate's phrases become, learned from best answers",
     "qatm": "the query's likelihood by a candidate's words and by its topics, learned from best answers",
+    "sqatm": "translm beside a candidate's topics, learned from all answers by their votes",
 }
 """Name → what it does, in a few words."""
 

@@ -21,7 +21,7 @@ from askalike.errors import SettingError
 from askalike.language.ibm1 import Alignment
 from askalike.language.kinds import KINDS, Options
 from askalike.language.model import Reads
-from askalike.language.topic_kinds import TopicOptions
+from askalike.language.topic_kinds import TopicOptions, VotedTopicOptions
 from askalike.train.checking import check_choice, check_whole
 from askalike.train.toml_table import made, table
 
@@ -68,7 +68,9 @@ class LanguageRecipe:
     def seeded(self, seed: int) -> LanguageRecipe:
         """Return the recipe with another seed of what is drawn: what topics begin with."""
         options = self.options
-        return replace(self, options=replace(options, seed=seed)) if isinstance(options, TopicOptions) else self
+        if isinstance(options, TopicOptions | VotedTopicOptions):
+            return replace(self, options=replace(options, seed=seed))
+        return self
 
     def to_json(self) -> str:
         """Return the recipe as text."""
