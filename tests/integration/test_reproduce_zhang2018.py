@@ -11,6 +11,7 @@ import pytest
 from tests.tiny_models import synonym_model
 
 from askalike.cli.main import main
+from askalike.cli.reproduction import kept_settings
 from askalike.errors import FormatError, SettingError
 from askalike.experiments.matcher import Matcher
 from askalike.experiments.tasks import judge
@@ -163,6 +164,15 @@ def test_both_autoencoders_are_trained_once_and_scored(
     recipe.write_text(RECIPE.replace("min_count = 1", "min_count = 2"), encoding="utf-8")
     assert call(monkeypatch, *words) == 2
     assert "another recipe" in capsys.readouterr().err
+
+
+def test_a_folder_in_which_nothing_was_trained_takes_other_settings(tmp_path: Path) -> None:
+    kept_settings(tmp_path / "out", {"recipe": "of another width"})
+    kept_settings(tmp_path / "out", {"recipe": "right"})
+    (tmp_path / "out" / "gru-all-seed0").mkdir()
+    kept_settings(tmp_path / "out", {"recipe": "right"})
+    with pytest.raises(SettingError, match="another recipe"):
+        kept_settings(tmp_path / "out", {"recipe": "of another width"})
 
 
 def test_wrong_uses_are_named(

@@ -42,14 +42,15 @@ class Wanted:
 
 
 def kept_settings(out: Path, settings: Mapping[str, object]) -> None:
-    """Tie a folder of finished trainings to the settings that they were made with.
+    """Tie a folder of finished trainings to the settings that they were made with; where none was begun, anew.
 
     Raises:
         SettingError: it is tied to others.
     """
     file = out / "settings.json"
     content = json.dumps(settings, sort_keys=True, indent=1).encode()
-    if file.exists() and file.read_bytes() != content:
+    has_begun = file.exists() and any(one != file for one in out.iterdir())
+    if has_begun and file.read_bytes() != content:
         raise SettingError(
             f"what is in {out} was trained with another recipe, other texts or other word vectors",
             "say the same as then, or give another folder with --out",
