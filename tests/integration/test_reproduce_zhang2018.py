@@ -32,9 +32,9 @@ THREAD = """<OrgQuestion ORGQ_ID="{query}">
 <OrgQSubject>wifi drops</OrgQSubject><OrgQBody>my wifi drops {query}</OrgQBody>
 <Thread THREAD_SEQUENCE="{query}_R{rank}"><RelQuestion RELQ_ID="{query}_R{rank}" RELQ_RANKING_ORDER="{rank}"
  RELQ_CATEGORY="" RELQ_DATE="" RELQ_USERID="" RELQ_USERNAME="" RELQ_RELEVANCE2ORGQ="{label}">
-<RelQSubject>{subject}</RelQSubject><RelQBody>what now</RelQBody></RelQuestion>
+<RelQSubject>{subject}</RelQSubject><RelQBody>what now {query}</RelQBody></RelQuestion>
 <RelComment RELC_ID="{query}_R{rank}_C1" RELC_DATE="" RELC_USERID="" RELC_USERNAME="">
-<RelCText>look at the {subject}</RelCText></RelComment></Thread></OrgQuestion>
+<RelCText>look at the {subject} {query}</RelCText></RelComment></Thread></OrgQuestion>
 """
 
 RECIPE = """
@@ -114,6 +114,15 @@ def test_archives_whose_texts_would_have_the_same_ids_are_refused(semeval: Path,
             read_data(semeval, wrong)
 
 
+def test_a_text_is_taken_once_and_never_where_a_test_file_has_it_too(semeval: Path) -> None:
+    dev = semeval / "SemEval2016-Task3-CQA-QL-dev.xml"
+    text = dev.read_text(encoding="utf-8").replace("what now D0", "What  now T0").replace("drops D1", "drops A1")
+    dev.write_text(text, encoding="utf-8")
+    data = read_data(semeval)
+    assert data.kinds == {"questions": 20, "comments": 15}, "three of the test's, and a twin of a question of training"
+    assert not any("T0" in text.body for text in data.texts)
+
+
 def test_the_search_engines_order_and_the_best_there_is(data: ZhangData) -> None:
     order, oracle = search_rows(data)
     assert order.means["test2016"]["map"].over_queries.mean == 0.5
@@ -141,8 +150,8 @@ def test_both_autoencoders_are_trained_once_and_scored(
     pytest.importorskip("torch", reason="training needs torch, which is not installed")
     recipe, out = tmp_path / "tiny.toml", tmp_path / "out"
     recipe.write_text(RECIPE, encoding="utf-8")
-    words = ("--data", semeval, "--out", out, "--recipe", recipe, "--seeds", 2)
-    words = (*words, "--amount", 20, "--amount", 0, "--amount", 20)
+    amounts = ("--amount", 20, "--amount", 0, "--amount", 20)
+    words = ("--data", semeval, "--out", out, "--recipe", recipe, "--seeds", 2, *amounts)
     assert call(monkeypatch, *words, "--json") == 0
     shown, told = capsys.readouterr()
     found: dict[str, Any] = json.loads(shown)

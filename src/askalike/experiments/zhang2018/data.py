@@ -3,10 +3,10 @@
 Enters: folders. Leaves: ``ZhangData``. May import: read, text's markup, types, errors, its neighbours in experiments.
 
 Texts come in this order, and an amount takes the first of them: the questions of the training and dev files, their
-comments, then the questions of the archives that were named, in their order. What the test files hold is left out by
-its id. A thread of the forum is a candidate under several ids, though: half of the candidates of 2016's test, and a
-fifth of those of 2017's, are read with the training and dev files, as they would be with the forum's archive; none of
-the tests' queries is. So a thread may also come more than once.
+comments, then the questions of the archives that were named, in their order. Every text is taken once, by its words:
+a thread of the forum is a candidate under several ids, and a twin of a held-out text would not be held out. So is every
+text of the test files left out, though no label would come with it: half of the candidates of 2016's test, and a fifth
+of those of 2017's, are candidates of the training and dev files too.
 
 Differs: the paper has the forum's whole archive, 189,941 questions and 1,894,456 comments, which an archive that is
 named can bring in.
@@ -41,7 +41,7 @@ class ZhangData:
     Args:
         dev: chooses settings; its candidates are in the search engine's order.
         tests: by name.
-        texts: to learn from, each id once, in the order in which an amount takes them.
+        texts: to learn from, each text once, in the order in which an amount takes them.
         kinds: how many texts are of each kind, in their order.
     """
 
@@ -80,16 +80,21 @@ def read_data(folder: Path, archives: Sequence[Path] = ()) -> ZhangData:
     place = folder / FOLDER if (folder / FOLDER).is_dir() else folder
     sets = {split: read_judged(place, "semeval", split) for split in ("train", "dev", *TESTS)}
     own = [question for split in ("train", "dev") for question in questions_of(sets[split])]
-    left_out = {question.id for split in TESTS for question in questions_of(sets[split])}
-    texts: dict[str, Question] = {f"semeval/{question.id}": question for question in own if question.id not in left_out}
+    seen = {_content(question) for split in TESTS for question in questions_of(sets[split])}
+    texts: dict[str, Question] = {}
+    kept = [question for question in own if _is_new(question, seen)]
+    texts |= {f"semeval/{question.id}": question for question in kept}
     kinds = {"questions": len(texts)}
-    for answer in _comments(place, {question.id for question in texts.values()}):
-        texts.setdefault(f"comment/{answer.id}", Question(answer.id, "", answer.body, answer.markup))
+    for answer in _comments(place, {question.id for question in kept}):
+        comment = Question(answer.id, "", answer.body, answer.markup)
+        if _is_new(comment, seen):
+            texts[f"comment/{answer.id}"] = comment
     kinds["comments"] = len(texts) - kinds["questions"]
     for archive in archives:
         before = len(texts)
         for question in _questions(archive):
-            texts.setdefault(f"{archive.name}/{question.id}", question)
+            if _is_new(question, seen):
+                texts.setdefault(f"{archive.name}/{question.id}", question)
         kinds[archive.name] = len(texts) - before
     statistics = tuple(own)
     return ZhangData(
@@ -98,6 +103,19 @@ def read_data(folder: Path, archives: Sequence[Path] = ()) -> ZhangData:
         tuple(_renamed(texts.items())),
         kinds,
     )
+
+
+def _is_new(question: Question, seen: set[str]) -> bool:
+    """Return whether a text was not seen yet, and see it; one without words never is new."""
+    content = _content(question)
+    is_new = bool(content) and content not in seen
+    seen.add(content)
+    return is_new
+
+
+def _content(question: Question) -> str:
+    """Return what makes two texts the same: all but case and white space."""
+    return " ".join(f"{question.title} {question.body}".casefold().split())
 
 
 def _check_names(names: Sequence[str]) -> None:
