@@ -12,12 +12,12 @@ import numpy as np
 import pytest
 from tests.tiny_models import synonym_model
 
-from askalike import Forum, Question
+from askalike import Forum, ForumSettings, Question
 from askalike.cli.main import main
 from askalike.errors import DamagedModelError, ForumError, ModelError, SettingError
 from askalike.forum.rerankers import MAKERS
 from askalike.forum.states import ModelStates
-from askalike.rank import RANKER_NAMES, RERANKERS, Query
+from askalike.rank import RANKER_NAMES, RERANKERS, Query, SearchSettings
 
 QUESTIONS = [
     Question("lost", "lost drops", "the cable"),
@@ -159,3 +159,26 @@ def test_the_command_line_shows_what_stands_for_each_word(
     assert run(monkeypatch, *asked, "--json") == 0
     first: dict[str, Any] = json.loads(capsys.readouterr().out)[0]
     assert [match["word"] for match in first["explanation"]["matches"]] == ["wifi", "drops"]
+
+
+def test_the_ranker_of_the_settings_explains_what_it_found(forum: Path) -> None:
+    settings = ForumSettings(search=SearchSettings(ranker="ramn"))
+    with Forum.open(forum, settings=settings) as opened:
+        hits = opened.similar("wifi drops")
+        assert "rank_factor" in hits[0].components
+        assert opened.explain(hits, "wifi drops")[0].matches
+
+
+def test_a_ranker_that_is_just_being_replaced_still_answers(forum: Path) -> None:
+    with Forum.open(forum) as opened:
+        expected = opened.ranking("wifi drops", ranker="ramn")
+        (forum / "rankers" / "ramn").rename(forum / "rankers" / ".ramn.replaced")
+    with Forum.open(forum) as opened:
+        assert opened.ranking("wifi drops", ranker="ramn") == expected
+
+
+def test_texts_of_questions_are_not_kept_with_their_states() -> None:
+    source = ModelStates(synonym_model(), size_bytes=1000)
+    source.of_questions([(number, Question(str(number), "", "!" * 10_000)) for number in range(50)])
+    assert len(source.of_questions([(1, Question("1", "", "!" * 10_000))])) == 1
+    assert 0 < source.kept_bytes <= 1000, "an entry without states counts too"

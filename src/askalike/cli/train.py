@@ -29,13 +29,15 @@ from askalike.experiments.ranker_score import ranker_score
 from askalike.experiments.work_folder import clear_work, work_folder
 from askalike.forum import Forum, ForumSettings
 from askalike.forum.model_source import ModelSource, fingerprint, wanted_model
-from askalike.rank import RERANKERS
 from askalike.train.language_model import learn_language_model
 from askalike.train.recipe import LanguageRecipe, Recipe, load_recipe, shipped_recipes
 
 __all__ = ["train"]
 
 DEFAULT = "default"
+OF_NETWORKS = ("ramn",)
+"""The rankers that look at the states of a network."""
+
 STOPPED = 130
 """The exit code of a command that Ctrl-C stopped, as shells have it."""
 
@@ -116,10 +118,10 @@ def train(
     else:
         _need_torch()
         _check_device(device)
-    if chosen.ranker and chosen.ranker not in RERANKERS:
+    if isinstance(chosen, Recipe) and chosen.ranker not in ("", *OF_NETWORKS):
         raise SettingError(
-            f"the recipe is for a ranker {chosen.ranker!r}, which is not there",
-            f"expected one of {', '.join(RERANKERS)}",
+            f"the recipe trains a network for the ranker {chosen.ranker!r}",
+            f"expected one of {', '.join(OF_NETWORKS)} where there is an encoder",
         )
     start = _start(forum, begin, recipe)
     if start is not None and recipe == DEFAULT and isinstance(chosen, Recipe):

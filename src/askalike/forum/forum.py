@@ -24,7 +24,7 @@ from askalike.forum.rerankers import take_ranker
 from askalike.forum.settings import ForumSettings, stored_text_settings
 from askalike.forum.vectors import VectorsState
 from askalike.progress import Progress, SilentProgress
-from askalike.rank import RERANKERS, Query, explanations, matched_words
+from askalike.rank import Query
 from askalike.text.analyzer import Analyzer
 from askalike.text.settings import TextSettings
 from askalike.types import Answer, Explanation, Filters, Hit, Link, Markup, Question
@@ -252,9 +252,7 @@ class Forum:
             ModelError: the model cannot be read.
         """
         query = Query(title, body, markup)
-        if ranker is not None and ranker in RERANKERS:
-            return self._indexes.ask(lambda searcher: matched_words(query, hits, searcher.learned(ranker)))
-        return self._indexes.ask(lambda searcher: explanations(query, hits, searcher.encoder))
+        return self._indexes.ask(lambda searcher: searcher.explanations(query, hits, ranker))
 
     def sources(self) -> tuple[str, ...]:
         """Return the names of the archives that were loaded, and "manual" where something was added by hand."""

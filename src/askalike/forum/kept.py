@@ -13,6 +13,9 @@ from typing import Generic, TypeVar
 
 __all__ = ["Kept"]
 
+ENTRY_BYTES = 200
+"""What an entry takes besides its value."""
+
 _Item = TypeVar("_Item")
 _Value = TypeVar("_Value")
 
@@ -20,7 +23,8 @@ _Value = TypeVar("_Value")
 class Kept(Generic[_Item, _Value]):
     """One value for each question, those asked for last; any number of threads may ask.
 
-    An item is a question, or it with all else that its value is made of.
+    An item is a question, or it with all else that its value is made of; of the item itself only the hash is kept, by
+    which a changed one is told.
 
     Args:
         read: makes the values of items, in their order.
@@ -34,7 +38,7 @@ class Kept(Generic[_Item, _Value]):
         self._read = read
         self._size_of = size_of
         self._most_bytes = most_bytes
-        self._held: OrderedDict[int, tuple[_Item, _Value]] = OrderedDict()
+        self._held: OrderedDict[int, tuple[int, _Value]] = OrderedDict()
         self._held_bytes = 0
         self._guard = threading.Lock()
 
@@ -49,20 +53,23 @@ class Kept(Generic[_Item, _Value]):
             known = {key: self._held[key] for key, _ in questions if key in self._held}
             for key in known:
                 self._held.move_to_end(key)
-        new = [(key, question) for key, question in questions if key not in known or known[key][0] != question]
+        new = [(key, question) for key, question in questions if key not in known or known[key][0] != hash(question)]
         if new:
             found = self._read([question for _, question in new])
-            made = {key: (question, value) for (key, question), value in zip(new, found, strict=True)}
+            made = {key: (hash(question), value) for (key, question), value in zip(new, found, strict=True)}
             known |= made
             self._keep(made)
         return [known[key][1] for key, _ in questions]
 
-    def _keep(self, made: dict[int, tuple[_Item, _Value]]) -> None:
+    def _keep(self, made: dict[int, tuple[int, _Value]]) -> None:
         with self._guard:
             for key, one in made.items():
                 before = self._held.pop(key, None)
-                self._held_bytes += self._size_of(one[1]) - (self._size_of(before[1]) if before else 0)
+                self._held_bytes += self._size(one[1]) - (self._size(before[1]) if before else 0)
                 self._held[key] = one
             while self._held_bytes > self._most_bytes:
                 _, (_, value) = self._held.popitem(last=False)
-                self._held_bytes -= self._size_of(value)
+                self._held_bytes -= self._size(value)
+
+    def _size(self, value: _Value) -> int:
+        return self._size_of(value) + ENTRY_BYTES

@@ -6,6 +6,7 @@ folder.
 
 from __future__ import annotations
 
+import contextlib
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
@@ -101,12 +102,19 @@ class Rerankers:
             ModelError: its model cannot be read.
         """
         folder = self._layout.ranker(name)
-        try:
-            state = ModelLayout(folder).manifest.read_bytes()
-        except FileNotFoundError:
+        state = _state(ModelLayout(folder))
+        if state is None:
             return None
         with self._guard:
             held = self._read.get(name)
             if held is None or held[0] != state:
                 held = self._read[name] = (state, MAKERS[name](folder, self._settings, self._answers))
             return held[1]
+
+
+def _state(layout: ModelLayout) -> bytes | None:
+    """Return the manifest of a folder, None where there is none; one that is just being replaced stands beside it."""
+    for place in (layout, ModelLayout(layout.replaced), layout):  # it may have come while the one before was looked for
+        with contextlib.suppress(FileNotFoundError):
+            return place.manifest.read_bytes()
+    return None

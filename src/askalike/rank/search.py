@@ -13,6 +13,7 @@ from functools import partial
 from askalike.errors import ForumError, SettingError
 from askalike.rank.encoder import Encoder
 from askalike.rank.engine import Engine
+from askalike.rank.explanation import explanations, matched_words
 from askalike.rank.matches import matches
 from askalike.rank.pool import Asked, gather
 from askalike.rank.query import Query, QueryTerm, weigh
@@ -21,7 +22,7 @@ from askalike.rank.reranker import RERANKERS, Reranker, rerank
 from askalike.rank.scored import Scored
 from askalike.rank.settings import MAX_HITS, SearchSettings
 from askalike.text.analyzer import Analyzer
-from askalike.types import Filters, Hit, Question
+from askalike.types import Explanation, Filters, Hit, Question
 
 __all__ = ["Ranking", "Searcher"]
 
@@ -99,6 +100,17 @@ class Searcher:
                 )
             )
         return hits
+
+    def explanations(self, query: Query, hits: Sequence[Hit], ranker: str | None = None) -> list[Explanation]:
+        """Return one explanation for each hit of a query, as the ranker that found them has it.
+
+        Raises:
+            ForumError: the ranker has to be learned, and was not.
+        """
+        wanted = self.settings.ranker if ranker is None else ranker
+        if wanted in RERANKERS:
+            return matched_words(query, hits, self.learned(wanted))
+        return explanations(query, hits, self.encoder)
 
     def learned(self, name: str) -> Reranker:
         """Return a ranker that the forum has learned.
