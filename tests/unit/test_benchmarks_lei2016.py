@@ -50,6 +50,7 @@ def test_the_same_logs_give_the_same_file(folder: Path, tmp_path: Path) -> None:
 
 
 def test_pretraining_is_drawn_with_a_score_for_each_dev_set(folder: Path, tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib", reason="figures are drawn by matplotlib, which is not installed")
     with (folder / "pretrained/rcnn-400-title-and-body-seed1/log.csv").open("a", encoding="utf-8") as log:
         for measure in ("perplexity from title", "travel dev mrr", "semeval dev mrr"):
             log.write("".join(f"1-decoding,{epoch},8,{measure},{value}\n" for epoch, value in ((0, 0.5), (1, 0.25))))
