@@ -157,8 +157,8 @@ def test_texts_that_were_learned_by_heart_are_written_again(kind: str) -> None:
     ]
     objective = made(tiny_corpus(TrainingData(questions)), kind=kind)
     rows = np.array([4, 0, 6, 2])
-    losses = trained(objective, 250, rows)
-    assert losses[-1] < 0.02 * losses[0]
+    losses = trained(objective, 110, rows)
+    assert losses[-1] < 0.15 * losses[0]
     assert objective.reconstruct(rows) == [objective.corpus.texts[row].tolist() for row in rows]
     assert objective.reconstruct(rows[[2]]) == [objective.corpus.texts[6].tolist()]
     assert objective.reconstruct(rows[:0]) == []
