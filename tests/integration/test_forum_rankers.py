@@ -14,6 +14,7 @@ from tests.tiny_models import synonym_model
 
 from askalike import Forum, ForumSettings, Question
 from askalike.cli.main import main
+from askalike.cli.train_report import RankerVerdict
 from askalike.errors import DamagedModelError, ForumError, ModelError, SettingError
 from askalike.forum.rerankers import MAKERS
 from askalike.forum.states import ModelStates
@@ -182,3 +183,10 @@ def test_texts_of_questions_are_not_kept_with_their_states() -> None:
     source.of_questions([(number, Question(str(number), "", "!" * 10_000)) for number in range(50)])
     assert len(source.of_questions([(1, Question("1", "", "!" * 10_000))])) == 1
     assert 0 < source.kept_bytes <= 1000, "an entry without states counts too"
+
+
+@pytest.mark.parametrize(("learned", "is_said"), [(0.2, True), (0.4, False)])
+def test_it_is_said_where_the_search_orders_better_than_what_was_learned(learned: float, is_said: bool) -> None:
+    lines = list(RankerVerdict("ramn", 0.3, learned).lines(Path("my.forum"), 1.0))
+    assert any("better than what was learned" in line for line in lines) is is_said
+    assert lines[-1].endswith("--ranker ramn")

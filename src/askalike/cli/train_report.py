@@ -107,6 +107,8 @@ class RankerVerdict:
         """Yield what came of it as lines."""
         if self.search is not None and self.ranker is not None:
             yield f"dev MRR    {self.ranker:.4f} by {self.name}, {self.search:.4f} by the search for words alone"
+            if self.ranker < self.search:
+                yield "on dev the search orders candidates better than what was learned; it stays the default"
         yield f"the ranker {self.name} answers where it is asked for ({seconds:.1f} s)"
         yield f'  askalike search {shlex.quote(str(forum))} "your question" --ranker {self.name}'
 

@@ -46,6 +46,8 @@ def each_told(
             future.result()
             tell(futures[future], done)
     except BaseException:
+        for child in multiprocessing.active_children():
+            child.terminate()  # or the error would be told when all the others have ended, which may take hours
         pool.shutdown(wait=False, cancel_futures=True)
         raise
     pool.shutdown()
