@@ -12,6 +12,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from askalike.cli.display import console, print_aligned, print_json, safe
+from askalike.cli.mean_cells import mean_cell, means_object
 from askalike.cli.reproduction import Wanted, kept_settings, notice
 from askalike.experiments.lei2016.outcomes import Trainer
 from askalike.experiments.lei2016.rows import chosen_rows
@@ -20,7 +21,6 @@ from askalike.experiments.lei2016.sets import LeiSet, find_sets
 from askalike.experiments.lei2016.table import RowResult
 from askalike.experiments.lei2016.table import reproduce as run_rows
 from askalike.experiments.lei2016.training import EncoderTrainer
-from askalike.experiments.seed_means import SeedMean
 from askalike.read.detection import choose
 from askalike.read.frame import ReadContext
 from askalike.train.recipe import network_recipe
@@ -108,7 +108,7 @@ def _table(results: list[RowResult], task: str) -> Table:
         table.add_column(name, justify="right", no_wrap=True)
     for result in results:
         means = result.means.get(task, {})
-        cells = [_cell(means[name], has_interval=name == "map") if name in means else "" for name in MEASURES]
+        cells = [mean_cell(means[name], has_interval=name == "map") if name in means else "" for name in MEASURES]
         p_value = means["map"].p_value if means else None
         reported = "/".join(str(result.row.reported.get(name, "–")) for name in MEASURES if result.row.reported)
         table.add_row(
@@ -118,13 +118,6 @@ def _table(results: list[RowResult], task: str) -> Table:
             reported,
         )
     return table
-
-
-def _cell(mean: SeedMean, *, has_interval: bool) -> str:
-    found = mean.over_queries
-    spread = "" if mean.spread is None else f" ±{100 * mean.spread:.1f}"
-    interval = f" [dim]{100 * found.low:.1f}–{100 * found.high:.1f}[/dim]" if has_interval else ""
-    return f"{100 * found.mean:.2f}{spread}{interval}"
 
 
 def table_object(data: LeiSet, results: list[RowResult]) -> dict[str, Any]:
@@ -152,16 +145,5 @@ def _row_object(result: RowResult) -> dict[str, Any]:
         "seeds": list(result.seeds),
         "not_run": result.reason or None,
         "reported": {name: {"value": one.value, "origin": one.origin} for name, one in row.reported.items()},
-        "found": {
-            task: {
-                measure: {
-                    "mean": mean.over_queries.mean,
-                    "interval95": [mean.over_queries.low, mean.over_queries.high],
-                    "spread": mean.spread,
-                    "p_value": mean.p_value,
-                }
-                for measure, mean in means.items()
-            }
-            for task, means in result.means.items()
-        },
+        "found": means_object(result.means),
     }

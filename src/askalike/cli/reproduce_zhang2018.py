@@ -12,10 +12,10 @@ from typing import Any
 from rich.table import Table
 
 from askalike.cli.display import console, print_aligned, print_json
+from askalike.cli.mean_cells import mean_cell, means_object
 from askalike.cli.progress import BarProgress
 from askalike.cli.reproduction import Wanted, kept_settings, notice
 from askalike.errors import SettingError
-from askalike.experiments.seed_means import SeedMean
 from askalike.experiments.zhang2018.data import TESTS, ZhangData, read_data
 from askalike.experiments.zhang2018.reported import REPORTED
 from askalike.experiments.zhang2018.rows import Choice
@@ -100,18 +100,7 @@ def _row_object(row: TableRow) -> dict[str, Any]:
         "texts": row.amount,
         "seeds": list(row.seeds),
         "settings": asdict(row.settings) if row.settings else None,
-        "found": {
-            task: {
-                measure: {
-                    "mean": mean.over_queries.mean,
-                    "interval95": [mean.over_queries.low, mean.over_queries.high],
-                    "spread": mean.spread,
-                    "p_value": mean.p_value,
-                }
-                for measure, mean in means.items()
-            }
-            for task, means in row.means.items()
-        },
+        "found": means_object(row.means),
     }
 
 
@@ -126,16 +115,9 @@ def _table(rows: Sequence[TableRow], task: str) -> Table:
             row.id,
             f"{row.amount:,}" if row.amount else "",
             str(len(row.seeds)) if row.seeds else "",
-            _cell(row.means[task]["map"], has_interval=True),
-            _cell(row.means[task]["mrr"], has_interval=False),
+            mean_cell(row.means[task]["map"], has_interval=True),
+            mean_cell(row.means[task]["mrr"], has_interval=False),
             "" if p_value is None else f"{p_value:.4f}",
             "/".join(f"{one:.2f}" for one in REPORTED.get(row.id, {}).get(task, ())),
         )
     return table
-
-
-def _cell(mean: SeedMean, *, has_interval: bool) -> str:
-    found = mean.over_queries
-    spread = "" if mean.spread is None else f" ±{100 * mean.spread:.1f}"
-    interval = f" [dim]{100 * found.low:.1f}–{100 * found.high:.1f}[/dim]" if has_interval else ""
-    return f"{100 * found.mean:.2f}{spread}{interval}"
