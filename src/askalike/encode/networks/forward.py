@@ -6,7 +6,7 @@ May import: buffers, lanes, packing, plan, rounding, torch.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 
@@ -92,6 +92,38 @@ def input_bias(weights: Weights, plan: Plan) -> Tensor:
     return torch.cat([none, weights.output_bias, weights.gate_bias])
 
 
+@dataclass(frozen=True, slots=True)
+class _Memory:
+    """Where c¹ … cⁿ lie, step by step: a view takes as long as a tenth of an operation on it, so all are taken at once.
+
+    Args:
+        own: c of the step, to be written.  # (b, n, D) each
+        last: cⁿ of the step.  # (b, D)
+        before: c of the step before.  # (b, n, D)
+        before_shorter: c¹ … cⁿ⁻¹ of the step before.  # (b, n - 1, D)
+    """
+
+    own: Sequence[Tensor]
+    last: Sequence[Tensor]
+    before: Sequence[Tensor]
+    before_shorter: Sequence[Tensor]
+
+    @classmethod
+    def of(cls, tape: Tape, lane: Lane, counts: list[int]) -> _Memory:
+        """Return the places of a lane: a row for every word, or where nothing is to be kept, one for every text."""
+        opening = tape.opening[lane.texts]
+        if len(tape.memory):
+            memory = tape.memory[lane.words]
+            own, shorter = torch.split(memory, counts), torch.split(memory[:, :-1], counts)
+            last = torch.split(memory[:, -1], counts)
+            return cls(own, last, previous(opening, own), previous(opening[:, :-1], shorter))
+        parts = {count: opening[:count] for count in set(counts)}
+        lasts = {count: part[:, -1] for count, part in parts.items()}
+        shorter_parts = {count: part[:, :-1] for count, part in parts.items()}
+        own_parts = [parts[count] for count in counts]
+        return cls(own_parts, [lasts[count] for count in counts], own_parts, [shorter_parts[c] for c in counts])
+
+
 class _More:
     """Products of steps with a round number of rows."""
 
@@ -110,32 +142,31 @@ def forward_lane(words: Tensor, weights: Weights, start: Tensor, plan: Plan, tap
     counts, inputs, size, gate_size = list(lane.counts), words[lane.words], start.shape[2], len(weights.gate_bias)
     h = torch.split(tape.states[lane.words], counts)
     before_h = previous(start[lane.texts, -1], h)
-    is_kept = len(tape.memory) > 0
-    opening = tape.opening[lane.texts]
-    c = torch.split(tape.memory[lane.words], counts) if is_kept else [opening[:count] for count in counts]
-    before_c = previous(opening, c)
-    gates = torch.split(tape.gates[lane.words], counts) if is_kept else []
-    gate = words.new_full((1, 1), plan.decay or 0.0)
+    c = _Memory.of(tape, lane, counts)
     bias = input_bias(weights, plan)
     recurrent = weights.recurrent.t().contiguous()  # 5 % faster in the small products of a step
     groups = chunks(counts)
     scratch = empty(words, round_up(max(chunk.size for chunk in groups)), len(bias))
     more = _More(words, tape.states, scratch, gate_size) if is_rounding(words) else None
+    decay = words.new_full((1, 1, 1), plan.decay or 0.0)
     for chunk in groups:
         own, taken = counts[chunk.steps.start : chunk.steps.stop], inputs[chunk.words]
         taken = taken if more is None else with_more(taken, words)
         projected = torch.addmm(bias, taken, weights.projection.t(), out=scratch[: len(taken)])[: chunk.size]
-        rows, raws = (torch.split(part, own) for part in projected.split_with_sizes([plan.order * size, gate_size], 1))
+        rows, raw = projected.split_with_sizes([plan.order * size, gate_size], 1)
+        candidates = rows.view(-1, plan.order, size)
+        candidate_blocks, later_blocks = torch.split(candidates, own), torch.split(candidates[:, 1:], own)
+        raw_blocks = torch.split(raw, own)
+        kept = tape.gates[lane.words][chunk.words] if len(tape.gates) else raw
+        gate_blocks, wide_blocks = torch.split(kept, own), torch.split(kept[:, None], own)
         for i, step in enumerate(chunk.steps):
             if gate_size:
-                raw = (
-                    raws[i].addmm_(before_h[step], recurrent)
-                    if more is None
-                    else raws[i].add_(more.product(before_h[step], recurrent, is_first=step == 0))
-                )
-                gate = torch.sigmoid(raw, out=gates[step] if is_kept else raw)
-            candidates = rows[i].view(-1, plan.order, size)
+                if more is None:
+                    raw_blocks[i].addmm_(before_h[step], recurrent)
+                else:
+                    raw_blocks[i].add_(more.product(before_h[step], recurrent, is_first=step == 0))
+                torch.sigmoid(raw_blocks[i], out=gate_blocks[i])
             if plan.order > 1:
-                candidates[:, 1:].add_(before_c[step][:, :-1])
-            torch.lerp(candidates, before_c[step], gate[:, None], out=c[step])
-            torch.tanh(c[step][:, -1], out=h[step])
+                later_blocks[i].add_(c.before_shorter[step])
+            torch.lerp(candidate_blocks[i], c.before[step], wide_blocks[i] if gate_size else decay, out=c.own[step])
+            torch.tanh(c.last[step], out=h[step])
