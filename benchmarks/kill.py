@@ -19,6 +19,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections import Counter
 from dataclasses import dataclass
@@ -35,10 +36,13 @@ from benchmarks.record import REPOSITORY, WORK, need_data, write
 
 COMMAND = "python -m benchmarks.kill"
 KILLS = 50
-LONGEST_S = (1.5, 5.0)
-"""The longest time until a kill, in turn: the first falls mostly into the bulk load, the second into changes."""
-LOADED = 6000
+LONGEST_S = (4.0, 3.0)
+"""The longest time until a kill, in turn: from the first step, mostly within the bulk load; from its end."""
+LOADED = 3000
 SMALLEST_OVERLAP = 0.9
+LONGEST_START_S = 120.0
+AFTER = (("begin", "create"), ("done", "load"))
+"""From which step the time until a kill counts, in turn."""
 PROBES = 25
 WORDS = ("printer", "game", "people", "best", "help", "music", "computer", "anyone", "phone", "work")
 
@@ -90,18 +94,37 @@ def tell(*words: str) -> None:
     sys.stdout.flush()
 
 
-def one_round(folder: Path, archive: Path, seed: int, delay_s: float) -> Outcome:
-    """Start a worker, kill it after ``delay_s`` seconds from its first word, check what is left."""
+def one_round(folder: Path, archive: Path, seed: int, after: tuple[str, str], delay_s: float) -> Outcome:
+    """Start a worker, kill it ``delay_s`` seconds after a step, check what is left.
+
+    Args:
+        folder: where the forum is made.
+        archive: what is loaded.
+        seed: of the changes.
+        after: the step from which the time counts.
+        delay_s: the time.
+    """
     shutil.rmtree(folder, ignore_errors=True)
     command = [sys.executable, "-m", "benchmarks.kill", "worker", str(folder), str(archive), str(seed)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=REPOSITORY) as process:
-        assert process.stdout is not None
-        first = process.stdout.readline()
+        lines: list[str] = []
+        is_there = threading.Event()
+
+        def listen() -> None:  # all the time: a worker whose words nobody takes would stop writing
+            assert process.stdout is not None
+            for line in process.stdout:
+                lines.append(line)
+                if line.endswith("]\n") and json.loads(line)[:2] == list(after):
+                    is_there.set()
+
+        listener = threading.Thread(target=listen)
+        listener.start()
+        assert is_there.wait(LONGEST_START_S), f"the worker did not come to {' '.join(after)}"
         time.sleep(delay_s)
         process.kill()
-        rest = process.stdout.read()
+        listener.join()
     assert process.returncode == -signal.SIGKILL, f"the worker stopped by itself with {process.returncode}"
-    steps = [json.loads(line) for line in (first + rest).splitlines() if line.endswith("]")]
+    steps = [json.loads(line) for line in lines if line.endswith("]\n")]
     return check(folder, archive, steps)
 
 
@@ -216,8 +239,9 @@ def main() -> None:
     chance = random.Random(0)
     outcomes: list[Outcome] = []
     for number in range(KILLS):
-        outcomes.append(one_round(folder / "killed.forum", archive, number, chance.uniform(0, LONGEST_S[number % 2])))
-        print(number + 1, outcomes[-1])
+        delay_s = chance.uniform(0, LONGEST_S[number % 2])
+        outcomes.append(one_round(folder / "killed.forum", archive, number, AFTER[number % 2], delay_s))
+        print(number + 1, outcomes[-1], flush=True)
     write(
         "kill",
         COMMAND,
