@@ -24,12 +24,12 @@ from torch.nn import functional
 
 from askalike.encode.vocabulary import Vocabulary
 from askalike.siamese import SiameseConfig, SiameseModel, SiameseSettings
-from askalike.siamese.corpus import PairCorpus
 from askalike.siamese.hashed import Hashed
 from askalike.siamese.network import SiameseNetwork, build, to_arrays
-from askalike.siamese.objective import QuestionAnswer
 from askalike.siamese.plan import Plan
-from askalike.siamese.recipe import PairOptions
+from askalike.train.siamese.corpus import PairCorpus
+from askalike.train.siamese.objective import QuestionAnswer
+from askalike.train.siamese.recipe import PairOptions
 from askalike.types import Question
 from benchmarks.record import write
 from benchmarks.recurrence import in_turn

@@ -30,8 +30,8 @@ ALLOWED: dict[str, set[str]] = {
     "similarity": {"types", "errors", "text", "lexical"},
     "encode": {"types", "errors", "durable", "text", "_version"},
     "language": {"types", "errors", "durable", "text", "lexical", "encode", "_version"},
-    "train": {"types", "errors", "durable", "progress", "text", "encode", "evaluate", "language"},
-    "siamese": {"types", "errors", "_version", "progress", "text", "encode", "train"},
+    "train": {"types", "errors", "durable", "progress", "text", "encode", "evaluate", "language", "siamese"},
+    "siamese": {"types", "errors", "_version", "text", "encode"},
     "vectors": {"types", "errors", "durable", "mark"},
     "rank": {"types", "errors", "text", "lexical"},
     "forum": {

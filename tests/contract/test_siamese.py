@@ -184,7 +184,7 @@ def test_an_encoder_does_not_load_as_a_siamese_model_nor_the_other_way(tmp_path:
 
 
 def test_a_model_and_a_recipe_need_no_torch() -> None:
-    names = "askalike.siamese, askalike.siamese.recipe, askalike.siamese.corpus"
+    names = "askalike.siamese, askalike.train.siamese.recipe, askalike.train.siamese.corpus"
     program = f"import sys, {names}; print('torch' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "False"

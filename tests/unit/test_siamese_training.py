@@ -11,20 +11,20 @@ import pytest
 
 from askalike.errors import DamagedModelError, SettingError
 from askalike.evaluate import CandidateTask
-from askalike.siamese.corpus import PairCorpus, best_answers, read_pairs
 from askalike.siamese.model import SiameseModel
-from askalike.siamese.recipe import HELD_OUT_LOSS, PairOptions, SiameseRecipe
 from askalike.train.corpus import TrainingData
 from askalike.train.log import read_log
 from askalike.train.loop_settings import SgdSettings
+from askalike.train.siamese.corpus import PairCorpus, best_answers, paired, read_pairs
+from askalike.train.siamese.recipe import HELD_OUT_LOSS, PairOptions, SiameseRecipe
 from askalike.types import Answer, Question
 
 torch = pytest.importorskip("torch", reason="the siamese network is trained with torch, which is not installed")
 
-from askalike.siamese.fit import STAGE, fit_siamese  # noqa: E402
 from askalike.siamese.network import build  # noqa: E402
-from askalike.siamese.objective import QuestionAnswer, pair_loss  # noqa: E402
 from askalike.train.fit import Run  # noqa: E402
+from askalike.train.siamese.fit import STAGE, Epoch, fit_siamese  # noqa: E402
+from askalike.train.siamese.objective import QuestionAnswer, pair_loss  # noqa: E402
 
 TOPICS = [
     (["router", "wifi", "antenna"], ["signal", "channel", "firmware"]),
@@ -185,6 +185,33 @@ def test_the_same_seed_gives_the_same_model_and_another_another(tmp_path: Path) 
         model.save(tmp_path / name)
     files = [{entry.name: entry.read_bytes() for entry in (tmp_path / name).iterdir()} for name in "xy"]
     assert files[0] == files[1]
+
+
+def test_each_epoch_is_told_with_the_model_as_it_is_then(tmp_path: Path) -> None:
+    recipe = replace(RECIPE, loop=replace(RECIPE.loop, epochs=3, patience=0))
+    told: list[tuple[Epoch, SiameseModel]] = []
+    whole = fit_siamese(recipe, toy_data(), Run(tmp_path / "whole"), lambda epoch: told.append((epoch, epoch.model())))
+    assert [epoch.number for epoch, _ in told] == [0, 1, 2, 3]
+    assert same(told[3][1], whole)
+    assert not same(told[2][1], whole)
+    assert "loss" not in told[0][0].measures
+    assert {"loss", HELD_OUT_LOSS, "mrr", "map"} <= told[1][0].measures.keys()
+    assert told[3][0].measures["mrr"] == whole.origin.dev_scores["mrr"]
+    with pytest.raises(KeyboardInterrupt):
+        fit_siamese(recipe, toy_data(), Run(tmp_path / "part", checkpoint_s=0, progress=Stopper(9)))
+    late: list[int] = []
+    fit_siamese(recipe, toy_data(), Run(tmp_path / "part"), lambda epoch: late.append(epoch.number))
+    assert late == [2, 3]
+
+
+def test_pairs_alone_are_training_data(tmp_path: Path) -> None:
+    data = toy_data()
+    best = best_answers(data.answers)
+    pairs = [(question, replace(best[question.id], question_id="")) for question in data.questions]
+    recipe = replace(RECIPE, loop=replace(RECIPE.loop, epochs=1))
+    found = fit_siamese(recipe, paired(pairs, data.dev), Run(tmp_path / "a"))
+    assert same(found, fit_siamese(recipe, data, Run(tmp_path / "b")))
+    assert found.origin.dev_scores.keys() >= {"mrr", "map"}
 
 
 @pytest.mark.parametrize("stop_at", [1, 5, 6, 7, 11])

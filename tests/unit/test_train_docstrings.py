@@ -11,12 +11,13 @@ import pytest
 import askalike.train
 import askalike.train.decoders
 import askalike.train.objectives
+import askalike.train.siamese
 
 pytest.importorskip("torch", reason="training needs torch, which is not installed")
 
 MODULES = [
     module.name
-    for package in (askalike.train, askalike.train.decoders, askalike.train.objectives)
+    for package in (askalike.train, askalike.train.decoders, askalike.train.objectives, askalike.train.siamese)
     for module in pkgutil.iter_modules(package.__path__, f"{package.__name__}.")
     if not module.ispkg
 ]

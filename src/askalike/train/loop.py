@@ -44,6 +44,8 @@ class Place:
         progress: is told of epochs and steps.
         checkpoint_s: seconds between checkpoints within an epoch, ≥ 0.
         clock: seconds from any moment on.
+        told: is told of each epoch with its measures, 0 before the first; of the same one again where a training was
+            stopped between that and the checkpoint after it.
     """
 
     folder: Path
@@ -56,6 +58,7 @@ class Place:
     progress: Progress = field(default_factory=SilentProgress)
     checkpoint_s: float = 120.0
     clock: Callable[[], float] = time.monotonic
+    told: Callable[[int, Mapping[str, float]], None] = lambda *_: None
 
     @property
     def checkpoint(self) -> Path:
@@ -175,6 +178,7 @@ class _Run:
         if place.world.is_first:
             self.log.add(place.stage, epoch, steps, measures)
             place.progress.notice(_line(place.stage, epoch, measures))
+            place.told(epoch, measures)
         self._save()
 
     def _save(self) -> None:

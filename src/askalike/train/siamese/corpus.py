@@ -1,7 +1,7 @@
 """What a siamese model is trained on: questions with their best answers, as trigrams; some pairs kept out.
 
-Enters: ``TrainingData``, a recipe. Leaves: ``PairCorpus``. May import: encode's vocabulary, train's data, evaluate's
-task through it, errors, its own folder.
+Enters: ``TrainingData`` or pairs, a recipe. Leaves: ``PairCorpus``. May import: siamese, encode's vocabulary, train's
+data, errors, its own folder.
 
 Source: Das et al. 2016 (ACL), section 3.1: "relevant answers which are marked as best-answer or most voted answers".
 Reading: of a question's answers one is learned from: the accepted one, otherwise the one with most votes, otherwise the
@@ -11,7 +11,7 @@ first.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 import numpy as np
@@ -19,14 +19,15 @@ from numpy.typing import NDArray
 
 from askalike.encode.vocabulary import Vocabulary
 from askalike.errors import SettingError
+from askalike.evaluate import CandidateTask
 from askalike.siamese.hashed import Hashed
 from askalike.siamese.reader import SiameseReader
-from askalike.siamese.recipe import SiameseRecipe
 from askalike.train.corpus import TrainingData
+from askalike.train.siamese.recipe import SiameseRecipe
 from askalike.train.texts import WordList
 from askalike.types import Answer, Question
 
-__all__ = ["PairCorpus", "best_answers", "read_pairs"]
+__all__ = ["PairCorpus", "best_answers", "paired", "read_pairs"]
 
 _REPORTED: Final = 1000  # pairs between two reports
 
@@ -65,6 +66,27 @@ def best_answers(answers: Iterable[Answer]) -> dict[str, Answer]:
         if held is None or _worth(answer) > _worth(held):
             found[answer.question_id] = answer
     return found
+
+
+def paired(pairs: Iterable[tuple[Question, Answer]], dev: Mapping[str, CandidateTask] | None = None) -> TrainingData:
+    """Return pairs of a question and an answer as training data.
+
+    Args:
+        pairs: a question's id with that question alone; of several pairs of a question, the best answer is learned
+            from.
+        dev: name → judged candidates, to measure after each epoch.
+
+    >>> first, second = (Question("q", "Why?"), Answer("a", "", "So.")), (Question("r", "?"), Answer("b", "", "Thus."))
+    >>> data = paired([first, second])
+    >>> [question.id for question in data.questions], [answer.question_id for answer in data.answers]
+    (['q', 'r'], ['q', 'r'])
+    """
+    questions: dict[str, Question] = {}
+    answers = []
+    for question, answer in pairs:
+        questions.setdefault(question.id, question)
+        answers.append(answer if answer.question_id == question.id else replace(answer, question_id=question.id))
+    return TrainingData(list(questions.values()), answers=answers, dev=dev or {})
 
 
 def read_pairs(data: TrainingData, recipe: SiameseRecipe, seed: int, report: Callable[[int], None]) -> PairCorpus:

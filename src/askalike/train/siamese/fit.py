@@ -3,41 +3,62 @@
 The state of the training and a log are written to a work folder on the way; a training that was stopped goes on from
 there, one that had ended is only read again.
 
-Enters: ``TrainingData``, a ``SiameseRecipe``. Leaves: ``SiameseModel``.
-May import: train's loop, errors, torch, its own folder. Source: Das et al. 2016 (ACL), section 4.
+Enters: ``TrainingData`` (``corpus.paired`` makes it of pairs), a ``SiameseRecipe``. Leaves: ``SiameseModel``.
+May import: siamese, train's loop, errors, torch, its own folder. Source: Das et al. 2016 (ACL), section 4.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable
-from dataclasses import asdict
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from askalike.errors import SettingError
-from askalike.siamese.corpus import PairCorpus, read_pairs
 from askalike.siamese.model import SiameseModel
 from askalike.siamese.network import SiameseNetwork, build, to_arrays
-from askalike.siamese.objective import QuestionAnswer
-from askalike.siamese.recipe import SiameseRecipe
 from askalike.siamese.settings import SiameseSettings
 from askalike.train.corpus import TrainingData
 from askalike.train.fit import Run, device_named
 from askalike.train.loop import Place, run_stage
+from askalike.train.siamese.corpus import PairCorpus, read_pairs
+from askalike.train.siamese.objective import QuestionAnswer
+from askalike.train.siamese.recipe import SiameseRecipe
 
-__all__ = ["STAGE", "fit_siamese"]
+__all__ = ["STAGE", "Epoch", "fit_siamese"]
 
 STAGE = "siamese"
 """The name of the one stage, in the log and of its checkpoint."""
 
 
-def fit_siamese(recipe: SiameseRecipe, data: TrainingData, run: Run) -> SiameseModel:
+@dataclass(frozen=True, slots=True)
+class Epoch:
+    """Where a training is.
+
+    Args:
+        number: epochs that are done, 0 before the first.
+        measures: as the log has them: ``loss`` from epoch 1 on, ``held-out loss``, ``mrr`` and ``map`` of dev sets.
+        model: makes the model as it is now; to be called before the next epoch begins.
+    """
+
+    number: int
+    measures: Mapping[str, float]
+    model: Callable[[], SiameseModel]
+
+
+def fit_siamese(
+    recipe: SiameseRecipe, data: TrainingData, run: Run, on_epoch: Callable[[Epoch], None] = lambda _: None
+) -> SiameseModel:
     """Return the model that the recipe makes of questions and their best answers.
 
     The same recipe, data and seed give the same model on the same machine, stopped on the way or not.
+
+    Args:
+        on_epoch: is told of each epoch. A training that goes on tells of those that are new, and of the last again
+            where it was stopped before its checkpoint was written.
 
     Raises:
         SettingError: data and recipe do not fit each other, the device is not there, or a model to go on from is given.
@@ -52,6 +73,14 @@ def fit_siamese(recipe: SiameseRecipe, data: TrainingData, run: Run) -> SiameseM
     corpus = read_pairs(data, recipe, run.seed, run.progress.advance)
     config = recipe.network(len(corpus.vocabulary.words))
     network = build(config, run.seed)
+    settings = SiameseSettings(config, recipe.text, recipe.reads)
+    judge = _judge(network, corpus, data)
+
+    def model(scores: Mapping[str, float]) -> SiameseModel:
+        return SiameseModel.build(
+            settings, corpus.vocabulary, to_arrays(network), training_data=data.digest(), dev_scores=scores
+        )
+
     place = Place(
         run.folder,
         stage=STAGE,
@@ -60,16 +89,10 @@ def fit_siamese(recipe: SiameseRecipe, data: TrainingData, run: Run) -> SiameseM
         device=device,
         progress=run.progress,
         checkpoint_s=run.checkpoint_s,
+        told=lambda number, measures: on_epoch(Epoch(number, measures, lambda: model({}))),
     )
-    judge = _judge(network, corpus, data)
     run_stage(QuestionAnswer(network, corpus, recipe.pairs), recipe.loop, judge, place)
-    return SiameseModel.build(
-        SiameseSettings(config, recipe.text, recipe.reads),
-        corpus.vocabulary,
-        to_arrays(network),
-        training_data=data.digest(),
-        dev_scores=judge(),
-    )
+    return model(judge())
 
 
 def _identity(recipe: SiameseRecipe, data: TrainingData, seed: int) -> str:

@@ -6,7 +6,7 @@
                  max(0, cos(q, a) - m)    y = -1, a the answer to another random question
     L          = Σ loss over the samples of a batch
 
-Enters: batches of pairs. Leaves: a loss. May import: corpus, network, recipe, train's objective, torch.
+Enters: batches of pairs. Leaves: a loss. May import: siamese, corpus, recipe, train's objective, torch.
 
 Source: Das et al. 2016 (ACL), section 4, with equation 2.
 Reading: equation 2 is a sum over the batch, and the learning rate of table 1 is taken to be for that sum. So a last
@@ -27,10 +27,10 @@ from torch import Tensor
 from torch.nn import functional
 
 from askalike.siamese.config import SIDES
-from askalike.siamese.corpus import PairCorpus
 from askalike.siamese.network import SiameseNetwork
-from askalike.siamese.recipe import HELD_OUT_LOSS, PairOptions
 from askalike.train.objectives.objective import Trainable, in_batches, random_stream
+from askalike.train.siamese.corpus import PairCorpus
+from askalike.train.siamese.recipe import HELD_OUT_LOSS, PairOptions
 
 __all__ = ["QuestionAnswer", "pair_loss"]
 

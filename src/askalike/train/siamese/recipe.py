@@ -1,6 +1,7 @@
 """How a siamese model is trained: its sizes, how texts are read, which pairs are learned from, and how.
 
-Enters: choices. Leaves: a checked ``SiameseRecipe``. May import: config, settings, train's checks and loop settings.
+Enters: choices. Leaves: a checked ``SiameseRecipe``. May import: siamese's config and settings, text's settings,
+train's checks and loop settings.
 
 Source: Das et al. 2016 (ACL), table 1: batches of 100, learning rate 0.01, momentum 0.05; section 8.1: "saturated after
 epoch 60".
