@@ -114,6 +114,13 @@ def test_archives_whose_texts_would_have_the_same_ids_are_refused(semeval: Path,
             read_data(semeval, wrong)
 
 
+def test_records_that_cannot_be_read_are_counted_by_archive(semeval: Path, tmp_path: Path) -> None:
+    archive = tmp_path / "more.jsonl"
+    archive.write_text('{"id": "1", "title": "A router that restarts"}\n{"id": "2", "tit\n', encoding="utf-8")
+    data = read_data(semeval, [archive])
+    assert (data.kinds["more.jsonl"], data.rejected) == (1, {"more.jsonl": 1})
+
+
 def test_a_text_is_taken_once_and_never_where_a_test_file_has_it_too(semeval: Path) -> None:
     dev = semeval / "SemEval2016-Task3-CQA-QL-dev.xml"
     text = dev.read_text(encoding="utf-8").replace("what now D0", "What  now T0").replace("drops D1", "drops A1")

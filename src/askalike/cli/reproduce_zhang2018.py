@@ -44,6 +44,8 @@ def reproduce_zhang2018(wanted: Wanted) -> None:
     """
     kinds = _kinds(wanted.only)
     data = read_data(wanted.data, wanted.unlabelled)
+    for archive, count in data.rejected.items():
+        notice(f"{count:,} records of {archive} could not be read; askalike index names them")
     for amount in wanted.amounts:
         data.first(amount)
     with BarProgress() as progress:

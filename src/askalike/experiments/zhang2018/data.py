@@ -15,7 +15,7 @@ named can bring in.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
@@ -43,12 +43,14 @@ class ZhangData:
         tests: by name.
         texts: to learn from, each text once, in the order in which an amount takes them.
         kinds: how many texts are of each kind, in their order.
+        rejected: archive → how many of its records could not be read, of those with any.
     """
 
     dev: RerankTask
     tests: dict[str, RerankTask]
     texts: tuple[Question, ...]
     kinds: dict[str, int]
+    rejected: dict[str, int] = field(default_factory=dict)
 
     def first(self, amount: int) -> tuple[Question, ...]:
         """Return so many texts, or all for 0.
@@ -90,18 +92,22 @@ def read_data(folder: Path, archives: Sequence[Path] = ()) -> ZhangData:
         if _is_new(comment, seen):
             texts[f"comment/{answer.id}"] = comment
     kinds["comments"] = len(texts) - kinds["questions"]
+    rejected: dict[str, int] = {}
     for archive in archives:
-        before = len(texts)
-        for question in _questions(archive):
+        before, context = len(texts), ReadContext()
+        for question in _questions(archive, context):
             if _is_new(question, seen):
                 texts.setdefault(f"{archive.name}/{question.id}", question)
         kinds[archive.name] = len(texts) - before
+        if context.rejects.count:
+            rejected[archive.name] = context.rejects.count
     statistics = tuple(own)
     return ZhangData(
         released_task(sets["dev"], "semeval", statistics),
         {test: released_task(sets[test], "semeval", statistics) for test in TESTS},
         tuple(_renamed(texts.items())),
         kinds,
+        rejected,
     )
 
 
@@ -132,10 +138,10 @@ def _comments(folder: Path, questions: set[str]) -> Iterator[Answer]:
             yield record
 
 
-def _questions(archive: Path) -> Iterator[Question]:
+def _questions(archive: Path, context: ReadContext) -> Iterator[Question]:
     if not archive.exists():
         raise FormatError(f"there is no archive {archive}", "look at its name")
-    for record in choose(archive).read(archive, ReadContext()):
+    for record in choose(archive).read(archive, context):
         if isinstance(record, Question):
             yield record
 

@@ -10,7 +10,8 @@ Enters: words and states of a query and of its candidates; frequencies. Leaves: 
 variant of the score follows without another look at the states. May import: settings.
 
 Source: Zhang and Wu 2018 (AAAI), equations 10, 11 and 14.
-Differs: the paper says nothing of words that the corpus C does not hold; they count as if they had occurred once, so
+Differs: C is every text that the autoencoder learned from, in a forum its answers too; the paper counts in its archive
+of questions. The paper says nothing of words that C does not hold; they count as if they had occurred once, so
 that they are as important as the rarest ones and no factor is zero.
 """
 

@@ -62,7 +62,11 @@ class RamnReranker:
         ]
 
     def word_matches(self, query: Query, question: Question) -> tuple[WordMatch, ...]:
-        """Return for each word of the query the match that its score takes, their cosine, and what missing it costs."""
+        """Return for each word of the query the match that its score takes, their cosine, and what missing it costs.
+
+        The cost is -log f, as a share of that of the query's rarest word; a query's only word has f = 1: missing it
+        costs nothing beside other candidates, and its importance is 0.
+        """
         asked, (read,) = self.source.of_query(query), self.source.of_questions([(-1, question)])
         if not (asked.words and read.words):
             return ()
