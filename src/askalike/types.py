@@ -26,6 +26,8 @@ __all__ = [
     "Reject",
     "Run",
     "Source",
+    "Suggestion",
+    "WordMatch",
     "WordWeight",
 ]
 
@@ -137,6 +139,13 @@ class Filters:
     before: datetime | None = None
     exclude_ids: frozenset[str] = frozenset()
 
+    def admits(self, question: Question) -> bool:
+        """Return whether a question satisfies them; ``before`` and the question's date have a time zone."""
+        if self.before is not None and (question.created is None or question.created >= self.before):
+            return False
+        tags = {tag.casefold() for tag in question.tags}
+        return question.id not in self.exclude_ids and all(tag.casefold() in tags for tag in self.tags)
+
 
 @dataclass(frozen=True, slots=True)
 class Match:
@@ -163,6 +172,7 @@ class Hit:
         components: the scores that it was made of, by name: ``bm25``, ``cosine``, and ``bm25_share`` where words and
             vectors were joined, BM25 as a share of the best candidate's.
         matched: words of the query found in the question, strongest first.
+        missing: telling words of the query that the question lacks, most telling first.
         answer: its best answer (accepted first, then most voted, then oldest), or None.
         duplicate_of: ids of the originals that it is marked a duplicate of.
     """
@@ -172,9 +182,22 @@ class Hit:
     question: Question
     components: Mapping[str, float] = field(default_factory=dict)
     matched: tuple[Match, ...] = ()
+    missing: tuple[str, ...] = ()
     answer: Answer | None = None
     answer_count: int = 0
     duplicate_of: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Suggestion:
+    """A hit that an asker is shown: never a question that is marked a duplicate, but its original.
+
+    Args:
+        via: the question that was found, where the hit's question stands in for it; the hit's score is this one's.
+    """
+
+    hit: Hit
+    via: Question | None = None
 
 
 @dataclass(frozen=True, slots=True)

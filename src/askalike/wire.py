@@ -62,6 +62,7 @@ def hit_object(hit: Hit) -> dict[str, Any]:
         "score": hit.score,
         "components": dict(hit.components),
         "matched": [{"word": match.word, "field": match.field, "weight": match.weight} for match in hit.matched],
+        "missing": list(hit.missing),
         "duplicate_of": list(hit.duplicate_of),
         "question": question_object(hit.question),
         "answers": hit.answer_count,

@@ -21,6 +21,7 @@ ALLOWED: dict[str, set[str]] = {
     "durable": set(),
     "mark": set(),
     "progress": set(),
+    "stages": set(),
     "wire": {"types"},
     "text": {"types", "errors"},
     "read": {"types", "errors"},
@@ -33,7 +34,7 @@ ALLOWED: dict[str, set[str]] = {
     "train": {"types", "errors", "durable", "progress", "text", "encode", "evaluate", "language", "siamese"},
     "siamese": {"types", "errors", "_version", "text", "encode"},
     "vectors": {"types", "errors", "durable", "mark"},
-    "rank": {"types", "errors", "text", "lexical"},
+    "rank": {"types", "errors", "stages", "text", "lexical"},
     "forum": {
         *BASE,
         "durable",

@@ -77,6 +77,9 @@ class ListEngine:
     def questions(self, keys: Sequence[int]) -> dict[int, Question]:
         return {key: self.held[key] for key in keys if key not in self.gone}
 
+    def questions_by_id(self, ids: Sequence[str]) -> dict[str, Question]:
+        return {one.id: one for key, one in enumerate(self.held) if one.id in ids and key not in self.gone}
+
     def answers(self, question_id: str) -> list[Answer]:
         return []
 

@@ -7,5 +7,6 @@ from askalike.archive.archive import Archive, Change
 from askalike.archive.inspection import Counts, check, count
 from askalike.archive.layout import Layout
 from askalike.archive.load import LoadCounts, LoadReport, load
+from askalike.archive.writes import Operation
 
-__all__ = ["Archive", "Change", "Counts", "Layout", "LoadCounts", "LoadReport", "check", "count", "load"]
+__all__ = ["Archive", "Change", "Counts", "Layout", "LoadCounts", "LoadReport", "Operation", "check", "count", "load"]

@@ -276,9 +276,14 @@ class Archive:
                 found[row["num"]] = rows.question_of(row)
         return found
 
+    def questions_by_id(self, ids: Sequence[str]) -> dict[str, Question]:
+        """Return the questions with these ids; ids that are not there are left out."""
+        by_num = self.questions_by_num(list(self.nums_by_id(ids).values()))
+        return {question.id: question for question in by_num.values()}
+
     def nums_by_id(self, ids: Iterable[str]) -> dict[str, int]:
         """Return the internal numbers of those ids that are there."""
-        wanted = list(ids)
+        wanted = [one for one in ids if rows.is_storable(one)]
         found: dict[str, int] = {}
         for start in range(0, len(wanted), _BATCH):
             batch = wanted[start : start + _BATCH]

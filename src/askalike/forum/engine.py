@@ -94,6 +94,10 @@ class LocalEngine:
         """Return the questions with these internal numbers."""
         return self._archive.questions_by_num(keys)
 
+    def questions_by_id(self, ids: Sequence[str]) -> dict[str, Question]:
+        """Return the questions with these ids."""
+        return self._archive.questions_by_id(ids)
+
     def answers(self, question_id: str) -> list[Answer]:
         """Return a question's answers, best first."""
         return self._archive.answers(question_id)

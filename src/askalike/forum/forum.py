@@ -6,33 +6,29 @@ Enters: a folder. Leaves: hits. May import: archive, lexical, rank, read, text; 
 from __future__ import annotations
 
 import contextlib
-import shutil
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from types import TracebackType
 
-from askalike.archive import Archive, Layout
+from askalike.archive import Archive, Layout, Operation
 from askalike.encode.model import Model
 from askalike.errors import BusyForumError
-from askalike.forum.filters import with_zone
-from askalike.forum.founding import new_archive
+from askalike.forum.asking import Asking
+from askalike.forum.founding import discard_if_empty, new_archive
 from askalike.forum.importing import ImportOptions, ImportReport, import_archive
 from askalike.forum.indexes import Indexes, remove_indexes
-from askalike.forum.info import Info, forum_info
 from askalike.forum.model_source import wanted_model
 from askalike.forum.rerankers import take_ranker
 from askalike.forum.settings import ForumSettings, stored_text_settings
-from askalike.forum.vectors import VectorsState
 from askalike.progress import Progress, SilentProgress
-from askalike.rank import Query
 from askalike.text.analyzer import Analyzer
 from askalike.text.settings import TextSettings
-from askalike.types import Answer, Explanation, Filters, Hit, Link, Markup, Question
+from askalike.types import Answer, Link, Question
 
 __all__ = ["Forum", "ForumSettings"]
 
 
-class Forum:
+class Forum(Asking):
     """A forum on disk that finds its earlier questions that ask the same.
 
     ::
@@ -51,10 +47,9 @@ class Forum:
     """
 
     def __init__(self, path: Path, archive: Archive, analyzer: Analyzer, settings: ForumSettings) -> None:
-        self.path, self.settings, self.analyzer = path, settings, analyzer
+        self.settings = settings
         self._layout = Layout(path)
-        self._archive = archive
-        self._indexes = Indexes(self._layout, archive, analyzer, self.settings)
+        super().__init__(path, archive, Indexes(self._layout, archive, analyzer, settings), analyzer)
 
     # -- making and opening ------------------------------------------------------------------------------------
 
@@ -109,12 +104,7 @@ class Forum:
 
         Return whether the folder is gone.
         """
-        self._archive.connection.execute("PRAGMA busy_timeout = 0")
-        with contextlib.suppress(BusyForumError), self._archive.write():
-            if next(self.questions(), None) is None:
-                shutil.rmtree(self.path, ignore_errors=True)  # with the lock held: nobody can begin to fill it
-        self.close()
-        return not self.path.exists()
+        return discard_if_empty(self._archive, self.path)
 
     def __enter__(self) -> Forum:
         return self
@@ -168,6 +158,18 @@ class Forum:
         self._archive.put_questions(_listed(questions))
         self.catch_up()
 
+    def store(self, questions: Question | Iterable[Question] = (), *, gone: Iterable[str] = ()) -> dict[str, Operation]:
+        """Put and delete questions on disk alone, for who must not wait; ``catch_up`` lets them be found.
+
+        Return for each id that changed whether it was added or edited.
+
+        Raises:
+            UnknownIdError, InputError: as ``delete`` and ``put``.
+        """
+        done = self._archive.put_questions(_listed(questions))
+        self._archive.delete_questions(list(gone))
+        return done
+
     def delete(self, ids: str | Iterable[str]) -> None:
         """Delete questions with their answers and links.
 
@@ -189,108 +191,6 @@ class Forum:
     def add_links(self, links: Iterable[Link]) -> None:
         """Mark questions as duplicates of, or related to, others."""
         self._archive.put_links(list(links))
-
-    # -- questions asked of it ---------------------------------------------------------------------------------
-
-    def similar(
-        self,
-        title: str,
-        body: str = "",
-        k: int = 10,
-        *,
-        markup: Markup = "plain",
-        filters: Filters | None = None,
-        ranker: str | None = None,
-    ) -> list[Hit]:
-        """Return the ``k`` earlier questions that are most similar to a new one, best first.
-
-        Args:
-            title: the new question's title.
-            body: its body; more words find more, and cost little.
-            markup: how the body is written.
-            filters: tags that a hit must have, a moment that it must be older than, ids that it must not have.
-            ranker: a name from ``rank.RANKER_NAMES``, such as "hybrid" or "lexical"; None takes the settings' one,
-                which is hybrid, or lexical while there are no vectors.
-
-        Raises:
-            SettingError: k is out of range, or there is no such ranker.
-            ForumError: the ranker was named, and the vectors or the model that it needs are not there.
-            ModelError: the model cannot be read.
-        """
-        query = Query(title, body, markup)
-        return self._indexes.ask(lambda searcher: searcher.similar(query, k, with_zone(filters), ranker))
-
-    def ranking(
-        self,
-        title: str,
-        body: str = "",
-        k: int = 10,
-        *,
-        markup: Markup = "plain",
-        filters: Filters | None = None,
-        ranker: str | None = None,
-    ) -> list[tuple[str, float]]:
-        """Return (question id, score) as ``similar`` ranks them, without explanations and answers: for evaluation.
-
-        Raises:
-            SettingError, ForumError, ModelError: as ``similar``.
-        """
-        query = Query(title, body, markup)
-        ranked = self._indexes.ask(lambda searcher: searcher.ranking(query, k, with_zone(filters), ranker))
-        return [(question.id, scored.score) for scored, question in ranked.found]
-
-    def explain(
-        self, hits: Sequence[Hit], title: str, body: str = "", *, markup: Markup = "plain", ranker: str | None = None
-    ) -> list[Explanation]:
-        """Return for each hit of this query how much the model takes of each word of the query and of the hit's title.
-
-        No words are weighed where the forum has no vectors, or its model has no gate to tell it by. A ranker that
-        matches word by word, as "ramn", gives the best match of each word of the query instead.
-
-        Raises:
-            ForumError: the ranker has to be learned, and was not.
-            ModelError: the model cannot be read.
-        """
-        query = Query(title, body, markup)
-        return self._indexes.ask(lambda searcher: searcher.explanations(query, hits, ranker))
-
-    def sources(self) -> tuple[str, ...]:
-        """Return the names of the archives that were loaded, and "manual" where something was added by hand."""
-        return self._archive.sources()
-
-    def question(self, identifier: str) -> Question:
-        """Return one question.
-
-        Raises:
-            UnknownIdError: there is no such question.
-        """
-        return self._archive.question(identifier)
-
-    def questions(self) -> Iterator[Question]:
-        """Yield every question in the order of its coming, without holding them all."""
-        return (question for _, question in self._archive.all_questions())
-
-    def answers(self, question_id: str) -> list[Answer]:
-        """Return a question's answers, best first: accepted, then most voted, then oldest."""
-        return self._archive.answers(question_id)
-
-    def links(self) -> list[Link]:
-        """Return all links between questions that the forum holds."""
-        return self._archive.links()
-
-    def info(self) -> Info:
-        """Return what the forum holds and whether its indexes are in step."""
-        return forum_info(self.path, self._archive, self._indexes, self.analyzer.settings.language)
-
-    @property
-    def behind(self) -> int:
-        """Return how many questions and changes no search sees yet, since another process is still indexing them."""
-        return self._indexes.behind()
-
-    @property
-    def vectors(self) -> VectorsState:
-        """Return which model answers, and how much is still to be encoded."""
-        return self._indexes.state()
 
     # -- keeping the indexes in step ---------------------------------------------------------------------------
 

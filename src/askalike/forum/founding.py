@@ -7,12 +7,14 @@ from __future__ import annotations
 
 import contextlib
 import json
+import shutil
+from pathlib import Path
 
 from askalike.archive import Archive, Layout
-from askalike.errors import ForumExistsError, ForumNotFoundError
+from askalike.errors import BusyForumError, ForumExistsError, ForumNotFoundError
 from askalike.text.settings import TextSettings
 
-__all__ = ["new_archive"]
+__all__ = ["discard_if_empty", "new_archive"]
 
 
 def new_archive(layout: Layout, text: TextSettings) -> Archive:
@@ -29,3 +31,16 @@ def new_archive(layout: Layout, text: TextSettings) -> Archive:
     elif folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise ForumExistsError(f"{folder} exists and is not empty", "choose another folder for the forum")
     return Archive.create(layout.archive, {name: json.dumps(value) for name, value in text.to_json().items()})
+
+
+def discard_if_empty(archive: Archive, folder: Path) -> bool:
+    """Close a forum's archive and delete its folder, unless it holds a question or another process writes to it.
+
+    Return whether the folder is gone.
+    """
+    archive.connection.execute("PRAGMA busy_timeout = 0")
+    with contextlib.suppress(BusyForumError), archive.write():
+        if not archive.count_questions():
+            shutil.rmtree(folder, ignore_errors=True)  # with the lock held: nobody can begin to fill it
+    archive.close()
+    return not folder.exists()

@@ -11,6 +11,7 @@ from askalike.rank.rankers import RANKER_NAMES, RANKERS
 from askalike.rank.reranker import RERANKERS, Reranker
 from askalike.rank.search import Ranking, Searcher
 from askalike.rank.settings import JoinSettings, SearchSettings
+from askalike.rank.suggestions import Suggestions, suggestions
 
 __all__ = [
     "RANKERS",
@@ -27,6 +28,8 @@ __all__ = [
     "Reranker",
     "SearchSettings",
     "Searcher",
+    "Suggestions",
     "explanations",
     "matched_words",
+    "suggestions",
 ]

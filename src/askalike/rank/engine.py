@@ -50,6 +50,9 @@ class Engine(Protocol):
     def questions(self, keys: Sequence[int]) -> dict[int, Question]:
         """Return the questions with these keys; those that have gone meanwhile are left out."""
 
+    def questions_by_id(self, ids: Sequence[str]) -> dict[str, Question]:
+        """Return the questions with these ids; those that are not there are left out."""
+
     def answers(self, question_id: str) -> list[Answer]:
         """Return a question's answers, best first."""
 

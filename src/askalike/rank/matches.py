@@ -1,23 +1,28 @@
-"""Which words of a found question made it match: the explanation that lexical search gives for free.
+"""Which words of a found question made it match, and which it lacks: what lexical search explains for free.
 
-Enters: a question and the weighted terms of the query. Leaves: ``Match`` values, strongest first.
+Enters: a question and the weighted terms of the query. Leaves: ``Match`` values, strongest first; missing words.
 May import: text, types.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Literal
 
-from askalike.rank.query import QueryTerm
+from askalike.rank.query import Query, QueryTerm
 from askalike.text.analyzer import Analyzer
 from askalike.text.markup import plain_text
 from askalike.types import Match, Question
 
-__all__ = ["matches"]
+__all__ = ["matches", "missing_words", "query_words"]
 
 MAX_BODY_CHARACTERS = 50_000
 """Only so much of a body is looked at for the words to show; the score has seen all of it."""
+
+TELLING_SHARE = 0.25
+"""A word that is missing is told where it weighs this share of the query's most telling one or more."""
+
+MOST_MISSING = 5
 
 
 def matches(question: Question, terms: Mapping[str, QueryTerm], analyzer: Analyzer) -> tuple[Match, ...]:
@@ -36,3 +41,32 @@ def matches(question: Question, terms: Mapping[str, QueryTerm], analyzer: Analyz
                 seen.add(term)
                 found.append(Match(word, field, terms[term].weight * terms[term].idf))
     return tuple(sorted(found, key=lambda match: (-match.weight, match.field != "title", match.word)))
+
+
+def query_words(query: Query, terms: Mapping[str, QueryTerm], analyzer: Analyzer) -> dict[str, str]:
+    """Return term → the word that the asker wrote, most telling first."""
+    body = plain_text(query.body[:MAX_BODY_CHARACTERS], query.markup, with_code=analyzer.settings.with_code)
+    words: dict[str, str] = {}
+    for text in (query.title, body):
+        for word, term in analyzer.pairs_among(text, terms.keys()):
+            words.setdefault(term, word)
+    return {term: words[term] for term in sorted(words, key=lambda term: (-_telling(terms[term]), term))}
+
+
+def missing_words(
+    words: Mapping[str, str], terms: Mapping[str, QueryTerm], matched: Sequence[Match], analyzer: Analyzer
+) -> tuple[str, ...]:
+    """Return the telling words of a query that a question lacks, most telling first.
+
+    Args:
+        words: term → word, as ``query_words`` gives them.
+        matched: what the question has.
+    """
+    least = TELLING_SHARE * max((_telling(terms[term]) for term in words), default=0.0)
+    held = {term for match in matched for term in analyzer.terms(match.word)}
+    lacking = [word for term, word in words.items() if term not in held and _telling(terms[term]) >= least]
+    return tuple(dict.fromkeys(lacking))[:MOST_MISSING]
+
+
+def _telling(term: QueryTerm) -> float:
+    return term.weight * term.idf

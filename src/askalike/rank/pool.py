@@ -1,6 +1,6 @@
 """The candidates of one search: the best of each source, each with the scores that both sources give to it.
 
-Enters: what was asked, and an ``Engine``. Leaves: ``Pool``. May import: types, its own folder.
+Enters: what was asked, and an ``Engine``. Leaves: ``Pool``. May import: stages, types, its own folder.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from askalike.rank.engine import Candidate, Engine
 from askalike.rank.query import Query, QueryTerm
+from askalike.stages import Stage, stage
 from askalike.types import Filters
 
 __all__ = ["COMPONENTS", "Asked", "Pool", "Pooled", "Source", "gather"]
@@ -22,6 +23,8 @@ Source = Literal["lexical", "vectors"]
 
 COMPONENTS: Mapping[Source, str] = {"lexical": "bm25", "vectors": "cosine"}
 """Source → the name of its score in a hit's components."""
+
+_STAGES: Mapping[Source, Stage] = {"lexical": "lexical", "vectors": "vector"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,12 +94,14 @@ def gather(engine: Engine, asked: Asked, sources: tuple[Source, ...], limit: int
 
 
 def _best(engine: Engine, asked: Asked, source: Source, limit: int, filters: Filters) -> list[Candidate]:
-    if source == "lexical":
-        return engine.lexical(asked.weights(), limit, filters)
-    return [] if asked.vector is None else engine.nearest(asked.vector, limit, filters)
+    with stage(_STAGES[source]):
+        if source == "lexical":
+            return engine.lexical(asked.weights(), limit, filters)
+        return [] if asked.vector is None else engine.nearest(asked.vector, limit, filters)
 
 
 def _scores(engine: Engine, asked: Asked, source: Source, keys: list[int]) -> dict[int, float]:
-    if source == "lexical":
-        return engine.lexical_scores(asked.weights(), keys)
-    return {} if asked.vector is None else engine.cosines(asked.vector, keys)
+    with stage(_STAGES[source]):
+        if source == "lexical":
+            return engine.lexical_scores(asked.weights(), keys)
+        return {} if asked.vector is None else engine.cosines(asked.vector, keys)

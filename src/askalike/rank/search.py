@@ -14,13 +14,14 @@ from askalike.errors import ForumError, SettingError
 from askalike.rank.encoder import Encoder
 from askalike.rank.engine import Engine
 from askalike.rank.explanation import explanations, matched_words
-from askalike.rank.matches import matches
+from askalike.rank.matches import matches, missing_words, query_words
 from askalike.rank.pool import Asked, gather
 from askalike.rank.query import Query, QueryTerm, weigh
 from askalike.rank.rankers import LEXICAL, RANKERS, Ranker, ranker_named
 from askalike.rank.reranker import RERANKERS, Reranker, rerank
 from askalike.rank.scored import Scored
 from askalike.rank.settings import MAX_HITS, SearchSettings
+from askalike.stages import stage
 from askalike.text.analyzer import Analyzer
 from askalike.types import Explanation, Filters, Hit, Question
 
@@ -71,8 +72,10 @@ class Searcher:
         limit = max(k, self.settings.join.depth) if chosen.is_joining else k
         while True:
             pool = gather(self.engine, asked, chosen.sources, limit, filters)
-            scored = [one for one in chosen.score(pool, self.settings.join) if one.score > 0]
-            found = self._held(sorted(scored, key=lambda one: (-one.score, one.key)), k)
+            with stage("rank"):
+                scored = [one for one in chosen.score(pool, self.settings.join) if one.score > 0]
+            with stage("answer"):
+                found = self._held(sorted(scored, key=lambda one: (-one.score, one.key)), k)
             if len(found) == k or pool.is_exhausted:
                 return Ranking(asked.terms, found)
             limit *= 2
@@ -84,22 +87,41 @@ class Searcher:
             SettingError, ForumError: as ``ranking``.
         """
         ranked = self.ranking(query, k, filters, ranker)
-        hits: list[Hit] = []
-        for rank, (scored, question) in enumerate(ranked.found, start=1):
-            answers = self.engine.answers(question.id)
-            hits.append(
-                Hit(
-                    rank=rank,
-                    score=scored.score,
-                    question=question,
-                    components=scored.components,
-                    matched=matches(question, ranked.terms, self.analyzer),
-                    answer=answers[0] if answers else None,
-                    answer_count=len(answers),
-                    duplicate_of=self.engine.originals(question.id),
-                )
-            )
-        return hits
+        return self.hits(query, ranked.terms, ranked.found)
+
+    def hits(self, query: Query, terms: Mapping[str, QueryTerm], found: Sequence[tuple[Scored, Question]]) -> list[Hit]:
+        """Return hits for questions, best first, that were found by these terms of a query."""
+        with stage("answer"):
+            words = query_words(query, terms, self.analyzer)
+            return [
+                self._hit(rank, scored, question, terms, words)
+                for rank, (scored, question) in enumerate(found, start=1)
+            ]
+
+    def _hit(
+        self, rank: int, scored: Scored, question: Question, terms: Mapping[str, QueryTerm], words: Mapping[str, str]
+    ) -> Hit:
+        answers = self.engine.answers(question.id)
+        matched = matches(question, terms, self.analyzer)
+        return Hit(
+            rank=rank,
+            score=scored.score,
+            question=question,
+            components=scored.components,
+            matched=matched,
+            missing=missing_words(words, terms, matched, self.analyzer),
+            answer=answers[0] if answers else None,
+            answer_count=len(answers),
+            duplicate_of=self.engine.originals(question.id),
+        )
+
+    def ranker_of(self, name: str | None) -> str:
+        """Return the name of the ranker that answers a search that names this one, or none."""
+        wanted = self.settings.ranker if name is None else name
+        chosen = RANKERS.get(wanted)
+        if name is None and chosen is not None and chosen.needs_vectors and self.encoder is None:
+            return LEXICAL
+        return wanted
 
     def explanations(self, query: Query, hits: Sequence[Hit], ranker: str | None = None) -> list[Explanation]:
         """Return one explanation for each hit of a query, as the ranker that found them has it.
@@ -147,8 +169,10 @@ class Searcher:
         A vector of zeros is none: everything is as far from it as anything else.
         """
         engine = self.engine
-        terms = weigh(query, self.analyzer, self.settings.query, engine.size(), engine.document_frequency)
-        vector = self.encoder.encode(query) if chosen.needs_vectors and self.encoder is not None else None
+        with stage("lexical"):
+            terms = weigh(query, self.analyzer, self.settings.query, engine.size(), engine.document_frequency)
+        with stage("vector"):
+            vector = self.encoder.encode(query) if chosen.needs_vectors and self.encoder is not None else None
         return Asked(query, terms, vector if vector is not None and vector.any() else None)
 
     def _held(self, scored: Sequence[Scored], k: int) -> list[tuple[Scored, Question]]:

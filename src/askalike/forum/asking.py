@@ -1,0 +1,153 @@
+"""What is asked of a forum: similar questions, with explanations; its records; its state. Nothing is changed.
+
+Enters: questions. Leaves: hits, records. May import: archive, rank, types, its own folder.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from askalike.archive import Archive
+from askalike.forum.filters import with_zone
+from askalike.forum.indexes import Indexes
+from askalike.forum.info import Info, forum_info
+from askalike.forum.vectors import VectorsState
+from askalike.rank import Query, Suggestions, suggestions
+from askalike.text.analyzer import Analyzer
+from askalike.types import Answer, Explanation, Filters, Hit, Link, Markup, Question
+
+__all__ = ["Asking"]
+
+
+class Asking:
+    """The half of ``Forum`` that only reads; safe from any thread."""
+
+    def __init__(self, path: Path, archive: Archive, indexes: Indexes, analyzer: Analyzer) -> None:
+        self.path, self.analyzer = path, analyzer
+        self._archive = archive
+        self._indexes = indexes
+
+    def similar(
+        self,
+        title: str,
+        body: str = "",
+        k: int = 10,
+        *,
+        markup: Markup = "plain",
+        filters: Filters | None = None,
+        ranker: str | None = None,
+    ) -> list[Hit]:
+        """Return the ``k`` earlier questions that are most similar to a new one, best first.
+
+        Args:
+            title: the new question's title.
+            body: its body; more words find more, and cost little.
+            markup: how the body is written.
+            filters: tags that a hit must have, a moment that it must be older than, ids that it must not have.
+            ranker: a name from ``rank.RANKER_NAMES``, such as "hybrid" or "lexical"; None takes the settings' one,
+                which is hybrid, or lexical while there are no vectors.
+
+        Raises:
+            SettingError: k is out of range, or there is no such ranker.
+            ForumError: the ranker was named, and the vectors or the model that it needs are not there.
+            ModelError: the model cannot be read.
+        """
+        query = Query(title, body, markup)
+        return self._indexes.ask(lambda searcher: searcher.similar(query, k, with_zone(filters), ranker))
+
+    def suggest(
+        self,
+        title: str,
+        body: str = "",
+        k: int = 10,
+        *,
+        markup: Markup = "plain",
+        filters: Filters | None = None,
+        ranker: str | None = None,
+        own: str = "",
+    ) -> Suggestions:
+        """Return what an asker is shown: as ``similar``, but the original for each question that is marked a duplicate.
+
+        Args:
+            own: the id of the question that asks, where the forum holds it; candidates that were judged different from
+                it are left out.
+
+        Raises:
+            SettingError, ForumError, ModelError: as ``similar``.
+        """
+        query = Query(title, body, markup)
+        wanted = with_zone(filters)
+        return self._indexes.ask(lambda searcher: suggestions(searcher, query, k, wanted, ranker, own))
+
+    def ranking(
+        self,
+        title: str,
+        body: str = "",
+        k: int = 10,
+        *,
+        markup: Markup = "plain",
+        filters: Filters | None = None,
+        ranker: str | None = None,
+    ) -> list[tuple[str, float]]:
+        """Return (question id, score) as ``similar`` ranks them, without explanations and answers: for evaluation.
+
+        Raises:
+            SettingError, ForumError, ModelError: as ``similar``.
+        """
+        query = Query(title, body, markup)
+        ranked = self._indexes.ask(lambda searcher: searcher.ranking(query, k, with_zone(filters), ranker))
+        return [(question.id, scored.score) for scored, question in ranked.found]
+
+    def explain(
+        self, hits: Sequence[Hit], title: str, body: str = "", *, markup: Markup = "plain", ranker: str | None = None
+    ) -> list[Explanation]:
+        """Return for each hit of this query how much the model takes of each word of the query and of the hit's title.
+
+        No words are weighed where the forum has no vectors, or its model has no gate to tell it by. A ranker that
+        matches word by word, as "ramn", gives the best match of each word of the query instead.
+
+        Raises:
+            ForumError: the ranker has to be learned, and was not.
+            ModelError: the model cannot be read.
+        """
+        query = Query(title, body, markup)
+        return self._indexes.ask(lambda searcher: searcher.explanations(query, hits, ranker))
+
+    def sources(self) -> tuple[str, ...]:
+        """Return the names of the archives that were loaded, and "manual" where something was added by hand."""
+        return self._archive.sources()
+
+    def question(self, identifier: str) -> Question:
+        """Return one question.
+
+        Raises:
+            UnknownIdError: there is no such question.
+        """
+        return self._archive.question(identifier)
+
+    def questions(self) -> Iterator[Question]:
+        """Yield every question in the order of its coming, without holding them all."""
+        return (question for _, question in self._archive.all_questions())
+
+    def answers(self, question_id: str) -> list[Answer]:
+        """Return a question's answers, best first: accepted, then most voted, then oldest."""
+        return self._archive.answers(question_id)
+
+    def links(self) -> list[Link]:
+        """Return all links between questions that the forum holds."""
+        return self._archive.links()
+
+    def info(self) -> Info:
+        """Return what the forum holds and whether its indexes are in step."""
+        return forum_info(self.path, self._archive, self._indexes, self.analyzer.settings.language)
+
+    @property
+    def behind(self) -> int:
+        """Return how many questions and changes no search sees yet, since another process is still indexing them."""
+        return self._indexes.behind()
+
+    @property
+    def vectors(self) -> VectorsState:
+        """Return which model answers, and how much is still to be encoded."""
+        return self._indexes.state()

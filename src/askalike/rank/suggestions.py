@@ -1,0 +1,87 @@
+"""What an asker is shown: a question that is marked a duplicate never, but its original, once.
+
+Enters: a ``Searcher``, a query, filters. Leaves: ``Suggestions``. May import: types, its own folder.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from math import inf
+
+from askalike.rank.originals import original_of
+from askalike.rank.query import Query
+from askalike.rank.scored import Scored
+from askalike.rank.search import Searcher
+from askalike.rank.settings import MAX_HITS
+from askalike.types import Filters, Question, Suggestion
+
+__all__ = ["Suggestions", "suggestions"]
+
+SPARE = 5
+"""Half as many again as are asked for, and so many more, are looked at: those with one original fall together."""
+
+
+@dataclass(frozen=True, slots=True)
+class Suggestions:
+    """What was found, best first.
+
+    Args:
+        ranker: the name of the one that answered.
+    """
+
+    ranker: str
+    found: tuple[Suggestion, ...] = ()
+
+
+def suggestions(
+    searcher: Searcher, query: Query, k: int, filters: Filters, ranker: str | None = None, own: str = ""
+) -> Suggestions:
+    """Return the at most ``k`` best questions that are no duplicates themselves.
+
+    A question that is marked a duplicate leads to its original (``original_of``), which has its score unless it was
+    found with a better one itself, and has to satisfy the filters too.
+
+    Args:
+        own: the id of the question that asks: never suggested itself, nor found.
+
+    Raises:
+        SettingError, ForumError: as ``Searcher.ranking``.
+    """
+    wanted = replace(filters, exclude_ids=filters.exclude_ids | {own}) if own else filters
+    limit = min(k + k // 2 + SPARE, MAX_HITS) if 1 <= k <= MAX_HITS else k
+    while True:
+        ranked = searcher.ranking(query, limit, wanted, ranker)
+        shown = _shown(searcher, ranked.found, wanted, k)
+        if len(shown) == k or len(ranked.found) < limit or limit == MAX_HITS:
+            break
+        limit = min(2 * limit, MAX_HITS)
+    hits = searcher.hits(query, ranked.terms, [(scored, question) for scored, question, _ in shown])
+    found = tuple(Suggestion(hit, via) for hit, (_, _, via) in zip(hits, shown, strict=True))
+    return Suggestions(searcher.ranker_of(ranker), found)
+
+
+def _shown(
+    searcher: Searcher, found: Sequence[tuple[Scored, Question]], filters: Filters, k: int
+) -> list[tuple[Scored, Question, Question | None]]:
+    """Return the first ``k`` with duplicates replaced: score, question, and what it was found by if not itself."""
+    shown: dict[str, tuple[Scored, Question, Question | None]] = {}
+    for scored, question in found:
+        original = _original(searcher, question)
+        if original is not None and original.id not in shown and filters.admits(original):
+            shown[original.id] = (scored, original, None if original.id == question.id else question)
+            if len(shown) == k:
+                break
+    return list(shown.values())
+
+
+def _original(searcher: Searcher, question: Question) -> Question | None:
+    """Return the question that stands for this one, None where it was deleted meanwhile."""
+    engine = searcher.engine
+
+    def seniority(identifier: str) -> tuple[float, str]:
+        one = engine.questions_by_id([identifier]).get(identifier)
+        return (one.created.timestamp() if one is not None and one.created is not None else inf, identifier)
+
+    identifier = original_of(question.id, engine.originals, seniority)
+    return question if identifier == question.id else engine.questions_by_id([identifier]).get(identifier)
