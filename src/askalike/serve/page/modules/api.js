@@ -1,0 +1,103 @@
+// The service's JSON, as functions. Every call goes to the folder that the page came from, so a proxy may add a prefix.
+
+import { keyFor, storedKey } from "./keys.js";
+
+const BASE = new URL(".", document.baseURI);
+
+/** What went wrong: `message` says what was found, `hint` what to do; `kind` is "offline", "key", "refused" or "busy". */
+export class ServiceError extends Error {
+  constructor(message, { hint = "", kind = "refused", status = 0 } = {}) {
+    super(message);
+    this.hint = hint;
+    this.kind = kind;
+    this.status = status;
+  }
+}
+
+/** Earlier questions like this one. */
+export function similar(question, signal) {
+  return call("POST", "v1/similar", { sent: question, signal });
+}
+
+/** A question with its answers and links. */
+export function question(id, signal) {
+  return call("GET", `v1/questions/${encodeURIComponent(id)}`, { signal });
+}
+
+/** Its neighbours, whenever they were asked. */
+export function neighbours(id, k, signal) {
+  return call("GET", `v1/questions/${encodeURIComponent(id)}/similar?k=${k}`, { signal });
+}
+
+/** The newest questions, a page at a time. */
+export function newest(limit, signal) {
+  return call("GET", `v1/questions?limit=${limit}`, { signal });
+}
+
+/** Likely duplicates that nobody has judged, best first. */
+export function duplicates(cursor, minimum, signal) {
+  const after = cursor ? `&cursor=${encodeURIComponent(cursor)}` : "";
+  return call("GET", `v1/duplicates?limit=20&minimum=${minimum}${after}`, { signal });
+}
+
+/** Tells the service what a moderator thinks of a pair. */
+export function judge(pair, verdict) {
+  const sent = { question: pair.question.id, candidate: pair.candidate.id, verdict };
+  return call("POST", "v1/feedback", { sent, writes: true });
+}
+
+/** The state of the service and of its forum. */
+export function status(signal) {
+  return call("GET", "v1/status", { signal });
+}
+
+async function call(method, path, { sent, signal, writes = false } = {}) {
+  let answer = await request(method, path, sent, signal);
+  const lacks = answer.status === 401 || (writes && answer.status === 403);
+  if (lacks && (await keyFor(writes, Boolean(storedKey())))) answer = await request(method, path, sent, signal);
+  return read(answer);
+}
+
+async function request(method, path, sent, signal) {
+  const headers = { Accept: "application/json" };
+  const key = storedKey();
+  if (key) headers.Authorization = `Bearer ${key}`;
+  if (sent) headers["Content-Type"] = "application/json";
+  try {
+    return await fetch(new URL(path, BASE), {
+      method,
+      headers,
+      signal,
+      body: sent && JSON.stringify(sent),
+      credentials: "omit",
+      cache: "no-store",
+    });
+  } catch (error) {
+    if (error.name === "AbortError") throw error;
+    throw new ServiceError("The service cannot be reached", {
+      kind: "offline",
+      hint: navigator.onLine ? "It may have been stopped. Start it again with askalike serve." : "This device is offline.",
+    });
+  }
+}
+
+async function read(answer) {
+  let body = null;
+  try {
+    body = await answer.json();
+  } catch (error) {
+    if (error.name === "AbortError") throw error;
+  }
+  if (answer.ok && body) return body;
+  const kinds = { 401: "key", 403: "key", 429: "busy", 503: "busy", 504: "busy" };
+  const pause = Number(answer.headers.get("Retry-After"));
+  throw new ServiceError(sentence(body?.error) || `The service answered ${answer.status}`, {
+    hint: [sentence(body?.hint), pause > 0 ? `Try again in ${pause} s.` : ""].filter(Boolean).join(" "),
+    kind: kinds[answer.status] ?? "refused",
+    status: answer.status,
+  });
+}
+
+function sentence(text) {
+  return text ? text.charAt(0).toUpperCase() + text.slice(1) : "";
+}

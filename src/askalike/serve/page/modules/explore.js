@@ -1,0 +1,174 @@
+// Explore: a question, its answers, and its neighbours as a list and as a picture; each neighbour leads on.
+
+import { neighbours, newest, question as fetchQuestion, similar } from "./api.js";
+import { bodyElement } from "./body.js";
+import { announce, fill, h, icon, PATHS } from "./dom.js";
+import { aboutLine, byLine, exploreAddress, titleLink } from "./hit.js";
+import { likelihoodLine } from "./likelihood.js";
+import { markedRanges } from "./marks.js";
+import { note, waiting, wrong } from "./notes.js";
+import { nearnessPicture } from "./picture.js";
+import { count, date } from "./words.js";
+
+const NEIGHBOURS = 10;
+const LISTED = 12;
+const LONGEST_TRAIL = 6;
+const trail = [];
+
+/** Fills the view: a question where the address names one, else the newest ones to begin with. */
+export function showExplore(section, { id }) {
+  const running = new AbortController();
+  const place = h("div", { class: "place" });
+  section.append(h("div", { class: "row heading" }, h("h1", { tabindex: "-1" }, "Walk through the forum"), finder(place, running.signal)), place);
+  const show = () => (id ? showQuestion(place, id, running.signal) : showNewest(place, running.signal));
+  attempt(place, show, running.signal);
+  return () => running.abort();
+}
+
+async function attempt(place, action, signal) {
+  fill(place, waiting(2));
+  try {
+    await action();
+  } catch (error) {
+    if (signal.aborted || error.name === "AbortError") return;
+    fill(place, wrong(error, () => attempt(place, action, signal)));
+  }
+}
+
+function finder(place, signal) {
+  const field = h("input", { class: "field", id: "find", type: "search", autocomplete: "off", placeholder: "Begin with an id, or a few words" });
+  const find = async (event) => {
+    event.preventDefault();
+    const wanted = field.value.trim();
+    if (wanted) attempt(place, () => findQuestion(place, wanted, signal), signal);
+  };
+  return h(
+    "form",
+    { class: "finder", role: "search", on: { submit: find } },
+    h("label", { class: "unseen", for: "find" }, "Begin with a question"),
+    h("div", { class: "row" }, field, h("button", { class: "button main", type: "submit" }, "Find")),
+  );
+}
+
+async function findQuestion(place, wanted, signal) {
+  try {
+    await fetchQuestion(wanted, signal);
+    location.hash = exploreAddress(wanted);
+    return;
+  } catch (error) {
+    if (error.status !== 404) throw error;
+  }
+  const { hits } = await similar({ title: wanted, k: LISTED }, signal);
+  const rows = hits.map((hit) => ({ id: hit.question.id, title: hit.question.title, created: hit.question.created, answers: hit.answers }));
+  announce(hits.length ? `${count(hits.length, "question")} found` : "No question found");
+  if (rows.length) fill(place, h("h2", {}, `Near to “${wanted}”`), pickList(rows));
+  else fill(place, note("Nothing found.", `No question has the id “${wanted}”, and none shares a telling word with it.`));
+}
+
+async function showNewest(place, signal) {
+  const { questions, total } = await newest(LISTED, signal);
+  if (!questions.length) return fill(place, note("The forum is empty.", "Index an archive, or add a question, and it shows here."));
+  return fill(place, h("h2", {}, "The newest", h("span", { class: "aside" }, ` of ${count(total, "question")}`)), pickList(questions));
+}
+
+function pickList(questions) {
+  return h(
+    "ul",
+    { class: "card picks" },
+    questions.map((one) =>
+      h(
+        "li",
+        {},
+        h("a", { href: exploreAddress(one.id) }, one.title || "(no title)"),
+        h("span", { class: "aside" }, [date(one.created), count(one.answers, "answer")].filter(Boolean).join(" · ")),
+      ),
+    ),
+  );
+}
+
+async function showQuestion(place, id, signal) {
+  const [found, near] = await Promise.all([fetchQuestion(id, signal), neighbours(id, NEIGHBOURS, signal)]);
+  if (signal.aborted) return;
+  remember(found.question);
+  document.title = `${found.question.title} · askalike`;
+  announce(`${found.question.title}: ${count(near.hits.length, "neighbour")}`);
+  const list = neighbourList(near.hits);
+  const picture = near.hits.length ? nearnessPicture(found.question, near.hits, (hit, isLit) => light(list, hit, isLit)) : null;
+  fill(
+    place,
+    trailLine(id),
+    h(
+      "div",
+      { class: "halves" },
+      questionCard(found),
+      h("section", { "aria-labelledby": "near" }, h("h2", { id: "near" }, "Its neighbours"), picture?.element, list),
+    ),
+  );
+  list.addEventListener("pointerover", (event) => picture?.light(rankOf(event.target)));
+  list.addEventListener("pointerleave", () => picture?.light(null));
+  list.addEventListener("focusin", (event) => picture?.light(rankOf(event.target)));
+}
+
+const rankOf = (element) => Number(element.closest("[data-rank]")?.dataset.rank) || null;
+
+function light(list, hit, isLit) {
+  list.querySelector(`[data-rank="${hit.rank}"]`)?.classList.toggle("lit", isLit);
+}
+
+function remember(question) {
+  const at = trail.findIndex((one) => one.id === question.id);
+  if (at >= 0) trail.length = at;
+  trail.push({ id: question.id, title: question.title });
+  if (trail.length > LONGEST_TRAIL) trail.shift();
+}
+
+function trailLine(id) {
+  if (trail.length < 2) return null;
+  return h(
+    "nav",
+    { class: "trail", "aria-label": "Where you have been" },
+    h(
+      "ol",
+      {},
+      trail.map((one) => h("li", {}, h("a", { href: exploreAddress(one.id), "aria-current": one.id === id ? "page" : null }, one.title))),
+    ),
+  );
+}
+
+function questionCard({ question, html, answers, links }) {
+  return h(
+    "article",
+    { class: "card question" },
+    h("h2", {}, question.url ? titleLink(question, question.title) : question.title),
+    aboutLine(question),
+    bodyElement(html, "html"),
+    links.length ? h("ul", { class: "links" }, links.map(linkLine)) : null,
+    answers.length ? h("h3", {}, count(answers.length, "answer")) : h("p", { class: "aside" }, "No answer yet."),
+    answers.map(foldedAnswer),
+  );
+}
+
+function linkLine(one) {
+  const said = { duplicate: { to: "Marked a duplicate of ", from: "Its duplicate: " }, related: { to: "Related: ", from: "Related: " } };
+  return h("li", {}, said[one.kind][one.direction], h("a", { href: exploreAddress(one.id) }, one.title || one.id));
+}
+
+function foldedAnswer(answer, at) {
+  return h("details", { class: "folded", open: at === 0 }, h("summary", {}, icon(PATHS.chevron), byLine(answer)), bodyElement(answer.html, "html"));
+}
+
+function neighbourList(hits) {
+  if (!hits.length) return note("No neighbours.", "No other question shares a telling word with this one, or is near to its meaning.");
+  return h(
+    "ol",
+    { class: "neighbours" },
+    hits.map((hit) =>
+      h(
+        "li",
+        { "data-rank": hit.rank },
+        h("span", { class: "badge", "aria-hidden": "true" }, hit.rank),
+        h("div", {}, h("a", { href: exploreAddress(hit.question.id) }, markedRanges(hit.question.title || "(no title)", hit.highlights.title)), likelihoodLine(hit)),
+      ),
+    ),
+  );
+}

@@ -1,0 +1,60 @@
+// Marks words within a text: `<mark>` around them, everything as text nodes.
+
+import { h } from "./dom.js";
+
+const MOST_WORDS = 120;
+
+/** The pattern that finds these words whole, whatever their case; null where there are none. */
+export function pattern(words) {
+  const unique = [...new Set([...words].map((word) => word.toLowerCase()))].filter(Boolean).slice(0, MOST_WORDS);
+  if (!unique.length) return null;
+  unique.sort((one, other) => other.length - one.length);
+  const escaped = unique.map((word) => word.replace(/[.*+?^${}()|[\]\\/]/g, "\\$&"));
+  return new RegExp(`(?<![\\p{L}\\p{N}])(?:${escaped.join("|")})(?![\\p{L}\\p{N}])`, "giu");
+}
+
+/** A text as nodes, with what the pattern finds in `<mark>`. */
+export function marked(text, found, attributes = {}) {
+  if (!found) return [document.createTextNode(text)];
+  const nodes = [];
+  let end = 0;
+  for (const match of text.matchAll(found)) {
+    if (match.index > end) nodes.push(document.createTextNode(text.slice(end, match.index)));
+    nodes.push(h("mark", attributes, match[0]));
+    end = match.index + match[0].length;
+  }
+  if (end < text.length) nodes.push(document.createTextNode(text.slice(end)));
+  return nodes;
+}
+
+/** Marks the words in all text below an element; code is left as it is. */
+export function markWithin(element, found) {
+  if (!found) return element;
+  const walker = document.createTreeWalker(element, NodeFilter.SHOW_TEXT);
+  const texts = [];
+  while (walker.nextNode()) texts.push(walker.currentNode);
+  for (const text of texts) if (!text.parentElement.closest("mark")) text.replaceWith(...marked(text.data, found));
+  return element;
+}
+
+const WORD = /[\p{L}\p{N}][\p{L}\p{N}\p{M}'’]*(?:[.-][\p{L}\p{N}]+)*/gu;
+
+/** The words of a text, in lower case. */
+export function wordsOf(text) {
+  return new Set((text.match(WORD) ?? []).map((word) => word.toLowerCase()));
+}
+
+/** A text as nodes, with the ranges that the service names in `<mark>`; they count code points. */
+export function markedRanges(text, ranges) {
+  if (!ranges?.length) return [document.createTextNode(text)];
+  const points = Array.from(text);
+  const nodes = [];
+  let end = 0;
+  for (const [from, to] of ranges) {
+    if (from > end) nodes.push(document.createTextNode(points.slice(end, from).join("")));
+    nodes.push(h("mark", {}, points.slice(from, to).join("")));
+    end = to;
+  }
+  if (end < points.length) nodes.push(document.createTextNode(points.slice(end).join("")));
+  return nodes;
+}

@@ -1,0 +1,154 @@
+// Status: what the forum holds, whether its indexes are in step, how fast answers are; looked at again every few seconds.
+
+import { status } from "./api.js";
+import { fill, h, s } from "./dom.js";
+import { waiting, wrong } from "./notes.js";
+import { count, date, duration, milliseconds, percent, size, whole } from "./words.js";
+
+const EVERY_MS = 5000;
+const KEPT_POINTS = 60;
+const history = [];
+
+/** Fills the view and keeps it fresh until it is left or paused. */
+export function showStatus(section) {
+  const running = new AbortController();
+  const place = h("div", { class: "place" });
+  const box = h("input", { type: "checkbox", checked: true });
+  section.append(
+    h("div", { class: "row heading" }, h("h1", { tabindex: "-1" }, "How it is doing"), h("label", { class: "switch" }, box, "Keep fresh")),
+    place,
+  );
+  fill(place, waiting(2));
+  const look = async () => {
+    try {
+      const found = await status(running.signal);
+      remember(found);
+      if (!running.signal.aborted) draw(place, found);
+    } catch (error) {
+      if (error.name !== "AbortError") fill(place, wrong(error, look));
+    }
+  };
+  const timer = setInterval(() => box.checked && !document.hidden && look(), EVERY_MS);
+  look();
+  return () => {
+    clearInterval(timer);
+    running.abort();
+  };
+}
+
+function remember({ latency_ms: latency }) {
+  const busiest = busiestRoute(latency);
+  if (busiest) history.push(busiest[1].p50);
+  if (history.length > KEPT_POINTS) history.shift();
+}
+
+function draw(place, found) {
+  fill(
+    place,
+    found.service.open_without_key ? h("p", { class: "note wrong" }, "The service is open to the network without a key. Give it one with --key.") : null,
+    h("div", { class: "tiles" }, forumTile(found), stepTile(found), modelTile(found), reviewTile(found), speedTile(found), serviceTile(found)),
+    latencyTable(found.latency_ms),
+    h("p", { class: "aside" }, "For a monitor: ", h("a", { href: "metrics" }, "metrics"), " in Prometheus' format."),
+  );
+}
+
+function tile(name, figure, facts, picture = null) {
+  return h(
+    "section",
+    { class: "card tile" },
+    h("h2", {}, name),
+    h("p", { class: "figure" }, figure),
+    h("dl", {}, facts.filter(Boolean).map(([term, value]) => h("div", {}, h("dt", {}, term), h("dd", {}, value)))),
+    picture,
+  );
+}
+
+function forumTile({ forum }) {
+  return tile("Forum", count(forum.questions, "question"), [
+    ["Answers", whole(forum.answers)],
+    ["Answered", forum.questions ? percent(forum.answered / forum.questions) : "–"],
+    ["Marked duplicates", whole(forum.duplicates)],
+    forum.first ? ["Asked", `${date(forum.first)} to ${date(forum.last)}`] : null,
+    ["Language", forum.language],
+    ["On disk", size(forum.size_bytes)],
+  ]);
+}
+
+function stepTile({ index, vectors, duplicates }) {
+  const isInStep = !index.behind && !vectors.waiting;
+  return tile("Index", h("span", { class: isInStep ? "good" : "slow" }, isInStep ? "In step" : "Catching up"), [
+    ["Changes to go", whole(index.behind)],
+    ["To be encoded", whole(vectors.waiting)],
+    ["Searched for duplicates", `${whole(duplicates.done)} of ${whole(duplicates.questions)}`],
+  ]);
+}
+
+function modelTile({ vectors, ranker, rankers }) {
+  const isThere = rankers.filter((one) => one.available).map((one) => one.name);
+  return tile("Model", vectors.model || "Words alone", [
+    ["Vectors", whole(vectors.entries)],
+    vectors.next_model ? ["Being taken", vectors.next_model] : null,
+    ["Search", vectors.has_graph ? "through a graph" : "exact"],
+    ["Ranker", ranker],
+    ["At hand", isThere.join(", ")],
+  ]);
+}
+
+function reviewTile({ duplicates, feedback }) {
+  return tile("Review", count(duplicates.pairs, "likely pair"), [
+    ["Judged the same", whole(feedback.duplicate)],
+    ["Judged different", whole(feedback.different)],
+    ["To judge", h("a", { href: "#/review" }, "the queue")],
+  ]);
+}
+
+function serviceTile({ service, version }) {
+  const may = [service.may?.read && "read", service.may?.write && "write"].filter(Boolean).join(" and ");
+  return tile("Service", `Up ${duration(service.uptime_s)}`, [
+    ["Version", version],
+    ["Requests", whole(service.requests)],
+    ["Workers", whole(service.workers)],
+    may ? ["You may", may] : null,
+  ]);
+}
+
+function speedTile({ latency_ms: latency }) {
+  const [name, busiest] = busiestRoute(latency) ?? [];
+  if (!busiest) return tile("Answers", "None yet", [["Requests", "0"]]);
+  const facts = [
+    ["Half of them within", milliseconds(busiest.p50)],
+    ["95 of 100 within", milliseconds(busiest.p95)],
+    ["99 of 100 within", milliseconds(busiest.p99)],
+    ["Route", name],
+  ];
+  return tile("Answers", milliseconds(busiest.p50), facts, history.length > 1 ? spark(history) : null);
+}
+
+const busiestRoute = (latency) => Object.entries(latency).sort(([, one], [, other]) => other.count - one.count)[0];
+
+/** The last medians as a line. */
+function spark(points) {
+  const most = Math.max(...points, 1);
+  const line = points.map((point, at) => `${((at * 100) / (points.length - 1)).toFixed(1)},${(22 - (20 * point) / most).toFixed(1)}`).join(" ");
+  return s("svg", { class: "spark", viewBox: "0 0 100 24", preserveAspectRatio: "none", "aria-hidden": "true" }, s("polyline", { points: line }));
+}
+
+function latencyTable(latency) {
+  const rows = Object.entries(latency).sort(([, one], [, other]) => other.count - one.count);
+  if (!rows.length) return null;
+  return h(
+    "section",
+    { class: "card table" },
+    h("h2", { id: "latency" }, "How long answers take"),
+    h(
+      "div",
+      { class: "scrolled", tabindex: "0", role: "region", "aria-labelledby": "latency" },
+      h(
+        "table",
+        {},
+        h("thead", {}, h("tr", {}, ["Route", "Median", "95 %", "99 %", "Requests"].map((name) => h("th", { scope: "col" }, name)))),
+        h("tbody", {}, rows.map(([route, one]) => h("tr", {}, h("th", { scope: "row" }, route), [one.p50, one.p95, one.p99].map((ms) => h("td", {}, milliseconds(ms))), h("td", {}, whole(one.count))))),
+      ),
+    ),
+  );
+}
