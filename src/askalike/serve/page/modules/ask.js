@@ -89,7 +89,7 @@ async function search(parts, signal) {
   parts.results.setAttribute("aria-busy", "true");
   if (!parts.results.querySelector(".hit")) fill(parts.results, waiting(3));
   try {
-    const answer = await similar({ title: kept.title, body: kept.body, k: HITS, explain: true }, signal);
+    const answer = await similar({ title: kept.title, body: kept.body, k: HITS, markup: "markdown", explain: true }, signal);
     if (signal.aborted) return;
     kept.answer = answer;
     draw(parts, answer);
