@@ -29,6 +29,10 @@ EXAMPLES: Mapping[str, tuple[str, ...]] = {
         'askalike search my.forum "Printer vanishes" --body - --tag printer --before 2024-01-01 --json < body.md',
         'askalike search my.forum "My earphones are muffled in Skype" --explain',
     ),
+    "serve": (
+        "askalike serve my.forum",
+        "askalike serve my.forum --host 0.0.0.0 --workers 4 --allow-origin https://forum.example.org --open-read",
+    ),
     "info": ("askalike info my.forum --json",),
     "add": (
         'askalike add my.forum --title "Printer vanishes after a power cut" --tag printer --id q2001',

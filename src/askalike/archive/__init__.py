@@ -6,7 +6,22 @@ May import: ``askalike.types``, ``askalike.errors``.
 from askalike.archive.archive import Archive, Change
 from askalike.archive.inspection import Counts, check, count
 from askalike.archive.layout import Layout
+from askalike.archive.listing import answer_counts, links_of, newest
 from askalike.archive.load import LoadCounts, LoadReport, load
 from askalike.archive.writes import Operation
 
-__all__ = ["Archive", "Change", "Counts", "Layout", "LoadCounts", "LoadReport", "Operation", "check", "count", "load"]
+__all__ = [
+    "Archive",
+    "Change",
+    "Counts",
+    "Layout",
+    "LoadCounts",
+    "LoadReport",
+    "Operation",
+    "answer_counts",
+    "check",
+    "count",
+    "links_of",
+    "load",
+    "newest",
+]

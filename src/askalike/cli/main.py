@@ -1,7 +1,7 @@
 """The command line's composition root and its outermost door: commands in, exit codes out.
 
 Exit codes: 0 done, 1 an error that askalike explains, 2 the command was used wrongly.
-May import: everything of the package but serve.
+May import: everything of the package; serve only when it is asked for.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Annotated
 import typer
 
 from askalike._version import __version__
-from askalike.cli import change, demo, encode, evaluate, index, info, reproduce, score, search, train
+from askalike.cli import change, demo, encode, evaluate, index, info, reproduce, score, search, serve, train
 from askalike.cli.display import errors, print_json, safe
 from askalike.errors import AskalikeError, DamagedForumError, SettingError
 
@@ -36,6 +36,7 @@ app.command("reindex")(index.reindex)
 app.command("encode")(encode.encode)
 app.command("train")(train.train)
 app.command("search")(search.search)
+app.command("serve")(serve.serve)
 app.command("info")(info.info)
 app.command("add")(change.add)
 app.command("edit")(change.edit)

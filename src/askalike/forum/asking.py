@@ -8,12 +8,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from askalike.archive import Archive
+from askalike.archive import Archive, Layout, answer_counts, links_of, newest
 from askalike.forum.filters import with_zone
 from askalike.forum.indexes import Indexes
 from askalike.forum.info import Info, forum_info
 from askalike.forum.vectors import VectorsState
-from askalike.rank import Query, Suggestions, suggestions
+from askalike.rank import RANKERS, RERANKERS, Query, Suggestions, suggestions
 from askalike.text.analyzer import Analyzer
 from askalike.types import Answer, Explanation, Filters, Hit, Link, Markup, Question
 
@@ -130,6 +130,10 @@ class Asking:
         """Yield every question in the order of its coming, without holding them all."""
         return (question for _, question in self._archive.all_questions())
 
+    def size(self) -> int:
+        """Return how many questions the forum holds."""
+        return self._archive.count_questions()
+
     def answers(self, question_id: str) -> list[Answer]:
         """Return a question's answers, best first: accepted, then most voted, then oldest."""
         return self._archive.answers(question_id)
@@ -137,6 +141,24 @@ class Asking:
     def links(self) -> list[Link]:
         """Return all links between questions that the forum holds."""
         return self._archive.links()
+
+    def links_of(self, question_id: str) -> list[Link]:
+        """Return the links from or to one question."""
+        return links_of(self._archive, question_id)
+
+    def answer_counts(self, ids: Sequence[str]) -> dict[str, int]:
+        """Return how many answers each of these questions has; those without one are left out."""
+        return answer_counts(self._archive, ids)
+
+    def newest(self, limit: int, before: int | None = None) -> list[tuple[int, Question]]:
+        """Return (number, question) of those that came last; ``before`` takes a number to go on from."""
+        return newest(self._archive, limit, before)
+
+    def rankers(self) -> dict[str, bool]:
+        """Return each ranker's name, and whether this forum can be searched by it now."""
+        has_vectors = bool(self.vectors.model)
+        found = {name: has_vectors or not ranker.needs_vectors for name, ranker in RANKERS.items()}
+        return found | {name: Layout(self.path).ranker(name).is_dir() for name in RERANKERS}
 
     def info(self) -> Info:
         """Return what the forum holds and whether its indexes are in step."""

@@ -1,0 +1,72 @@
+"""``askalike serve``: a forum over HTTP, with a page; ``askalike keys``: who may use it."""
+
+from __future__ import annotations
+
+import importlib.util
+from typing import Annotated
+
+import typer
+
+from askalike.cli.arguments import ForumArgument
+from askalike.cli.display import errors, print_whole
+from askalike.errors import MissingExtraError
+
+__all__ = ["serve"]
+
+
+def serve(
+    forum: ForumArgument,
+    host: Annotated[str, typer.Option("--host", help="The address to listen on.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option("--port", help="The port.", min=0, max=65535)] = 8765,
+    workers: Annotated[int, typer.Option("--workers", help="Processes that answer.", min=1, max=64)] = 1,
+    threads: Annotated[int, typer.Option("--threads", help="Searches at once in each process.", min=1, max=64)] = 4,
+    allow_origin: Annotated[
+        list[str] | None,
+        typer.Option("--allow-origin", help="A site whose pages may ask, as https://forum.example.org; repeatable."),
+    ] = None,
+    allow_host: Annotated[
+        list[str] | None,
+        typer.Option("--allow-host", help="A name under which a proxy passes requests on; keys are asked for then."),
+    ] = None,
+    insecure: Annotated[bool, typer.Option("--insecure", help="Ask for no key, whoever may reach it.")] = False,
+    open_read: Annotated[bool, typer.Option("--open-read", help="Ask for a key for changes alone.")] = False,
+    rate: Annotated[float, typer.Option("--rate", help="Requests a second of one client; 0: no limit.", min=0)] = 50,
+    timeout: Annotated[float, typer.Option("--timeout", help="Seconds until a request is given up.", min=0.1)] = 10,
+    log_titles: Annotated[bool, typer.Option("--log-titles", help="Log the titles that are searched for.")] = False,
+    reload_page: Annotated[bool, typer.Option("--reload-page", help="Read the page's files at each request.")] = False,
+) -> None:
+    """Answer over HTTP: searches, changes, feedback and duplicates of a forum, with a page to look at them.
+
+    It listens on this machine alone, at http://127.0.0.1:8765, unless told otherwise; for any other address, keys are
+    needed: askalike keys add makes them. Ctrl-C stops it when what is under way is done.
+    """
+    _need_extra()
+    from askalike.serve.run import run
+    from askalike.serve.settings import Limits, ServeSettings
+
+    settings = ServeSettings(
+        forum=str(forum),
+        host=host,
+        port=port,
+        workers=workers,
+        allow_origins=tuple(allow_origin or ()),
+        allow_hosts=tuple(allow_host or ()),
+        is_insecure=insecure,
+        is_read_open=open_read,
+        is_page_reread=reload_page,
+        has_titles_logged=log_titles,
+        limits=Limits(threads=threads, rate=rate, timeout_s=timeout),
+    )
+    if insecure:
+        print_whole("warning: without keys, whoever reaches this address may read and change the forum", errors)
+    print_whole(f"http://{host}:{port}  (Ctrl-C stops)", errors)
+    run(settings)
+
+
+def _need_extra() -> None:
+    missing = [name for name in ("starlette", "uvicorn", "pydantic", "nh3") if importlib.util.find_spec(name) is None]
+    if missing:
+        raise MissingExtraError(
+            f"serving needs {', '.join(missing)}, which {'is' if len(missing) == 1 else 'are'} not installed",
+            'pip install "askalike[serve]"',
+        )

@@ -1,0 +1,8 @@
+"""The service: a forum over HTTP, for a page, a widget and programs.
+
+::
+
+    http.py ─▶ engine.py ─▶ Forum            engine.py and views.py know no HTTP; http.py and its kind know no store
+
+May import: everything but cli and experiments. Needs ``askalike[serve]``; importing the package does not load it.
+"""

@@ -1,0 +1,123 @@
+"""One request, taken apart and checked: what a route's function gets.
+
+Enters: bytes and strings of a request. Leaves: ``Call``, or a refusal. May import: its own folder.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final, TypeVar
+from urllib.parse import parse_qsl, unquote
+
+from pydantic import BaseModel, ValidationError
+
+from askalike.serve.problem import Refused
+
+__all__ = ["Call", "checked", "parse_json", "parse_query", "path_values"]
+
+_Model = TypeVar("_Model", bound=BaseModel)
+
+_TEXT: Final = re.compile(rb'"(?:[^"\\]|\\.)*"', re.DOTALL)
+_BRACKETS: Final = re.compile(rb"[\[\]{}]")
+MOST_TOLD: Final = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """What was asked.
+
+    Args:
+        path: the values of the path's names.
+        query: a checked model, None where the route takes no query.
+        body: a checked model, None where the route takes no body.
+        may: what the request's key may do: "read", "write".
+    """
+
+    path: Mapping[str, str]
+    query: Any
+    body: Any
+    may: frozenset[str]
+
+
+def parse_json(content: bytes, depth: int) -> Any:
+    """Return what JSON holds.
+
+    Raises:
+        Refused: 400, it is not UTF-8, not JSON, nested deeper than ``depth``, or holds NaN or a number without end.
+    """
+    if deepest(content) > depth:
+        raise Refused(400, f"the JSON is nested deeper than {depth}", "send a flat object")
+    try:
+        return json.loads(content.decode("utf-8"), parse_constant=_no_number)
+    except UnicodeDecodeError as error:
+        raise Refused(400, f"the body is not UTF-8 at byte {error.start + 1}", "encode it as UTF-8") from error
+    except (ValueError, RecursionError) as error:
+        raise Refused(400, f"the body is not JSON: {error}", "send one JSON object") from error
+
+
+def deepest(content: bytes) -> int:
+    """Return how deep brackets are nested, those in texts not counted.
+
+    >>> deepest(b'{"a": [[], "[[[["]}')
+    3
+    """
+    if content.count(b"[") + content.count(b"{") < 2:
+        return 1
+    depth = most = 0
+    for bracket in _BRACKETS.findall(_TEXT.sub(b"", content)):
+        depth += 1 if bracket in b"[{" else -1
+        most = max(most, depth)
+    return most
+
+
+def checked(model: type[_Model], found: Any) -> _Model:
+    """Return a value that satisfies a model.
+
+    Raises:
+        Refused: 422; the message names the fields, never their values.
+    """
+    try:
+        return model.model_validate(found)
+    except ValidationError as error:
+        told = [f"{'.'.join(map(str, one['loc'])) or 'the body'}: {one['msg']}" for one in error.errors()[:MOST_TOLD]]
+        names = ", ".join(model.model_fields)
+        raise Refused(422, "; ".join(told), f"the fields are {names}; see /openapi.json") from error
+
+
+def parse_query(model: type[_Model] | None, query: bytes) -> _Model | None:
+    """Return what a query string holds.
+
+    Raises:
+        Refused: 400, it is not UTF-8, or a name comes twice; 422, a value does not fit.
+    """
+    try:
+        pairs = parse_qsl(
+            query.decode("ascii"), keep_blank_values=True, errors="strict", max_num_fields=50, encoding="utf-8"
+        )
+    except ValueError as error:
+        raise Refused(400, f"the query string cannot be read: {error}", "percent-encode it as UTF-8") from error
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        raise Refused(400, "a name comes twice in the query string", "name each once")
+    if model is None:
+        return None
+    return checked(model, {name: value for name, value in found.items() if value})
+
+
+def path_values(values: Mapping[str, Any]) -> dict[str, str]:
+    """Return the values of a path whose parts are percent-encoded.
+
+    Raises:
+        Refused: 400, one is not UTF-8.
+    """
+    try:
+        return {name: unquote(str(value), errors="strict") for name, value in values.items()}
+    except UnicodeDecodeError as error:
+        raise Refused(400, "the path is not UTF-8", "percent-encode it as UTF-8") from error
+
+
+def _no_number(name: str) -> None:
+    raise ValueError(f"{name} is no number of JSON")

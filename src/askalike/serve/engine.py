@@ -1,0 +1,189 @@
+"""What the service does, without HTTP: searches a forum, changes it, tells about it.
+
+Enters: an open ``Forum``, plain arguments. Leaves: views. May import: errors, forum, stages, types, its own folder.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Literal
+
+from askalike.errors import AskalikeError, BusyForumError, SettingError
+from askalike.forum import Forum
+from askalike.serve.safe_html import safe_html
+from askalike.serve.showing import answer_view, brief, hit_view, question_view
+from askalike.serve.views import (
+    LinkView,
+    QuestionAnswer,
+    QuestionsAnswer,
+    SimilarAnswer,
+    Written,
+)
+from askalike.stages import collecting, stage
+from askalike.text.markup import plain_text
+from askalike.types import Explanation, Filters, Hit, Link, Markup, Question
+
+__all__ = ["Asked", "Engine"]
+
+Observe = Callable[[str, float], None]
+"""Told the name of a stage and the seconds that it took."""
+
+_WORDS: Mapping[str, Literal["added", "edited"]] = {"add": "added", "edit": "edited"}
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A search.
+
+    Args:
+        own: the id of the question that asks, or "".
+        is_explained: how much each word counts is told too.
+    """
+
+    title: str
+    body: str = ""
+    markup: Markup = "plain"
+    k: int = 10
+    filters: Filters = field(default_factory=Filters)
+    ranker: str | None = None
+    own: str = ""
+    is_explained: bool = False
+
+
+class Engine:
+    """One forum as the service offers it. Reading is safe from any thread; who writes, writes from one.
+
+    Args:
+        observe: told how long each stage of a search took.
+    """
+
+    def __init__(self, forum: Forum, observe: Observe = lambda _stage, _seconds: None) -> None:
+        self.forum = forum
+        self._observe = observe
+
+    # -- searching ---------------------------------------------------------------------------------------------
+
+    def similar(self, asked: Asked) -> SimilarAnswer:
+        """Return what an asker is shown.
+
+        Raises:
+            SettingError: there is nothing to search for, k is out of range, or there is no such ranker.
+            ForumError, ModelError: the forum has not what the ranker needs.
+        """
+        if not asked.title.strip() and not asked.body.strip():
+            raise SettingError("the question is empty", "give a title or a body")
+        began = time.perf_counter()
+        with collecting() as seconds:
+            found = self.forum.suggest(
+                asked.title,
+                asked.body,
+                asked.k,
+                markup=asked.markup,
+                filters=asked.filters,
+                ranker=asked.ranker,
+                own=asked.own,
+            )
+            with stage("answer"):
+                attended = self._attended(asked, [one.hit for one in found.found])
+                hits = [
+                    hit_view(one, self.forum.analyzer, attention)
+                    for one, attention in zip(found.found, attended, strict=True)
+                ]
+        for name, spent in seconds.items():
+            self._observe(name, spent)
+        return SimilarAnswer(found.ranker, round(1000 * (time.perf_counter() - began), 2), hits)
+
+    def similar_to(self, identifier: str, k: int, ranker: str | None, *, is_explained: bool) -> SimilarAnswer:
+        """Return what is similar to a question that the forum holds, later questions too.
+
+        Raises:
+            UnknownIdError: there is no such question.
+            SettingError, ForumError, ModelError: as ``similar``.
+        """
+        one = self.forum.question(identifier)
+        title = one.title if one.title.strip() or one.body.strip() else "?"
+        return self.similar(Asked(title, one.body, one.markup, k, ranker=ranker, own=one.id, is_explained=is_explained))
+
+    def warm_up(self) -> None:
+        """Search once, so that the first who asks need not wait for the model to be read; what fails, fails then."""
+        with contextlib.suppress(AskalikeError):
+            self.forum.suggest("how to", k=1)
+
+    def _attended(self, asked: Asked, hits: list[Hit]) -> list[Explanation] | list[None]:
+        if not asked.is_explained or not hits:
+            return [None] * len(hits)
+        return self.forum.explain(hits, asked.title, asked.body, markup=asked.markup, ranker=asked.ranker)
+
+    # -- questions ---------------------------------------------------------------------------------------------
+
+    def question(self, identifier: str) -> QuestionAnswer:
+        """Return a question with its answers and links.
+
+        Raises:
+            UnknownIdError: there is no such question.
+        """
+        found = self.forum.question(identifier)
+        return QuestionAnswer(
+            question=question_view(found),
+            html=safe_html(found.body, found.markup),
+            text=plain_text(found.body, found.markup),
+            answers=[answer_view(one) for one in self.forum.answers(identifier)],
+            links=[self._link(identifier, link) for link in self.forum.links_of(identifier)],
+        )
+
+    def questions(self, limit: int, before: int | None = None) -> QuestionsAnswer:
+        """Return a page of the questions that came last; its ``next`` is the ``before`` of the page after it."""
+        found = self.forum.newest(limit, before)
+        counts = self.forum.answer_counts([question.id for _, question in found])
+        return QuestionsAnswer(
+            [brief(question, counts.get(question.id, 0)) for _, question in found],
+            str(found[-1][0]) if len(found) == limit else None,
+            self.forum.size(),
+        )
+
+    def _link(self, identifier: str, link: Link) -> LinkView:
+        is_from = link.source_id == identifier
+        other = link.target_id if is_from else link.source_id
+        return LinkView(other, self.forum.question(other).title, link.kind, "to" if is_from else "from")
+
+    # -- changes -----------------------------------------------------------------------------------------------
+
+    def put(self, question: Question) -> Written:
+        """Add or replace a question; it is on disk when this returns.
+
+        Raises:
+            InputError: a value cannot be stored.
+            BusyForumError: another process has been writing for too long; nothing is stored.
+        """
+        (written,) = self.store([question])
+        return replace(written, indexed=self.catch_up())
+
+    def store(self, questions: Iterable[Question]) -> list[Written]:
+        """Add or replace questions, each on disk when this returns; ``catch_up`` lets them be found.
+
+        Raises:
+            InputError, BusyForumError: as ``put``; none is stored.
+        """
+        listed = list(questions)
+        done = self.forum.store(listed)
+        return [Written(one.id, _WORDS.get(done.get(one.id, "none"), "unchanged"), indexed=False) for one in listed]
+
+    def delete(self, identifier: str) -> Written:
+        """Delete a question with its answers and links.
+
+        Raises:
+            UnknownIdError: there is no such question.
+            BusyForumError: another process has been writing for too long; nothing is deleted.
+        """
+        self.forum.store(gone=[identifier])
+        return Written(identifier, "deleted", indexed=self.catch_up())
+
+    def catch_up(self) -> bool:
+        """Let all that is stored be found; return whether it is: another process may be at it for longer."""
+        with contextlib.suppress(BusyForumError):
+            self.forum.catch_up()
+            return True
+        return False

@@ -1,0 +1,111 @@
+"""The application: the table of routes, the page's files, and what watches a service.
+
+Enters: ``ServeSettings``. Leaves: an ASGI application. May import: its own folder.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from typing import Final
+
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import Route as StarletteRoute
+
+from askalike.serve.door import Door, problem_response
+from askalike.serve.endpoint import endpoint
+from askalike.serve.problem import Problem, Refused
+from askalike.serve.routes import ROUTES
+from askalike.serve.service import Service
+from askalike.serve.settings import ServeSettings
+from askalike.serve.static import CONTENT_POLICY, static_files
+
+__all__ = ["SETTINGS_VARIABLE", "build", "build_worker"]
+
+SETTINGS_VARIABLE: Final = "ASKALIKE_SERVE_SETTINGS"
+"""How a worker process is told what the command line said."""
+
+PAGE_PATH: Final = "/{path:path}"
+
+Endpoint = Callable[[Request], Awaitable[Response]]
+
+
+def build(settings: ServeSettings) -> Starlette:
+    """Return the application of one worker; the forum is opened when it starts."""
+
+    @contextlib.asynccontextmanager
+    async def lifespan(app: Starlette) -> AsyncIterator[None]:
+        service = Service.open(settings)
+        app.state.service = service
+        service.start()
+        try:
+            yield
+        finally:
+            service.close()
+
+    rows = [_route(path, answers) for path, answers in _endpoints().items()]
+    app = Starlette(routes=rows, lifespan=lifespan, exception_handlers={HTTPException: _http_error})
+    app.router.redirect_slashes = False
+    app.add_middleware(Door)
+    return app
+
+
+def build_worker() -> Starlette:
+    """Return the application of a worker process, by what its environment says."""
+    return build(ServeSettings.from_json(os.environ[SETTINGS_VARIABLE]))
+
+
+def _endpoints() -> dict[str, dict[str, Endpoint]]:
+    """Return path → method → what answers; the page's files come last, since their path fits every other."""
+    found: dict[str, dict[str, Endpoint]] = {}
+    for row in ROUTES:
+        found.setdefault(row.path, {})[row.method] = endpoint(row)
+    return found | {"/healthz": {"GET": _health}, "/readyz": {"GET": _ready}, PAGE_PATH: {"GET": _file}}
+
+
+def _route(path: str, answers: Mapping[str, Endpoint]) -> StarletteRoute:
+    shown = "page" if path == PAGE_PATH else path
+
+    async def answer(request: Request) -> Response:
+        method = "GET" if request.method == "HEAD" else request.method
+        request.scope["state"]["route"] = f"{method} {shown}"
+        return await answers[method](request)
+
+    return StarletteRoute(path, answer, methods=list(answers))
+
+
+async def _health(request: Request) -> Response:
+    return JSONResponse({"status": "ok"})
+
+
+async def _ready(request: Request) -> Response:
+    if not request.app.state.service.is_ready:
+        raise Refused(503, "the service is not ready", "try again soon", {"Retry-After": "1"})
+    return JSONResponse({"status": "ready"})
+
+
+async def _file(request: Request) -> Response:
+    service: Service = request.app.state.service
+    files = static_files() if service.settings.is_page_reread else service.files
+    found = files.get(request.scope["path"])
+    if found is None:
+        raise Refused(404, "there is nothing at this path", "the paths are in /openapi.json")
+    headers = {"ETag": found.tag, "Cache-Control": "no-cache", "Content-Security-Policy": CONTENT_POLICY}
+    if found.is_embedded:
+        headers |= {"Cross-Origin-Resource-Policy": "cross-origin", "Access-Control-Allow-Origin": "*"}
+    if request.headers.get("if-none-match") == found.tag:
+        return Response(status_code=304, headers=headers)
+    return Response(found.content, headers=headers, media_type=found.type)
+
+
+async def _http_error(request: Request, error: Exception) -> Response:
+    assert isinstance(error, HTTPException)
+    if error.status_code == 405:
+        return problem_response(
+            Problem(405, "this path does not know that method", "see /openapi.json", error.headers or {})
+        )
+    return problem_response(Problem(error.status_code, str(error.detail), "see /openapi.json", error.headers or {}))

@@ -1,0 +1,118 @@
+"""What can be asked for: one row for each method and path, the source of the application and of its OpenAPI document.
+
+Enters: nothing. Leaves: ``ROUTES``. May import: types, its own folder.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Final, Literal
+
+from pydantic import BaseModel
+
+from askalike.serve import requests, views
+from askalike.serve.call import Call
+from askalike.serve.engine import Engine
+from askalike.serve.problem import Refused
+
+__all__ = ["ROUTES", "Right", "Route"]
+
+Right = Literal["read", "write"]
+
+
+@dataclass(frozen=True, slots=True)
+class Route:
+    """One thing that can be asked for.
+
+    Args:
+        does: works in a thread; returns a value of ``returns``.
+        returns: a view.
+        takes: the model of the body, None where there is none.
+        query: the model of the query string.
+        may: the right that a key needs.
+        refusals: statuses that this route may give beside those that all may.
+    """
+
+    method: str
+    path: str
+    about: str
+    does: Callable[[Engine, Call], Any]
+    returns: type
+    takes: type[BaseModel] | None = None
+    query: type[BaseModel] | None = None
+    may: Right = "read"
+    refusals: tuple[int, ...] = ()
+
+    @property
+    def name(self) -> str:
+        """Return what logs and metrics call it."""
+        return f"{self.method} {self.path}"
+
+
+def _put(engine: Engine, call: Call) -> views.Written:
+    identifier = call.path["id"]
+    if call.body.id is not None and call.body.id != identifier:
+        raise Refused(422, "the id in the body is another than in the path", "leave it out of the body")
+    return engine.put(call.body.question(identifier))
+
+
+def _similar_to(engine: Engine, call: Call) -> views.SimilarAnswer:
+    query = call.query
+    return engine.similar_to(call.path["id"], query.k, query.ranker, is_explained=query.explain)
+
+
+ROUTES: Final[tuple[Route, ...]] = (
+    Route(
+        "POST",
+        "/v1/similar",
+        "Earlier questions that ask the same, with their best answers.",
+        lambda engine, call: engine.similar(call.body.asked()),
+        views.SimilarAnswer,
+        takes=requests.SimilarRequest,
+        refusals=(409,),
+    ),
+    Route(
+        "GET",
+        "/v1/questions",
+        "The forum's questions, those that came last first.",
+        lambda engine, call: engine.questions(call.query.limit, call.query.after),
+        views.QuestionsAnswer,
+        query=requests.QuestionsQuery,
+    ),
+    Route(
+        "GET",
+        "/v1/questions/{id}/similar",
+        "Questions that are similar to a stored one, later ones too.",
+        _similar_to,
+        views.SimilarAnswer,
+        query=requests.SimilarQuery,
+        refusals=(404, 409),
+    ),
+    Route(
+        "GET",
+        "/v1/questions/{id}",
+        "A question with its answers and links.",
+        lambda engine, call: engine.question(call.path["id"]),
+        views.QuestionAnswer,
+        refusals=(404,),
+    ),
+    Route(
+        "PUT",
+        "/v1/questions/{id}",
+        "Add or replace a question; it is on disk when the answer comes.",
+        _put,
+        views.Written,
+        takes=requests.QuestionRequest,
+        may="write",
+    ),
+    Route(
+        "DELETE",
+        "/v1/questions/{id}",
+        "Delete a question with its answers and links.",
+        lambda engine, call: engine.delete(call.path["id"]),
+        views.Written,
+        may="write",
+        refusals=(404,),
+    ),
+)

@@ -1,0 +1,123 @@
+"""How a service is run: where it listens, who may ask, and how much.
+
+Enters: what the command line says. Leaves: ``ServeSettings``, also as JSON for worker processes. May import: errors.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import json
+from dataclasses import asdict, dataclass, field, fields
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+from askalike.errors import SettingError
+
+__all__ = ["Limits", "ServeSettings", "is_loopback"]
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What one request may cost.
+
+    Args:
+        body_bytes: of a request, but for bulk streams.
+        record_bytes: of one line of a bulk stream.
+        depth: of nested JSON.
+        timeout_s: until a request is given up.
+        rate: requests a second that one client may make; 0 for as many as it likes.
+        burst: so many at once, before the rate counts.
+        threads: searches at once in each worker.
+        waiting: searches that may wait for a thread; more are refused.
+    """
+
+    body_bytes: int = 1_000_000
+    record_bytes: int = 1_000_000
+    depth: int = 32
+    timeout_s: float = 10.0
+    rate: float = 50.0
+    burst: int = 200
+    threads: int = 4
+    waiting: int = 200
+
+
+@dataclass(frozen=True, slots=True)
+class ServeSettings:
+    """How a service is run.
+
+    Args:
+        forum: the forum's folder.
+        host: the address that it listens on.
+        allow_origins: other sites whose pages may ask, as "https://forum.example.org".
+        allow_hosts: names under which it is reached, beside those of the loopback; keys are asked for then.
+        is_insecure: no key is asked for, wherever it listens.
+        is_read_open: reading needs no key where writing does.
+        is_page_reread: the page's files are read at each request, for who works on them.
+        has_titles_logged: titles that are searched for are in the log.
+
+    Raises:
+        SettingError: an origin is none, or there is no worker.
+    """
+
+    forum: str
+    host: str = "127.0.0.1"
+    port: int = 8765
+    workers: int = 1
+    allow_origins: tuple[str, ...] = ()
+    allow_hosts: tuple[str, ...] = ()
+    is_insecure: bool = False
+    is_read_open: bool = False
+    is_page_reread: bool = False
+    has_titles_logged: bool = False
+    limits: Limits = field(default_factory=Limits)
+
+    def __post_init__(self) -> None:
+        for origin in self.allow_origins:
+            parts = urlsplit(origin)
+            if (
+                parts.scheme not in ("http", "https")
+                or not parts.netloc
+                or origin != f"{parts.scheme}://{parts.netloc}"
+            ):
+                raise SettingError(f"{origin!r} is no origin", "expected one such as https://forum.example.org")
+        if self.workers < 1:
+            raise SettingError(f"{self.workers} workers", "expected 1 or more")
+
+    @property
+    def needs_keys(self) -> bool:
+        """Whether requests need a key: always where others than this machine's users may reach it."""
+        return not self.is_insecure and (bool(self.allow_hosts) or not is_loopback(self.host))
+
+    @property
+    def folder(self) -> Path:
+        """Return the forum's folder."""
+        return Path(self.forum)
+
+    def to_json(self) -> str:
+        """Return the settings as a worker process takes them."""
+        return json.dumps(asdict(self))
+
+    @classmethod
+    def from_json(cls, text: str) -> ServeSettings:
+        """Return what ``to_json`` described."""
+        found: dict[str, Any] = json.loads(text)
+        found["limits"] = Limits(**found["limits"])
+        lists = {one.name for one in fields(cls)} & {"allow_origins", "allow_hosts"}
+        for name in lists:
+            found[name] = tuple(found[name])
+        return cls(**found)
+
+
+def is_loopback(host: str) -> bool:
+    """Return whether only this machine reaches an address.
+
+    >>> [is_loopback(one) for one in ("127.0.0.1", "::1", "localhost", "0.0.0.0", "forum.example.org")]
+    [True, True, True, False, False]
+    """
+    if host == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host.strip("[]")).is_loopback
+    except ValueError:
+        return False
