@@ -52,6 +52,7 @@ EXAMPLES: Mapping[str, tuple[str, ...]] = {
     "reproduce": (
         "askalike reproduce lei2016 --data askubuntu --out lei2016 --jobs 2",
         "askalike reproduce lei2016 --data stand-ins --only travel --only rcnn-last-pretrained --seeds 1",
+        "askalike reproduce das2016 --data stand-ins --only language --only semeval",
     ),
 }
 

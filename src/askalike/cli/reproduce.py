@@ -10,6 +10,7 @@ import typer
 
 from askalike.cli.arguments import JsonOption
 from askalike.cli.display import errors, print_whole
+from askalike.cli.reproduce_das2016 import reproduce_das2016
 from askalike.cli.reproduce_lei2016 import reproduce_lei2016
 from askalike.cli.reproduce_zhang2018 import reproduce_zhang2018
 from askalike.cli.reproduction import Wanted
@@ -20,10 +21,11 @@ __all__ = ["PAPERS", "reproduce"]
 PAPERS: Mapping[str, tuple[Callable[[Wanted], None], str]] = {
     "lei2016": (reproduce_lei2016, "lei2016"),
     "zhang2018": (reproduce_zhang2018, "ramn"),
+    "das2016": (reproduce_das2016, "scqa"),
 }
 """Paper → what runs it, and its recipe."""
 
-_OWN: Mapping[str, str] = {"--amount": "zhang2018", "--vectors": "lei2016"}
+_OWN: Mapping[str, str] = {"--amount": "zhang2018", "--vectors": "lei2016", "--pairs": "das2016"}
 """Option of one paper alone → that paper."""
 
 
@@ -34,7 +36,7 @@ def reproduce(
         typer.Option(
             "--data",
             help="The folder of the paper's data, or one with the sets that stand in for it: travel-stackexchange, "
-            "semeval-task3-b.",
+            "semeval-task3-b, slicer-discourse and the like.",
         ),
     ],
     only: Annotated[list[str] | None, typer.Option("--only", help="A row, a system or a set; may be repeated.")] = None,
@@ -53,6 +55,9 @@ def reproduce(
         list[int] | None,
         typer.Option("--amount", help="zhang2018: so many texts, 0 for all; may be repeated for a curve.", min=0),
     ] = None,
+    pairs: Annotated[
+        int, typer.Option("--pairs", help="das2016: so many questions with answers, 0 for all.", min=0)
+    ] = 0,
     vectors: Annotated[
         Path | None,
         typer.Option(
@@ -68,11 +73,12 @@ def reproduce(
     What is finished is kept in the output folder: an interrupted run goes on where it was. lei2016: every encoder is
     trained with each seed; word vectors are trained once a seed, and pre-training is done once for each network and
     seed, on the texts and training pairs of all sets in the folder. zhang2018: an autoencoder of each kind is trained
-    with each seed on each amount of text; dev chooses what the paper leaves open.
+    with each seed on each amount of text; dev chooses what the paper leaves open. das2016: language models are learned
+    from questions with their answers and tuned on dev; siamese networks, and models of topics, with each seed.
     """
     if paper not in PAPERS:
         raise SettingError(f"there is no paper {paper!r}", f"expected one of {', '.join(PAPERS)}")
-    _refuse_options({"--amount": bool(amount), "--vectors": vectors is not None}, paper)
+    _refuse_options({"--amount": bool(amount), "--vectors": vectors is not None, "--pairs": bool(pairs)}, paper)
     run, usual = PAPERS[paper]
     wanted = Wanted(
         data=data,
@@ -86,6 +92,7 @@ def reproduce(
         device=device,
         jobs=jobs,
         as_json=as_json,
+        pairs=pairs,
     )
     run(wanted)
     if not as_json:

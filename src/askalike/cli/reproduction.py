@@ -26,6 +26,7 @@ class Wanted:
         out: folder for what is finished.
         recipe: a name or a file.
         amounts: texts to learn from, 0 for all; of papers that vary them.
+        pairs: questions with answers to learn from, 0 for all; of papers that learn from answers.
     """
 
     data: Path
@@ -39,6 +40,7 @@ class Wanted:
     device: str
     jobs: int
     as_json: bool
+    pairs: int = 0
 
 
 def kept_settings(out: Path, settings: Mapping[str, object]) -> None:

@@ -43,6 +43,7 @@ if TYPE_CHECKING:  # SciPy takes long to import, and no search needs it
 
 __all__ = ["PhraseTable", "Spans", "consistent_spans"]
 
+Floats = NDArray[np.float64]
 Ids = NDArray[np.int64]
 
 
@@ -181,6 +182,39 @@ class PhraseTable:
             return 0.0
         row = slice(int(self.starts[after]), int(self.starts[after + 1]))
         return float(self.values[row][self.sources[row] == before].sum())
+
+    def shares(self, query: Ids, texts: TermLists) -> Floats:
+        """Return ``Σ_t P(w|t) · #(t, D) / |D|`` of the phrase w of each length at each place of a query.  # (L, T, N)
+
+        Args:
+            query: its terms in order.  # (T,)
+            texts: N texts D; 0 for one without terms.
+
+        Example:
+            P(1 2|3) = 0.5 and a text of the words 3, 4: at the first place, of two terms, 0.5 · 1 / 2.
+
+            >>> book = PhraseBook(np.array([1, 3, 1 * 5 + 2]), 5, 2)  # 1, 3 and 1 2
+            >>> table = PhraseTable(book, np.array([0, 0, 0, 1]), np.array([1]), np.array([0.5], np.float32))
+            >>> table.shares(np.array([1, 2]), TermLists.of([[3, 4]])).tolist()
+            [[[0.0], [0.0]], [[0.25], [0.0]]]
+        """
+        asked = self.book.numbers(TermLists.of([query]))  # (L, T)
+        found = np.zeros((*asked.shape, len(texts)))
+        rows = {number: self.row(number) for number in np.unique(asked[asked >= 0]).tolist()}
+        is_source = np.zeros(len(self.book) + 1, np.bool_)  # the last is that of no phrase, -1
+        for sources, _ in rows.values():
+            is_source[sources] = True
+        held = self.book.numbers(texts)  # (L, M)
+        is_held = is_source[held]
+        owners = np.broadcast_to(texts.owners(), held.shape)[is_held]
+        held = held[is_held]
+        weights, count = np.zeros(len(self.book)), len(texts)
+        for number, (sources, values) in rows.items():
+            weights[sources] = values
+            sums = np.bincount(owners, weights=weights[held], minlength=count)
+            found[asked == number] = sums / np.maximum(texts.lengths(), 1)
+            weights[sources] = 0
+        return found
 
     def row(self, number: int) -> tuple[Ids, NDArray[np.float32]]:
         """Return every t that can become the phrase of that number, and P(w|t).  # (R,) each"""

@@ -123,8 +123,7 @@ class PhraseModel:
         """
         if not len(query):
             return np.zeros(len(candidates))
-        asked = self.table.book.numbers(TermLists.of([query]))  # (L, T)
-        shares_of = self._phrase_shares(asked, candidates)
+        shares_of = self.table.shares(query, candidates)  # (L, T, N)
         made = (1 - self.kept) * (1 - self.smoothing.shares(candidates.lengths()))  # (N,)
         with np.errstate(divide="ignore"):  # a phrase that nothing makes has P = 0
             longer = [
@@ -144,26 +143,3 @@ class PhraseModel:
         background = np.log(self.collection.probabilities(query)).sum()
         found = self.log_likelihoods(query, candidates) - background
         return np.asarray(np.exp(found / max(1, len(query))))
-
-    def _phrase_shares(self, asked: Ids, candidates: TermLists) -> Floats:
-        """Return ``Σ_t P(w|t) · #(t, D) / |D|`` of the phrase of each length at each place of a query.  # (L, T, N)
-
-        Args:
-            asked: the number of each of these phrases, -1 where the book lacks it.  # (L, T)
-        """
-        found = np.zeros((*asked.shape, len(candidates)))
-        rows = {number: self.table.row(number) for number in np.unique(asked[asked >= 0]).tolist()}
-        is_source = np.zeros(len(self.table.book) + 1, np.bool_)  # the last is that of no phrase, -1
-        for sources, _ in rows.values():
-            is_source[sources] = True
-        held = self.table.book.numbers(candidates)  # (L, M)
-        is_held = is_source[held]
-        owners = np.broadcast_to(candidates.owners(), held.shape)[is_held]
-        held = held[is_held]
-        weights, count = np.zeros(len(self.table.book)), len(candidates)
-        for number, (sources, values) in rows.items():
-            weights[sources] = values
-            sums = np.bincount(owners, weights=weights[held], minlength=count)
-            found[asked == number] = sums / np.maximum(candidates.lengths(), 1)
-            weights[sources] = 0
-        return found

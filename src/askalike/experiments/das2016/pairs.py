@@ -30,12 +30,13 @@ from askalike.read.detection import choose, named
 from askalike.read.frame import ReadContext
 from askalike.types import Answer, Question
 
-__all__ = ["LINKS", "PairData", "read_archive", "read_pairs", "read_reddit"]
+__all__ = ["LINKS", "TOPICS", "PairData", "read_archive", "read_pairs", "read_reddit"]
 
 LINKS: Final = "slicer-discourse/related_links.tsv"
+TOPICS: Final = "slicer-discourse/topics.jsonl.gz"
 REDDIT: Final = "reddit/question-answers.jsonl.gz"
 ARCHIVES: Final = (
-    "slicer-discourse/topics.jsonl.gz",
+    TOPICS,
     "devops-stackexchange/posts.csv.gz",
     "stackexchange-dumps/cardano-2021",
     "stackexchange-dumps/matheducators-2014",
@@ -106,7 +107,7 @@ def read_pairs(folder: Path, queries: Iterable[Question], amount: int = 0) -> Pa
             f"{folder} holds no questions with answers, such as {REDDIT}",
             "give the folder of Yahoo! Answers L6 with the labelled set, or the one with the sets that stand in for it",
         )
-    return _taken(found, queries, amount, lambda source, one: source == ARCHIVES[0] and one.id in linked)
+    return _taken(found, queries, amount, lambda source, one: source == TOPICS and one.id in linked)
 
 
 def read_archive(path: Path, queries: Iterable[Question], amount: int) -> PairData:

@@ -21,23 +21,23 @@ labelled queries chooses settings, and the reported figures are of all 1,018.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Final
 
-from askalike.errors import FormatError, SettingError
-from askalike.experiments.das2016.pairs import LINKS, PairData, read_archive, read_pairs
+from askalike.errors import FormatError
+from askalike.experiments.das2016.pairs import LINKS, TOPICS, PairData, read_archive, read_pairs
 from askalike.experiments.forum_tasks import forum_rerank_task
-from askalike.experiments.judged_task import bm25_task, questions_of
-from askalike.experiments.lei2016.sets import find_sets
+from askalike.experiments.judged_task import bm25_task
+from askalike.experiments.lei2016.sets import LeiSet, find_sets
 from askalike.experiments.related import related_task
 from askalike.experiments.tasks import RerankTask
 from askalike.forum import Forum, ForumSettings
 from askalike.read.detection import named
 from askalike.read.judged import JUDGED, read_judged
-from askalike.types import Judged
+from askalike.types import Judged, Question
 
 __all__ = ["PAIRS", "SETS", "DasData", "DasSet", "read_data"]
 
@@ -83,36 +83,27 @@ class DasData:
     is_original: bool
 
 
-def read_data(folder: Path, amount: int = 0, only: Sequence[str] = ()) -> DasData:
+def read_data(folder: Path, amount: int = 0) -> DasData:
     """Return the data of a folder.
 
     Args:
         folder: Yahoo! Answers L6 beside the labelled set, or the folder of the sets that stand in for them.
         amount: questions to learn from, 0 for the paper's number of Yahoo! Answers, and for all of others.
-        only: sets to score on, all if empty; queries of the others are left out of what is learned from all the same.
 
     Raises:
         FormatError: it holds nothing of this.
-        SettingError: a set is asked for that the folder lacks.
     """
     original = _yahoo_files(folder)
     if original:
         archive, labels = original
         held = _labelled(labels)
-        pairs = read_archive(archive, [query for task in held.tasks() for query in task.queries.values()], amount or PAIRS)
-        return DasData(_some([held], only), pairs, is_original=True)
+        return DasData((held,), read_archive(archive, _queries([held]), amount or PAIRS), is_original=True)
     found = _stand_ins(folder)
-    queries = [query for one in found for task in one.tasks() for query in task.queries.values()]
-    chosen = _some(found, only)
-    return DasData(chosen, read_pairs(folder, queries, amount), is_original=False)
+    return DasData(tuple(found), read_pairs(folder, _queries(found), amount), is_original=False)
 
 
-def _some(found: Sequence[DasSet], only: Sequence[str]) -> tuple[DasSet, ...]:
-    if missing := [name for name in only if name not in [one.name for one in found]]:
-        raise SettingError(
-            f"there is no set {missing[0]!r} in the folder", f"it holds {', '.join(one.name for one in found)}"
-        )
-    return tuple(one for one in found if not only or one.name in only)
+def _queries(sets: Iterable[DasSet]) -> list[Question]:
+    return [query for one in sets for task in one.tasks() for query in task.queries.values()]
 
 
 def _yahoo_files(folder: Path) -> tuple[Path, Path] | None:
@@ -170,10 +161,25 @@ def _is_dev(text: str) -> bool:
 
 
 def _stand_ins(folder: Path) -> list[DasSet]:
-    readers: dict[str, Callable[[], DasSet]] = {}
-    for name, read in find_sets(folder).items():
-        if name in SETS:
-            readers[name] = lambda read=read: _from_lei(read())  # type: ignore[misc]  # the reader of this turn
+    readers = {name: read for name, read in find_sets(folder).items() if name in SETS}
+    found = {name: _from_lei(read()) for name, read in readers.items()}
     if (folder / LINKS).exists():
-        readers["slicer"] = lambda: _slicer(folder)
-    return [readers[name]() for name in SETS if name in readers]
+        found["slicer"] = _slicer(folder)
+    if not found:
+        raise FormatError(f"{folder} holds none of {', '.join(SETS)}", "give the folder of the sets")
+    return [found[name] for name in SETS if name in found]
+
+
+def _from_lei(data: LeiSet) -> DasSet:
+    return DasSet(data.name, data.title.partition(",")[0], data.dev, data.tests)
+
+
+def _slicer(folder: Path) -> DasSet:
+    """Return the topics that link to others in replies; a question that links to a topic mostly quotes its title."""
+    rows = (line.split("\t") for line in (folder / LINKS).read_text(encoding="utf-8").splitlines())
+    links = [(source, target) for source, target, where in rows if where == "reply"]
+    settings = ForumSettings(has_vectors=False)
+    with TemporaryDirectory() as work, Forum.create(Path(work) / "slicer.forum", settings=settings) as forum:
+        forum.load(folder / TOPICS)
+        dev, test = (forum_rerank_task("slicer", forum, related_task(forum, links, half)) for half in ("dev", "test"))
+    return DasSet("slicer", "Linked topics of the 3D Slicer forum", dev, (test,))
