@@ -13,6 +13,7 @@ from typing import Literal
 __all__ = [
     "Answer",
     "Explanation",
+    "Feedback",
     "Filters",
     "Hit",
     "Judged",
@@ -27,6 +28,7 @@ __all__ = [
     "Run",
     "Source",
     "Suggestion",
+    "Verdict",
     "WordMatch",
     "WordWeight",
 ]
@@ -36,6 +38,9 @@ Markup = Literal["html", "markdown", "plain"]
 
 LinkKind = Literal["duplicate", "related"]
 """``duplicate``: the source asks the same as the target, its original. ``related``: merely linked."""
+
+Verdict = Literal["duplicate", "different"]
+"""Whether two questions ask the same."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,6 +99,24 @@ class Link:
     source_id: str
     target_id: str
     kind: LinkKind = "duplicate"
+
+
+@dataclass(frozen=True, slots=True)
+class Feedback:
+    """A person's verdict on a pair of questions; of several on one pair, the newest counts.
+
+    Args:
+        question_id: the question that asks.
+        candidate_id: the one that was proposed to it; the original, where they are duplicates.
+        by: who judged, or "".
+        at: when it was stored, None before.
+    """
+
+    question_id: str
+    candidate_id: str
+    verdict: Verdict
+    by: str = ""
+    at: datetime | None = None
 
 
 Record = Question | Answer | Link
@@ -228,6 +251,14 @@ class WordMatch:
 
 
 @dataclass(frozen=True, slots=True)
+class WordEffect:
+    """A word of a query as the model reads it, and what a hit's cosine loses without it; < 0 where it gains."""
+
+    word: str
+    effect: float
+
+
+@dataclass(frozen=True, slots=True)
 class Explanation:
     """What the ranker made of the words of a query and of a hit.
 
@@ -238,6 +269,7 @@ class Explanation:
         query_body: those of the body.
         title: those of the hit's title.
         matches: the words of the query with their best matches, where the ranker matches word by word.
+        effects: the words of the query with what each brought, where the ranker can only be asked without it.
     """
 
     question_id: str
@@ -245,6 +277,7 @@ class Explanation:
     query_body: tuple[WordWeight, ...] = ()
     title: tuple[WordWeight, ...] = ()
     matches: tuple[WordMatch, ...] = ()
+    effects: tuple[WordEffect, ...] = ()
 
 
 Qrels = dict[str, dict[str, int]]

@@ -4,6 +4,7 @@ May import: ``askalike.types``, ``askalike.errors``.
 """
 
 from askalike.archive.archive import Archive, Change
+from askalike.archive.feedback import add_feedback, all_feedback, standing_verdicts, verdicts_on
 from askalike.archive.inspection import Counts, check, count
 from askalike.archive.layout import Layout
 from askalike.archive.listing import answer_counts, links_of, newest
@@ -18,10 +19,14 @@ __all__ = [
     "LoadCounts",
     "LoadReport",
     "Operation",
+    "add_feedback",
+    "all_feedback",
     "answer_counts",
     "check",
     "count",
     "links_of",
     "load",
     "newest",
+    "standing_verdicts",
+    "verdicts_on",
 ]

@@ -6,13 +6,14 @@ Enters: a path. Leaves: a configured ``sqlite3.Connection``. May import: errors.
 from __future__ import annotations
 
 import sqlite3
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from askalike.errors import BusyForumError, DamagedForumError, ForumError, ForumVersionError
 
 __all__ = ["APPLICATION_ID", "FORMAT", "connect", "create_tables", "identity", "is_finished", "refusal", "roll_back"]
 
-FORMAT = 1
+FORMAT = 2
 """Raised with each incompatible change of the tables; an older format passes through a named ``upgrade_N_to_M``."""
 
 APPLICATION_ID = 0x41736B41
@@ -20,7 +21,21 @@ APPLICATION_ID = 0x41736B41
 
 BUSY_TIMEOUT_S = 30.0
 
-TABLES = """
+FEEDBACK = """
+CREATE TABLE feedback (
+    num INTEGER PRIMARY KEY AUTOINCREMENT,
+    question_id TEXT NOT NULL,
+    candidate_id TEXT NOT NULL,
+    verdict TEXT NOT NULL,
+    judge TEXT NOT NULL,
+    at_us INTEGER NOT NULL
+);
+CREATE INDEX feedback_by_question ON feedback (question_id);
+CREATE INDEX feedback_by_candidate ON feedback (candidate_id);
+"""
+
+TABLES = (
+    """
 CREATE TABLE settings (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
 CREATE TABLE sources (num INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, format TEXT NOT NULL);
 CREATE TABLE questions (
@@ -70,6 +85,8 @@ CREATE TABLE changes (
     num INTEGER
 );
 """
+    + FEEDBACK
+)
 
 
 def connect(path: Path) -> sqlite3.Connection:
@@ -107,6 +124,8 @@ def connect(path: Path) -> sqlite3.Connection:
             f"{path} cannot be read as a database: {error}",
             "restore it from a backup, or index the archive into a new folder",
         ) from error
+    if version and application == APPLICATION_ID and version in UPGRADES:
+        version = _upgraded(connection, path)
     if version and (application != APPLICATION_ID or version != FORMAT):
         connection.close()
         raise ForumVersionError(
@@ -114,6 +133,37 @@ def connect(path: Path) -> sqlite3.Connection:
             "use the version that wrote it, or index the archive again into a new folder",
         )
     return connection
+
+
+def upgrade_1_to_2(connection: sqlite3.Connection) -> None:
+    """Format 2 keeps people's verdicts on pairs."""
+    for statement in FEEDBACK.split(";"):
+        if statement.strip():
+            connection.execute(statement)
+
+
+UPGRADES: Mapping[int, Callable[[sqlite3.Connection], None]] = {1: upgrade_1_to_2}
+"""From a format to what makes the next one of it."""
+
+
+def _upgraded(connection: sqlite3.Connection, path: Path) -> int:
+    """Bring an older file to this format in one transaction; another process may have done so meanwhile.
+
+    Raises:
+        BusyForumError: another process has been writing for too long.
+        ForumError: the file cannot be written.
+    """
+    try:
+        connection.execute("BEGIN IMMEDIATE")
+        while (version := int(connection.execute("PRAGMA user_version").fetchone()[0])) in UPGRADES:
+            UPGRADES[version](connection)
+            connection.execute(f"PRAGMA user_version = {version + 1}")
+        connection.execute("COMMIT")
+    except sqlite3.DatabaseError as error:
+        roll_back(connection)
+        connection.close()
+        raise refusal(path, error) or error from error
+    return version
 
 
 def refusal(path: Path, error: BaseException) -> ForumError | None:

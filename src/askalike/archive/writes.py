@@ -31,7 +31,7 @@ __all__ = [
 ]
 
 Operation = Literal["add", "edit", "delete"]
-RecordKind = Literal["question", "answer", "link"]
+RecordKind = Literal["question", "answer", "link", "feedback"]
 PostKind = Literal["question", "answer"]
 
 _TABLE_OF = {"question": ("questions", rows.QUESTION_COLUMNS), "answer": ("answers", rows.ANSWER_COLUMNS)}
@@ -82,11 +82,12 @@ def put_row(
 
 
 def delete_question(connection: sqlite3.Connection, identifier: str) -> None:
-    """Delete one question with its answers and links, and log it."""
+    """Delete one question with its answers, links and verdicts, and log it."""
     num = connection.execute("SELECT num FROM questions WHERE id = ?", (identifier,)).fetchone()["num"]
     connection.execute("DELETE FROM questions WHERE num = ?", (num,))
     connection.execute("DELETE FROM answers WHERE question_id = ?", (identifier,))
     connection.execute("DELETE FROM links WHERE source_id = ? OR target_id = ?", (identifier, identifier))
+    connection.execute("DELETE FROM feedback WHERE question_id = ? OR candidate_id = ?", (identifier, identifier))
     log_change(connection, "question", "delete", identifier, num)
 
 

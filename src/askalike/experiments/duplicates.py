@@ -4,7 +4,8 @@ Enters: an open forum. Leaves: ``DuplicateTask``. May import: forum, types, erro
 
 Policy, in this one place:
 
-- A *query* is a question that is marked a duplicate of another one that the forum holds.
+- A *query* is a question that is marked a duplicate of another one that the forum holds, or was judged to be one by
+  a person; people's verdicts count above marks.
 - *Relevant* to it is every question that it is marked with, in either direction, and every other question that is
   marked a duplicate of the same original. Marks are not followed further: chains of them join questions that ask
   different things (one component of the travel forum has 206 questions).
@@ -57,9 +58,17 @@ class Marks:
 
 
 def read_marks(forum: Forum) -> Marks:
-    """Return the forum's questions, and its duplicate marks between these."""
+    """Return the forum's questions, and its duplicate marks between these.
+
+    A pair that a person judged a duplicate is a mark too, and one that was judged different is none.
+    """
     questions = {question.id: question for question in forum.questions()}
-    pairs = [(link.source_id, link.target_id) for link in forum.links() if link.kind == "duplicate"]
+    verdicts = forum.verdicts()
+    different = {frozenset((one.question_id, one.candidate_id)) for one in verdicts if one.verdict == "different"}
+    marked = {(link.source_id, link.target_id) for link in forum.links() if link.kind == "duplicate"}
+    judged = {(one.question_id, one.candidate_id) for one in verdicts if one.verdict == "duplicate"}
+    judged -= {(target, source) for source, target in marked}  # judged the other way round: one mark, not two
+    pairs = sorted(pair for pair in marked | judged if frozenset(pair) not in different)
     return Marks(questions, [pair for pair in pairs if questions.keys() >= {*pair}])
 
 

@@ -6,16 +6,26 @@ Enters: questions. Leaves: hits, records. May import: archive, rank, types, its 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 
-from askalike.archive import Archive, Layout, answer_counts, links_of, newest
+from askalike.archive import (
+    Archive,
+    Layout,
+    all_feedback,
+    answer_counts,
+    links_of,
+    newest,
+    standing_verdicts,
+    verdicts_on,
+)
 from askalike.forum.filters import with_zone
 from askalike.forum.indexes import Indexes
 from askalike.forum.info import Info, forum_info
 from askalike.forum.vectors import VectorsState
 from askalike.rank import RANKERS, RERANKERS, Query, Suggestions, suggestions
 from askalike.text.analyzer import Analyzer
-from askalike.types import Answer, Explanation, Filters, Hit, Link, Markup, Question
+from askalike.types import Answer, Explanation, Feedback, Filters, Hit, Link, Markup, Question
 
 __all__ = ["Asking"]
 
@@ -78,6 +88,10 @@ class Asking:
         """
         query = Query(title, body, markup)
         wanted = with_zone(filters)
+        if own:
+            verdicts = verdicts_on(self._archive, own).items()
+            barred = wanted.exclude_ids | {other for other, verdict in verdicts if verdict == "different"}
+            wanted = replace(wanted, exclude_ids=barred)
         return self._indexes.ask(lambda searcher: suggestions(searcher, query, k, wanted, ranker, own))
 
     def ranking(
@@ -145,6 +159,14 @@ class Asking:
     def links_of(self, question_id: str) -> list[Link]:
         """Return the links from or to one question."""
         return links_of(self._archive, question_id)
+
+    def feedback(self) -> Iterator[Feedback]:
+        """Yield every verdict that people gave on pairs, oldest first; the newest on a pair counts."""
+        return all_feedback(self._archive)
+
+    def verdicts(self) -> list[Feedback]:
+        """Return the verdict that counts for each pair that was judged."""
+        return standing_verdicts(self._archive)
 
     def answer_counts(self, ids: Sequence[str]) -> dict[str, int]:
         """Return how many answers each of these questions has; those without one are left out."""

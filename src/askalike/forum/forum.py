@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from types import TracebackType
 
-from askalike.archive import Archive, Layout, Operation
+from askalike.archive import Archive, Layout, Operation, add_feedback
 from askalike.encode.model import Model
 from askalike.errors import BusyForumError
 from askalike.forum.asking import Asking
@@ -23,7 +23,7 @@ from askalike.forum.settings import ForumSettings, stored_text_settings
 from askalike.progress import Progress, SilentProgress
 from askalike.text.analyzer import Analyzer
 from askalike.text.settings import TextSettings
-from askalike.types import Answer, Link, Question
+from askalike.types import Answer, Feedback, Link, Question, Verdict
 
 __all__ = ["Forum", "ForumSettings"]
 
@@ -191,6 +191,15 @@ class Forum(Asking):
     def add_links(self, links: Iterable[Link]) -> None:
         """Mark questions as duplicates of, or related to, others."""
         self._archive.put_links(list(links))
+
+    def judge(self, question_id: str, candidate_id: str, verdict: Verdict, by: str = "") -> Feedback:
+        """Store a person's verdict on two questions: a label to train with; a pair that differs is proposed no more.
+
+        Raises:
+            UnknownIdError: one of them is not there.
+            InputError: they are the same, or a value cannot be stored.
+        """
+        return add_feedback(self._archive, Feedback(question_id, candidate_id, verdict, by))
 
     # -- keeping the indexes in step ---------------------------------------------------------------------------
 

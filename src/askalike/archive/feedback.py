@@ -1,0 +1,88 @@
+"""People's verdicts on pairs of questions: stored one by one, the newest of a pair counts.
+
+Enters: an open ``Archive``, ``Feedback``. Leaves: the same. May import: types, errors, the archive.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+import time
+from collections.abc import Iterator
+from dataclasses import replace
+
+from askalike.archive import rows
+from askalike.archive.archive import Archive
+from askalike.archive.writes import log_change, require_question
+from askalike.errors import InputError
+from askalike.types import Feedback, Verdict
+
+__all__ = ["add_feedback", "all_feedback", "standing_verdicts", "verdicts_on"]
+
+_COLUMNS = "num, question_id, candidate_id, verdict, judge, at_us"
+_BATCH = 500
+
+
+def add_feedback(archive: Archive, given: Feedback) -> Feedback:
+    """Store a verdict, in one durable transaction; return it with its moment.
+
+    Raises:
+        UnknownIdError: one of the questions is not there; nothing is stored then.
+        InputError: they are the same question, or a value cannot be stored.
+    """
+    if given.question_id == given.candidate_id:
+        raise InputError(f"question {given.question_id!r} is judged against itself", "name two questions")
+    if given.verdict not in ("duplicate", "different"):
+        raise InputError(f"the verdict is {given.verdict!r}", "expected duplicate or different")
+    if not rows.is_storable(given.by):
+        raise InputError("the name of who judged has a lone surrogate", "decode the text as UTF-8 first")
+    at_us = time.time_ns() // 1000
+    with archive.write() as connection:
+        for identifier in (given.question_id, given.candidate_id):
+            require_question(connection, identifier)
+        connection.execute(
+            "INSERT INTO feedback (question_id, candidate_id, verdict, judge, at_us) VALUES (?, ?, ?, ?, ?)",
+            (given.question_id, given.candidate_id, given.verdict, given.by, at_us),
+        )
+        for identifier in (given.question_id, given.candidate_id):
+            log_change(connection, "feedback", "add", identifier, None)
+    return replace(given, at=rows.from_microseconds(at_us))
+
+
+def all_feedback(archive: Archive) -> Iterator[Feedback]:
+    """Yield every verdict, oldest first, without holding them all."""
+    last = 0
+    while found := archive.connection.execute(
+        f"SELECT {_COLUMNS} FROM feedback WHERE num > ? ORDER BY num LIMIT ?", (last, _BATCH)
+    ).fetchall():
+        yield from map(_feedback_of, found)
+        last = found[-1]["num"]
+
+
+def verdicts_on(archive: Archive, identifier: str) -> dict[str, Verdict]:
+    """Return each question that was judged beside this one, either way round, with the verdict that counts."""
+    if not rows.is_storable(identifier):
+        return {}
+    found = archive.connection.execute(
+        f"SELECT {_COLUMNS} FROM feedback WHERE question_id = ? OR candidate_id = ? ORDER BY num",
+        (identifier, identifier),
+    )
+    return {
+        (row["candidate_id"] if row["question_id"] == identifier else row["question_id"]): row["verdict"]
+        for row in found
+    }
+
+
+def standing_verdicts(archive: Archive) -> list[Feedback]:
+    """Return the newest verdict on each pair, whichever way round it was given, oldest first."""
+    newest: dict[frozenset[str], Feedback] = {}
+    for one in all_feedback(archive):
+        pair = frozenset((one.question_id, one.candidate_id))
+        newest.pop(pair, None)  # so that the order is that of the newest
+        newest[pair] = one
+    return list(newest.values())
+
+
+def _feedback_of(row: sqlite3.Row) -> Feedback:
+    return Feedback(
+        row["question_id"], row["candidate_id"], row["verdict"], row["judge"], rows.from_microseconds(row["at_us"])
+    )
