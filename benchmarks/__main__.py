@@ -1,7 +1,7 @@
 """Runs every measurement, one after the other: ``python -m benchmarks``.
 
-Left out are the test parts of ``quality_semantic``, which each configuration scores once (``--test``), and ``lei2016``
-and ``zhang2018``, which read trainings that were made before.
+Left out are the test parts of ``quality_semantic``, which each configuration scores once (``--test``), and ``lei2016``,
+``zhang2018`` and ``das2016``, which read trainings that were made before.
 """
 
 from __future__ import annotations

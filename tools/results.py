@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from tools.sections import encoders, lei2016, quality, searching, training, zhang2018
+from tools.sections import das2016, encoders, lei2016, quality, searching, training, zhang2018
 
 __all__ = ["REPOSITORY", "RESULTS", "results_document"]
 
@@ -22,6 +22,7 @@ SECTIONS: Mapping[str, Callable[[Mapping[str, Any]], list[str]]] = {
     "svm-baseline": quality.ranking_svm,
     "lei2016": lei2016.reproduction,
     "zhang2018": zhang2018.reproduction,
+    "das2016": das2016.reproduction,
     "index-and-search": searching.indexing,
     "ramn-speed": searching.reranking,
     "updates": searching.updates,

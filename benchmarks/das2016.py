@@ -1,0 +1,170 @@
+"""The table of Das et al. 2016 from rows that are finished; trains nothing.
+
+Command: ``python -m benchmarks.das2016 --out FOLDER``, after ``askalike reproduce das2016 --out FOLDER`` on the folder
+of the data sets. A row stands for the seeds that are finished. Writes ``results/das2016.json`` and, where networks were
+trained, ``docs/siamese.svg`` (the paper's figures 3 and 5, of dev sets) and ``results/das2016-logs.csv.gz``.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+from askalike.cli.progress import BarProgress
+from askalike.cli.reproduce_das2016 import runner_of, table_object
+from askalike.cli.reproduction import Wanted
+from askalike.experiments.das2016.reported import REPORTED_ALPHA
+from askalike.experiments.das2016.rows import ROWS
+from askalike.experiments.das2016.sets import DasData, read_data
+from askalike.experiments.das2016.table import RowResult, results
+from askalike.experiments.tasks import RerankTask
+from askalike.train.log import read_log
+from benchmarks.logs import Course, write_logs
+from benchmarks.record import REPOSITORY, RESULTS, need_data, write
+
+COMMAND = "python -m benchmarks.das2016"
+LOGS = RESULTS / "das2016-logs.csv.gz"
+FIGURE = REPOSITORY / "docs" / "siamese.svg"
+SEEDS = range(5)
+NETWORKS = ("scqa", "dsqa")
+RIVALS = ("lmir", "phrase", "sqatm", "t-dsqa")
+"""Whose answers the paper's table 3 shows beside those of T-SCQA."""
+OURS = "t-scqa"
+
+
+def alpha_curves(found: Sequence[RowResult]) -> dict[str, dict[str, list[tuple[float, float]]]]:
+    """Return row → set → (α, MAP of dev), each the mean over seeds."""
+    made: dict[str, dict[str, list[tuple[float, float]]]] = {}
+    for one in found:
+        if not one.row.has_words or not one.outcomes:
+            continue
+        for name in one.outcomes[0].tried:
+            by_seed = [{entry["alpha"]: entry["dev_map"] for entry in each.tried[name]} for each in one.outcomes]
+            curve = [(alpha, sum(seed[alpha] for seed in by_seed) / len(by_seed)) for alpha in by_seed[0]]
+            made.setdefault(one.row.id, {})[name] = curve
+    return made
+
+
+def examples(data: DasData, found: Sequence[RowResult]) -> Iterator[dict[str, Any]]:
+    """Yield for each rival the first query of dev whose best candidate T-SCQA alone has right, and it alone has."""
+    first = {one.row.id: one.outcomes[0].first for one in found if one.outcomes}
+    rivals = [name for name in RIVALS if name in first] if OURS in first else []
+    for rival, is_better in product(rivals, (True, False)):
+        for task in (one.dev for one in data.sets):
+            ours, theirs = first[OURS][task.name], first[rival][task.name]
+            query = next((query for query in sorted(ours) if _parts(task, query, ours, theirs, is_better)), None)
+            if query is not None:
+                shown = {OURS: ours[query], rival: theirs[query]}
+                yield {
+                    "task": task.name,
+                    "query": task.queries[query].title,
+                    "rival": rival,
+                    "is_better": is_better,
+                    "found": {
+                        name: [[task.documents[one].title, int(task.qrels[query].get(one, 0) > 0)] for one in ids]
+                        for name, ids in shown.items()
+                    },
+                }
+                break
+
+
+def _parts(task: RerankTask, query: str, ours: Mapping[str, Any], theirs: Mapping[str, Any], is_better: bool) -> bool:
+    ranked = [task.qrels[query].get(ids[query][0], 0) > 0 for ids in (ours, theirs)]
+    return ranked == [is_better, not is_better]
+
+
+def courses(out: Path, found: Sequence[RowResult]) -> list[Course]:
+    """Return the course of every network whose row is finished."""
+    seeds = {one.row.id: [outcome.seed for outcome in one.outcomes] for one in found}
+    return [
+        Course("stand-ins", name, seed, read_log(out / f"{name}-seed{seed}" / "log.csv"))
+        for name in NETWORKS
+        for seed in seeds.get(name, [])
+    ]
+
+
+def by_epoch(trained: Sequence[Course], dev: Sequence[str]) -> dict[str, Any]:
+    """Return network → dev set → the mean over seeds of MAP and MRR by epoch, as far as all seeds went."""
+    made: dict[str, Any] = {}
+    for name, task, measure in product(NETWORKS, dev, ("map", "mrr")):
+        curves = [one.curve(f"{task} {measure}") for one in trained if one.row == name]
+        curves = [curve for curve in curves if curve]
+        if curves:
+            rows = zip(*curves, strict=False)
+            means = [[points[0][0], round(sum(value for _, value in points) / len(points), 5)] for points in rows]
+            made.setdefault(name, {}).setdefault(task, {})[measure] = means
+    return made
+
+
+def draw(epochs: Mapping[str, Any], alphas: Mapping[str, Any], path: Path) -> None:
+    """Draw MAP of dev sets by epoch and by α."""
+    import matplotlib as mpl
+
+    mpl.use("svg")
+    mpl.rcParams |= {"svg.hashsalt": "askalike", "svg.fonttype": "none", "font.size": 9}
+    from matplotlib import pyplot
+
+    figure, (left, right) = pyplot.subplots(1, 2, figsize=(9, 3.4))
+    tasks = list(dict.fromkeys(task for found in epochs.values() for task in found))
+    for name, found in epochs.items():
+        for task, curves in found.items():
+            style = "-" if name == "scqa" else "--"
+            points = [(epoch, 100 * value) for epoch, value in curves["map"]]
+            left.plot(
+                *zip(*points, strict=True), style, color=f"C{tasks.index(task)}", linewidth=1, label=f"{name}, {task}"
+            )
+    left.set(xlabel="epoch", ylabel="MAP of dev")
+    for row, found in alphas.items():
+        for place, (name, curve) in enumerate(found.items()):
+            style = "-" if row == OURS else "--"
+            points = [(alpha, 100 * value) for alpha, value in curve]
+            right.plot(*zip(*points, strict=True), style, color=f"C{place}", linewidth=1, label=f"{row}, {name}")
+    right.axvline(REPORTED_ALPHA, color="grey", linestyle=":", linewidth=1)
+    right.set(xlabel="weight α of the network beside BM25", ylabel="MAP of dev")
+    for axis in (left, right):
+        axis.grid(alpha=0.3)
+        if axis.get_legend_handles_labels()[0]:
+            axis.legend(fontsize=7)
+    figure.tight_layout()
+    figure.savefig(path, metadata={"Date": None})
+    pyplot.close(figure)
+    print(f"wrote {path}")
+
+
+def main() -> None:
+    """Read what is finished and write table, logs and figure."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--out", type=Path, required=True, help="the folder of the rows")
+    parser.add_argument("--pairs", type=int, default=0, help="questions that were learned from, 0 for all")
+    given = parser.parse_args()
+    folder = need_data("semeval-task3-b").parent
+    wanted = Wanted(
+        folder, (), len(SEEDS), given.out, "scqa", (), (0,), None, "cpu", 1, as_json=True, pairs=given.pairs
+    )
+    data = read_data(folder, given.pairs)
+    with BarProgress() as progress:
+        found = results(runner_of(data, wanted, progress), ROWS.values(), SEEDS)
+    if not any(one.outcomes for one in found):
+        raise SystemExit(f"no row is finished in {given.out}")
+    trained, alphas = courses(given.out, found), alpha_curves(found)
+    epochs = by_epoch(trained, [one.dev.name for one in data.sets])
+    body = {
+        "paper": "das2016",
+        **table_object(data, data.sets, found),
+        "by_epoch": epochs,
+        "by_alpha": alphas,
+        "examples": list(examples(data, found)),
+        "logs": LOGS.name if trained else None,
+        "figure": FIGURE.name if trained else None,
+    }
+    if trained:
+        write_logs(trained, LOGS)
+        draw(epochs, alphas, FIGURE)
+    write("das2016", f"{COMMAND} --out FOLDER" + (f" --pairs {given.pairs}" if given.pairs else ""), body)
+
+
+if __name__ == "__main__":
+    main()
