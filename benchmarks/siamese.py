@@ -100,7 +100,7 @@ def sparse_and_dense(rounds: int) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for poolings in POOLINGS:
         config = SiameseConfig(TRIGRAMS, poolings=poolings)
-        network = build(config)
+        network = build(config, initial="even")
         systems: Mapping[str, SiameseNetwork | Dense] = {"sparse": network, "dense": Dense(network)}
         for label, size in SIZES.items():
             texts = hashed(BATCH, size)
@@ -119,7 +119,7 @@ def runtime(rounds: int) -> dict[str, Any]:
     """Return questions a second of the model without torch, from their words to their vectors."""
     vocabulary = Vocabulary([*KNOWN[: TRIGRAMS - 1296], *(f"#{a}{b}" for a in LETTERS for b in LETTERS)])
     config = SiameseConfig(len(vocabulary.words))
-    model = SiameseModel.build(SiameseSettings(config), vocabulary, to_arrays(build(config)))
+    model = SiameseModel.build(SiameseSettings(config), vocabulary, to_arrays(build(config, initial="even")))
     random = np.random.default_rng(0)
     words = ["".join(random.choice(list(LETTERS[:26]), 6)) for _ in range(5_000)]
     found = {}
@@ -134,7 +134,7 @@ def training(rounds: int) -> dict[str, Any]:
     """Return samples a second of training, a sample being a question with an answer; half of them are positive."""
     found = {}
     for is_shared in (True, False):
-        network = build(SiameseConfig(TRIGRAMS, is_shared=is_shared))
+        network = build(SiameseConfig(TRIGRAMS, is_shared=is_shared), initial="even")
         some = {label: hashed(BATCH // 2, size, seed=size) for label, size in SIZES.items()}
         pairs = np.arange(BATCH // 2)
         vocabulary = Vocabulary(())

@@ -71,7 +71,7 @@ def hit_object(hit: Hit) -> dict[str, Any]:
 
 
 def explanation_object(explanation: Explanation) -> dict[str, Any]:
-    """Return as JSON how much the encoder takes of each word, and how the query's words are matched."""
+    """Return as JSON what the encoder takes of each word, or how each of the query's is matched, or what it brings."""
     return {
         "query_title": _word_weights(explanation.query_title),
         "query_body": _word_weights(explanation.query_body),
@@ -86,6 +86,7 @@ def explanation_object(explanation: Explanation) -> dict[str, Any]:
             }
             for one in explanation.matches
         ],
+        "effects": [{"word": one.word, "effect": one.effect} for one in explanation.effects],
     }
 
 

@@ -104,6 +104,17 @@ def test_a_text_is_read_as_the_title_of_a_question(name: str) -> None:
 
 
 @everywhere
+def test_leaving_a_word_out_gives_what_the_other_words_give(name: str) -> None:
+    model = model_of(name)
+    words, vectors = model.without_words(Question("1", "wifi router wifi", "zzzz"))
+    assert words == (["wifi", "router"] if model.settings.reads == "title" else ["wifi", "router", "zzzz"])
+    rest = [" ".join(one for one in ("wifi", "router", "wifi", "zzzz") if one != word) for word in words]
+    np.testing.assert_allclose(vectors, model.encode_text(rest), atol=1e-6)
+    assert model.without_words(Question("1", "?"))[0] == []
+    assert model.without_words(Question("1", "?"))[1].shape == (0, 5)
+
+
+@everywhere
 def test_answers_go_through_their_own_side_where_there_is_one(name: str) -> None:
     model = model_of(name)
     asked, answered = model.encode_text(["wifi router"]), model.encode_answers([Answer("1", "1", "wifi router")])

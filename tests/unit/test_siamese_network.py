@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from askalike.errors import SettingError
-from askalike.siamese.config import SIDES, SiameseConfig, prefix
+from askalike.siamese.config import INITIALS, SIDES, SiameseConfig, prefix
 from askalike.siamese.hashed import Hashed
 from askalike.siamese.plan import Plan
 from askalike.siamese.runtime import Runtime
@@ -25,7 +25,7 @@ everywhere = pytest.mark.parametrize("name", TABLE)
 
 
 def network_of(name: str, seed: int = 3, kind: Any = torch.float32) -> SiameseNetwork:
-    network = build(TABLE[name], seed).to(kind)
+    network = build(TABLE[name], seed, "even").to(kind)
     with torch.no_grad():
         for key, value in network.named_parameters():
             if "bias" in key:
@@ -91,7 +91,7 @@ def test_the_gradients_are_those_of_small_differences(name: str) -> None:
 
 def test_the_papers_sizes_agree_too() -> None:
     config = SiameseConfig(48_536)
-    network, texts = build(config, 1), texts_of(config, [100, 40, 150])
+    network, texts = build(config, 1, "even"), texts_of(config, [100, 40, 150])
     expected = dense(texts, config, named(network))
     torch.testing.assert_close(network.encode(texts, np.arange(3)), expected, rtol=1e-5, atol=1e-5)
     found = Runtime(config, to_arrays(network)).encode(texts, np.arange(3))
@@ -205,3 +205,17 @@ def test_a_config_survives_json() -> None:
     for wrong in ({}, {**TABLE["SCQA"].to_json(), "more": 1}, {**TABLE["SCQA"].to_json(), "channels": 3}):
         with pytest.raises(SettingError):
             SiameseConfig.from_json(wrong)
+
+
+def test_before_training_texts_are_told_apart_unless_biases_are_drawn() -> None:
+    config = SiameseConfig(2000)
+    texts = texts_of(config, [15] * 20)
+    alike = {}
+    for initial in INITIALS:
+        vectors = torch.nn.functional.normalize(build(config, 1, initial).encode(texts, np.arange(20)))
+        alike[initial] = float((vectors @ vectors.T)[np.triu_indices(20, 1)].mean().detach())
+    assert alike["he"] < 0.75 < alike["even"]
+    parameters = to_arrays(build(config, 1))
+    assert not any(parameters[f"bias_{block}"].any() for block in (1, 2, 3))
+    assert not parameters["dense_bias"].any()
+    assert parameters["dense"].std() == pytest.approx((2 / parameters["dense"].shape[1]) ** 0.5, rel=0.1)

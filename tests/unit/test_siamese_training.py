@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,7 @@ from askalike.siamese.model import SiameseModel
 from askalike.train.corpus import TrainingData
 from askalike.train.log import read_log
 from askalike.train.loop_settings import SgdSettings
+from askalike.train.recipe import load_recipe, network_recipe
 from askalike.train.siamese.corpus import PairCorpus, best_answers, paired, read_pairs
 from askalike.train.siamese.recipe import HELD_OUT_LOSS, PairOptions, SiameseRecipe
 from askalike.types import Answer, Question
@@ -271,6 +273,35 @@ def test_data_that_nothing_can_be_learned_from_is_refused(tmp_path: Path) -> Non
 def test_a_recipe_that_cannot_be_is_refused(wrong: dict[str, Any]) -> None:
     with pytest.raises(SettingError):
         SiameseRecipe(**wrong)
+
+
+def test_the_recipes_that_ship_are_the_defaults() -> None:
+    assert load_recipe("scqa") == SiameseRecipe()
+    assert load_recipe("dsqa") == SiameseRecipe(is_shared=False)
+    assert [load_recipe(name).ranker for name in ("scqa", "dsqa")] == ["scqa", "dsqa"]
+    with pytest.raises(SettingError, match="trains no encoder, but scqa"):
+        network_recipe("scqa")
+
+
+@pytest.mark.parametrize(
+    ("changed", "message"),
+    [
+        ("[loop]\nepochs = 0", "loop: epochs is 0"),
+        ("[network]\nchannels = [4]", "as many of both"),
+        ("[network]\nkernel_width = '4'", "kernel_width is '4'"),
+        ("[network]\nwidth = 4", "network: width is unknown"),
+        ("[network]\nis_shared = true", "network: is_shared is unknown"),
+        ("[pairs]\nbatch_size = 5", "pairs: batch_size is 5"),
+        ("[stage]\nepochs = 5", "top level: stage is unknown"),
+        ("initial = 'zero'", "initial is 'zero', but expected one of: he, even"),
+        ("loop = 5", "expected a table"),
+    ],
+)
+def test_a_file_that_cannot_be_used_names_the_place(tmp_path: Path, changed: str, message: str) -> None:
+    path = tmp_path / "mine.toml"
+    path.write_text(f"ranker = 'dsqa'\n{changed}\n", encoding="utf-8")
+    with pytest.raises(SettingError, match=re.escape(message)):
+        load_recipe(path)
 
 
 @pytest.mark.parametrize("wrong", [{"batch_size": 5}, {"batch_size": 2}, {"margin": 1.0}, {"held_out": -1}])

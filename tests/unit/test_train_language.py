@@ -87,7 +87,7 @@ def test_a_file_becomes_a_recipe_by_what_it_holds(tmp_path: Path) -> None:
     found = load_recipe(written(tmp_path, text))
     assert found == LanguageRecipe("translm", TransLMOptions(answer=0.5), Alignment(3), pair_terms=9)
     assert isinstance(load_recipe("ramn"), Recipe), "a ranker with a network"
-    with pytest.raises(SettingError, match="trains no network"):
+    with pytest.raises(SettingError, match="trains no encoder"):
         network_recipe("translm")
     assert network_recipe("default").stages
 

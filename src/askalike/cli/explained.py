@@ -8,7 +8,11 @@
     rank factor 0.97 · bm25 12.30
     router▇ drop▅→disconnect 0.62 the▁
 
-A bar is how much a word matters; an arrow leads from a word that the hit lacks to the one that stands for it best.
+    cosine 0.71 · bm25 12.30
+    router +0.21 drop +0.08 evening -0.02
+
+A bar is how much a word matters; an arrow leads from a word that the hit lacks to the one that stands for it best; a
+number with a sign is what the cosine loses without the word.
 
 Enters: hits and explanations. Leaves: rich text. May import: types, ``cli.display``.
 """
@@ -20,9 +24,9 @@ from collections.abc import Sequence
 from rich.text import Text
 
 from askalike.cli.display import safe
-from askalike.types import Explanation, Hit, WordMatch, WordWeight
+from askalike.types import Explanation, Hit, WordEffect, WordMatch, WordWeight
 
-__all__ = ["hit_lines", "matched", "query_lines", "scores"]
+__all__ = ["effects", "hit_lines", "matched", "query_lines", "scores"]
 
 BARS = "▁▂▃▄▅▆▇█"
 SHOWN_WORDS = 40
@@ -42,6 +46,8 @@ def hit_lines(hit: Hit, explanation: Explanation) -> Text:
         lines.append(weighed(explanation.title))
     if explanation.matches:
         lines.append(matched(explanation.matches))
+    if explanation.effects:
+        lines.append(effects(explanation.effects))
     return Text("\n").join(lines)
 
 
@@ -79,6 +85,18 @@ def matched(words: Sequence[WordMatch]) -> Text:
         line.append(safe(one.word), style="yellow" if one.is_missing else "bold green")
         line.append(bar(one.importance), style="magenta")
         line.append(f"→{safe(one.match)} {one.similarity:.2f} " if one.is_missing and one.match else " ", style="dim")
+    if len(words) > SHOWN_WORDS:
+        line.append(f"and {len(words) - SHOWN_WORDS} more", style="dim")
+    line.rstrip()
+    return line
+
+
+def effects(words: Sequence[WordEffect]) -> Text:
+    """Return words with what each brought, those that brought or took most first."""
+    line = Text()
+    for one in sorted(words, key=lambda one: -abs(one.effect))[:SHOWN_WORDS]:
+        line.append(safe(one.word), style="bold green" if one.effect > 0 else "yellow")
+        line.append(f" {one.effect:+.2f} ", style="dim")
     if len(words) > SHOWN_WORDS:
         line.append(f"and {len(words) - SHOWN_WORDS} more", style="dim")
     line.rstrip()

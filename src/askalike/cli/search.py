@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Annotated, Any
 
 import typer
@@ -17,6 +18,7 @@ from askalike.forum import Forum, ForumSettings
 from askalike.forum.vectors import VectorsState
 from askalike.rank import RANKER_NAMES
 from askalike.rank.rankers import ranker_named
+from askalike.rank.threshold import ALL, THRESHOLDS
 from askalike.types import Explanation, Filters, Hit
 from askalike.wire import explanation_object, hit_object
 
@@ -37,6 +39,13 @@ def search(
     ranker: Annotated[
         str | None, typer.Option("--ranker", help=f"One of {', '.join(RANKER_NAMES)}; the best there is if left out.")
     ] = None,
+    threshold: Annotated[
+        str,
+        typer.Option(
+            "--threshold",
+            help=f"One of {', '.join(THRESHOLDS)}: average shows nothing whose score is below the candidates' average.",
+        ),
+    ] = ALL,
     explain: Annotated[bool, typer.Option("--explain", help="Show the parts of scores, and words' weights.")] = False,
     as_json: JsonOption = False,
 ) -> None:
@@ -46,7 +55,8 @@ def search(
         raise SettingError("the question is empty", "give a title, or a body with --body")
     filters = Filters(tuple(tag or ()), moment(before, "--before"), frozenset(exclude or ()))
     explained: list[Explanation] = []
-    with BarProgress() as progress, Forum.open(forum, settings=SETTINGS, progress=progress) as opened:
+    settings = replace(SETTINGS, search=replace(SETTINGS.search, threshold=threshold))
+    with BarProgress() as progress, Forum.open(forum, settings=settings, progress=progress) as opened:
         lacking = list(_lacking(opened, ranker))
         hits = opened.similar(title, text, k, markup="markdown", filters=filters, ranker=ranker)
         if explain:

@@ -7,7 +7,7 @@ import shlex
 import sys
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated
 
@@ -29,8 +29,11 @@ from askalike.experiments.ranker_score import ranker_score
 from askalike.experiments.work_folder import clear_work, work_folder
 from askalike.forum import Forum, ForumSettings
 from askalike.forum.model_source import ModelSource, fingerprint, wanted_model
+from askalike.rank.reranker import learned_with
+from askalike.siamese import SiameseModel
+from askalike.text.settings import TextSettings
 from askalike.train.language_model import learn_language_model
-from askalike.train.recipe import LanguageRecipe, Recipe, load_recipe, shipped_recipes
+from askalike.train.recipe import AnyRecipe, LanguageRecipe, Recipe, SiameseRecipe, load_recipe, shipped_recipes
 
 __all__ = ["train"]
 
@@ -101,23 +104,25 @@ def train(
     mark is learned from, for as many epochs as the recipe says; where a model answered before, its own or the general
     one, the new one is then taken with --keep alone. askalike encode FORUM --model general leads back.
 
-    A recipe of a ranker (ramn, lmir, translation, translm, phrase, qatm, sqatm) leaves the model as it is: what it
-    makes answers askalike search --ranker with its name. All but ramn are counted and learned in minutes, without torch
-    and on one core.
+    A recipe of a ranker (ramn, scqa, dsqa, lmir, translation, translm, phrase, qatm, sqatm) leaves the model as it is:
+    what it makes answers askalike search --ranker with its name; of scqa and dsqa also as t-scqa and t-dsqa. ramn, scqa
+    and dsqa are networks; all others are counted and learned in minutes, without torch and on one core.
     """
     chosen = load_recipe(recipe)
+    given = {
+        "--from": bool(begin),
+        "--processes": processes > 1,
+        "--device": device != "cpu",
+        "--threads": threads > 0,
+    }
     if isinstance(chosen, LanguageRecipe):
-        given = {
-            "--from": bool(begin),
-            "--device": device != "cpu",
-            "--threads": threads > 0,
-            "--processes": processes > 1,
-        }
-        _refuse_network_options(given, chosen)
+        _refuse(given, chosen, "trains no network")
         chosen = chosen.seeded(seed) if seed else chosen
     else:
         _need_torch()
         _check_device(device)
+    if isinstance(chosen, SiameseRecipe):
+        _refuse({name: given[name] for name in ("--from", "--processes")}, chosen, "begins anew, in one process")
     if isinstance(chosen, Recipe) and chosen.ranker not in ("", *OF_NETWORKS):
         raise SettingError(
             f"the recipe trains a network for the ranker {chosen.ranker!r}",
@@ -144,7 +149,7 @@ def train(
 
 def _trained(
     path: Path,
-    named: tuple[str, Recipe | LanguageRecipe],
+    named: tuple[str, AnyRecipe],
     start: ModelSource | None,
     is_test_held_out: bool,
     choices: _Choices,
@@ -163,6 +168,7 @@ def _trained(
             opened, is_test_held_out=is_test_held_out, answers=answers, hard_negatives=hard_negatives
         )
         text = opened.analyzer.settings
+    recipe = replace(recipe, text=text) if isinstance(recipe, SiameseRecipe) else recipe
     asked: dict[str, str | int] = {
         "recipe": recipe.to_json(),
         "start": start.fingerprint if start else "",
@@ -181,21 +187,12 @@ def _trained(
         if not is_quiet:
             for line in plan_lines(told):
                 print_whole(line)
-        if isinstance(recipe, LanguageRecipe):
-            if beginning != "finished":
-                with BarProgress() as progress:
-                    learn_language_model(recipe, training.data, text, progress).save(folder / MODEL)
-                keep_finished(folder, asked, training.data)
-            return told, _take_ranker(path, recipe.ranker, training)
-        if beginning == "finished":
-            model = Model.load(folder / MODEL)
-        else:
-            model = _fit(recipe, training, start, folder, choices)
-            model.save(folder / MODEL)
+        if beginning != "finished":
+            _make(recipe, training, start, folder, choices, text)
             keep_finished(folder, asked, training.data)
         if recipe.ranker:
             return told, _take_ranker(path, recipe.ranker, training)
-        result = _compared(path, training, model, choices.is_kept)
+        result = _compared(path, training, Model.load(folder / MODEL), choices.is_kept)
         if result.is_taken:
             _take(path, training, start)
     return told, result
@@ -219,9 +216,9 @@ def _take_ranker(path: Path, name: str, training: ForumTraining) -> RankerVerdic
     folder = Layout(path).training
     with Forum.open(path, settings=ForumSettings(has_vectors=False)) as opened:
         opened.use_ranker(name, folder / MODEL)
-        score = None if training.dev is None else ranker_score(training.dev, opened, name)
+        scores = {one: ranker_score(training.dev, opened, one) for one in learned_with(name)} if training.dev else {}
     clear_work(folder)
-    return RankerVerdict(name, dev_score(training.dev, None, 0).search if training.dev else None, score)
+    return RankerVerdict(name, dev_score(training.dev, None, 0).search if training.dev else None, scores)
 
 
 def _is_own(path: Path, model: Path) -> bool:
@@ -230,8 +227,38 @@ def _is_own(path: Path, model: Path) -> bool:
     return present is not None and present.name == "own" and present.fingerprint == fingerprint(model)
 
 
-def _fit(recipe: Recipe, training: ForumTraining, start: ModelSource | None, folder: Path, choices: _Choices) -> Model:
+def _make(
+    recipe: AnyRecipe,
+    training: ForumTraining,
+    start: ModelSource | None,
+    folder: Path,
+    choices: _Choices,
+    text: TextSettings,
+) -> None:
+    """Put what a recipe makes of a forum into the work folder."""
+    if isinstance(recipe, Recipe):
+        _fit(recipe, training, start, folder, choices).save(folder / MODEL)
+    elif isinstance(recipe, SiameseRecipe):
+        _fit_siamese(recipe, training, folder, choices).save(folder / MODEL)
+    else:
+        with BarProgress() as progress:
+            learn_language_model(recipe, training.data, text, progress).save(folder / MODEL)
+
+
+def _fit_siamese(recipe: SiameseRecipe, training: ForumTraining, folder: Path, choices: _Choices) -> SiameseModel:
     import torch  # here and below, since importing this module must not load torch
+
+    from askalike.train.fit import Run
+    from askalike.train.siamese.fit import fit_siamese
+
+    if choices.threads:
+        torch.set_num_threads(choices.threads)
+    with BarProgress() as progress:
+        return fit_siamese(recipe, training.data, Run(folder, choices.seed, choices.device, progress=progress))
+
+
+def _fit(recipe: Recipe, training: ForumTraining, start: ModelSource | None, folder: Path, choices: _Choices) -> Model:
+    import torch
 
     from askalike.cli.processes import fit_together
     from askalike.train.fit import Run, fit
@@ -285,10 +312,10 @@ def _start(forum: Path, begin: str, recipe: str) -> ModelSource | None:
     return ModelSource(Path(begin), begin, fingerprint(Path(begin)))
 
 
-def _refuse_network_options(given: Mapping[str, bool], recipe: LanguageRecipe) -> None:
-    """Raise SettingError where options were given that only networks have."""
+def _refuse(given: Mapping[str, bool], recipe: LanguageRecipe | SiameseRecipe, why: str) -> None:
+    """Raise SettingError where options were given that a recipe has no use for."""
     if wrong := [option for option, is_given in given.items() if is_given]:
-        raise SettingError(f"{wrong[0]} with a recipe of {recipe.ranker}, which trains no network", "leave it out")
+        raise SettingError(f"{wrong[0]} with a recipe of {recipe.ranker}, which {why}", "leave it out")
 
 
 def _check_device(name: str) -> None:

@@ -14,7 +14,7 @@ from typing import Any
 from askalike.cli.display import safe
 from askalike.experiments.forum_training import DevScore, ForumTraining
 from askalike.experiments.work_folder import Beginning
-from askalike.train.recipe import LanguageRecipe, Recipe
+from askalike.train.recipe import AnyRecipe, LanguageRecipe, Recipe, SiameseRecipe
 
 __all__ = ["RankerVerdict", "Verdict", "plan_lines", "plan_object", "verdict"]
 
@@ -92,24 +92,29 @@ class RankerVerdict:
     """What came of the training of a ranker, which answers where it is asked for by its name.
 
     Args:
-        search, ranker: MRR of dev queries by the search for words, and by the ranker; None where there is no dev part.
+        search: MRR of dev queries by the search for words; None where there is no dev part.
+        rankers: the same by the ranker, and by others that use what it has learned; empty where there is no dev part.
     """
 
     name: str
     search: float | None
-    ranker: float | None
+    rankers: Mapping[str, float]
 
     def to_json(self) -> dict[str, Any]:
         """Return what came of it as JSON."""
-        return {"ranker": self.name, "dev_search": self.search, "dev_ranker": self.ranker, "is_taken": True}
+        found = {"ranker": self.name, "dev_search": self.search, "dev_ranker": self.rankers.get(self.name)}
+        return {**found, "dev_rankers": dict(self.rankers), "is_taken": True}
 
     def lines(self, forum: Path, seconds: float) -> Iterator[str]:
         """Yield what came of it as lines."""
-        if self.search is not None and self.ranker is not None:
-            yield f"dev MRR    {self.ranker:.4f} by {self.name}, {self.search:.4f} by the search for words alone"
-            if self.ranker < self.search:
+        if self.search is not None and self.rankers:
+            by = ", ".join(f"{score:.4f} by {name}" for name, score in self.rankers.items())
+            yield f"dev MRR    {by}, {self.search:.4f} by the search for words alone"
+            if max(self.rankers.values()) < self.search:
                 yield "on dev the search orders candidates better than what was learned; it stays the default"
-        yield f"the ranker {self.name} answers where it is asked for ({seconds:.1f} s)"
+        others = [name for name in self.rankers if name != self.name]
+        also = f", as does {', '.join(others)}" if others else ""
+        yield f"the ranker {self.name} answers where it is asked for{also} ({seconds:.1f} s)"
         yield f'  askalike search {shlex.quote(str(forum))} "your question" --ranker {self.name}'
 
 
@@ -133,7 +138,7 @@ def verdict(before: DevScore | None, after: DevScore | None, present: str, *, is
 
 def plan_object(
     forum: Path,
-    named: tuple[str, Recipe | LanguageRecipe],
+    named: tuple[str, AnyRecipe],
     start: str,
     training: ForumTraining,
     place: tuple[Path, Beginning],
@@ -152,10 +157,25 @@ def plan_object(
         "why_no_dev": training.why_no_dev or None,
         "held_out_marks": training.held_out,
         "recipe": name,
-        **(_language_object(recipe) if isinstance(recipe, LanguageRecipe) else _network_object(recipe)),
+        **_recipe_object(recipe),
         "goes_on_from": start or None,
         "folder": str(folder),
         "beginning": beginning,
+    }
+
+
+def _recipe_object(recipe: AnyRecipe) -> dict[str, Any]:
+    if isinstance(recipe, LanguageRecipe):
+        return _language_object(recipe)
+    return _siamese_object(recipe) if isinstance(recipe, SiameseRecipe) else _network_object(recipe)
+
+
+def _siamese_object(recipe: SiameseRecipe) -> dict[str, Any]:
+    sizes = ("kernel_width", "channels", "poolings", "output_size")
+    return {
+        "learned_marks": 0,
+        "siamese": {"ranker": recipe.ranker, **{name: asdict(recipe)[name] for name in sizes}},
+        "epochs": recipe.loop.epochs,
     }
 
 
@@ -185,7 +205,10 @@ def plan_lines(plan: Mapping[str, Any]) -> Iterator[str]:
     yield f"forum      {plan['forum']}: {plan['questions']:,} questions, {plan['marks']:,} duplicate marks in" + (
         f" {plan['groups']:,} groups"
     )
-    yield from _language_lines(plan) if "language_model" in plan else _network_lines(plan)
+    if "siamese" in plan:
+        yield from _siamese_lines(plan)
+    else:
+        yield from _language_lines(plan) if "language_model" in plan else _network_lines(plan)
     yield f"work       {plan['folder']}: {_BEGINNINGS[plan['beginning']]}"
 
 
@@ -215,14 +238,26 @@ def _language_lines(plan: Mapping[str, Any]) -> Iterator[str]:
     aligned = f", both ways, by {plan['iterations']} iterations of IBM's model 1" if plan["iterations"] else ""
     topics = f", topics by {plan['topic_iterations']} iterations" if plan["topic_iterations"] else ""
     yield f"learns     from {read if aligned or topics else 'all questions'}{aligned}{topics}; from no marks"
-    if plan["why_no_dev"]:
-        yield f"dev        none: {safe(plan['why_no_dev'])}; the ranker is not compared"
-    else:
-        yield f"dev        {plan['dev_queries']:,} queries of the dev part: the ranker is compared by the" + (
-            f" {plan['dev_queries_that_count']:,} that have a marked question among their candidates"
-        )
+    yield _compared_line(plan)
     chosen = ", ".join(f"{name} {value}" for name, value in plan["language_model"].items() if name != "ranker")
     yield f"recipe     {safe(plan['recipe'])}: {plan['language_model']['ranker']}; {chosen}"
+
+
+def _siamese_lines(plan: Mapping[str, Any]) -> Iterator[str]:
+    yield f"learns     from {plan['answers']:,} best answers beside answers to other questions; from no marks"
+    yield _compared_line(plan)
+    chosen = dict(plan["siamese"])
+    ranker = chosen.pop("ranker")
+    sizes = ", ".join(f"{name} {value}" for name, value in chosen.items())
+    yield f"recipe     {safe(plan['recipe'])}: {ranker} (at most {plan['epochs']} epochs); {sizes}"
+
+
+def _compared_line(plan: Mapping[str, Any]) -> str:
+    if plan["why_no_dev"]:
+        return f"dev        none: {safe(plan['why_no_dev'])}; the ranker is not compared"
+    return f"dev        {plan['dev_queries']:,} queries of the dev part: the ranker is compared by the" + (
+        f" {plan['dev_queries_that_count']:,} that have a marked question among their candidates"
+    )
 
 
 def _name(present: str) -> str:

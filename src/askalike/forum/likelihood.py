@@ -17,7 +17,7 @@ from askalike.language.model import LanguageModel
 from askalike.rank import Query
 from askalike.rank.pool import Pooled
 from askalike.rank.scored import Scored
-from askalike.types import Answer, Question, WordMatch
+from askalike.types import Answer, Explanation, Question, WordMatch
 
 __all__ = ["LikelihoodReranker"]
 
@@ -48,6 +48,10 @@ class LikelihoodReranker:
             Scored(one.key, ratio, {**one.components, "likelihood": ratio})
             for (one, _), ratio in zip(found, ratios.tolist(), strict=True)
         ]
+
+    def explain(self, query: Query, questions: Sequence[Question]) -> list[Explanation]:
+        """Return ``word_matches`` of each question."""
+        return [Explanation(one.id, matches=self.word_matches(query, one)) for one in questions]
 
     def word_matches(self, query: Query, question: Question) -> tuple[WordMatch, ...]:
         """Return for each word of the query the words of the question that stand for it best, and how well.

@@ -1,7 +1,7 @@
 """The rankers that a forum has learned: read when they are first asked for, and again when they were trained anew.
 
-Enters: a forum's layout. Leaves: ``rank.Reranker``. May import: archive, encode, errors, language, rank, types, its own
-folder.
+Enters: a forum's layout. Leaves: ``rank.Reranker``. May import: archive, encode, errors, language, rank, siamese,
+types, its own folder.
 """
 
 from __future__ import annotations
@@ -18,12 +18,15 @@ from askalike.encode.layout import Layout as ModelLayout
 from askalike.encode.model import Model
 from askalike.errors import DamagedModelError, SettingError
 from askalike.forum.likelihood import LikelihoodReranker
+from askalike.forum.siamese_vectors import ModelVectors
 from askalike.forum.states import ModelStates
 from askalike.language.kinds import KINDS
 from askalike.language.model import LanguageModel
-from askalike.rank import Reranker
+from askalike.rank import Reranker, learned_as
 from askalike.rank.ramn import RamnReranker
 from askalike.rank.settings import SearchSettings
+from askalike.rank.siamese import SiameseReranker
+from askalike.siamese import SIAMESE_KINDS, SiameseModel
 from askalike.types import Answer
 
 __all__ = ["MAKERS", "Answers", "Rerankers", "take_ranker"]
@@ -49,23 +52,41 @@ def _language_model(kind: str, folder: Path) -> LanguageModel:
     return model
 
 
-def _likelihood(kind: str, folder: Path, settings: SearchSettings, answers: Answers) -> Reranker:
-    return LikelihoodReranker(_language_model(kind, folder), answers)
+def _siamese_model(kind: str, folder: Path) -> SiameseModel:
+    model = SiameseModel.load(folder)
+    if model.settings.network.is_shared != SIAMESE_KINDS[kind]:
+        shared = "nothing" if SIAMESE_KINDS[kind] else "their parameters"
+        raise DamagedModelError(
+            f"{folder} holds a siamese model whose sides share {shared}, but expected one of {kind!r}",
+            f'train it with "askalike train FORUM --recipe {kind}"',
+        )
+    return model
 
 
-def _ramn(folder: Path, settings: SearchSettings, answers: Answers) -> Reranker:
-    return RamnReranker(ModelStates(Model.load(folder)), settings.ramn)
+def _likelihood(kind: str, folder: Path, settings: SearchSettings, answers: Answers) -> Mapping[str, Reranker]:
+    return {kind: LikelihoodReranker(_language_model(kind, folder), answers)}
 
 
-MAKERS: Mapping[str, Callable[[Path, SearchSettings, Answers], Reranker]] = {
+def _ramn(folder: Path, settings: SearchSettings, answers: Answers) -> Mapping[str, Reranker]:
+    return {"ramn": RamnReranker(ModelStates(Model.load(folder)), settings.ramn)}
+
+
+def _siamese(kind: str, folder: Path, settings: SearchSettings, answers: Answers) -> Mapping[str, Reranker]:
+    source = ModelVectors(_siamese_model(kind, folder))
+    return {kind: SiameseReranker(source), f"t-{kind}": SiameseReranker(source, settings.textual)}
+
+
+MAKERS: Final[Mapping[str, Callable[[Path, SearchSettings, Answers], Mapping[str, Reranker]]]] = {
     "ramn": _ramn,
     **{kind: partial(_likelihood, kind) for kind in KINDS},
+    **{kind: partial(_siamese, kind) for kind in SIAMESE_KINDS},
 }
-"""Name → what reads its folder; one for each of ``rank.RERANKERS``."""
+"""Name of a folder → what makes of it the rankers that use it; together those of ``rank.RERANKERS``."""
 
 _LOADERS: Final[Mapping[str, Callable[[Path], _Saved]]] = {
     "ramn": Model.load,
     **{kind: partial(_language_model, kind) for kind in KINDS},
+    **{kind: partial(_siamese_model, kind) for kind in SIAMESE_KINDS},
 }
 
 
@@ -93,7 +114,7 @@ class Rerankers:
         self._settings = settings
         self._answers = answers
         self._guard = threading.Lock()
-        self._read: dict[str, tuple[bytes, Reranker]] = {}
+        self._read: dict[str, tuple[bytes, Mapping[str, Reranker]]] = {}
 
     def get(self, name: str) -> Reranker | None:
         """Return a ranker as it is on disk now, None where the forum has not learned it.
@@ -101,15 +122,16 @@ class Rerankers:
         Raises:
             ModelError: its model cannot be read.
         """
-        folder = self._layout.ranker(name)
+        learned = learned_as(name)
+        folder = self._layout.ranker(learned)
         state = _state(ModelLayout(folder))
         if state is None:
             return None
         with self._guard:
-            held = self._read.get(name)
+            held = self._read.get(learned)
             if held is None or held[0] != state:
-                held = self._read[name] = (state, MAKERS[name](folder, self._settings, self._answers))
-            return held[1]
+                held = self._read[learned] = (state, MAKERS[learned](folder, self._settings, self._answers))
+            return held[1][name]
 
 
 def _state(layout: ModelLayout) -> bytes | None:

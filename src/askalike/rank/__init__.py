@@ -5,10 +5,10 @@ May import: types, errors, text, lexical. Knows neither SQLite nor tantivy, and 
 
 from askalike.rank.encoder import Encoder
 from askalike.rank.engine import Candidate, Engine
-from askalike.rank.explanation import explanations, matched_words
+from askalike.rank.explanation import explanations
 from askalike.rank.query import Query, QuerySettings, QueryTerm
 from askalike.rank.rankers import RANKER_NAMES, RANKERS
-from askalike.rank.reranker import RERANKERS, Reranker
+from askalike.rank.reranker import RERANKERS, Reranker, learned_as, learned_with
 from askalike.rank.search import Ranking, Searcher
 from askalike.rank.settings import JoinSettings, SearchSettings
 from askalike.rank.suggestions import Suggestions, suggestions
@@ -30,6 +30,7 @@ __all__ = [
     "Searcher",
     "Suggestions",
     "explanations",
-    "matched_words",
+    "learned_as",
+    "learned_with",
     "suggestions",
 ]

@@ -1,6 +1,6 @@
-"""How much each word counts to the encoder, or how a learned ranker matched it: in what was asked, and what was found.
+"""How much each word counts to the encoder, in what was asked and in what was found.
 
-Enters: a query, hits, an ``Encoder`` or a ``Reranker``. Leaves: ``Explanation`` values. May import: text, types, its
+Enters: a query, hits, an ``Encoder``. Leaves: ``Explanation`` values. May import: text, types, its
 own folder.
 Source: Lei et al. 2016 (NAACL), section 5: the weight of a word is 1 - λ_t, what the gate lets in of it.
 """
@@ -11,11 +11,10 @@ from collections.abc import Sequence
 
 from askalike.rank.encoder import Encoder
 from askalike.rank.query import Query
-from askalike.rank.reranker import Reranker
 from askalike.text.markup import plain_text
 from askalike.types import Explanation, Hit, WordWeight
 
-__all__ = ["explanations", "matched_words"]
+__all__ = ["explanations"]
 
 
 def explanations(query: Query, hits: Sequence[Hit], encoder: Encoder | None) -> list[Explanation]:
@@ -23,11 +22,6 @@ def explanations(query: Query, hits: Sequence[Hit], encoder: Encoder | None) -> 
     title = _weights(query.title, encoder)
     body = _weights(plain_text(query.body, query.markup), encoder)
     return [Explanation(hit.question.id, title, body, _weights(hit.question.title, encoder)) for hit in hits]
-
-
-def matched_words(query: Query, hits: Sequence[Hit], reranker: Reranker) -> list[Explanation]:
-    """Return one explanation for each hit, in their order: the best match of each word of the query."""
-    return [Explanation(hit.question.id, matches=reranker.word_matches(query, hit.question)) for hit in hits]
 
 
 def _weights(text: str, encoder: Encoder | None) -> tuple[WordWeight, ...]:

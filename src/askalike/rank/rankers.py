@@ -34,12 +34,14 @@ class Ranker:
         score: returns each candidate's score, in the pool's order.
         about: what it does, in a few words.
         is_joining: it looks at more candidates than are asked for, since it puts them in an order of its own.
+        most: candidates that it looks at, however few of them are hits.
     """
 
     sources: tuple[Source, ...]
     score: Callable[[Pool, JoinSettings], list[Scored]]
     about: str
     is_joining: bool = False
+    most: int | None = None
 
     @property
     def needs_vectors(self) -> bool:

@@ -14,9 +14,9 @@ from typing import Final, Protocol
 from askalike.rank.pool import Pool, Pooled
 from askalike.rank.query import Query
 from askalike.rank.scored import Scored
-from askalike.types import Question, WordMatch
+from askalike.types import Explanation, Question
 
-__all__ = ["RERANKERS", "Reranker", "rerank"]
+__all__ = ["RERANKERS", "Reranker", "learned_as", "learned_with", "rerank"]
 
 RERANKERS: Final[Mapping[str, str]] = {
     "ramn": "attentive matching of words by their states, learned from texts alone",
@@ -26,8 +26,32 @@ RERANKERS: Final[Mapping[str, str]] = {
     "phrase": "the query's likelihood by what a candidate's phrases become, learned from best answers",
     "qatm": "the query's likelihood by a candidate's words and by its topics, learned from best answers",
     "sqatm": "translm beside a candidate's topics, learned from all answers by their votes",
+    "scqa": "nearness by a siamese network over letter trigrams, learned from best answers",
+    "t-scqa": "scqa beside BM25",
+    "dsqa": "as scqa, by a network whose two sides share nothing",
+    "t-dsqa": "dsqa beside BM25",
 }
 """Name → what it does, in a few words."""
+
+_WITH: Final[Mapping[str, str]] = {"t-scqa": "scqa", "t-dsqa": "dsqa"}
+
+
+def learned_as(name: str) -> str:
+    """Return the ranker in whose folder a ranker finds what it has learned.
+
+    >>> learned_as("t-scqa"), learned_as("ramn")
+    ('scqa', 'ramn')
+    """
+    return _WITH.get(name, name)
+
+
+def learned_with(name: str) -> list[str]:
+    """Return the rankers that use what is learned by one of them.
+
+    >>> learned_with("scqa")
+    ['scqa', 't-scqa']
+    """
+    return [one for one in RERANKERS if learned_as(one) == name]
 
 
 class Reranker(Protocol):
@@ -40,8 +64,8 @@ class Reranker(Protocol):
             found: at least one; the pool's components and ranks, and the question.
         """
 
-    def word_matches(self, query: Query, question: Question) -> tuple[WordMatch, ...]:
-        """Return how each word of the query is matched in a question; nothing where the ranker cannot say."""
+    def explain(self, query: Query, questions: Sequence[Question]) -> list[Explanation]:
+        """Return what each word of the query was to a question, for each; no words where the ranker cannot say."""
 
 
 def rerank(reranker: Reranker, pool: Pool) -> list[Scored]:

@@ -13,14 +13,15 @@ from functools import partial
 from askalike.errors import ForumError, SettingError
 from askalike.rank.encoder import Encoder
 from askalike.rank.engine import Engine
-from askalike.rank.explanation import explanations, matched_words
+from askalike.rank.explanation import explanations
 from askalike.rank.matches import matches, missing_words, query_words
 from askalike.rank.pool import Asked, gather
 from askalike.rank.query import Query, QueryTerm, weigh
 from askalike.rank.rankers import LEXICAL, RANKERS, Ranker, ranker_named
-from askalike.rank.reranker import RERANKERS, Reranker, rerank
+from askalike.rank.reranker import RERANKERS, Reranker, learned_as, rerank
 from askalike.rank.scored import Scored
 from askalike.rank.settings import MAX_HITS, SearchSettings
+from askalike.rank.threshold import ALL, THRESHOLDS
 from askalike.stages import stage
 from askalike.text.analyzer import Analyzer
 from askalike.types import Explanation, Filters, Hit, Question
@@ -56,7 +57,8 @@ class Searcher:
 
         A score of 0 or less is no hit: no word is shared, and the vectors point elsewhere. A query without a telling
         word that the forum or the encoder knows finds nothing. A question that was deleted after the candidate search
-        saw it is left out, so that nothing is shown that the forum no longer holds.
+        saw it is left out, so that nothing is shown that the forum no longer holds. A threshold of the settings is that
+        of as many candidates as a joining ranker looks at, whichever ranker answers.
 
         Args:
             ranker: a name from ``RANKER_NAMES``; None takes the settings' one, or ``lexical`` where that lacks vectors.
@@ -69,16 +71,18 @@ class Searcher:
             raise SettingError(f"k is {k}", f"expected a number from 1 to {MAX_HITS}")
         chosen = self._chosen(ranker)
         asked = self._asked(query, chosen)
-        limit = max(k, self.settings.join.depth) if chosen.is_joining else k
+        has_threshold = self.settings.threshold != ALL
+        limit = max(k, self.settings.join.depth) if chosen.is_joining or has_threshold else k
         while True:
             pool = gather(self.engine, asked, chosen.sources, limit, filters)
             with stage("rank"):
-                scored = [one for one in chosen.score(pool, self.settings.join) if one.score > 0]
+                shown = THRESHOLDS[self.settings.threshold](chosen.score(pool, self.settings.join))
+                scored = [one for one in shown if one.score > 0]
             with stage("answer"):
                 found = self._held(sorted(scored, key=lambda one: (-one.score, one.key)), k)
-            if len(found) == k or pool.is_exhausted:
+            if len(found) == k or pool.is_exhausted or has_threshold or limit == chosen.most:
                 return Ranking(asked.terms, found)
-            limit *= 2
+            limit = min(2 * limit, chosen.most or 2 * limit)
 
     def similar(self, query: Query, k: int, filters: Filters, ranker: str | None = None) -> list[Hit]:
         """Return ``ranking`` as hits: with what matched, the best answer, and what a question is a duplicate of.
@@ -131,7 +135,7 @@ class Searcher:
         """
         wanted = self.settings.ranker if ranker is None else ranker
         if wanted in RERANKERS:
-            return matched_words(query, hits, self.learned(wanted))
+            return self.learned(wanted).explain(query, [hit.question for hit in hits])
         return explanations(query, hits, self.encoder)
 
     def learned(self, name: str) -> Reranker:
@@ -144,7 +148,7 @@ class Searcher:
         if found is None:
             raise ForumError(
                 f"this forum has not learned the ranker {name!r}",
-                f'train it with "askalike train FORUM --recipe {name}"',
+                f'train it with "askalike train FORUM --recipe {learned_as(name)}"',
             )
         return found
 
@@ -153,7 +157,7 @@ class Searcher:
         chosen = ranker_named(wanted)
         if chosen is None:
             score = partial(rerank, self.learned(wanted))
-            return Ranker(("lexical",), lambda pool, _: score(pool), RERANKERS[wanted], is_joining=True)
+            return Ranker(("lexical",), lambda pool, _: score(pool), RERANKERS[wanted], is_joining=True, most=MAX_HITS)
         if not chosen.needs_vectors or self.encoder is not None:
             return chosen
         if name is None:

@@ -10,6 +10,8 @@ from dataclasses import dataclass, field
 from askalike.errors import SettingError
 from askalike.rank.query import QuerySettings
 from askalike.rank.ramn.settings import RamnSettings
+from askalike.rank.siamese import TextualSettings
+from askalike.rank.threshold import ALL, THRESHOLDS
 
 __all__ = ["MAX_HITS", "JoinSettings", "SearchSettings"]
 
@@ -49,9 +51,21 @@ class SearchSettings:
         ranker: a name from ``rank.RANKER_NAMES``, for searches that name none; where it needs vectors and the forum
             has none, ``lexical`` answers.
         ramn: of the ranker of that name.
+        textual: of the rankers ``t-scqa`` and ``t-dsqa``.
+        threshold: a name from ``threshold.THRESHOLDS``: ``average`` shows no hit whose score is below the average of
+            the candidates' scores, ``none`` shows the best k.
+
+    Raises:
+        SettingError: there is no such threshold.
     """
 
     query: QuerySettings = field(default_factory=QuerySettings)
     ranker: str = "hybrid"
     join: JoinSettings = field(default_factory=JoinSettings)
     ramn: RamnSettings = field(default_factory=RamnSettings)
+    textual: TextualSettings = field(default_factory=TextualSettings)
+    threshold: str = ALL
+
+    def __post_init__(self) -> None:
+        if self.threshold not in THRESHOLDS:
+            raise SettingError(f"there is no threshold {self.threshold!r}", f"expected one of {', '.join(THRESHOLDS)}")

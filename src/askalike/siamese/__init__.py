@@ -7,8 +7,8 @@ May import: types, errors, text, encode (words, folders).
 Source: Das et al. 2016 (ACL), "Together We Stand: Siamese Networks for Similar Question Retrieval".
 """
 
-from askalike.siamese.config import SiameseConfig
+from askalike.siamese.config import SIAMESE_KINDS, SiameseConfig
 from askalike.siamese.model import SiameseModel
 from askalike.siamese.settings import SiameseSettings
 
-__all__ = ["SiameseConfig", "SiameseModel", "SiameseSettings"]
+__all__ = ["SIAMESE_KINDS", "SiameseConfig", "SiameseModel", "SiameseSettings"]

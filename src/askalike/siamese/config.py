@@ -26,15 +26,22 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, fields
 from math import prod
-from typing import Final, NamedTuple
+from typing import Final, Literal, NamedTuple, get_args
 
 from askalike.errors import SettingError
 
-__all__ = ["MAX_BLOCKS", "SIDES", "BlockShape", "SiameseConfig", "prefix"]
+__all__ = ["INITIALS", "MAX_BLOCKS", "SIAMESE_KINDS", "SIDES", "BlockShape", "Initial", "SiameseConfig", "prefix"]
 
 MAX_BLOCKS: Final = 8
 SIDES: Final = ("question", "answer")
 """The sides of a network that does not share its parameters."""
+
+SIAMESE_KINDS: Final[Mapping[str, bool]] = {"scqa": True, "dsqa": False}
+"""Which there are, by the names of their recipes and rankers, and whether their sides share parameters."""
+
+Initial = Literal["he", "even"]
+INITIALS: Final[tuple[Initial, ...]] = get_args(Initial)
+"""What parameters can begin as, see ``network.build``."""
 
 _WIDEST_CELL: Final = 10
 

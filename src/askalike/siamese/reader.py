@@ -8,12 +8,14 @@ feeds one vector of a question to the network. Repetitions count, so that the or
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from itertools import chain
 from typing import Final
 
 from askalike.siamese.settings import SiameseReads
 from askalike.text.markup import readable
 from askalike.text.settings import TextSettings
-from askalike.text.trigrams import TrigramReader
+from askalike.text.trigrams import TrigramReader, trigrams
 from askalike.types import Answer, Question
 
 __all__ = ["SiameseReader"]
@@ -42,12 +44,21 @@ class SiameseReader:
         """Return the trigrams of a plain text."""
         return self._reader.trigrams(plain)
 
+    def trigrams(self, words: Iterable[str]) -> list[str]:
+        """Return the trigrams of words, as they are read of a text."""
+        return list(chain.from_iterable(map(trigrams, words)))
+
     def question(self, question: Question) -> list[str]:
         """Return the trigrams of a question."""
-        title = self.text(question.title)
+        return self.trigrams(self.question_words(question))
+
+    def question_words(self, question: Question) -> list[str]:
+        """Return the words whose trigrams are read of a question."""
+        title = self._reader.words(question.title)
         if self._reads == "title":
             return title
-        return title + self.text(readable(question.body, question.markup, with_code=self._settings.with_code))
+        body = readable(question.body, question.markup, with_code=self._settings.with_code)
+        return title + self._reader.words(body)
 
     def answer(self, answer: Answer) -> list[str]:
         """Return the trigrams of an answer."""

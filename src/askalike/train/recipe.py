@@ -1,7 +1,7 @@
 """A recipe: everything that decides how a model is trained, as a file that can be read, kept and cited.
 
-Enters: a TOML file, or the name of one that ships. Leaves: a checked ``Recipe``, of a network, or ``LanguageRecipe``.
-May import: encode's settings, errors, its neighbours in train that need no torch.
+Enters: a TOML file, or the name of one that ships. Leaves: a checked ``Recipe``, of an encoder, ``LanguageRecipe`` or
+``SiameseRecipe``. May import: encode's settings, errors, its neighbours in train that need no torch.
 """
 
 from __future__ import annotations
@@ -28,13 +28,16 @@ from askalike.train.objectives.options import (
     Options,
     ReconstructionOptions,
 )
+from askalike.train.siamese.recipe import SiameseRecipe
 from askalike.train.toml_table import made, table
 from askalike.train.word_vectors.files import FORMATS, VectorFormat
 
 __all__ = [
     "SHIPPED",
+    "AnyRecipe",
     "LanguageRecipe",
     "Recipe",
+    "SiameseRecipe",
     "StageSettings",
     "WordSettings",
     "load_recipe",
@@ -208,24 +211,28 @@ class Recipe:
         return made(cls, {**plain, "encoder": config, "words": words, "stages": listed}, "top level")
 
 
+AnyRecipe = Recipe | LanguageRecipe | SiameseRecipe
+"""What a file can hold."""
+
+
 def shipped_recipes() -> list[str]:
     """Return the names of the recipes that come with the package."""
     return sorted(found.stem for found in SHIPPED.glob("*.toml"))
 
 
 def network_recipe(name: str | Path) -> Recipe:
-    """Return the recipe of a network in a file, or one of those that ship by its name.
+    """Return the recipe of an encoder in a file, or one of those that ship by its name.
 
     Raises:
-        SettingError: there is none, it cannot be used, or it is the recipe of a language model.
+        SettingError: there is none, it cannot be used, or it is that of a language model or a siamese network.
     """
     found = load_recipe(name)
-    if isinstance(found, LanguageRecipe):
-        raise SettingError(f"the recipe {str(name)!r} trains no network, but {found.ranker}", "name another recipe")
+    if not isinstance(found, Recipe):
+        raise SettingError(f"the recipe {str(name)!r} trains no encoder, but {found.ranker}", "name another recipe")
     return found
 
 
-def load_recipe(name: str | Path) -> Recipe | LanguageRecipe:
+def load_recipe(name: str | Path) -> AnyRecipe:
     """Return the recipe in a file, or one of those that ship by its name; its contents say which kind it is.
 
     Raises:
@@ -240,8 +247,10 @@ def load_recipe(name: str | Path) -> Recipe | LanguageRecipe:
         )
     try:
         stored = tomllib.loads(path.read_text(encoding="utf-8"))
-        kind = LanguageRecipe if LanguageRecipe.is_meant(stored) else Recipe
-        return kind.from_mapping(stored)
+        for kind in (LanguageRecipe, SiameseRecipe):
+            if kind.is_meant(stored):
+                return kind.from_mapping(stored)
+        return Recipe.from_mapping(stored)
     except OSError as error:
         raise SettingError(f"recipe {path} cannot be read: {error.strerror}", "look at its permissions") from error
     except ValueError as error:  # also of a number with too many digits to be read

@@ -19,7 +19,7 @@ from askalike.rank.ramn.comparison import WordStates, compare, similarities
 from askalike.rank.ramn.score import rank_factors, scores
 from askalike.rank.ramn.settings import RamnSettings
 from askalike.rank.scored import Scored
-from askalike.types import Question, WordMatch
+from askalike.types import Explanation, Question, WordMatch
 
 __all__ = ["RamnReranker", "StateSource"]
 
@@ -60,6 +60,10 @@ class RamnReranker:
                 found, scores(comparison, ranks, self.settings).tolist(), factors, strict=True
             )
         ]
+
+    def explain(self, query: Query, questions: Sequence[Question]) -> list[Explanation]:
+        """Return ``word_matches`` of each question."""
+        return [Explanation(one.id, matches=self.word_matches(query, one)) for one in questions]
 
     def word_matches(self, query: Query, question: Question) -> tuple[WordMatch, ...]:
         """Return for each word of the query the match that its score takes, their cosine, and what missing it costs.

@@ -72,7 +72,7 @@ def fit_siamese(
     run.progress.start("reading", len({answer.question_id for answer in data.answers}), "answered questions")
     corpus = read_pairs(data, recipe, run.seed, run.progress.advance)
     config = recipe.network(len(corpus.vocabulary.words))
-    network = build(config, run.seed)
+    network = build(config, run.seed, recipe.initial)
     settings = SiameseSettings(config, recipe.text, recipe.reads)
     judge = _judge(network, corpus, data)
 

@@ -1,31 +1,39 @@
-"""How a siamese model is trained: its sizes, how texts are read, which pairs are learned from, and how.
+"""How a siamese model is trained: its sizes, how texts are read, which pairs are learned from, and how. ::
 
-Enters: choices. Leaves: a checked ``SiameseRecipe``. May import: siamese's config and settings, text's settings,
-train's checks and loop settings.
+    ranker = "scqa"     or "dsqa", whose sides share nothing
+    reads = "joined"
+
+    [network]           sizes, see ``siamese.config``
+    [pairs]             the loss, see ``PairOptions``
+    [loop]              how it is made smaller, see ``SgdSettings``
+
+Enters: choices, or a TOML file's contents. Leaves: a checked ``SiameseRecipe``. May import: siamese's config and
+settings, text's settings, errors, train's checks and loop settings.
 
 Source: Das et al. 2016 (ACL), table 1: batches of 100, learning rate 0.01, momentum 0.05; section 8.1: "saturated after
 epoch 60".
 Reading: a sample is a question with an answer and a label, and a batch has 100 of them. For each question there is one
 positive and one negative: the paper speaks of both kinds and of no ratio.
 Reading: the margin "generally varies between 0 to 1", and is not told; the default is 0. Vectors that are all alike
-lose (1 - m) / 2 a sample, and next to nothing leads away from there; a wider margin makes that place cheaper. In a
-trial on 2,700 pairs, with the learning rate of table 1, the first epochs led there with both, and out of it after two
-epochs with 0, after five with 0.5.
-Reading: the paper does not clip gradients, and its epochs are those that validation is best with; here patience is 10,
-so that the beginning may take its time.
+lose (1 - m) / 2 a sample, and next to nothing leads away from there; a wider margin makes that place cheaper. What
+keeps the learning rate of table 1 from leading there is what parameters begin as, see ``siamese.network`` (LOG.md).
+Reading: the paper does not clip gradients, and its epochs are those that validation is best with; here patience is 10.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import Final
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, fields
+from typing import Any, Final
 
 from askalike.errors import SettingError
-from askalike.siamese.config import SiameseConfig
+from askalike.siamese.config import INITIALS, SIAMESE_KINDS, Initial, SiameseConfig
 from askalike.siamese.settings import SiameseReads, check_reads
 from askalike.text.settings import TextSettings
-from askalike.train.checking import check_number, check_whole
+from askalike.train.checking import check_choice, check_number, check_whole
 from askalike.train.loop_settings import SgdSettings
+from askalike.train.toml_table import made, table
 
 __all__ = ["HELD_OUT_LOSS", "PairOptions", "SiameseRecipe"]
 
@@ -77,6 +85,7 @@ class SiameseRecipe:
         reads: title and body of a question as one text, or its title alone.
         min_count: a trigram must occur this often in what is learned from, ≥ 1.
         max_size: at most this many trigrams, the most frequent ones, ≥ 1; None for all.
+        initial: what parameters begin as: ``he`` or ``even``, see ``siamese.network``.
         pairs: the loss.
         loop: how it is made smaller; ``stop_on`` may be "mrr", where there are dev sets.
 
@@ -93,6 +102,7 @@ class SiameseRecipe:
     reads: SiameseReads = "joined"
     min_count: int = 1
     max_size: int | None = None
+    initial: Initial = "he"
     pairs: PairOptions = field(default_factory=PairOptions)
     loop: SgdSettings = field(default_factory=_loop)
 
@@ -101,6 +111,7 @@ class SiameseRecipe:
         check_whole("min_count", self.min_count, 1)
         if self.max_size is not None:
             check_whole("max_size", self.max_size, 1)
+        check_choice("initial", self.initial, INITIALS)
         self.network(1 << 40)  # whatever the vocabulary will be, the rest is checked now
 
     def network(self, vocabulary_size: int) -> SiameseConfig:
@@ -117,3 +128,43 @@ class SiameseRecipe:
             output_size=self.output_size,
             is_shared=self.is_shared,
         )
+
+    @property
+    def ranker(self) -> str:
+        """Return the ranker of a forum that the model is."""
+        return next(name for name, is_shared in SIAMESE_KINDS.items() if is_shared == self.is_shared)
+
+    def to_json(self) -> str:
+        """Return the recipe as text."""
+        return json.dumps(asdict(self), sort_keys=True)
+
+    @staticmethod
+    def is_meant(stored: Mapping[str, Any]) -> bool:
+        """Return whether a TOML file's contents are such a recipe."""
+        ranker = stored.get("ranker")
+        return isinstance(ranker, str) and ranker in SIAMESE_KINDS
+
+    @classmethod
+    def from_mapping(cls, stored: Mapping[str, Any]) -> SiameseRecipe:
+        """Return the recipe of a TOML file's contents; how words are made of text, a forum says.
+
+        Raises:
+            SettingError: a name that is no setting, or a value that cannot be used; names the place.
+        """
+        own = {key: value for key, value in stored.items() if key not in ("ranker", "network", "pairs", "loop")}
+        sizes = table(stored, "network", {})
+        for place, names, given in (("top level", _PLAIN, own), ("network", _SIZES, sizes)):
+            if unknown := sorted(set(given) - set(names)):
+                raise SettingError(f"{place}: {', '.join(unknown)} is unknown, expected only: {', '.join(names)}")
+        loop = made(SgdSettings, {**_plain(_loop()), **table(stored, "loop", {})}, "loop")
+        pairs = made(PairOptions, table(stored, "pairs", {}), "pairs")
+        is_shared = SIAMESE_KINDS[stored["ranker"]]
+        return made(cls, {**own, **sizes, "is_shared": is_shared, "pairs": pairs, "loop": loop}, "recipe")
+
+
+_PLAIN: Final = ("reads", "min_count", "max_size", "initial")
+_SIZES: Final = ("kernel_width", "channels", "poolings", "output_size")
+
+
+def _plain(settings: SgdSettings) -> dict[str, Any]:
+    return {entry.name: getattr(settings, entry.name) for entry in fields(settings)}
