@@ -29,7 +29,7 @@ section{position:relative;padding:.7em 1em;border:1px solid;border-color:color-m
 p,ul{margin:0;padding:0}ul{list-style:none}li{padding:.35em 0}li+li{border-top:1px solid color-mix(in srgb,currentColor 14%,transparent)}
 .head{font-weight:600;padding-right:2em}a{color:inherit;font-weight:500;text-underline-offset:.2em;overflow-wrap:anywhere}a:hover{text-decoration-thickness:2px}
 mark{background:color-mix(in srgb,#f0b400 35%,transparent);color:inherit;border-radius:3px}
-small{font-size:.87em}summary{cursor:pointer;font-size:.87em;width:fit-content}details p{padding:.3em 0 .3em .8em;border-left:3px solid color-mix(in srgb,currentColor 40%,transparent);white-space:pre-line;overflow-wrap:anywhere;max-height:14em;overflow:auto}
+small{font-size:.87em}summary{cursor:pointer;font-size:.87em;width:fit-content;padding:.25em 0}details p{padding:.3em 0 .3em .8em;border-left:3px solid color-mix(in srgb,currentColor 40%,transparent);white-space:pre-line;overflow-wrap:anywhere}
 button{position:absolute;top:.4em;right:.5em;width:2em;height:2em;border:0;border-radius:6px;background:none;color:inherit;font:inherit;cursor:pointer}
 :focus-visible{outline:2px solid;outline-offset:2px}
 .unseen{position:absolute;width:1px;height:1px;overflow:hidden;clip-path:inset(50%);white-space:nowrap}`;

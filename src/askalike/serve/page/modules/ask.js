@@ -139,5 +139,5 @@ function drawWeights(place, attended) {
     piece.style.setProperty("--weight", ((weight - least) / span).toFixed(3));
     return [piece, " "];
   });
-  return fill(place, h("h2", { class: "small" }, "What the search reads in it: the darker, the more"), h("p", {}, shown));
+  return fill(place, h("h2", { class: "small" }, "What the search reads in it: the stronger its line, the more"), h("p", {}, shown));
 }

@@ -141,7 +141,7 @@ function questionCard({ question, html, answers, links }) {
     { class: "card question" },
     h("h2", {}, question.url ? titleLink(question, question.title) : question.title),
     aboutLine(question),
-    bodyElement(html, "html"),
+    bodyElement(html),
     links.length ? h("ul", { class: "links" }, links.map(linkLine)) : null,
     answers.length ? h("h3", {}, count(answers.length, "answer")) : h("p", { class: "aside" }, "No answer yet."),
     answers.map(foldedAnswer),
@@ -154,7 +154,7 @@ function linkLine(one) {
 }
 
 function foldedAnswer(answer, at) {
-  return h("details", { class: "folded", open: at === 0 }, h("summary", {}, icon(PATHS.chevron), byLine(answer)), bodyElement(answer.html, "html"));
+  return h("details", { class: "folded", open: at === 0 }, h("summary", {}, icon(PATHS.chevron), byLine(answer)), bodyElement(answer.html));
 }
 
 function neighbourList(hits) {

@@ -109,7 +109,7 @@ function unseenOf(hit) {
 
 function answerNodes(hit) {
   const answer = hit.best_answer;
-  return [byLine(answer), markWithin(bodyElement(answer.html, "html"), pattern(hit.matched.map((one) => one.word)))];
+  return [byLine(answer), markWithin(bodyElement(answer.html), pattern(hit.matched.map((one) => one.word)))];
 }
 
 /** Who answered, when, with how many votes. */

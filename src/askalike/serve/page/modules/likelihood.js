@@ -5,6 +5,7 @@ import { h } from "./dom.js";
 import { parts, percent } from "./words.js";
 
 const LEVELS = { "almost certain": 4, likely: 3, possible: 2, unlikely: 1, unknown: 0 };
+const SMALL = 0.1;
 const NAMES = {
   "almost certain": "Almost certainly the same",
   likely: "Likely the same",
@@ -16,8 +17,13 @@ const NAMES = {
 export function likelihoodLine({ likelihood, components = {}, score }) {
   const level = LEVELS[likelihood.word] ?? 0;
   if (!level) {
-    const shown = parts(components) || `score ${score.toFixed(2)}`;
-    return h("p", { class: "likelihood level-0", title: "This ranker gives scores, not a likelihood" }, h("span", { class: "number" }, shown));
+    const made = parts(components);
+    return h(
+      "p",
+      { class: "likelihood level-0", title: "This ranker gives scores, not a likelihood" },
+      h("span", { class: "word" }, "Score ", score.toFixed(score < SMALL ? 4 : 2)),
+      made && h("span", { class: "number" }, made),
+    );
   }
   return h(
     "p",
@@ -29,8 +35,9 @@ export function likelihoodLine({ likelihood, components = {}, score }) {
   );
 }
 
-/** In [0, 1]: how near, for pictures; a cosine or the score stands in where there is no likelihood. */
-export function nearness({ likelihood, components = {}, score }) {
-  const value = likelihood.value ?? components.cosine ?? score;
-  return Math.min(1, Math.max(0, value));
+/** In [0, 1]: how near, for pictures. Where there is no likelihood, the score stands in, as a share of the best if need be. */
+export function nearness({ likelihood, score }, best) {
+  const isShare = best > 1 || best < SMALL;
+  const value = likelihood.value ?? (isShare ? score / best : score);
+  return Math.min(1, Math.max(0, value)) || 0;
 }

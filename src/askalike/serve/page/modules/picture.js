@@ -19,13 +19,15 @@ const radius = (near) => INNER + (OUTER - INNER) * (1 - near);
 
 /** The picture, and a function that lights the circle of a rank. `onLight(hit, isLit)` is called as the pointer passes. */
 export function nearnessPicture(question, hits, onLight) {
+  const best = hits[0].score;
   const isLikelihood = hits.some((hit) => hit.likelihood.value !== null);
   const nodes = new Map();
   const lines = s("g", { class: "lines" });
   const dots = s("g", { class: "dots" });
   hits.forEach((hit, at) => {
-    const place = position(nearness(hit), at, hits.length);
-    lines.append(s("line", { x1: 0, y1: 0, x2: place.x, y2: place.y, "stroke-width": 1 + 2.5 * nearness(hit) }));
+    const near = nearness(hit, best);
+    const place = position(near, at, hits.length);
+    lines.append(s("line", { x1: 0, y1: 0, x2: place.x, y2: place.y, "stroke-width": 1 + 2.5 * near }));
     const node = dot(hit, place, onLight);
     nodes.set(hit.rank, node);
     dots.append(node);

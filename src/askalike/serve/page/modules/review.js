@@ -86,7 +86,7 @@ class Queue {
     fill(
       this.place,
       h("div", { class: "row odds" }, likelihoodLine({ components: { cosine: pair.cosine ?? 0 }, ...pair }), pair.verdict ? h("span", { class: "tag" }, `judged ${VERDICTS[pair.verdict]}`) : null),
-      h("div", { class: "pair", id: "pair" }, sides.map((side) => side.element)),
+      h("div", { class: "pair", id: "pair", "data-pair": nameOf(pair) }, sides.map((side) => side.element)),
       this.buttons(),
     );
     if (holds) this.place.querySelector(".verdicts button").focus();
@@ -114,7 +114,7 @@ class Queue {
       const found = await Promise.all(sides.map(({ id }) => this.text(id)));
       if (this.pairs[this.at] !== pair || !sides[0].element.isConnected) return;
       sides.forEach((side, at) => {
-        fill(side.text, bodyElement(found[at].html, "html"), foldedBest(found[at].answers));
+        fill(side.text, bodyElement(found[at].html), foldedBest(found[at].answers));
       });
       differences(sides);
     } catch (error) {
@@ -218,5 +218,5 @@ const nameOf = ({ question, candidate }) => JSON.stringify([question.id, candida
 
 function foldedBest(answers) {
   if (!answers.length) return null;
-  return h("details", { class: "folded" }, h("summary", {}, icon(PATHS.chevron), byLine(answers[0])), bodyElement(answers[0].html, "html"));
+  return h("details", { class: "folded" }, h("summary", {}, icon(PATHS.chevron), byLine(answers[0])), bodyElement(answers[0].html));
 }

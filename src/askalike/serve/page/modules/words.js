@@ -34,11 +34,14 @@ export function duration(seconds) {
 
 export const milliseconds = (ms) => (ms >= 1000 ? `${(ms / 1000).toFixed(1)} s` : `${ms < 10 ? ms.toFixed(1) : Math.round(ms)} ms`);
 
-const COMPONENTS = { cosine: "meaning", bm25: "words", bm25_share: "words, of the best", rank_factor: "rank factor" };
+const COMPONENTS = { cosine: "meaning", bm25: "words", rank_factor: "rank factor" };
+const NAMED = Object.keys(COMPONENTS);
 
-/** The parts of a score in words: "meaning 0.82, words 12.3". */
+/** The parts of a score in words: "meaning 0.82 · words 12.3". */
 export function parts(components) {
   return Object.entries(components)
+    .filter(([name]) => name !== "bm25_share")
+    .sort(([one], [other]) => NAMED.indexOf(one) - NAMED.indexOf(other))
     .map(([name, value]) => `${COMPONENTS[name] ?? name} ${Math.abs(value) >= 10 ? value.toFixed(1) : value.toFixed(2)}`)
-    .join(", ");
+    .join(" · ");
 }
