@@ -15,8 +15,9 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields
 from typing import Final
 
+from askalike._version import __version__
 from askalike.encode.layout import MAX_BYTES
-from askalike.errors import DamagedModelError
+from askalike.errors import DamagedModelError, SettingError
 
 __all__ = ["FORMAT", "Manifest", "digest", "json_bytes", "json_object"]
 
@@ -45,9 +46,17 @@ class Manifest:
     dev_scores: Mapping[str, float] = field(default_factory=dict)
     files: Mapping[str, str] = field(default_factory=dict)
 
-    def fault_of_origin(self) -> str:
-        """Return what is wrong with ``training_data`` and ``dev_scores``, or nothing."""
-        return _fault_of_origin(self.training_data, dict(self.dev_scores))
+    @classmethod
+    def of_origin(cls, training_data: str, dev_scores: Mapping[str, float] | None = None) -> Manifest:
+        """Return the manifest of a model that is not in a folder yet.
+
+        Raises:
+            SettingError: an origin that cannot be.
+        """
+        scores = dict(dev_scores or {})
+        if fault := _fault_of_origin(training_data, scores):
+            raise SettingError(f"a model with {fault}")
+        return cls(FORMAT, __version__, training_data, scores)
 
     def to_bytes(self) -> bytes:
         """Return the file."""

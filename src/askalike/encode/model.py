@@ -23,17 +23,16 @@ from typing import Final, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from askalike._version import __version__
 from askalike.encode.batches import check_size, of_like_length
-from askalike.encode.folder import Contents, read_folder, write_folder
-from askalike.encode.manifest import FORMAT, Manifest
+from askalike.encode.folder import Contents, write_folder
+from askalike.encode.manifest import Manifest
 from askalike.encode.numbers import Numbers
 from askalike.encode.numpy_runtime import Runtime
 from askalike.encode.reader import Reader
 from askalike.encode.settings import ModelSettings
 from askalike.encode.states import WordStates, states_of
+from askalike.encode.stored import read_model
 from askalike.encode.vocabulary import Vocabulary
-from askalike.errors import DamagedModelError, SettingError
 from askalike.types import Question
 
 __all__ = ["Model"]
@@ -89,10 +88,7 @@ class Model:
             SettingError: counts, shapes or numbers that do not fit.
         """
         numbers = Numbers.rounded(settings, vocabulary, embedding, parameters, counts)
-        origin = Manifest(FORMAT, __version__, training_data, dict(dev_scores or {}))
-        if fault := origin.fault_of_origin():
-            raise SettingError(f"a model with {fault}")
-        return cls(settings, vocabulary, numbers, origin)
+        return cls(settings, vocabulary, numbers, Manifest.of_origin(training_data, dev_scores))
 
     @classmethod
     def load(cls, path: Path | str) -> Model:
@@ -103,13 +99,9 @@ class Model:
             ModelVersionError: it was written by an incompatible version.
             DamagedModelError: a file is damaged, missing, or does not fit the others.
         """
-        manifest, contents = read_folder(Path(path))
-        try:
-            settings = ModelSettings.from_json(contents.config)
-        except SettingError as error:
-            raise DamagedModelError(f"{path}: config.json: {error.message}", error.hint) from error
-        vocabulary = Vocabulary.from_bytes(contents.vocabulary)
-        return cls(settings, vocabulary, Numbers.taken_from(contents.arrays, settings, vocabulary), manifest)
+        stored = read_model(Path(path), ModelSettings.from_json)
+        numbers = Numbers.taken_from(stored.arrays, stored.settings, stored.vocabulary)
+        return cls(stored.settings, stored.vocabulary, numbers, stored.manifest)
 
     def save(self, path: Path | str) -> None:
         """Write the model's folder: whole or not at all. A model that is there is replaced by the complete new one.

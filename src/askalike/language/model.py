@@ -21,9 +21,9 @@ from typing import Any, Final, Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from askalike._version import __version__
-from askalike.encode.folder import Contents, read_folder, write_folder
-from askalike.encode.manifest import FORMAT, Manifest
+from askalike.encode.folder import Contents, write_folder
+from askalike.encode.manifest import Manifest
+from askalike.encode.stored import read_model
 from askalike.encode.vocabulary import Vocabulary
 from askalike.errors import DamagedModelError, SettingError
 from askalike.language.collection import Collection
@@ -151,7 +151,7 @@ class LanguageModel:
         Args:
             training_data: SHA-256 of the training data, in hexadecimal, or "" when unknown.
         """
-        origin = Manifest(FORMAT, __version__, training_data)
+        origin = Manifest.of_origin(training_data)
         return cls(settings, vocabulary, collection, learned or Learned.none(len(vocabulary)), origin)
 
     @classmethod
@@ -163,17 +163,13 @@ class LanguageModel:
             ModelVersionError: it was written by an incompatible version.
             DamagedModelError: a file is damaged, missing, or does not fit the others, or it is another sort of model.
         """
-        manifest, contents = read_folder(Path(path))
-        try:
-            settings = LanguageSettings.from_json(contents.config)
-        except SettingError as error:
-            raise DamagedModelError(f"{path}: config.json: {error.message}", error.hint) from error
-        vocabulary = Vocabulary.from_bytes(contents.vocabulary)
-        arrays: dict[str, NDArray[Any]] = dict(contents.arrays)
-        if fault := _fault(arrays, len(vocabulary), settings.options):
+        stored = read_model(Path(path), LanguageSettings.from_json)
+        settings, size = stored.settings, len(stored.vocabulary)
+        arrays: dict[str, NDArray[Any]] = dict(stored.arrays)
+        if fault := _fault(arrays, size, settings.options):
             raise DamagedModelError(f"{path}: weights.safetensors holds {fault}", _AGAIN)
-        learned = Learned.from_arrays(arrays, len(vocabulary), settings.options)
-        return cls(settings, vocabulary, Collection(arrays["counts"]), learned, manifest)
+        learned = Learned.from_arrays(arrays, size, settings.options)
+        return cls(settings, stored.vocabulary, Collection(arrays["counts"]), learned, stored.manifest)
 
     def save(self, path: Path | str) -> None:
         """Write the model's folder, whole or not at all; the same model gives the same bytes.

@@ -53,7 +53,7 @@ class TopicOptions(Kind):
 
     def __post_init__(self) -> None:
         self.made(Collection.none(), Learned())
-        _learning(self)
+        self.topic_learning  # noqa: B018 - looks at its settings
 
     @property
     def reads_answers(self) -> bool:
@@ -63,7 +63,7 @@ class TopicOptions(Kind):
     @property
     def topic_learning(self) -> TopicLearning:
         """How topics are learned."""
-        return _learning(self)
+        return TopicLearning(self.topics, self.alpha, self.eta, self.answer_weight, self.iterations, self.seed)
 
     def made(self, collection: Collection, learned: Learned) -> QueryScorer:
         """Return the model."""
@@ -76,38 +76,29 @@ class TopicOptions(Kind):
 
 
 @dataclass(frozen=True, slots=True)
-class VotedTopicOptions(Kind):
+class VotedTopicOptions(TopicOptions):
     """TransLM beside the topics of questions and of all their answers by votes: TBLM_SQATM-V, see ``sqatm``.
 
     Args:
-        smoothing: ``dirichlet`` or ``jelinek-mercer``.
-        weight: its μ or λ.
-        words, translations, answer: α, β, γ ≥ 0 of TransLM.
         share: in (0, 1], that of TransLM beside the topics.
-        topics, alpha, eta, answer_weight, iterations, seed: how topics are learned, see ``TopicLearning``; with
-            ``answer`` and ``answer_weight`` of 0 a candidate's answer is not read.
+        answer_weight: and the other settings of topics, as those of ``TopicOptions``; with ``answer`` and this of 0 a
+            candidate's answer is not read.
+        words, translations, answer: α, β, γ ≥ 0 of TransLM.
         most_answers: topics are learned from so many answers of a question, the best, ≥ 1.
         accepted_votes: how many votes it counts that an answer was accepted, ≥ 0.
     """
 
-    smoothing: Method = "jelinek-mercer"
+    is_aligned: ClassVar[bool] = True
+
     weight: float = 0.5
     words: float = 0.6
     translations: float = 0.4
     answer: float = 0.0
-    share: float = 0.7
-    topics: int = 50
-    alpha: float = 0.1
-    eta: float = 0.01
-    answer_weight: float = 1.0
-    iterations: int = 100
-    seed: int = 0
     most_answers: int = 10
     accepted_votes: int = 3
 
     def __post_init__(self) -> None:
-        self.made(Collection.none(), Learned())
-        _learning(self)
+        TopicOptions.__post_init__(self)  # a class with slots is made twice, and super() knows the first
         if self.most_answers < 1 or self.accepted_votes < 0:
             raise SettingError(
                 f"most_answers is {self.most_answers} and accepted_votes {self.accepted_votes}",
@@ -119,11 +110,6 @@ class VotedTopicOptions(Kind):
         """Whether a candidate's best answer is part of it."""
         return self.answer > 0 or self.answer_weight > 0
 
-    @property
-    def topic_learning(self) -> TopicLearning:
-        """How topics are learned."""
-        return _learning(self)
-
     def made(self, collection: Collection, learned: Learned) -> QueryScorer:
         """Return the model."""
         mixture = Mixture(self.words, self.translations, self.answer)
@@ -133,9 +119,3 @@ class VotedTopicOptions(Kind):
     def stand_ins(self, learned: Learned, asked: Ids, theirs: Ids) -> StandIns:
         """Return what translates into each word, and where nothing does, the word that is most alike by topics."""
         return by_translations(learned.translations, asked, theirs).or_else(by_topics(learned.topics, asked, theirs))
-
-
-def _learning(options: TopicOptions | VotedTopicOptions) -> TopicLearning:
-    return TopicLearning(
-        options.topics, options.alpha, options.eta, options.answer_weight, options.iterations, options.seed
-    )

@@ -21,11 +21,11 @@ from typing import Final, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from askalike._version import __version__
 from askalike.encode.batches import check_size
-from askalike.encode.folder import Contents, read_folder, write_folder
-from askalike.encode.manifest import FORMAT, Manifest
+from askalike.encode.folder import Contents, write_folder
+from askalike.encode.manifest import Manifest
 from askalike.encode.precision import Packed
+from askalike.encode.stored import read_model
 from askalike.encode.vocabulary import Vocabulary
 from askalike.errors import DamagedModelError, SettingError
 from askalike.siamese.config import SIDES
@@ -99,10 +99,7 @@ class SiameseModel:
         Raises:
             SettingError: trigrams, shapes or numbers that do not fit.
         """
-        origin = Manifest(FORMAT, __version__, training_data, dict(dev_scores or {}))
-        if fault := origin.fault_of_origin():
-            raise SettingError(f"a model with {fault}")
-        return cls(settings, vocabulary, parameters, origin)
+        return cls(settings, vocabulary, parameters, Manifest.of_origin(training_data, dev_scores))
 
     @classmethod
     def load(cls, path: Path | str) -> SiameseModel:
@@ -113,20 +110,17 @@ class SiameseModel:
             ModelVersionError: it was written by an incompatible version.
             DamagedModelError: a file is damaged, missing, or does not fit the others.
         """
-        manifest, contents = read_folder(Path(path))
-        try:
-            settings = SiameseSettings.from_json(contents.config)
-        except SettingError as error:
-            raise DamagedModelError(f"{path}: config.json: {error.message}", error.hint) from error
-        vocabulary = Vocabulary.from_bytes(contents.vocabulary)
+        stored = read_model(Path(path), SiameseSettings.from_json)
+        settings, arrays = stored.settings, stored.arrays
         shapes = settings.network.shapes()
-        packed = {name: Packed.taken_from(contents.arrays, name, shapes[name], _PRECISION) for name in shapes}
-        if extra := sorted(set(contents.arrays) - set(shapes)):
+        packed = {name: Packed.taken_from(arrays, name, shapes[name], _PRECISION) for name in shapes}
+        if extra := sorted(set(arrays) - set(shapes)):
             raise DamagedModelError(
                 f"weights.safetensors holds more than the model needs: {', '.join(extra)[:200]}", _AGAIN
             )
         try:
-            return cls(settings, vocabulary, {name: one.unpacked() for name, one in packed.items()}, manifest)
+            parameters = {name: one.unpacked() for name, one in packed.items()}
+            return cls(settings, stored.vocabulary, parameters, stored.manifest)
         except SettingError as error:
             raise DamagedModelError(f"{path}: {error.message}", error.hint) from error
 

@@ -21,7 +21,7 @@ from askalike.errors import SettingError
 from askalike.language.ibm1 import Alignment
 from askalike.language.kinds import KINDS, Options
 from askalike.language.model import Reads
-from askalike.language.topic_kinds import TopicOptions, VotedTopicOptions
+from askalike.language.topic_kinds import TopicOptions
 from askalike.train.checking import check_choice, check_whole
 from askalike.train.toml_table import made, table
 
@@ -68,7 +68,7 @@ class LanguageRecipe:
     def seeded(self, seed: int) -> LanguageRecipe:
         """Return the recipe with another seed of what is drawn: what topics begin with."""
         options = self.options
-        if isinstance(options, TopicOptions | VotedTopicOptions):
+        if isinstance(options, TopicOptions):
             return replace(self, options=replace(options, seed=seed))
         return self
 
