@@ -33,6 +33,11 @@ EXAMPLES: Mapping[str, tuple[str, ...]] = {
         "askalike serve my.forum",
         "askalike serve my.forum --host 0.0.0.0 --workers 4 --allow-origin https://forum.example.org --open-read",
     ),
+    "keys": (
+        "askalike keys my.forum --add read --name widget",
+        "askalike keys my.forum",
+        "askalike keys my.forum --remove 1f3a9c04",
+    ),
     "info": ("askalike info my.forum --json",),
     "add": (
         'askalike add my.forum --title "Printer vanishes after a power cut" --tag printer --id q2001',

@@ -7,7 +7,7 @@ from askalike.archive.archive import Archive, Change
 from askalike.archive.feedback import add_feedback, all_feedback, standing_verdicts, verdicts_on
 from askalike.archive.inspection import Counts, check, count
 from askalike.archive.layout import Layout
-from askalike.archive.listing import answer_counts, links_of, newest
+from askalike.archive.listing import answer_counts, changed_questions, links_of, newest, numbers
 from askalike.archive.load import LoadCounts, LoadReport, load
 from askalike.archive.writes import Operation
 
@@ -22,11 +22,13 @@ __all__ = [
     "add_feedback",
     "all_feedback",
     "answer_counts",
+    "changed_questions",
     "check",
     "count",
     "links_of",
     "load",
     "newest",
+    "numbers",
     "standing_verdicts",
     "verdicts_on",
 ]

@@ -26,6 +26,8 @@ class Layout:
           vectors/            the questions' vectors and the model that made them, rebuilt from the archive at need
           rankers/NAME/       what a ranker that learns has learned, where one was trained
           index.lock          held by the one process that writes indexes
+          pairs.sqlite        pairs that may ask the same, made anew at need; pairs.lock: held by who compares
+          keys.json           hashes of the keys of the service, where some were made
           parts.json          which questions train, stop and test models, once one was trained
           learned.json        the marks that the forum's own model has learned
           training/           what a training that was stopped goes on from
@@ -71,6 +73,21 @@ class Layout:
     def lock(self) -> Path:
         """Return the file that the writer of the indexes locks."""
         return self.folder / "index.lock"
+
+    @property
+    def pairs(self) -> Path:
+        """Return the file of the pairs that may ask the same; it need not be there."""
+        return self.folder / "pairs.sqlite"
+
+    @property
+    def pairs_lock(self) -> Path:
+        """Return the file that who compares questions locks."""
+        return self.folder / "pairs.lock"
+
+    @property
+    def keys(self) -> Path:
+        """Return the file of the service's keys; it need not be there."""
+        return self.folder / "keys.json"
 
     @property
     def parts(self) -> Path:

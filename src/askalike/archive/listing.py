@@ -1,4 +1,4 @@
-"""Lists for showing: a question's links, how many answers questions have, the questions that came last.
+"""Lists: a question's links, how many answers questions have, the questions that came last or that changed.
 
 Enters: an open ``Archive``. Leaves: values of ``askalike.types``. May import: types, the archive.
 """
@@ -6,14 +6,40 @@ Enters: an open ``Archive``. Leaves: values of ``askalike.types``. May import: t
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from askalike.archive import rows
 from askalike.archive.archive import Archive
 from askalike.types import Link, Question
 
-__all__ = ["answer_counts", "links_of", "newest"]
+__all__ = ["ChangedQuestion", "answer_counts", "changed_questions", "links_of", "newest", "numbers"]
 
 _BATCH = 500
+
+
+@dataclass(frozen=True, slots=True)
+class ChangedQuestion:
+    """A question that changed, or whose links or verdicts did.
+
+    Args:
+        is_text: the question itself.
+    """
+
+    seq: int
+    num: int
+    is_text: bool
+
+
+def changed_questions(archive: Archive, after: int, limit: int) -> list[ChangedQuestion]:
+    """Return what happened to questions with seq > ``after``, oldest first."""
+    found = archive.connection.execute(
+        "SELECT seq, coalesce(changes.num, questions.num) AS num, kind FROM changes"
+        " LEFT JOIN questions ON kind <> 'question' AND questions.id = changes.id"
+        " WHERE seq > ? AND kind IN ('question', 'link', 'feedback')"
+        " AND coalesce(changes.num, questions.num) IS NOT NULL ORDER BY seq LIMIT ?",
+        (after, limit),
+    )
+    return [ChangedQuestion(row["seq"], row["num"], row["kind"] == "question") for row in found]
 
 
 def links_of(archive: Archive, identifier: str) -> list[Link]:
@@ -56,3 +82,8 @@ def newest(archive: Archive, limit: int, before: int | None = None) -> list[tupl
         (2**63 - 1 if before is None else before, limit),
     )
     return [(row["num"], rows.question_of(row)) for row in found]
+
+
+def numbers(archive: Archive) -> list[int]:
+    """Return the internal numbers of all questions, ascending."""
+    return [row["num"] for row in archive.connection.execute("SELECT num FROM questions ORDER BY num")]

@@ -15,7 +15,7 @@ from typing import Annotated
 import typer
 
 from askalike._version import __version__
-from askalike.cli import change, demo, encode, evaluate, index, info, reproduce, score, search, serve, train
+from askalike.cli import change, demo, encode, evaluate, index, info, keys, reproduce, score, search, serve, train
 from askalike.cli.display import errors, print_json, safe
 from askalike.errors import AskalikeError, DamagedForumError, SettingError
 
@@ -37,6 +37,7 @@ app.command("encode")(encode.encode)
 app.command("train")(train.train)
 app.command("search")(search.search)
 app.command("serve")(serve.serve)
+app.command("keys")(keys.keys)
 app.command("info")(info.info)
 app.command("add")(change.add)
 app.command("edit")(change.edit)

@@ -1,4 +1,4 @@
-"""``askalike serve``: a forum over HTTP, with a page; ``askalike keys``: who may use it."""
+"""``askalike serve``: a forum over HTTP, with a page."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def serve(
     """Answer over HTTP: searches, changes, feedback and duplicates of a forum, with a page to look at them.
 
     It listens on this machine alone, at http://127.0.0.1:8765, unless told otherwise; for any other address, keys are
-    needed: askalike keys add makes them. Ctrl-C stops it when what is under way is done.
+    needed: askalike keys makes them. Ctrl-C stops it when what is under way is done.
     """
     _need_extra()
     from askalike.serve.run import run

@@ -22,6 +22,7 @@ from askalike.archive import (
 from askalike.forum.filters import with_zone
 from askalike.forum.indexes import Indexes
 from askalike.forum.info import Info, forum_info
+from askalike.forum.pairs import Pairs
 from askalike.forum.vectors import VectorsState
 from askalike.rank import RANKERS, RERANKERS, Query, Suggestions, suggestions
 from askalike.text.analyzer import Analyzer
@@ -31,12 +32,17 @@ __all__ = ["Asking"]
 
 
 class Asking:
-    """The half of ``Forum`` that only reads; safe from any thread."""
+    """The half of ``Forum`` that only reads; safe from any thread.
+
+    ``pairs`` holds which of its questions may ask the same, as far as ``pairs.advance`` has compared them.
+    """
 
     def __init__(self, path: Path, archive: Archive, indexes: Indexes, analyzer: Analyzer) -> None:
         self.path, self.analyzer = path, analyzer
         self._archive = archive
         self._indexes = indexes
+        weight = indexes.settings.search.join.weight
+        self.pairs = Pairs(Layout(path), archive, indexes, weight)
 
     def similar(
         self,
@@ -143,6 +149,14 @@ class Asking:
     def questions(self) -> Iterator[Question]:
         """Yield every question in the order of its coming, without holding them all."""
         return (question for _, question in self._archive.all_questions())
+
+    def questions_by_number(self, nums: Sequence[int]) -> dict[int, Question]:
+        """Return the questions with these numbers, as ``pairs`` gives them; those that have gone are left out."""
+        return self._archive.questions_by_num(nums)
+
+    def numbers(self, ids: Sequence[str]) -> dict[str, int]:
+        """Return the numbers of those ids that are there."""
+        return self._archive.nums_by_id(ids)
 
     def size(self) -> int:
         """Return how many questions the forum holds."""

@@ -97,6 +97,7 @@ class Forum(Asking):
 
     def close(self) -> None:
         """Close the forum's files; everything is on disk already."""
+        self.pairs.close()
         self._archive.close()
 
     def discard_if_empty(self) -> bool:

@@ -50,7 +50,7 @@ class Indexes:
         self._layout = layout
         self._archive = archive
         self._analyzer = analyzer
-        self._settings = settings
+        self.settings = settings
         self._guard = threading.RLock()
         self._lock = filelock.FileLock(layout.lock, thread_local=False)
         self.lexical: LexicalIndex = self._open_lexical()
@@ -61,7 +61,7 @@ class Indexes:
         """Return a searcher over the indexes as they are on disk now; vectors and model belong together."""
         self.lexical.refresh()
         answering = None if self.vectors is None else self.vectors.answering()
-        settings = self._settings
+        settings = self.settings
         index = None if answering is None else answering.index
         engine = LocalEngine(self._archive, self.lexical, settings.fields, index, settings.neighbours)
         encoder = None if answering is None else QueryEncoder(answering, self._analyzer)

@@ -62,7 +62,7 @@ def admit(request: Request, service: Service, right: Right) -> frozenset[str]:
     has_key = bool(request.headers.get("authorization"))
     if right not in may:
         if has_key:
-            raise Refused(403, f"this key may not {right}", 'make one that may with "askalike keys add"')
+            raise Refused(403, f"this key may not {right}", 'make one that may with "askalike keys FORUM --add write"')
         raise Refused(401, "a key is needed", "send it as Authorization: Bearer KEY", WHO)
     if right == "write":
         check_origin(request.headers, has_key=has_key)

@@ -7,15 +7,17 @@ from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from askalike.errors import AskalikeError, BusyForumError, SettingError
 from askalike.forum import Forum
+from askalike.serve.duplicates import DuplicatePages
 from askalike.serve.safe_html import safe_html
-from askalike.serve.showing import answer_view, brief, hit_view, question_view
+from askalike.serve.showing import answer_view, brief, feedback_view, hit_view, question_view
 from askalike.serve.views import (
+    FeedbackView,
     LinkView,
     QuestionAnswer,
     QuestionsAnswer,
@@ -24,7 +26,7 @@ from askalike.serve.views import (
 )
 from askalike.stages import collecting, stage
 from askalike.text.markup import plain_text
-from askalike.types import Explanation, Filters, Hit, Link, Markup, Question
+from askalike.types import Explanation, Feedback, Filters, Hit, Link, Markup, Question
 
 __all__ = ["Asked", "Engine"]
 
@@ -62,6 +64,7 @@ class Engine:
 
     def __init__(self, forum: Forum, observe: Observe = lambda _stage, _seconds: None) -> None:
         self.forum = forum
+        self.duplicates = DuplicatePages(forum)
         self._observe = observe
 
     # -- searching ---------------------------------------------------------------------------------------------
@@ -180,6 +183,20 @@ class Engine:
         """
         self.forum.store(gone=[identifier])
         return Written(identifier, "deleted", indexed=self.catch_up())
+
+    def judge(self, given: Feedback) -> FeedbackView:
+        """Store a person's verdict on a pair; it is on disk when this returns.
+
+        Raises:
+            UnknownIdError: one of the questions is not there.
+            InputError: they are the same question.
+            BusyForumError: another process has been writing for too long; nothing is stored.
+        """
+        return feedback_view(self.forum.judge(given.question_id, given.candidate_id, given.verdict, given.by))
+
+    def labels(self) -> Iterator[FeedbackView]:
+        """Yield all verdicts, oldest first."""
+        return map(feedback_view, self.forum.feedback())
 
     def catch_up(self) -> bool:
         """Let all that is stored be found; return whether it is: another process may be at it for longer."""

@@ -13,7 +13,7 @@ from typing import Final
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
-from starlette.responses import JSONResponse, Response
+from starlette.responses import Response
 from starlette.routing import Route as StarletteRoute
 
 from askalike.serve.door import Door, problem_response
@@ -22,6 +22,7 @@ from askalike.serve.problem import Problem, Refused
 from askalike.serve.routes import ROUTES
 from askalike.serve.service import Service
 from askalike.serve.settings import ServeSettings
+from askalike.serve.specials import SPECIALS
 from askalike.serve.static import CONTENT_POLICY, static_files
 
 __all__ = ["SETTINGS_VARIABLE", "build", "build_worker"]
@@ -64,7 +65,9 @@ def _endpoints() -> dict[str, dict[str, Endpoint]]:
     found: dict[str, dict[str, Endpoint]] = {}
     for row in ROUTES:
         found.setdefault(row.path, {})[row.method] = endpoint(row)
-    return found | {"/healthz": {"GET": _health}, "/readyz": {"GET": _ready}, PAGE_PATH: {"GET": _file}}
+    for special in SPECIALS:
+        found.setdefault(special.path, {})[special.method] = special.answer
+    return found | {PAGE_PATH: {"GET": _file}}
 
 
 def _route(path: str, answers: Mapping[str, Endpoint]) -> StarletteRoute:
@@ -76,16 +79,6 @@ def _route(path: str, answers: Mapping[str, Endpoint]) -> StarletteRoute:
         return await answers[method](request)
 
     return StarletteRoute(path, answer, methods=list(answers))
-
-
-async def _health(request: Request) -> Response:
-    return JSONResponse({"status": "ok"})
-
-
-async def _ready(request: Request) -> Response:
-    if not request.app.state.service.is_ready:
-        raise Refused(503, "the service is not ready", "try again soon", {"Retry-After": "1"})
-    return JSONResponse({"status": "ready"})
 
 
 async def _file(request: Request) -> Response:

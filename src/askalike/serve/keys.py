@@ -3,7 +3,7 @@
 A key is 256 random bits; its SHA-256 is stored in the forum's folder, so that who reads the file cannot use it. A slow
 hash would protect keys that can be guessed, which these cannot. A file that was changed is read again at once.
 
-Enters: a forum's folder. Leaves: keys, rights. May import: durable, errors.
+Enters: a forum's folder. Leaves: keys, rights. May import: archive (its layout), durable, errors.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ from typing import Final, Literal
 
 import filelock
 
+from askalike.archive import Layout
 from askalike.durable import replace_whole
 from askalike.errors import DamagedForumError, SettingError, UnknownIdError
 
 __all__ = ["Key", "Keys", "Right"]
 
 Right = Literal["read", "write"]
-FILE: Final = "keys.json"
 PREFIX: Final = "ask_"
 FORMAT: Final = 1
 
@@ -51,7 +51,7 @@ class Keys:
     """The keys of one forum; any thread may ask."""
 
     def __init__(self, folder: Path) -> None:
-        self._path = folder / FILE
+        self._path = Layout(folder).keys
         self._guard = threading.Lock()
         self._seen: tuple[int, int] | None = None
         self._keys: tuple[Key, ...] = ()
@@ -104,7 +104,7 @@ class Keys:
         with self._changing():
             kept = tuple(key for key in self.all() if key.id != identifier)
             if len(kept) == len(self.all()):
-                raise UnknownIdError(f"there is no key with the id {identifier!r}", "askalike keys list shows them")
+                raise UnknownIdError(f"there is no key with the id {identifier!r}", 'see "askalike keys FORUM"')
             self._write(kept)
 
     def _changing(self) -> filelock.BaseFileLock:

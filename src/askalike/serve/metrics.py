@@ -68,18 +68,16 @@ class Metrics:
         with self._guard:
             return sum(self._requests.values())
 
-    def latencies_ms(self) -> dict[str, dict[str, float]]:
-        """Return for each route its percentiles of newest times, and how often it was asked."""
+    def latencies_ms(self) -> dict[str, tuple[float, float, float, int]]:
+        """Return for each route the median, 95th and 99th percentile of newest times, and how often it was asked."""
         with self._guard:
             newest = {route: sorted(times) for route, times in self._newest.items()}
             counts = {route: sum(found.counts) for route, found in self._routes.items()}
-        return {
-            route: {
-                **{f"p{share}": round(1000 * percentile(times, share / 100), 2) for share in (50, 95, 99)},
-                "count": counts[route],
-            }
-            for route, times in sorted(newest.items())
-        }
+        found: dict[str, tuple[float, float, float, int]] = {}
+        for route, times in sorted(newest.items()):
+            p50, p95, p99 = (round(1000 * percentile(times, share), 2) for share in (0.5, 0.95, 0.99))
+            found[route] = (p50, p95, p99, counts[route])
+        return found
 
     def text(self, gauges: Iterable[Gauge], labels: Mapping[str, str]) -> str:
         """Return everything as Prometheus reads it.

@@ -12,7 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field, StringConstraints, WithJsonSc
 from pydantic.functional_validators import BeforeValidator
 
 from askalike.serve.engine import Asked
-from askalike.types import Filters, Markup, Question
+from askalike.types import Feedback, Filters, Markup, Question
 
 __all__ = [
     "ClustersQuery",
@@ -120,6 +120,10 @@ class FeedbackRequest(_Request):
     candidate: Id
     verdict: Literal["duplicate", "different"]
     by: Name = Field("", description="Who judged.")
+
+    def feedback(self) -> Feedback:
+        """Return the verdict."""
+        return Feedback(self.question, self.candidate, self.verdict, self.by)
 
 
 class _Query(BaseModel):

@@ -16,9 +16,30 @@ from askalike.serve.call import Call
 from askalike.serve.engine import Engine
 from askalike.serve.problem import Refused
 
-__all__ = ["ROUTES", "Right", "Route"]
+__all__ = ["ROUTES", "Described", "Right", "Route"]
 
 Right = Literal["read", "write"]
+
+
+@dataclass(frozen=True, slots=True)
+class Described:
+    """What the OpenAPI document tells of something that can be asked for.
+
+    Args:
+        may: the right that a key needs; None where none is.
+        media: the type of the answer, and of the body where there is one.
+        refusals: statuses that it may be refused with, beside those that all may.
+    """
+
+    method: str
+    path: str
+    about: str
+    returns: type
+    takes: type[BaseModel] | None = None
+    query: type[BaseModel] | None = None
+    may: Right | None = "read"
+    media: str = "application/json"
+    refusals: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,10 +65,18 @@ class Route:
     may: Right = "read"
     refusals: tuple[int, ...] = ()
 
-    @property
-    def name(self) -> str:
-        """Return what logs and metrics call it."""
-        return f"{self.method} {self.path}"
+    def described(self) -> Described:
+        """Return what the OpenAPI document tells of it."""
+        return Described(
+            self.method,
+            self.path,
+            self.about,
+            self.returns,
+            takes=self.takes,
+            query=self.query,
+            may=self.may,
+            refusals=self.refusals,
+        )
 
 
 def _put(engine: Engine, call: Call) -> views.Written:
@@ -114,5 +143,31 @@ ROUTES: Final[tuple[Route, ...]] = (
         views.Written,
         may="write",
         refusals=(404,),
+    ),
+    Route(
+        "POST",
+        "/v1/feedback",
+        "A person's verdict on two questions: a label to train with; a pair that differs is proposed no more.",
+        lambda engine, call: engine.judge(call.body.feedback()),
+        views.FeedbackView,
+        takes=requests.FeedbackRequest,
+        may="write",
+        refusals=(404,),
+    ),
+    Route(
+        "GET",
+        "/v1/duplicates",
+        "Pairs of the archive that may ask the same, best first.",
+        lambda engine, call: engine.duplicates.pairs(call.query.cursor, call.query.limit, call.query.minimum),
+        views.DuplicatesAnswer,
+        query=requests.DuplicatesQuery,
+    ),
+    Route(
+        "GET",
+        "/v1/duplicates/clusters",
+        "Questions of the archive that hang together by such pairs and by marks, largest cluster first.",
+        lambda engine, call: engine.duplicates.clusters(call.query.cursor, call.query.limit, call.query.minimum),
+        views.ClustersAnswer,
+        query=requests.ClustersQuery,
     ),
 )

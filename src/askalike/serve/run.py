@@ -63,6 +63,6 @@ def check_open(settings: ServeSettings) -> None:
         where = settings.host if not is_loopback(settings.host) else ", ".join(settings.allow_hosts)
         raise SettingError(
             f"the service would be reached from elsewhere, as {where}, and there is no key",
-            f'make one with "askalike keys add {settings.folder} --may write", or say --insecure if everyone may read '
+            f'make one with "askalike keys {settings.folder} --add write", or say --insecure if everyone may read '
             "and change the forum",
         )

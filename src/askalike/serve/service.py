@@ -11,6 +11,7 @@ from datetime import UTC, datetime
 
 from askalike.forum import Forum
 from askalike.serve.engine import Engine
+from askalike.serve.keeper import Keeper
 from askalike.serve.keys import Keys
 from askalike.serve.metrics import Metrics
 from askalike.serve.pool import Pool
@@ -38,6 +39,7 @@ class Service:
     readers: Pool
     writer: Pool
     files: dict[str, StaticFile]
+    keeper: Keeper
     is_ready: bool = False
     started: datetime = field(default_factory=lambda: datetime.now(UTC))
     began_s: float = field(default_factory=time.monotonic)
@@ -51,25 +53,29 @@ class Service:
         """
         metrics, limits = Metrics(), settings.limits
         engine = Engine(Forum.open(settings.folder), metrics.stage)
+        readers = Pool("search", limits.threads, limits.waiting)
         return cls(
             settings=settings,
             engine=engine,
             metrics=metrics,
             keys=Keys(settings.folder),
             rates=Rates(limits.rate / settings.workers, limits.burst),
-            readers=Pool("search", limits.threads, limits.waiting),
+            readers=readers,
             writer=Pool("write", 1, limits.waiting),
             files=static_files(),
+            keeper=Keeper(engine, lambda: readers.busy > 0),
         )
 
     def start(self) -> None:
         """Begin to answer, once a first search has read the model."""
         self.engine.warm_up()
+        self.keeper.start()
         self.is_ready = True
 
     def close(self) -> None:
         """Finish what is under way, then close the forum."""
         self.is_ready = False
+        self.keeper.stop()
         self.readers.close()
         self.writer.close()
         self.engine.forum.close()

@@ -14,6 +14,7 @@ from askalike.serve.views import (
     AnswerView,
     AttendedView,
     Brief,
+    FeedbackView,
     HighlightsView,
     HitView,
     LikelihoodView,
@@ -26,10 +27,10 @@ from askalike.serve.views import (
 )
 from askalike.text.analyzer import Analyzer
 from askalike.text.markup import excerpt, plain_text
-from askalike.types import Answer, Explanation, Question, Suggestion
-from askalike.wire import answer_object, explanation_object, question_object
+from askalike.types import Answer, Explanation, Feedback, Question, Suggestion
+from askalike.wire import answer_object, explanation_object, moment_text, question_object
 
-__all__ = ["answer_view", "attended_view", "brief", "hit_view", "likelihood_view", "question_view"]
+__all__ = ["answer_view", "attended_view", "brief", "feedback_view", "hit_view", "likelihood_view", "question_view"]
 
 EXCERPT_CHARACTERS = 280
 READ_CHARACTERS = 20_000
@@ -106,6 +107,13 @@ def brief(question: Question, answers: int) -> Brief:
         **{name: found[name] for name in ("id", "title", "created", "score", "url", "tags")},
         answers=answers,
         excerpt=_excerpt(question),
+    )
+
+
+def feedback_view(feedback: Feedback) -> FeedbackView:
+    """Return a verdict that was stored."""
+    return FeedbackView(
+        feedback.question_id, feedback.candidate_id, feedback.verdict, feedback.by, moment_text(feedback.at) or ""
     )
 
 

@@ -1,0 +1,50 @@
+"""``askalike keys``: who may use a forum's service."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import Annotated
+
+import typer
+
+from askalike.archive import Archive, Layout
+from askalike.cli.arguments import ForumArgument, JsonOption
+from askalike.cli.display import console, print_json, print_whole, safe
+from askalike.errors import SettingError
+from askalike.serve.keys import Keys
+
+__all__ = ["keys"]
+
+
+def keys(
+    forum: ForumArgument,
+    add: Annotated[str, typer.Option("--add", help="Make a key that may read, or write (and read).")] = "",
+    name: Annotated[str, typer.Option("--name", help="Whose key it is; for people.")] = "",
+    remove: Annotated[str, typer.Option("--remove", help="Take back the key with this id.")] = "",
+    as_json: JsonOption = False,
+) -> None:
+    """Make, show and take back the keys of a forum's service.
+
+    A key is shown once, when it is made; its hash alone is stored. A service that is running takes note at once.
+    """
+    if add and remove:
+        raise SettingError("both of --add and --remove were given", "give one of them")
+    if name and not add:
+        raise SettingError("--name goes with --add alone", "say --add read or --add write")
+    Archive(Layout(forum).archive).close()  # there has to be a forum
+    held = Keys(forum)
+    secret = ""
+    if add:
+        if add not in ("read", "write"):
+            raise SettingError(f"a key may not {add!r}", "expected read or write")
+        made, secret = held.add(name, "write" if add == "write" else "read")
+    elif remove:
+        held.remove(remove)
+    if as_json:
+        print_json({"key": secret} | asdict(made) if add else [asdict(key) for key in held.all()])
+    elif add:
+        print_whole(secret)
+        console.print(f"key {made.id} may {made.may}; it is not shown again", markup=False)
+    else:
+        for key in held.all():
+            console.print(f"{key.id}  {key.may:5}  {key.created}  {safe(key.name)}", markup=False)
