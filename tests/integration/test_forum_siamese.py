@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import pytest
 from tests.tiny_models import synonym_model, trigram_model
 
-from askalike import Answer, Forum, ForumSettings, Link, Question
+from askalike import Answer, Filters, Forum, ForumSettings, Link, Question
 from askalike.cli.main import main
 from askalike.errors import DamagedModelError, ForumError, SettingError
 from askalike.forum.siamese_vectors import ModelVectors
@@ -115,6 +115,20 @@ def test_a_misspelt_query_finds_its_question(forum: Path, ranker: str) -> None:
         assert hits[0].question.id == "router"
         assert hits[0].score > 1.1 * hits[1].score
         assert hits[0].components["cosine"] > hits[1].components["cosine"]
+
+
+@pytest.mark.parametrize("ranker", ["scqa", "t-scqa"])
+def test_a_query_of_misspelt_words_alone_finds_its_question(forum: Path, ranker: str) -> None:
+    with Forum.open(forum) as opened:
+        for asked, meant in (("anntena roter", "router"), ("pirnter", "printer"), ("batery chargre", "battery")):
+            assert opened.similar(asked, ranker="lexical") == []
+            hits = opened.similar(asked, ranker=ranker)
+            assert [hit.question.id for hit in hits] == [meant]
+            assert hits[0].components["bm25"] == 0
+            assert opened.similar(asked, ranker=ranker, filters=Filters(exclude_ids=frozenset([meant]))) == []
+            assert opened.similar(asked, ranker=ranker, filters=Filters(tags=("none",))) == []
+        assert opened.similar("roter", "my anntena", ranker=ranker)[0].question.id == "router", "of the body too"
+        assert opened.similar("rtr", ranker=ranker) == [], "short words are near to everything"
 
 
 def test_trigrams_that_were_never_seen_change_nothing(forum: Path) -> None:

@@ -11,6 +11,7 @@ import pytest
 
 from askalike.errors import BusyForumError, DamagedForumError, ForumError
 from askalike.lexical import FieldWeights, IndexEntry, LexicalIndex
+from askalike.lexical.spelling import MOST_TERMS, edits
 from askalike.types import Filters
 
 EQUAL = FieldWeights(1.0, 1.0)
@@ -44,6 +45,22 @@ def test_field_weights_decide_how_much_a_title_counts(index: LexicalIndex) -> No
     assert text.keys() == both.keys() == {1, 2}
     assert both[1] > text[1]
     assert both[2] == pytest.approx(text[2])
+
+
+def test_terms_spelled_nearly_alike_are_found_those_with_most_of_them_first(index: LexicalIndex) -> None:
+    def near(*terms: str, filters: Filters | None = None) -> list[int]:
+        return [num for num, _ in index.misspelt(terms, EQUAL, 10, filters)]
+
+    assert near("pritner") == [1, 2], "two letters turned round"
+    assert near("prnter", "offlne") == [1, 2]
+    assert near("rooter") == near("routr") == near("rouiter") == [2]
+    assert near("prxxter") == near("rtr") == near() == [], "too far, too short, nothing"
+    assert near("upxdatte") == [1], "two edits in a long word"
+    assert [edits(term) for term in ("dns", "wify", "printer", "anntenna")] == [0, 1, 1, 2]
+    assert near("pritner", filters=Filters(tags=("wifi",))) == [2]
+    assert near(*["nothing"] * MOST_TERMS, "rooter") == [], "only so many are looked for"
+    both, text = ([score for _, score in index.misspelt(["offlne"], FieldWeights(one, 1.0), 1)] for one in (0.5, 0.0))
+    assert (both, text) == ([1.5], [1.0])
 
 
 def test_a_term_weight_scales_its_score(index: LexicalIndex) -> None:

@@ -62,6 +62,9 @@ class ListEngine:
         keys = [key for key, one in enumerate(self.held) if one.id not in filters.exclude_ids]
         return best(self.lexical_scores(weights, keys), limit)
 
+    def misspelt(self, terms: Sequence[str], limit: int, filters: Filters) -> list[Candidate]:
+        return []
+
     def lexical_scores(self, weights: Mapping[str, float], keys: Sequence[int]) -> dict[int, float]:
         terms = {key: set(ANALYZER.terms(f"{self.held[key].title} {self.held[key].body}")) for key in keys}
         scores = {key: sum(weights.get(term, 0.0) for term in found) for key, found in terms.items()}

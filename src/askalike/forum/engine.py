@@ -61,6 +61,12 @@ class LocalEngine:
         found = self._index.search(weights, self._fields, limit + len(excluded), filters)
         return [Candidate(num, score) for num, score in found if num not in excluded][:limit]
 
+    def misspelt(self, terms: Sequence[str], limit: int, filters: Filters) -> list[Candidate]:
+        """Return the entries of the lexical index that have terms spelled nearly as these."""
+        excluded = self._excluded(filters)
+        found = self._index.misspelt(terms, self._fields, limit + len(excluded), filters)
+        return [Candidate(num, score) for num, score in found if num not in excluded][:limit]
+
     def lexical_scores(self, weights: Mapping[str, float], keys: Sequence[int]) -> dict[int, float]:
         """Return the lexical index's scores of these questions."""
         return self._index.scores(weights, self._fields, keys)

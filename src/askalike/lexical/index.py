@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import shutil
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,6 +20,7 @@ import tantivy
 
 from askalike.errors import BusyForumError, DamagedForumError
 from askalike.lexical.mark import MARK_FILE, read_mark, write_mark
+from askalike.lexical.spelling import spelling_query
 from askalike.lexical.writer import LexicalWriter, unwritten
 from askalike.mark import Mark
 from askalike.types import Filters
@@ -168,12 +169,24 @@ class LexicalIndex:
         Raises:
             DamagedForumError: a file of the index is damaged, or has gone.
         """
-        if not weights:
-            return []
-        query = self._scoring(weights, fields)
-        if filters is not None and _has_condition(filters):
-            query = tantivy.Query.boolean_query([(tantivy.Occur.Must, query), *self._filter_clauses(filters)])
-        return self._found(query, limit)
+        return self._found(self._filtered(self._scoring(weights, fields), filters), limit) if weights else []
+
+    def misspelt(
+        self, terms: Iterable[str], fields: FieldWeights, limit: int, filters: Filters | None = None
+    ) -> list[tuple[int, float]]:
+        """Return the entries that have terms spelled nearly as these, those with most of them first.
+
+        Args:
+            terms: that no entry has; short ones are near to nothing, and only the first few are looked for.
+
+        Returns:
+            (internal number, the sum of the fields' weights over near terms), in the order of ``search``.
+
+        Raises:
+            DamagedForumError: a file of the index is damaged, or has gone.
+        """
+        query = spelling_query(self._schema, terms, fields.title, fields.text)
+        return [] if query is None else self._found(self._filtered(query, filters), limit)
 
     def scores(self, weights: Mapping[str, float], fields: FieldWeights, nums: Sequence[int]) -> dict[int, float]:
         """Return the scores that ``search`` gives to these entries; those that match no term are left out.
@@ -250,6 +263,11 @@ class LexicalIndex:
             raise _unread(self.folder, error) from error
         ranked = [(int(num or 0), float(score)) for num, (score, _) in zip(nums, hits, strict=True)]
         return sorted(ranked, key=lambda hit: (-hit[1], hit[0]))
+
+    def _filtered(self, query: Any, filters: Filters | None) -> Any:
+        if filters is None or not _has_condition(filters):
+            return query
+        return tantivy.Query.boolean_query([(tantivy.Occur.Must, query), *self._filter_clauses(filters)])
 
     def _scoring(self, weights: Mapping[str, float], fields: FieldWeights) -> Any:
         clauses: list[tuple[Any, Any]] = []

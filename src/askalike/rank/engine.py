@@ -38,6 +38,9 @@ class Engine(Protocol):
     def lexical(self, weights: Mapping[str, float], limit: int, filters: Filters) -> list[Candidate]:
         """Return the questions that match weighted terms best, by score descending; fewer than ``limit``: no more."""
 
+    def misspelt(self, terms: Sequence[str], limit: int, filters: Filters) -> list[Candidate]:
+        """Return the questions with terms spelled nearly as these, most first; fewer than ``limit``: no more."""
+
     def lexical_scores(self, weights: Mapping[str, float], keys: Sequence[int]) -> dict[int, float]:
         """Return the scores that ``lexical`` gives to these questions; those that match no term are left out."""
 

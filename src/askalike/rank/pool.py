@@ -19,12 +19,12 @@ from askalike.types import Filters
 
 __all__ = ["COMPONENTS", "Asked", "Pool", "Pooled", "Source", "gather"]
 
-Source = Literal["lexical", "vectors"]
+Source = Literal["lexical", "vectors", "spelling"]
 
 COMPONENTS: Mapping[Source, str] = {"lexical": "bm25", "vectors": "cosine"}
-"""Source → the name of its score in a hit's components."""
+"""Source → the name of its score in a hit's components; ``spelling`` only proposes."""
 
-_STAGES: Mapping[Source, Stage] = {"lexical": "lexical", "vectors": "vector"}
+_STAGES: Mapping[Source, Stage] = {"lexical": "lexical", "vectors": "vector", "spelling": "lexical"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,11 +34,13 @@ class Asked:
     Args:
         terms: term → its weight and rarity.
         vector: (D,) of length 1 or zeros; None where vectors are not searched.
+        unknown: terms that no question has, in their order; none where spelling is not searched.
     """
 
     query: Query
     terms: Mapping[str, QueryTerm]
     vector: NDArray[np.float32] | None = None
+    unknown: tuple[str, ...] = ()
 
     def weights(self) -> dict[str, float]:
         """Return term → weight, as candidate search wants it."""
@@ -76,18 +78,19 @@ class Pool:
 
 
 def gather(engine: Engine, asked: Asked, sources: tuple[Source, ...], limit: int, filters: Filters) -> Pool:
-    """Return the union of the ``limit`` best of each source; a candidate of one is scored by the other too."""
+    """Return the union of the ``limit`` best of each source; a candidate of one is scored by the others too."""
     found = {source: _best(engine, asked, source, limit, filters) for source in sources}
     ranks: dict[int, dict[Source, int]] = {}
     for source, candidates in found.items():
         for rank, candidate in enumerate(candidates, start=1):
             ranks.setdefault(candidate.key, {})[source] = rank
-    scores = {source: {one.key: one.score for one in candidates} for source, candidates in found.items()}
+    scoring = [source for source in sources if source in COMPONENTS]
+    scores = {source: {one.key: one.score for one in found[source]} for source in scoring}
     for source, known in scores.items():
         if missing := [key for key in ranks if key not in known]:
             known.update(_scores(engine, asked, source, missing))
     pooled = tuple(
-        Pooled(key, {COMPONENTS[source]: scores[source].get(key, 0.0) for source in sources}, places)
+        Pooled(key, {COMPONENTS[source]: scores[source].get(key, 0.0) for source in scoring}, places)
         for key, places in ranks.items()
     )
     return Pool(engine, asked, pooled, all(len(candidates) < limit for candidates in found.values()))
@@ -97,6 +100,8 @@ def _best(engine: Engine, asked: Asked, source: Source, limit: int, filters: Fil
     with stage(_STAGES[source]):
         if source == "lexical":
             return engine.lexical(asked.weights(), limit, filters)
+        if source == "spelling":
+            return engine.misspelt(asked.unknown, limit, filters) if asked.unknown else []
         return [] if asked.vector is None else engine.nearest(asked.vector, limit, filters)
 
 

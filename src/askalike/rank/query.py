@@ -15,7 +15,7 @@ from askalike.lexical.bm25 import inverse_document_frequency
 from askalike.text.analyzer import Analyzer
 from askalike.types import Markup
 
-__all__ = ["Query", "QuerySettings", "QueryTerm", "weigh"]
+__all__ = ["Query", "QuerySettings", "QueryTerm", "unknown_terms", "weigh"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,3 +82,9 @@ def weigh(
             found[term] = QueryTerm(weight, inverse_document_frequency(max(size, frequency), frequency))
     best = heapq.nsmallest(settings.max_terms, found, key=lambda term: (-found[term].weight * found[term].idf, term))
     return {term: found[term] for term in best}
+
+
+def unknown_terms(query: Query, analyzer: Analyzer, document_frequency: Callable[[str], int]) -> tuple[str, ...]:
+    """Return the terms of the query that no question has, each once: those of the title, then those of the body."""
+    prepared = analyzer.prepare(query.title, query.body, query.markup)
+    return tuple(term for term in dict.fromkeys([*prepared.title, *prepared.body]) if not document_frequency(term))

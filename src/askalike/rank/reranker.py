@@ -1,7 +1,8 @@
 """Rankers that learn from a forum: they put in a new order what the search by words has found.
 
 A reranker is a folder in the forum that ``askalike train`` fills, a class that scores candidates, and a row in
-``RERANKERS``. Its candidates are the best of the search by words, as many as ``JoinSettings.depth`` says or more.
+``RERANKERS``. Its candidates are the best of the search by words, as many as ``JoinSettings.depth`` says or more, and
+as many that have words spelled nearly as those that no question has, where it is one of ``BY_LETTERS``.
 
 May import: types, its own folder.
 """
@@ -32,6 +33,9 @@ RERANKERS: Final[Mapping[str, str]] = {
     "t-dsqa": "dsqa beside BM25",
 }
 """Name → what it does, in a few words."""
+
+BY_LETTERS: Final = frozenset({"scqa", "t-scqa", "dsqa", "t-dsqa"})
+"""Those to which a misspelt word is near the one that was meant: what is spelled alike are candidates for them too."""
 
 _WITH: Final[Mapping[str, str]] = {"t-scqa": "scqa", "t-dsqa": "dsqa"}
 

@@ -15,10 +15,10 @@ from askalike.rank.encoder import Encoder
 from askalike.rank.engine import Engine
 from askalike.rank.explanation import explanations
 from askalike.rank.matches import matches, missing_words, query_words
-from askalike.rank.pool import Asked, gather
-from askalike.rank.query import Query, QueryTerm, weigh
+from askalike.rank.pool import Asked, Source, gather
+from askalike.rank.query import Query, QueryTerm, unknown_terms, weigh
 from askalike.rank.rankers import LEXICAL, RANKERS, Ranker, ranker_named
-from askalike.rank.reranker import RERANKERS, Reranker, learned_as, rerank
+from askalike.rank.reranker import BY_LETTERS, RERANKERS, Reranker, learned_as, rerank
 from askalike.rank.scored import Scored
 from askalike.rank.settings import MAX_HITS, SearchSettings
 from askalike.rank.threshold import ALL, THRESHOLDS
@@ -157,7 +157,8 @@ class Searcher:
         chosen = ranker_named(wanted)
         if chosen is None:
             score = partial(rerank, self.learned(wanted))
-            return Ranker(("lexical",), lambda pool, _: score(pool), RERANKERS[wanted], is_joining=True, most=MAX_HITS)
+            sources: tuple[Source, ...] = ("lexical", "spelling") if wanted in BY_LETTERS else ("lexical",)
+            return Ranker(sources, lambda pool, _: score(pool), RERANKERS[wanted], is_joining=True, most=MAX_HITS)
         if not chosen.needs_vectors or self.encoder is not None:
             return chosen
         if name is None:
@@ -177,7 +178,9 @@ class Searcher:
             terms = weigh(query, self.analyzer, self.settings.query, engine.size(), engine.document_frequency)
         with stage("vector"):
             vector = self.encoder.encode(query) if chosen.needs_vectors and self.encoder is not None else None
-        return Asked(query, terms, vector if vector is not None and vector.any() else None)
+        has_spelling = "spelling" in chosen.sources
+        unknown = unknown_terms(query, self.analyzer, engine.document_frequency) if has_spelling else ()
+        return Asked(query, terms, vector if vector is not None and vector.any() else None, unknown)
 
     def _held(self, scored: Sequence[Scored], k: int) -> list[tuple[Scored, Question]]:
         """Return the first ``k`` of which the engine has the record, equal scores by id."""
