@@ -25,6 +25,7 @@ ORDER = (
     "recurrence",
     "autoencoders",
     "siamese",
+    "language_speed",
     "training_time",
     "vector_search",
     "unseen_words",

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from tools.sections import das2016, encoders, lei2016, quality, searching, training, zhang2018
+from tools.sections import das2016, encoders, language, lei2016, quality, searching, training, zhang2018
 
 __all__ = ["REPOSITORY", "RESULTS", "results_document"]
 
@@ -25,6 +25,7 @@ SECTIONS: Mapping[str, Callable[[Mapping[str, Any]], list[str]]] = {
     "das2016": das2016.reproduction,
     "index-and-search": searching.indexing,
     "ramn-speed": searching.reranking,
+    "language-speed": language.speed,
     "updates": searching.updates,
     "kill": searching.kills,
     "tune-lexical": searching.tuning,

@@ -81,10 +81,28 @@ def frequencies(words: Ids, texts: TermLists) -> Floats:
     shape = (len(words), len(texts))
     if not len(words):
         return np.zeros(shape)
-    places = np.minimum(np.searchsorted(words, texts.ids), len(words) - 1)
-    is_found = words[places] == texts.ids
+    places = _places(words, texts.ids)
+    is_found = places >= 0
     cells = places[is_found] * len(texts) + texts.owners()[is_found]
     return np.bincount(cells, minlength=len(words) * len(texts)).reshape(shape).astype(np.float64)
+
+
+def _places(words: Ids, ids: Ids) -> Ids:
+    """Return where among the words each id is, -1 where it is not.  # (M,)
+
+    Ids of a vocabulary are looked up in a table, which is faster than to search for them; the others, below 0, are as
+    large as any number.
+    """
+    first = int(np.searchsorted(words, 1))  # of those above 0
+    table = np.full(max(1, int(words[-1])) + 2, -1, np.int64)  # the last is that of all larger ids
+    table[words[first:]] = np.arange(first, len(words))
+    found = table.take(ids, mode="clip")
+    if first:
+        is_new = ids < 0
+        new = ids[is_new]
+        near = np.minimum(np.searchsorted(words[:first], new), first - 1)
+        found[is_new] = np.where(words[near] == new, near, -1)
+    return np.asarray(found)
 
 
 def shares(words: Ids, texts: TermLists) -> Floats:

@@ -99,6 +99,60 @@ class PhraseBook:
             before = found[length - 1] = self._longer(texts.ids, owners, before, length)
         return found
 
+    def occurrences(self, texts: TermLists, wanted: Ids) -> TermLists:
+        """Return where some phrases start in texts: of each text the places of its phrases in ``wanted``.
+
+        Only beginnings of these phrases are looked for, so that it takes a fraction of the time of ``numbers``.
+
+        Args:
+            wanted: numbers of phrases, ascending.  # (W,)
+
+        Returns:
+            N lists of places in [0, W), shorter phrases first.
+
+        >>> book = PhraseBook(np.array([5, 7, 17]), 10, 2)  # 5, 7 and 5 7
+        >>> found = book.occurrences(TermLists.of([[5, 7], [7, 5, 7]]), np.array([1, 2]))  # 7 and 5 7
+        >>> found.ids.tolist(), found.starts.tolist()
+        ([0, 1, 0, 0, 1], [0, 2, 5])
+        """
+        needed = self._with_beginnings(wanted)
+        keys, place_of = self.keys[needed], np.full(len(needed), -1, np.int64)
+        place_of[np.searchsorted(needed, wanted)] = np.arange(len(wanted))
+        owners = texts.owners()
+        singles = np.full(self.size, -1, np.int64)
+        count = int(np.searchsorted(keys, self.size))
+        singles[keys[:count]] = np.arange(count)
+        found = singles.take(np.where(texts.ids < self.size, texts.ids, 0), mode="clip")  # no phrase begins with 0
+        starts = np.flatnonzero(found >= 0)
+        reached = found[starts]
+        pieces = [(place_of[reached], owners[starts])]
+        goes_on = np.zeros(len(needed), np.bool_)
+        goes_on[np.searchsorted(needed, keys[count:] // self.size - 1)] = True
+        for length in range(2, self.longest + 1):
+            inside = goes_on[reached] & (starts + length <= len(owners))
+            starts, reached = starts[inside], reached[inside]
+            following = texts.ids[starts + length - 1]
+            is_one = (owners[starts] == owners[starts + length - 1]) & (following > 0) & (following < self.size)
+            starts, asked = starts[is_one], (needed[reached[is_one]] + 1) * self.size + following[is_one]
+            near = np.minimum(np.searchsorted(keys, asked), len(keys) - 1)  # keys are there: something goes on
+            is_known = keys[near] == asked
+            starts, reached = starts[is_known], near[is_known]
+            pieces.append((place_of[reached], owners[starts]))
+        places, of = (np.concatenate(part) for part in zip(*pieces, strict=True))
+        is_wanted = places >= 0
+        places, of = places[is_wanted], of[is_wanted]
+        bounds = np.zeros(len(texts) + 1, np.int64)
+        np.cumsum(np.bincount(of, minlength=len(texts)), out=bounds[1:])
+        return TermLists(places[np.argsort(of, kind="stable")], bounds)
+
+    def _with_beginnings(self, numbers: Ids) -> Ids:
+        """Return phrases and what they begin with, ascending."""
+        needed = [numbers]
+        while len(needed[-1]):
+            before = self.keys[needed[-1]] // self.size - 1
+            needed.append(np.unique(before[before >= 0]))
+        return np.unique(np.concatenate(needed))
+
     def restrict(self, wanted: Flags) -> tuple[PhraseBook, Ids]:
         """Return the book of some phrases with their beginnings, and the number that each of them has here.
 

@@ -28,7 +28,7 @@ are those found here. It would be a new dependency, and takes 15 times as long.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -36,6 +36,7 @@ from numpy.typing import NDArray
 from askalike.errors import SettingError
 from askalike.language.lists import TermLists
 from askalike.language.phrase_book import PhraseBook, reaches
+from askalike.language.row_sums import row_sums
 from askalike.language.word_links import WordLinks
 
 if TYPE_CHECKING:  # SciPy takes long to import, and no search needs it
@@ -45,6 +46,8 @@ __all__ = ["PhraseTable", "Spans", "consistent_spans"]
 
 Floats = NDArray[np.float64]
 Ids = NDArray[np.int64]
+
+_NONE: Final = np.zeros(0, np.int64)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -200,20 +203,16 @@ class PhraseTable:
         """
         asked = self.book.numbers(TermLists.of([query]))  # (L, T)
         found = np.zeros((*asked.shape, len(texts)))
-        rows = {number: self.row(number) for number in np.unique(asked[asked >= 0]).tolist()}
-        is_source = np.zeros(len(self.book) + 1, np.bool_)  # the last is that of no phrase, -1
-        for sources, _ in rows.values():
-            is_source[sources] = True
-        held = self.book.numbers(texts)  # (L, M)
-        is_held = is_source[held]
-        owners = np.broadcast_to(texts.owners(), held.shape)[is_held]
-        held = held[is_held]
-        weights, count = np.zeros(len(self.book)), len(texts)
-        for number, (sources, values) in rows.items():
-            weights[sources] = values
-            sums = np.bincount(owners, weights=weights[held], minlength=count)
-            found[asked == number] = sums / np.maximum(texts.lengths(), 1)
-            weights[sources] = 0
+        numbers = np.unique(asked[asked >= 0])
+        held = [self.row(number) for number in numbers.tolist()]
+        sources, places = np.unique(np.concatenate([_NONE, *(row for row, _ in held)]), return_inverse=True)
+        if len(sources):
+            parts = np.split(places, np.cumsum([len(row) for row, _ in held[:-1]]))
+            rows = list(zip(parts, (values for _, values in held), strict=True))
+            sums = row_sums(rows, self.book.occurrences(texts, sources), len(sources))  # (R, N)
+            is_asked = asked >= 0
+            found[is_asked] = sums[np.searchsorted(numbers, asked[is_asked])]
+            found /= np.maximum(texts.lengths(), 1)
         return found
 
     def row(self, number: int) -> tuple[Ids, NDArray[np.float32]]:

@@ -1,6 +1,6 @@
 """Which term translates into which, and how likely: sparse probabilities t(w|u).
 
-Enters: (w, u, t(w|u)). Leaves: ``Translations``, sums over texts. May import: lists.
+Enters: (w, u, t(w|u)). Leaves: ``Translations``, sums over texts. May import: lists, row_sums.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from askalike.language.lists import TermLists
+from askalike.language.row_sums import row_sums
 
 if TYPE_CHECKING:  # SciPy takes long to import, and no search needs it
     from scipy.sparse import csr_array
@@ -85,16 +86,9 @@ class Translations:
         >>> made.sums(np.array([2]), TermLists.of([[1, 1], [2], []])).tolist()
         [[0.5, 0.0, 0.0]]
         """
-        found = np.zeros((len(words), len(texts)))
-        known, row_of = np.maximum(texts.ids, 0), np.zeros(len(self.starts) - 1)
-        for place, word in enumerate(words.tolist()):
-            row = self._row(word)
-            if row.start == row.stop:
-                continue  # nothing is translated into it
-            row_of[self.sources[row]] = self.values[row]
-            found[place] = texts.sums(row_of[known])
-            row_of[self.sources[row]] = 0
-        return found
+        rows = [(self.sources[row], self.values[row]) for row in map(self._row, words.tolist())]
+        known = TermLists(np.maximum(texts.ids, 0), texts.starts)  # nothing comes from what was never learned
+        return row_sums(rows, known, len(self.starts) - 1)
 
     def shares(self, words: Ids, texts: TermLists) -> Floats:
         """Return ``Σ_{u ∈ D} t(w|u) · P_ml(u|D)``, 0 for a text without terms.  # (T, N)"""
