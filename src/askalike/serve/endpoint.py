@@ -39,6 +39,8 @@ def endpoint(route: Route) -> Callable[[Request], Awaitable[Response]]:
             check_type(request, JSON)
             content = await read_body(request, service)
             body = checked(route.takes, parse_json(content, service.settings.limits.depth))
+            if service.settings.has_titles_logged:
+                request.scope["state"]["title"] = getattr(body, "title", "")
         call = Call(path_values(request.path_params), query, body, may)
         pool = service.writer if route.may == "write" else service.readers
         found = await pool.run(partial(route.does, service.engine, call), service.settings.limits.timeout_s)

@@ -18,7 +18,7 @@ from starlette.routing import Route as StarletteRoute
 
 from askalike.serve.door import Door, problem_response
 from askalike.serve.endpoint import endpoint
-from askalike.serve.problem import Problem, Refused
+from askalike.serve.problem import Problem
 from askalike.serve.routes import ROUTES
 from askalike.serve.service import Service
 from askalike.serve.settings import ServeSettings
@@ -29,8 +29,6 @@ __all__ = ["SETTINGS_VARIABLE", "build", "build_worker"]
 
 SETTINGS_VARIABLE: Final = "ASKALIKE_SERVE_SETTINGS"
 """How a worker process is told what the command line said."""
-
-PAGE_PATH: Final = "/{path:path}"
 
 Endpoint = Callable[[Request], Awaitable[Response]]
 
@@ -61,44 +59,43 @@ def build_worker() -> Starlette:
 
 
 def _endpoints() -> dict[str, dict[str, Endpoint]]:
-    """Return path → method → what answers; the page's files come last, since their path fits every other."""
+    """Return path → method → what answers."""
     found: dict[str, dict[str, Endpoint]] = {}
     for row in ROUTES:
         found.setdefault(row.path, {})[row.method] = endpoint(row)
     for special in SPECIALS:
         found.setdefault(special.path, {})[special.method] = special.answer
-    return found | {PAGE_PATH: {"GET": _file}}
+    return found
 
 
 def _route(path: str, answers: Mapping[str, Endpoint]) -> StarletteRoute:
-    shown = "page" if path == PAGE_PATH else path
-
     async def answer(request: Request) -> Response:
         method = "GET" if request.method == "HEAD" else request.method
-        request.scope["state"]["route"] = f"{method} {shown}"
+        request.scope["state"]["route"] = f"{method} {path}"
         return await answers[method](request)
 
     return StarletteRoute(path, answer, methods=list(answers))
 
 
-async def _file(request: Request) -> Response:
+async def _http_error(request: Request, error: Exception) -> Response:
+    """Answer what no route takes: a file of the page, or a refusal."""
+    assert isinstance(error, HTTPException)
+    if error.status_code == 404 and request.method in ("GET", "HEAD"):
+        return _file(request)
+    found = "this path does not know that method" if error.status_code == 405 else str(error.detail)
+    return problem_response(Problem(error.status_code, found, "see /openapi.json", error.headers or {}))
+
+
+def _file(request: Request) -> Response:
     service: Service = request.app.state.service
     files = static_files() if service.settings.is_page_reread else service.files
     found = files.get(request.scope["path"])
     if found is None:
-        raise Refused(404, "there is nothing at this path", "the paths are in /openapi.json")
+        return problem_response(Problem(404, "there is nothing at this path", "the paths are in /openapi.json"))
+    request.scope["state"]["route"] = "GET page"
     headers = {"ETag": found.tag, "Cache-Control": "no-cache", "Content-Security-Policy": CONTENT_POLICY}
     if found.is_embedded:
         headers |= {"Cross-Origin-Resource-Policy": "cross-origin", "Access-Control-Allow-Origin": "*"}
     if request.headers.get("if-none-match") == found.tag:
         return Response(status_code=304, headers=headers)
     return Response(found.content, headers=headers, media_type=found.type)
-
-
-async def _http_error(request: Request, error: Exception) -> Response:
-    assert isinstance(error, HTTPException)
-    if error.status_code == 405:
-        return problem_response(
-            Problem(405, "this path does not know that method", "see /openapi.json", error.headers or {})
-        )
-    return problem_response(Problem(error.status_code, str(error.detail), "see /openapi.json", error.headers or {}))

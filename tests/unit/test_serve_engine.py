@@ -1,0 +1,204 @@
+"""The service without HTTP: what it answers, and what it changes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from askalike import Answer, Filters, Forum, Link, Question
+from askalike.errors import InputError, SettingError, UnknownIdError
+from askalike.serve.engine import Asked, Engine
+from askalike.serve.keeper import Keeper
+from askalike.types import Feedback
+
+pytestmark = pytest.mark.usefixtures("words_alone")
+
+
+def day(number: int) -> datetime:
+    return datetime(2024, 5, number, tzinfo=UTC)
+
+
+@pytest.fixture
+def engine(tmp_path: Path) -> Iterator[Engine]:
+    with Forum.create(tmp_path / "home.forum") as forum:
+        forum.add(
+            [
+                Question(
+                    "1", "Wifi drops 🙂 at night", "<p>The <b>wifi</b> drops.</p>", "html", created=day(1), score=3
+                ),
+                Question("2", "Wireless goes away", "Wifi drops <script>x</script>", "plain", created=day(2)),
+                Question("3", "Printer offline", created=day(3)),
+            ]
+        )
+        forum.add_answers(
+            [
+                Answer("x", "1", "<p onclick='x()'>Move it<img src=y></p>", "html", score=1),
+                Answer("y", "1", "*Sure*", "markdown", is_accepted=True),
+            ]
+        )
+        yield Engine(forum)
+
+
+def test_a_hit_has_all_that_is_needed_to_judge_it(engine: Engine) -> None:
+    found = engine.similar(Asked("wifi drops today", "printer"))
+    assert found.ranker == "lexical"
+    assert found.took_ms > 0
+    hit = found.hits[0]
+    assert (hit.rank, hit.question.id, hit.question.created, hit.answers) == (1, "1", "2024-05-01T00:00:00Z", 2)
+    assert (hit.likelihood.value, hit.likelihood.word) == (None, "unknown")
+    assert hit.best_answer is not None
+    assert (hit.best_answer.id, hit.best_answer.text) == ("y", "Sure")
+    assert hit.best_answer.html == "<p><em>Sure</em></p>\n"
+    assert [hit.question.title[start:end] for start, end in hit.highlights.title] == ["Wifi", "drops"]
+    assert [hit.excerpt[start:end] for start, end in hit.highlights.excerpt] == ["wifi", "drops"]
+    assert {one.word.lower() for one in hit.matched} == {"wifi", "drops"}
+    assert hit.missing == ["printer"]
+    assert (hit.via, hit.attended) == (None, None)
+
+
+def test_explaining_tells_of_every_hit(engine: Engine) -> None:
+    hits = engine.similar(Asked("wifi drops", is_explained=True)).hits
+    assert len(hits) == 2
+    assert all(hit.attended is not None and hit.attended.query_title == [] for hit in hits)  # no model: no weights
+    assert engine.similar(Asked("nothing of this", is_explained=True)).hits == []
+
+
+def test_a_duplicate_is_shown_as_its_original_and_says_by_what_it_was_found(engine: Engine) -> None:
+    engine.forum.add_links([Link("2", "3")])
+    hits = {hit.question.id: hit for hit in engine.similar(Asked("wifi drops")).hits}
+    assert set(hits) == {"1", "3"}
+    via = hits["3"].via
+    assert via is not None
+    assert (via.id, via.title) == ("2", "Wireless goes away")
+
+
+def test_filters_are_kept_to(engine: Engine) -> None:
+    asked = Asked("wifi drops", filters=Filters(before=day(2)), own="3")
+    assert [hit.question.id for hit in engine.similar(asked).hits] == ["1"]
+    assert engine.similar(Asked("wifi drops", own="1", filters=Filters(before=day(2)))).hits == []
+
+
+@pytest.mark.parametrize("asked", [Asked(" ", "\n"), Asked("x", k=0), Asked("x", ranker="none")])
+def test_a_search_that_makes_no_sense_is_refused(engine: Engine, asked: Asked) -> None:
+    with pytest.raises(SettingError):
+        engine.similar(asked)
+
+
+def test_stages_are_told(tmp_path: Path, engine: Engine) -> None:
+    told: list[str] = []
+    Engine(engine.forum, lambda stage, seconds: told.append(stage) if seconds >= 0 else None).similar(Asked("wifi"))
+    assert sorted(told) == ["answer", "lexical", "rank", "vector"]
+
+
+def test_what_is_similar_to_a_stored_question_may_be_later_and_is_never_itself(engine: Engine) -> None:
+    assert [hit.question.id for hit in engine.similar_to("1", 5, None, is_explained=False).hits] == ["2"]
+    engine.put(Question("empty", ""))
+    assert engine.similar_to("empty", 5, None, is_explained=False).hits == []
+    with pytest.raises(UnknownIdError):
+        engine.similar_to("none", 5, None, is_explained=False)
+
+
+def test_a_question_comes_with_answers_links_and_safe_html(engine: Engine) -> None:
+    engine.forum.add_links([Link("2", "1"), Link("1", "3", "related")])
+    found = engine.question("1")
+    assert found.html == "<p>The <b>wifi</b> drops.</p>"
+    assert found.text == "The wifi drops."
+    assert [(one.id, one.accepted, one.html) for one in found.answers] == [
+        ("y", True, "<p><em>Sure</em></p>\n"),
+        ("x", False, "<p>Move it</p>"),
+    ]
+    assert [(one.id, one.kind, one.direction) for one in found.links] == [
+        ("3", "related", "to"),
+        ("2", "duplicate", "from"),
+    ]
+    assert engine.question("2").html == "<p>Wifi drops &lt;script&gt;x&lt;/script&gt;</p>"
+
+
+def test_what_is_written_is_found_and_what_is_deleted_is_not(engine: Engine) -> None:
+    made = engine.put(Question("4", "Toaster burns"))
+    assert (made.operation, made.indexed) == ("added", True)
+    assert engine.put(Question("4", "Toaster burns")).operation == "unchanged"
+    assert engine.put(Question("4", "Toaster burns bread")).operation == "edited"
+    assert [hit.question.id for hit in engine.similar(Asked("toaster bread")).hits] == ["4"]
+    assert engine.delete("4").operation == "deleted"
+    assert engine.similar(Asked("toaster bread")).hits == []
+    with pytest.raises(UnknownIdError):
+        engine.delete("4")
+
+
+def test_of_many_all_are_stored_or_none(engine: Engine) -> None:
+    written = engine.store([Question("4", "a"), Question("1", "b"), Question("4", "c")])
+    assert [one.operation for one in written] == ["added", "edited", "added"]
+    assert engine.forum.question("4").title == "c"
+    with pytest.raises(InputError):
+        engine.store([Question("5", "a"), Question(" ", "b")])
+    with pytest.raises(UnknownIdError):
+        engine.forum.question("5")
+
+
+def test_pages_of_questions_go_back_to_the_first(engine: Engine) -> None:
+    first = engine.questions(2)
+    assert ([one.id for one in first.questions], first.next, first.total) == (["3", "2"], "2", 3)
+    last = engine.questions(2, int(first.next or 0))
+    assert ([one.id for one in last.questions], last.next) == (["1"], None)
+    assert last.questions[0].answers == 2
+
+
+def test_verdicts_are_stored_and_listed(engine: Engine) -> None:
+    given = engine.judge(Feedback("1", "2", "different", "Käthe"))
+    assert (given.question, given.candidate, given.verdict, given.by) == ("1", "2", "different", "Käthe")
+    assert given.at.endswith("Z")
+    assert list(engine.labels()) == [given]
+    assert engine.similar_to("1", 5, None, is_explained=False).hits == []
+
+
+def test_pairs_and_clusters_come_page_by_page(engine: Engine) -> None:
+    for number in range(4):
+        engine.put(Question(f"p{number}", "Printer offline again", created=day(10 + number)))
+    engine.forum.add_answers([Answer("z", "p2", "Restart it")])
+    engine.put(Question("w", "Wifi drops by day in the cellar"))
+    while Keeper(engine, lambda: False).keep():
+        pass
+    assert engine.duplicates.progress().done == engine.duplicates.progress().questions == 8
+    page = engine.duplicates.pairs(None, 2, 0.3)
+    assert all(one.score == 1.0 and one.cosine is None for one in page.pairs)
+    assert [(one.question.id, one.candidate.id) for one in page.pairs] == [("p1", "p0"), ("p2", "p0")]
+    seen = [(one.question.id, one.candidate.id) for one in page.pairs]
+    while page.next:
+        page = engine.duplicates.pairs(page.next, 2, 0.3)
+        seen += [(one.question.id, one.candidate.id) for one in page.pairs]
+    assert len(seen) == len(set(seen)) == engine.forum.pairs.store.count()
+
+    groups = engine.duplicates.clusters(None, 1, 0.3)
+    (largest,) = groups.clusters
+    assert (largest.size, largest.canonical.id, largest.best) == (5, "p2", 1.0)  # it alone is answered
+    assert {one.id for one in largest.questions} == {"3", "p0", "p1", "p2", "p3"}
+    rest = engine.duplicates.clusters(groups.next, 5, 0.3)
+    assert [{one.id for one in group.questions} for group in rest.clusters] == [{"1", "2", "w"}]
+    assert rest.clusters[0].best < 1
+    assert rest.next is None
+
+
+@pytest.mark.parametrize("cursor", ["x", "1", "nan_1_2", "1e999_1_2", "_"])
+def test_a_cursor_of_nobody_is_refused(engine: Engine, cursor: str) -> None:
+    with pytest.raises(SettingError):
+        engine.duplicates.pairs(cursor, 2, 0.3)
+    with pytest.raises(SettingError):
+        engine.duplicates.clusters(cursor, 2, 0.3)
+
+
+def test_the_keeper_lets_be_found_what_another_process_left(engine: Engine) -> None:
+    engine.store([Question("4", "Toaster burns")])
+    assert engine.similar(Asked("toaster")).hits == []
+    Keeper(engine, lambda: False).keep()
+    assert [hit.question.id for hit in engine.similar(Asked("toaster")).hits] == ["4"]
+
+
+def test_the_keeper_stops(engine: Engine) -> None:
+    keeper = Keeper(engine, lambda: True)
+    keeper.start()
+    keeper.stop()
+    Keeper(engine, lambda: True).stop()  # one that never began

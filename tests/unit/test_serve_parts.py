@@ -1,0 +1,366 @@
+"""The parts of the service that need no forum and no server: each with its rules."""
+
+from __future__ import annotations
+
+import inspect
+import json
+import logging
+from pathlib import Path
+
+import pytest
+
+from askalike import errors
+from askalike.errors import DamagedForumError, SettingError, UnknownIdError
+from askalike.serve.call import checked, parse_json, parse_query, path_values
+from askalike.serve.guards import allowed_origin, check_host, check_origin, rights_of
+from askalike.serve.highlights import highlights
+from askalike.serve.keys import Keys
+from askalike.serve.logs import JsonLines
+from askalike.serve.metrics import Gauge, Metrics
+from askalike.serve.problem import STATUSES, Refused, problem_of
+from askalike.serve.rates import MOST_CLIENTS, Rates
+from askalike.serve.requests import DuplicatesQuery, QuestionRequest, SimilarRequest
+from askalike.serve.run import check_open
+from askalike.serve.safe_html import LONGEST_MARKDOWN, safe_html
+from askalike.serve.settings import Limits, ServeSettings
+from askalike.serve.static import static_files
+from askalike.text.analyzer import Analyzer
+from askalike.text.settings import TextSettings
+from askalike.types import Markup, Match
+
+ANALYZER = Analyzer(TextSettings())
+
+
+def status_of(call: object) -> int:
+    with pytest.raises(Refused) as refused:
+        call()  # type: ignore[operator]
+    return refused.value.problem.status
+
+
+# -- errors ------------------------------------------------------------------------------------------------------------
+
+
+def test_every_error_has_a_status_and_the_first_fitting_row_is_the_narrowest() -> None:
+    kinds = [kind for _, kind in inspect.getmembers(errors, inspect.isclass) if issubclass(kind, errors.AskalikeError)]
+    for kind in kinds:
+        fitting = [row for row, _ in STATUSES if issubclass(kind, row)]
+        assert fitting
+        assert issubclass(fitting[0], fitting[-1])
+    assert problem_of(UnknownIdError("a", "b")).status == 404
+    assert problem_of(errors.BusyForumError("a")).headers == {"Retry-After": "2"}
+
+
+def test_of_an_error_that_nobody_foresaw_nothing_is_told() -> None:
+    found = problem_of(KeyError("secret"))
+    assert found.status == 500
+    assert "secret" not in found.error + found.hint
+
+
+# -- requests ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "content",
+    [b"", b"{", b'{"a":NaN}', b'{"a":Infinity}', b"\xff\xfe", b'{"a":"\xff"}', b"[" * 40, b'{"a":' * 40, b"9" * 5000],
+)
+def test_what_is_no_json_is_refused(content: bytes) -> None:
+    assert status_of(lambda: parse_json(content, 32)) == 400
+
+
+def test_brackets_in_texts_are_not_nesting() -> None:
+    assert parse_json(json.dumps({"a": "[" * 1000 + '"\\{'}).encode(), 3) == {"a": "[" * 1000 + '"\\{'}
+    assert status_of(lambda: parse_json(b"[" * 100_000 + b"]" * 100_000, 32)) == 400
+
+
+@pytest.mark.parametrize(
+    "found",
+    [
+        {},
+        {"title": 1},
+        {"title": "a" * 1001},
+        {"title": "a", "k": 0},
+        {"title": "a", "k": 101},
+        {"title": "a", "k": "5"},
+        {"title": "a", "k": True},
+        {"title": "a", "before": "yesterday"},
+        {"title": "a", "before": 5},
+        {"title": "a", "markup": "latex"},
+        {"title": "a", "more": 1},
+        {"title": "\ud800"},
+        {"title": "a", "exclude": [""]},
+        {"title": "a", "tags": ["a"] * 21},
+        [],
+        "a",
+        None,
+    ],
+)
+def test_a_search_with_a_wrong_field_is_refused(found: object) -> None:
+    assert status_of(lambda: checked(SimilarRequest, found)) == 422
+
+
+def test_a_refusal_names_the_field_and_never_its_value() -> None:
+    with pytest.raises(Refused) as refused:
+        checked(SimilarRequest, {"title": "a", "markup": "my secret"})
+    assert "markup" in refused.value.problem.error
+    assert "secret" not in refused.value.problem.error
+
+
+def test_a_search_becomes_what_the_engine_takes() -> None:
+    request = checked(
+        SimilarRequest, {"title": "a", "before": "2024-05-01", "exclude": ["x"], "id": "y", "tags": ["t"]}
+    )
+    asked = request.asked()
+    assert asked.filters.before is not None
+    assert asked.filters.before.isoformat() == "2024-05-01T00:00:00+00:00"
+    assert (asked.filters.exclude_ids, asked.filters.tags, asked.own) == (frozenset("x"), ("t",), "y")
+
+
+def test_a_question_becomes_what_the_library_takes() -> None:
+    given = {"title": "a", "created": "2024-05-01T12:00:00+02:00", "tags": ["x", "y"], "score": -3, "author": "b"}
+    question = checked(QuestionRequest, given).question("7")
+    assert (question.id, question.tags, question.score, question.author) == ("7", ("x", "y"), -3, "b")
+    assert question.created is not None
+    assert question.created.isoformat() == "2024-05-01T12:00:00+02:00"
+
+
+@pytest.mark.parametrize(
+    ("query", "status"),
+    [(b"limit=0", 422), (b"limit=x", 422), (b"none=1", 422), (b"limit=1&limit=2", 400), (b"minimum=%ff", 400)],
+)
+def test_a_wrong_query_string_is_refused(query: bytes, status: int) -> None:
+    assert status_of(lambda: parse_query(DuplicatesQuery, query)) == status
+
+
+def test_a_query_string_is_read() -> None:
+    found = parse_query(DuplicatesQuery, b"limit=3&minimum=0.25&cursor=")
+    assert found is not None
+    assert (found.limit, found.minimum, found.cursor) == (3, 0.25, None)
+
+
+def test_a_path_is_decoded_once() -> None:
+    assert path_values({"id": "a%2Fb%2520c"}) == {"id": "a/b%20c"}
+    assert status_of(lambda: path_values({"id": "%ff"})) == 400
+
+
+# -- who may ask -------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("host", ["localhost", "127.0.0.1:8765", "[::1]:8765", "LOCALHOST:1"])
+def test_the_loopback_is_known_by_its_names(host: str) -> None:
+    check_host({"host": host}, ServeSettings("f"))
+
+
+@pytest.mark.parametrize(
+    "host", ["evil.example", "127.0.0.1.evil.example", "localhost.evil:80", "", "::1", "localhost:x"]
+)
+def test_any_other_name_is_refused_on_the_loopback(host: str) -> None:
+    assert status_of(lambda: check_host({"host": host}, ServeSettings("f"))) == 421
+
+
+def test_names_can_be_allowed_and_elsewhere_any_is() -> None:
+    check_host({"host": "forum.example"}, ServeSettings("f", allow_hosts=("Forum.example",)))
+    check_host({"host": "what.ever"}, ServeSettings("f", host="0.0.0.0"))
+    elsewhere = ServeSettings("f", host="0.0.0.0", allow_hosts=("a",))
+    assert status_of(lambda: check_host({"host": "what.ever"}, elsewhere)) == 421
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {"host": "localhost:1", "origin": "http://evil.example"},
+        {"host": "localhost:1", "origin": "http://localhost:2"},
+        {"host": "localhost:1", "origin": "null"},
+        {"host": "localhost:1", "sec-fetch-site": "cross-site"},
+        {"host": "localhost:1", "sec-fetch-site": "same-site"},
+    ],
+)
+def test_a_page_of_another_origin_changes_nothing_without_a_key(headers: dict[str, str]) -> None:
+    assert status_of(lambda: check_origin(headers, has_key=False)) == 403
+    check_origin(headers, has_key=True)
+
+
+def test_the_page_itself_and_programs_may_change() -> None:
+    check_origin({"host": "localhost:1"}, has_key=False)
+    check_origin(
+        {"host": "localhost:1", "origin": "http://localhost:1", "sec-fetch-site": "same-origin"}, has_key=False
+    )
+
+
+def test_an_origin_is_told_back_only_where_it_was_allowed() -> None:
+    settings = ServeSettings("f", allow_origins=("https://a.example",))
+    assert allowed_origin({"origin": "https://a.example"}, settings) == "https://a.example"
+    assert allowed_origin({"origin": "https://a.example.evil"}, settings) is None
+    assert allowed_origin({}, settings) is None
+
+
+@pytest.mark.parametrize("origin", ["*", "a.example", "https://a.example/", "ftp://a", "https://"])
+def test_what_is_no_origin_cannot_be_allowed(origin: str) -> None:
+    with pytest.raises(SettingError):
+        ServeSettings("f", allow_origins=(origin,))
+
+
+def test_keys_give_the_rights_that_they_were_made_with(tmp_path: Path) -> None:
+    keys = Keys(tmp_path)
+    _, reading = keys.add("widget", "read")
+    made, writing = keys.add("", "write")
+    other = Keys(tmp_path)  # as another process has it
+    assert other.rights(reading) == {"read"}
+    assert other.rights(writing) == {"read", "write"}
+    assert other.rights("") is other.rights("ask_x") is other.rights("\ud800") is None
+    keys.remove(made.id)
+    assert other.rights(writing) is None
+    with pytest.raises(UnknownIdError):
+        keys.remove(made.id)
+    assert reading not in (tmp_path / "keys.json").read_text()
+    assert (tmp_path / "keys.json").stat().st_mode & 0o077 == 0
+
+
+@pytest.mark.parametrize("content", ["", "[]", '{"format": 9}', '{"format": 1, "keys": [{"may": "all"}]}'])
+def test_a_damaged_file_of_keys_lets_nobody_in(tmp_path: Path, content: str) -> None:
+    (tmp_path / "keys.json").write_text(content)
+    with pytest.raises(DamagedForumError):
+        Keys(tmp_path).rights("x")
+
+
+def test_rights_follow_from_the_settings_and_the_key(tmp_path: Path) -> None:
+    keys = Keys(tmp_path)
+    _, reading = keys.add("", "read")
+    home, away = ServeSettings("f"), ServeSettings("f", host="0.0.0.0")
+    assert rights_of({}, home, keys) == {"read", "write"}
+    assert rights_of({}, away, keys) == frozenset()
+    assert rights_of({}, ServeSettings("f", host="0.0.0.0", is_read_open=True), keys) == {"read"}
+    assert rights_of({}, ServeSettings("f", host="0.0.0.0", is_insecure=True), keys) == {"read", "write"}
+    assert rights_of({"authorization": f"Bearer {reading}"}, away, keys) == {"read"}
+    for wrong in ("Bearer x", "Basic x", "x", f"bearer{reading}"):
+        assert status_of(lambda wrong=wrong: rights_of({"authorization": wrong}, home, keys)) == 401
+
+
+def test_elsewhere_nothing_is_served_without_a_key(tmp_path: Path) -> None:
+    settings = ServeSettings(str(tmp_path), host="0.0.0.0")
+    with pytest.raises(SettingError, match="no key"):
+        check_open(settings)
+    with pytest.raises(SettingError, match=r"forum\.example"):
+        check_open(ServeSettings(str(tmp_path), allow_hosts=("forum.example",)))
+    check_open(ServeSettings(str(tmp_path)))
+    check_open(ServeSettings(str(tmp_path), host="0.0.0.0", is_insecure=True))
+    Keys(tmp_path).add("", "read")
+    check_open(settings)
+
+
+def test_settings_reach_a_worker_as_they_are() -> None:
+    settings = ServeSettings("f", workers=3, allow_origins=("https://a.example",), limits=Limits(rate=1.5))
+    assert ServeSettings.from_json(settings.to_json()) == settings
+
+
+def test_a_client_that_asks_too_often_waits_and_others_do_not() -> None:
+    rates = Rates(rate=10.0, burst=2)
+    assert [rates.wait_s("a", 0.0) for _ in range(3)] == [0.0, 0.0, pytest.approx(0.1)]
+    assert rates.wait_s("b", 0.0) == 0.0
+    assert rates.wait_s("a", 0.1) == 0.0
+    assert Rates(rate=0.0, burst=1).wait_s("a", 0.0) == 0.0
+    for number in range(MOST_CLIENTS + 5):
+        rates.wait_s(str(number), 1.0)
+    assert len(rates._buckets) == MOST_CLIENTS
+
+
+# -- what is sent ------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("markup", ["html", "markdown", "plain"])
+@pytest.mark.parametrize(
+    "body",
+    [
+        "<script>alert(1)</script>",
+        "<img src=x onerror=alert(1)>",
+        '<a href="javascript:alert(1)">x</a>',
+        '<a href="JaVaScRiPt&colon;alert(1)">x</a>',
+        '<a href=" java\nscript:alert(1)">x</a>',
+        '<a href="data:text/html,<script>alert(1)</script>">x</a>',
+        "<svg><script>alert(1)</script></svg>",
+        "<math><mtext><table><mglyph><style><!--</style><img title='--&gt;&lt;img src=1 onerror=alert(1)&gt;'>",
+        "<iframe src=//evil></iframe>",
+        "<form action=//evil><input name=x></form>",
+        "<p style='background:url(//evil)' class=x id=y onclick=z>t</p>",
+        "<base href=//evil><meta http-equiv=refresh content=0><link rel=stylesheet href=//evil>",
+        "[x](javascript:alert(1)) ![x](http://evil/x.png)",
+        "<scr<script>ipt>alert(1)</scr</script>ipt>",
+        "<<b>script>alert(1)<</b>/script>",
+        "<div>" * 5000 + "<script>alert(1)</script>",
+        "\x00<\x00script>alert(1)</script>",
+    ],
+)
+def test_nothing_in_a_post_runs_or_loads(body: str, markup: Markup) -> None:
+    from selectolax.lexbor import LexborHTMLParser
+
+    shown = safe_html(body, markup)
+    tree = LexborHTMLParser(f"<body>{shown}</body>")
+    assert tree.body is not None
+    for node in tree.body.css("*"):
+        assert node.tag in {"body", "p", "br", "b", "a", "table", "div"}, shown
+        assert node.tag != "div", shown
+        for name, value in node.attributes.items():
+            assert name in ("href", "rel"), shown
+            assert name != "href" or str(value).startswith(("http:", "https:", "mailto:")), shown
+
+
+def test_a_very_long_post_is_shown_as_text() -> None:
+    assert safe_html("*a* " * LONGEST_MARKDOWN, "markdown").startswith("<p>a a ")
+    assert safe_html("<i>x</i>" * 2000, "html").startswith("<p>xxx")
+
+
+def test_relative_links_lead_nowhere() -> None:
+    assert 'href="' not in safe_html('<a href="/v1/x">x</a>', "html")
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("Printers print", [(0, 8)]),
+        ("🙂 printer, printer", [(2, 9), (11, 18)]),
+        ("reprinter", []),
+        ("", []),
+        ("printer " * 3, [(0, 7), (8, 15), (16, 23)]),
+    ],
+)
+def test_words_are_found_where_they_stand(text: str, expected: list[tuple[int, int]]) -> None:
+    assert highlights(text, [Match("printer", "title", 1.0)], ANALYZER) == expected
+    assert highlights(text, [], ANALYZER) == []
+
+
+def test_only_files_of_the_table_are_served(tmp_path: Path) -> None:
+    (tmp_path / "index.html").write_text("a")
+    (tmp_path / "secret.py").write_text("b")
+    (tmp_path / "link.js").symlink_to("/etc/hostname")
+    (tmp_path / "widget").mkdir()
+    (tmp_path / "widget" / "w.js").write_text("c")
+    found = static_files(tmp_path)
+    assert set(found) == {"/", "/index.html", "/widget/w.js"}
+    assert found["/widget/w.js"].is_embedded
+    assert not found["/"].is_embedded
+
+
+def test_metrics_are_as_prometheus_reads_them() -> None:
+    metrics = Metrics()
+    metrics.request("GET /x", 200, 0.003)
+    metrics.request("GET /x", 404, 20.0)
+    metrics.stage("rank", 0.5)
+    lines = metrics.text([Gauge("askalike_questions", "Questions.", 7)], {"worker": '1"\n'}).splitlines()
+    worker = r'worker="1\"\n"'
+    assert f'askalike_requests_total{{route="GET /x",status="200",{worker}}} 1' in lines
+    assert f'askalike_request_seconds_bucket{{route="GET /x",{worker},le="0.0025"}} 0' in lines
+    assert f'askalike_request_seconds_bucket{{route="GET /x",{worker},le="0.005"}} 1' in lines
+    assert f'askalike_request_seconds_bucket{{route="GET /x",{worker},le="10.0"}} 1' in lines
+    assert f'askalike_request_seconds_bucket{{route="GET /x",{worker},le="+Inf"}} 2' in lines
+    assert f'askalike_request_seconds_count{{route="GET /x",{worker}}} 2' in lines
+    assert f'askalike_stage_seconds_sum{{stage="rank",{worker}}} 0.5' in lines
+    assert f"askalike_questions{{{worker}}} 7" in lines
+    assert metrics.requests() == 2
+    assert metrics.latencies_ms() == {"GET /x": (3.0, 20000.0, 20000.0, 2)}
+
+
+def test_a_log_line_is_one_json_object() -> None:
+    record = logging.LogRecord("x", logging.INFO, "", 1, "a\nb %s", ("c",), None)
+    found = json.loads(JsonLines().format(record))
+    assert (found["message"], found["level"]) == ("a\nb c", "info")
+    record.fields = {"route": "GET /x"}
+    assert json.loads(JsonLines().format(record))["route"] == "GET /x"
