@@ -8,7 +8,12 @@ document.getElementById("create-topic").addEventListener("click", () => {
     made.append(...children);
     return made;
   };
-  const title = make("input", { id: "reply-title", type: "text", placeholder: "Type title, or paste a link here", autocomplete: "off" });
+  const title = make("input", {
+    id: "reply-title",
+    type: "text",
+    placeholder: "Type title, or paste a link here",
+    autocomplete: "off",
+  });
   title.setAttribute("aria-label", "Title");
   const editor = make("textarea", { className: "d-editor-input", placeholder: "Type here. Use Markdown to format." });
   editor.setAttribute("aria-label", "Body");
@@ -23,7 +28,12 @@ document.getElementById("create-topic").addEventListener("click", () => {
       { className: "composer-fields" },
       make("div", { className: "title-and-category" }, make("div", { className: "title-input" }, title)),
       make("div", { className: "d-editor" }, editor),
-      make("div", { className: "submit-panel" }, make("button", { className: "btn", type: "button", textContent: "Create topic" }), close),
+      make(
+        "div",
+        { className: "submit-panel" },
+        make("button", { className: "btn", type: "button", textContent: "Create topic" }),
+        close,
+      ),
     ),
   );
   composer.hidden = false;

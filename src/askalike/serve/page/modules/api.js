@@ -76,7 +76,9 @@ async function request(method, path, sent, signal) {
     if (error.name === "AbortError") throw error;
     throw new ServiceError("The service cannot be reached", {
       kind: "offline",
-      hint: navigator.onLine ? "It may have been stopped. Start it again with askalike serve." : "This device is offline.",
+      hint: navigator.onLine
+        ? "It may have been stopped. Start it again with askalike serve."
+        : "This device is offline.",
     });
   }
 }

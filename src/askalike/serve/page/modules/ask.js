@@ -16,7 +16,8 @@ const kept = { title: "", body: "", answer: null, opened: new Set() };
 
 /** Fills the view; what was typed is still there when one comes back. */
 export function showAsk(section, { query }) {
-  if (query.has("title")) Object.assign(kept, { title: query.get("title"), body: query.get("body") ?? "", answer: null });
+  if (query.has("title"))
+    Object.assign(kept, { title: query.get("title"), body: query.get("body") ?? "", answer: null });
   const title = h("input", {
     class: "field title",
     id: "title",
@@ -37,7 +38,12 @@ export function showAsk(section, { query }) {
   const heading = h("h2", { id: "found" }, "Asked before");
   const took = h("span", { class: "aside" });
   const results = h("div", { class: "results" });
-  const found = h("section", { class: "found", "aria-labelledby": "found" }, h("div", { class: "label" }, heading, took), results);
+  const found = h(
+    "section",
+    { class: "found", "aria-labelledby": "found" },
+    h("div", { class: "label" }, heading, took),
+    results,
+  );
   section.append(
     h("h1", { tabindex: "-1" }, "Has it been asked before?"),
     h(
@@ -47,7 +53,12 @@ export function showAsk(section, { query }) {
         "form",
         { class: "compose", on: { submit: (event) => event.preventDefault() } },
         h("div", {}, h("label", { class: "label", for: "title" }, "Your question"), title),
-        h("div", {}, h("label", { class: "label", for: "body" }, "Details", h("span", { class: "aside" }, "optional")), body),
+        h(
+          "div",
+          {},
+          h("label", { class: "label", for: "body" }, "Details", h("span", { class: "aside" }, "optional")),
+          body,
+        ),
         weights,
       ),
       found,
@@ -89,7 +100,10 @@ async function search(parts, signal) {
   parts.results.setAttribute("aria-busy", "true");
   if (!parts.results.querySelector(".hit")) fill(parts.results, waiting(3));
   try {
-    const answer = await similar({ title: kept.title, body: kept.body, k: HITS, markup: "markdown", explain: true }, signal);
+    const answer = await similar(
+      { title: kept.title, body: kept.body, k: HITS, markup: "markdown", explain: true },
+      signal,
+    );
     if (signal.aborted) return;
     kept.answer = answer;
     draw(parts, answer);
@@ -110,7 +124,12 @@ function drawEmpty({ results, took, weights }) {
     h(
       "div",
       { class: "note" },
-      h("div", {}, h("strong", {}, "Start typing."), "Earlier questions that ask the same appear here, with their best answers: by shared words and by meaning."),
+      h(
+        "div",
+        {},
+        h("strong", {}, "Start typing."),
+        "Earlier questions that ask the same appear here, with their best answers: by shared words and by meaning.",
+      ),
     ),
   );
 }
@@ -121,11 +140,24 @@ function draw({ results, took, weights }, answer) {
   drawWeights(weights, answer.hits[0]?.attended);
   if (!answer.hits.length) {
     announce("No similar question found");
-    fill(results, note("Nothing like it yet.", "No earlier question shares a telling word with yours, or is near to its meaning. It looks new."));
+    fill(
+      results,
+      note(
+        "Nothing like it yet.",
+        "No earlier question shares a telling word with yours, or is near to its meaning. It looks new.",
+      ),
+    );
     return;
   }
   announce(`${count(answer.hits.length, "similar question")} found`);
-  fill(results, h("ol", { class: "hits" }, answer.hits.map((hit) => hitCard(hit, kept.opened))));
+  fill(
+    results,
+    h(
+      "ol",
+      { class: "hits" },
+      answer.hits.map((hit) => hitCard(hit, kept.opened)),
+    ),
+  );
 }
 
 /** How much the encoder takes of each word of the question: the more, the darker its line. */
@@ -139,5 +171,9 @@ function drawWeights(place, attended) {
     piece.style.setProperty("--weight", ((weight - least) / span).toFixed(3));
     return [piece, " "];
   });
-  return fill(place, h("h2", { class: "small" }, "What the search reads in it: the stronger its line, the more"), h("p", {}, shown));
+  return fill(
+    place,
+    h("h2", { class: "small" }, "What the search reads in it: the stronger its line, the more"),
+    h("p", {}, shown),
+  );
 }

@@ -4,9 +4,11 @@ import { marked, markWithin, pattern, wordsOf } from "./marks.js";
 
 const SHORTEST = 3;
 const COMMON = new Set(
-  ("a about after all also am an and any are as at be because been but by can could did do does for from get had has have how i if in " +
+  (
+    "a about after all also am an and any are as at be because been but by can could did do does for from get had has have how i if in " +
     "into is it its just like me my need no not of on one only or other our out so some than that the their them then there these " +
-    "they this to too up use using was we were what when where which while who why will with would you your every each want don't doesn't i'm it's can't i've").split(" "),
+    "they this to too up use using was we were what when where which while who why will with would you your every each want don't doesn't i'm it's can't i've"
+  ).split(" "),
 );
 
 /** Marks the telling words that two sides (`{title, text}` elements) share, and underlines what only one title says. */

@@ -34,7 +34,11 @@ export function fill(element, ...children) {
 
 /** A small picture from a path on a 24 × 24 grid, drawn in the colour of the text; unseen by screen readers. */
 export function icon(path) {
-  return s("svg", { class: "icon", viewBox: "0 0 24 24", "aria-hidden": "true", focusable: "false" }, s("path", { d: path }));
+  return s(
+    "svg",
+    { class: "icon", viewBox: "0 0 24 24", "aria-hidden": "true", focusable: "false" },
+    s("path", { d: path }),
+  );
 }
 
 export const PATHS = {

@@ -19,7 +19,15 @@ const trail = [];
 export function showExplore(section, { id }) {
   const running = new AbortController();
   const place = h("div", { class: "place" });
-  section.append(h("div", { class: "row heading" }, h("h1", { tabindex: "-1" }, "Walk through the forum"), finder(place, running.signal)), place);
+  section.append(
+    h(
+      "div",
+      { class: "row heading" },
+      h("h1", { tabindex: "-1" }, "Walk through the forum"),
+      finder(place, running.signal),
+    ),
+    place,
+  );
   const show = () => (id ? showQuestion(place, id, running.signal) : showNewest(place, running.signal));
   attempt(place, show, running.signal);
   return () => running.abort();
@@ -31,12 +39,21 @@ async function attempt(place, action, signal) {
     await action();
   } catch (error) {
     if (signal.aborted || error.name === "AbortError") return;
-    fill(place, wrong(error, () => attempt(place, action, signal)));
+    fill(
+      place,
+      wrong(error, () => attempt(place, action, signal)),
+    );
   }
 }
 
 function finder(place, signal) {
-  const field = h("input", { class: "field", id: "find", type: "search", autocomplete: "off", placeholder: "Begin with an id, or a few words" });
+  const field = h("input", {
+    class: "field",
+    id: "find",
+    type: "search",
+    autocomplete: "off",
+    placeholder: "Begin with an id, or a few words",
+  });
   const find = async (event) => {
     event.preventDefault();
     const wanted = field.value.trim();
@@ -59,16 +76,27 @@ async function findQuestion(place, wanted, signal) {
     if (error.status !== 404) throw error;
   }
   const { hits } = await similar({ title: wanted, k: LISTED }, signal);
-  const rows = hits.map((hit) => ({ id: hit.question.id, title: hit.question.title, created: hit.question.created, answers: hit.answers }));
+  const rows = hits.map((hit) => ({
+    id: hit.question.id,
+    title: hit.question.title,
+    created: hit.question.created,
+    answers: hit.answers,
+  }));
   announce(hits.length ? `${count(hits.length, "question")} found` : "No question found");
   if (rows.length) fill(place, h("h2", {}, `Near to “${wanted}”`), pickList(rows));
-  else fill(place, note("Nothing found.", `No question has the id “${wanted}”, and none shares a telling word with it.`));
+  else
+    fill(place, note("Nothing found.", `No question has the id “${wanted}”, and none shares a telling word with it.`));
 }
 
 async function showNewest(place, signal) {
   const { questions, total } = await newest(LISTED, signal);
-  if (!questions.length) return fill(place, note("The forum is empty.", "Index an archive, or add a question, and it shows here."));
-  return fill(place, h("h2", {}, "The newest", h("span", { class: "aside" }, ` of ${count(total, "question")}`)), pickList(questions));
+  if (!questions.length)
+    return fill(place, note("The forum is empty.", "Index an archive, or add a question, and it shows here."));
+  return fill(
+    place,
+    h("h2", {}, "The newest", h("span", { class: "aside" }, ` of ${count(total, "question")}`)),
+    pickList(questions),
+  );
 }
 
 function pickList(questions) {
@@ -93,7 +121,9 @@ async function showQuestion(place, id, signal) {
   document.title = `${found.question.title} · askalike`;
   announce(`${found.question.title}: ${count(near.hits.length, "neighbour")}`);
   const list = neighbourList(near.hits);
-  const picture = near.hits.length ? nearnessPicture(found.question, near.hits, (hit, isLit) => light(list, hit, isLit)) : null;
+  const picture = near.hits.length
+    ? nearnessPicture(found.question, near.hits, (hit, isLit) => light(list, hit, isLit))
+    : null;
   fill(
     place,
     trailLine(id),
@@ -130,7 +160,9 @@ function trailLine(id) {
     h(
       "ol",
       {},
-      trail.map((one) => h("li", {}, h("a", { href: exploreAddress(one.id), "aria-current": one.id === id ? "page" : null }, one.title))),
+      trail.map((one) =>
+        h("li", {}, h("a", { href: exploreAddress(one.id), "aria-current": one.id === id ? "page" : null }, one.title)),
+      ),
     ),
   );
 }
@@ -149,16 +181,25 @@ function questionCard({ question, html, answers, links }) {
 }
 
 function linkLine(one) {
-  const said = { duplicate: { to: "Marked a duplicate of ", from: "Its duplicate: " }, related: { to: "Related: ", from: "Related: " } };
+  const said = {
+    duplicate: { to: "Marked a duplicate of ", from: "Its duplicate: " },
+    related: { to: "Related: ", from: "Related: " },
+  };
   return h("li", {}, said[one.kind][one.direction], h("a", { href: exploreAddress(one.id) }, one.title || one.id));
 }
 
 function foldedAnswer(answer, at) {
-  return h("details", { class: "folded", open: at === 0 }, h("summary", {}, icon(PATHS.chevron), byLine(answer)), bodyElement(answer.html));
+  return h(
+    "details",
+    { class: "folded", open: at === 0 },
+    h("summary", {}, icon(PATHS.chevron), byLine(answer)),
+    bodyElement(answer.html),
+  );
 }
 
 function neighbourList(hits) {
-  if (!hits.length) return note("No neighbours.", "No other question shares a telling word with this one, or is near to its meaning.");
+  if (!hits.length)
+    return note("No neighbours.", "No other question shares a telling word with this one, or is near to its meaning.");
   return h(
     "ol",
     { class: "neighbours" },
@@ -167,7 +208,16 @@ function neighbourList(hits) {
         "li",
         { "data-rank": hit.rank },
         h("span", { class: "badge", "aria-hidden": "true" }, hit.rank),
-        h("div", {}, h("a", { href: exploreAddress(hit.question.id) }, markedRanges(hit.question.title || "(no title)", hit.highlights.title)), likelihoodLine(hit)),
+        h(
+          "div",
+          {},
+          h(
+            "a",
+            { href: exploreAddress(hit.question.id) },
+            markedRanges(hit.question.title || "(no title)", hit.highlights.title),
+          ),
+          likelihoodLine(hit),
+        ),
       ),
     ),
   );

@@ -34,7 +34,12 @@ export function hitCard(hit, opened) {
 export function titleLink(question, children) {
   const address = webAddress(question.url);
   if (!address) return h("a", { href: exploreAddress(question.id) }, children);
-  return h("a", { href: address, target: "_blank", rel: "noopener" }, children, h("span", { class: "unseen" }, " (opens a new tab)"));
+  return h(
+    "a",
+    { href: address, target: "_blank", rel: "noopener" },
+    children,
+    h("span", { class: "unseen" }, " (opens a new tab)"),
+  );
 }
 
 /** When it was asked, its votes and tags. */
@@ -59,7 +64,13 @@ function whyLine(hit) {
       ? reason("Matched", matched.slice(0, SHOWN_WORDS), matched.length - SHOWN_WORDS)
       : reason("Matched", ["no word, but the meaning"], 0),
     hit.missing.length ? reason("Missing", hit.missing, 0) : null,
-    standIns.length ? reason("Stands in", standIns.map((one) => `${one.word} → ${one.match}`), 0) : null,
+    standIns.length
+      ? reason(
+          "Stands in",
+          standIns.map((one) => `${one.word} → ${one.match}`),
+          0,
+        )
+      : null,
     read.length ? reason("Read most", read, 0) : null,
   ];
   return h("dl", { class: "why" }, rows);
@@ -77,7 +88,13 @@ export function strongest(weighed) {
 }
 
 function answerPart(hit, opened) {
-  const walk = h("a", { class: "button quiet", href: exploreAddress(hit.question.id) }, "Neighbours", unseenOf(hit), icon(PATHS.walk));
+  const walk = h(
+    "a",
+    { class: "button quiet", href: exploreAddress(hit.question.id) },
+    "Neighbours",
+    unseenOf(hit),
+    icon(PATHS.walk),
+  );
   const answer = hit.best_answer;
   if (!answer) return h("div", { class: "row foot" }, h("span", { class: "aside" }, "No answer yet"), walk);
   const id = `answer-${(cards += 1)}`;

@@ -62,7 +62,11 @@ function ask(writes, hadKey) {
   const form = h(
     "form",
     {},
-    h("h2", { id: "key-title" }, hadKey ? "This key may not do that" : writes ? "A key that may write" : "A key, please"),
+    h(
+      "h2",
+      { id: "key-title" },
+      hadKey ? "This key may not do that" : writes ? "A key that may write" : "A key, please",
+    ),
     h("p", { id: "key-about", class: "aside" }, `${about} It stays in this tab and goes to this service only.`),
     h("div", {}, h("label", { class: "label", for: "key" }, "Key"), field),
     h(

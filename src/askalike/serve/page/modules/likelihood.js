@@ -28,7 +28,11 @@ export function likelihoodLine({ likelihood, components = {}, score }) {
   return h(
     "p",
     { class: `likelihood level-${level}`, title: parts(components) },
-    h("span", { class: "bars", "aria-hidden": "true" }, [1, 2, 3, 4].map((one) => h("i", { class: one <= level ? "full" : "" }))),
+    h(
+      "span",
+      { class: "bars", "aria-hidden": "true" },
+      [1, 2, 3, 4].map((one) => h("i", { class: one <= level ? "full" : "" })),
+    ),
     h("span", { class: "word" }, NAMES[likelihood.word]),
     " ",
     h("span", { class: "number" }, percent(likelihood.value)),

@@ -49,7 +49,13 @@ function offerThemes() {
   const button = document.getElementById("theme");
   const root = document.documentElement;
   const current = () => root.dataset.theme ?? "system";
-  const label = () => fill(button, icon(THEMES[current()]), h("span", { class: "unseen" }, "Colours: "), h("span", { class: "word" }, current()));
+  const label = () =>
+    fill(
+      button,
+      icon(THEMES[current()]),
+      h("span", { class: "unseen" }, "Colours: "),
+      h("span", { class: "word" }, current()),
+    );
   button.addEventListener("click", () => {
     const names = Object.keys(THEMES);
     const next = names[(names.indexOf(current()) + 1) % names.length];
@@ -68,7 +74,7 @@ function offerThemes() {
 async function nameForum() {
   try {
     const { forum } = await status();
-    if (forum.name) fill(document.getElementById("forum-name"), forum.name);
+    if (forum.name) fill(document.getElementById("forum-name"), forum.name.replace(/\.forum$/, ""));
   } catch {
     // The view that is shown says what is wrong; a name that is missing says nothing more.
   }

@@ -34,12 +34,29 @@ export function nearnessPicture(question, hits, onLight) {
   });
   const element = s(
     "svg",
-    { class: "nearness", viewBox: `${-WIDTH / 2} ${-HEIGHT / 2} ${WIDTH} ${HEIGHT}`, "aria-hidden": "true", focusable: "false" },
+    {
+      class: "nearness",
+      viewBox: `${-WIDTH / 2} ${-HEIGHT / 2} ${WIDTH} ${HEIGHT}`,
+      "aria-hidden": "true",
+      focusable: "false",
+    },
     RINGS.map((near) => ring(near)),
     lines,
-    s("g", { class: "middle" }, s("title", {}, question.title), s("circle", { r: 20 }), s("circle", { class: "eye", r: 7 })),
+    s(
+      "g",
+      { class: "middle" },
+      s("title", {}, question.title),
+      s("circle", { r: 20 }),
+      s("circle", { class: "eye", r: 7 }),
+    ),
     dots,
-    isLikelihood ? s("g", { class: "names" }, RINGS.map((near) => ringName(near, hits.length))) : null,
+    isLikelihood
+      ? s(
+          "g",
+          { class: "names" },
+          RINGS.map((near) => ringName(near, hits.length)),
+        )
+      : null,
   );
   const light = (rank) => nodes.forEach((node, one) => node.classList.toggle("lit", one === rank));
   return { element, light };

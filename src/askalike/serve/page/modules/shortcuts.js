@@ -25,14 +25,27 @@ export function keysSwitch() {
       // Storage is forbidden: the choice holds until the page is closed.
     }
   });
-  return h("label", { class: "switch" }, box, "Single-key shortcuts: ", ["y", "n", "j", "k", "u"].map((key) => [h("kbd", {}, key), " "]), h("kbd", {}, "→"), " ", h("kbd", {}, "←"));
+  return h(
+    "label",
+    { class: "switch" },
+    box,
+    "Single-key shortcuts: ",
+    ["y", "n", "j", "k", "u"].map((key) => [h("kbd", {}, key), " "]),
+    h("kbd", {}, "→"),
+    " ",
+    h("kbd", {}, "←"),
+  );
 }
 
 /** Listens until the function that comes back is called; `actions` are named by `event.key`. */
 export function listenToKeys(section, actions) {
   const pressed = (event) => {
     if (!isOn || event.defaultPrevented || event.repeat || event.ctrlKey || event.metaKey || event.altKey) return;
-    if (event.target.closest?.("input:not([type=checkbox]), textarea, select, dialog, [contenteditable]") || !section.isConnected) return;
+    if (
+      event.target.closest?.("input:not([type=checkbox]), textarea, select, dialog, [contenteditable]") ||
+      !section.isConnected
+    )
+      return;
     const action = actions[event.key.length === 1 ? event.key.toLowerCase() : event.key];
     if (!action) return;
     event.preventDefault();

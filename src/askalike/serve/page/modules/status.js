@@ -2,7 +2,7 @@
 
 import { status } from "./api.js";
 import { fill, h, s } from "./dom.js";
-import { waiting, wrong } from "./notes.js";
+import { note, waiting, wrong } from "./notes.js";
 import { count, date, duration, milliseconds, percent, size, whole } from "./words.js";
 
 const EVERY_MS = 5000;
@@ -15,7 +15,12 @@ export function showStatus(section) {
   const place = h("div", { class: "place" });
   const box = h("input", { type: "checkbox", checked: true });
   section.append(
-    h("div", { class: "row heading" }, h("h1", { tabindex: "-1" }, "How it is doing"), h("label", { class: "switch" }, box, "Keep fresh")),
+    h(
+      "div",
+      { class: "row heading" },
+      h("h1", { tabindex: "-1" }, "How it is doing"),
+      h("label", { class: "switch" }, box, "Keep fresh"),
+    ),
     place,
   );
   fill(place, waiting(2));
@@ -45,11 +50,25 @@ function remember({ latency_ms: latency }) {
 function draw(place, found) {
   fill(
     place,
-    found.service.open_without_key ? h("p", { class: "note wrong" }, "The service is open to the network without a key. Give it one with --key.") : null,
-    h("div", { class: "tiles" }, forumTile(found), stepTile(found), modelTile(found), reviewTile(found), speedTile(found), serviceTile(found)),
+    isOpen(found.service) ? note("It asks for no key.", "Whoever reaches this address may read, and write too.") : null,
+    h(
+      "div",
+      { class: "tiles" },
+      forumTile(found),
+      stepTile(found),
+      modelTile(found),
+      reviewTile(found),
+      speedTile(found),
+      serviceTile(found),
+    ),
     latencyTable(found.latency_ms),
     h("p", { class: "aside" }, "For a monitor: ", h("a", { href: "metrics" }, "metrics"), " in Prometheus' format."),
   );
+}
+
+/** Whether others than this machine's users may write. */
+function isOpen(service) {
+  return service.open_without_key && service.may.write && !/^(localhost|127\.[\d.]+|\[::1\])$/.test(location.hostname);
 }
 
 function tile(name, figure, facts, picture = null) {
@@ -58,7 +77,11 @@ function tile(name, figure, facts, picture = null) {
     { class: "card tile" },
     h("h2", {}, name),
     h("p", { class: "figure" }, figure),
-    h("dl", {}, facts.filter(Boolean).map(([term, value]) => h("div", {}, h("dt", {}, term), h("dd", {}, value)))),
+    h(
+      "dl",
+      {},
+      facts.filter(Boolean).map(([term, value]) => h("div", {}, h("dt", {}, term), h("dd", {}, value))),
+    ),
     picture,
   );
 }
@@ -85,7 +108,9 @@ function stepTile({ index, vectors, duplicates }) {
 
 function modelTile({ vectors, ranker, rankers }) {
   const isThere = rankers.filter((one) => one.available).map((one) => one.name);
-  return tile("Model", vectors.model || "Words alone", [
+  const [, name, kind] = /^(.*?)(?: \((.*)\))?$/.exec(vectors.model ?? "") ?? [];
+  return tile("Model", name || "Words alone", [
+    kind ? ["Kind", kind] : null,
     ["Vectors", whole(vectors.entries)],
     vectors.next_model ? ["Being taken", vectors.next_model] : null,
     ["Search", vectors.has_graph ? "through a graph" : "exact"],
@@ -95,7 +120,7 @@ function modelTile({ vectors, ranker, rankers }) {
 }
 
 function reviewTile({ duplicates, feedback }) {
-  return tile("Review", count(duplicates.pairs, "likely pair"), [
+  return tile("Review", count(duplicates.pairs, "near pair"), [
     ["Judged the same", whole(feedback.duplicate)],
     ["Judged different", whole(feedback.different)],
     ["To judge", h("a", { href: "#/review" }, "the queue")],
@@ -124,13 +149,24 @@ function speedTile({ latency_ms: latency }) {
   return tile("Answers", milliseconds(busiest.p50), facts, history.length > 1 ? spark(history) : null);
 }
 
-const busiestRoute = (latency) => Object.entries(latency).sort(([, one], [, other]) => other.count - one.count)[0];
+/** Searching, or what is asked most where nobody has searched yet; the page's own files do not count. */
+function busiestRoute(latency) {
+  const routes = Object.entries(latency).filter(([name]) => name.includes("/v1/"));
+  const search = routes.find(([name]) => name.endsWith("/v1/similar"));
+  return search ?? routes.sort(([, one], [, other]) => other.count - one.count)[0];
+}
 
 /** The last medians as a line. */
 function spark(points) {
   const most = Math.max(...points, 1);
-  const line = points.map((point, at) => `${((at * 100) / (points.length - 1)).toFixed(1)},${(22 - (20 * point) / most).toFixed(1)}`).join(" ");
-  return s("svg", { class: "spark", viewBox: "0 0 100 24", preserveAspectRatio: "none", "aria-hidden": "true" }, s("polyline", { points: line }));
+  const line = points
+    .map((point, at) => `${((at * 100) / (points.length - 1)).toFixed(1)},${(22 - (20 * point) / most).toFixed(1)}`)
+    .join(" ");
+  return s(
+    "svg",
+    { class: "spark", viewBox: "0 0 100 24", preserveAspectRatio: "none", "aria-hidden": "true" },
+    s("polyline", { points: line }),
+  );
 }
 
 function latencyTable(latency) {
@@ -146,8 +182,28 @@ function latencyTable(latency) {
       h(
         "table",
         {},
-        h("thead", {}, h("tr", {}, ["Route", "Median", "95 %", "99 %", "Requests"].map((name) => h("th", { scope: "col" }, name)))),
-        h("tbody", {}, rows.map(([route, one]) => h("tr", {}, h("th", { scope: "row" }, route), [one.p50, one.p95, one.p99].map((ms) => h("td", {}, milliseconds(ms))), h("td", {}, whole(one.count))))),
+        h(
+          "thead",
+          {},
+          h(
+            "tr",
+            {},
+            ["Route", "Median", "95 %", "99 %", "Requests"].map((name) => h("th", { scope: "col" }, name)),
+          ),
+        ),
+        h(
+          "tbody",
+          {},
+          rows.map(([route, one]) =>
+            h(
+              "tr",
+              {},
+              h("th", { scope: "row" }, route),
+              [one.p50, one.p95, one.p99].map((ms) => h("td", {}, milliseconds(ms))),
+              h("td", {}, whole(one.count)),
+            ),
+          ),
+        ),
       ),
     ),
   );

@@ -22,7 +22,12 @@ export function size(bytes) {
 
 /** Seconds in the two units that fit: 3700 is "1 h 1 min". */
 export function duration(seconds) {
-  const units = [["d", 86400], ["h", 3600], ["min", 60], ["s", 1]];
+  const units = [
+    ["d", 86400],
+    ["h", 3600],
+    ["min", 60],
+    ["s", 1],
+  ];
   let left = Math.max(0, Math.round(seconds));
   const parts = [];
   for (const [name, length] of units) {
@@ -32,7 +37,8 @@ export function duration(seconds) {
   return parts.join(" ") || "0 s";
 }
 
-export const milliseconds = (ms) => (ms >= 1000 ? `${(ms / 1000).toFixed(1)} s` : `${ms < 10 ? ms.toFixed(1) : Math.round(ms)} ms`);
+export const milliseconds = (ms) =>
+  ms >= 1000 ? `${(ms / 1000).toFixed(1)} s` : `${ms < 10 ? ms.toFixed(1) : Math.round(ms)} ms`;
 
 const COMPONENTS = { cosine: "meaning", bm25: "words", rank_factor: "rank factor" };
 const NAMED = Object.keys(COMPONENTS);
@@ -42,6 +48,8 @@ export function parts(components) {
   return Object.entries(components)
     .filter(([name]) => name !== "bm25_share")
     .sort(([one], [other]) => NAMED.indexOf(one) - NAMED.indexOf(other))
-    .map(([name, value]) => `${COMPONENTS[name] ?? name} ${Math.abs(value) >= 10 ? value.toFixed(1) : value.toFixed(2)}`)
+    .map(
+      ([name, value]) => `${COMPONENTS[name] ?? name} ${Math.abs(value) >= 10 ? value.toFixed(1) : value.toFixed(2)}`,
+    )
     .join(" · ");
 }

@@ -1,0 +1,268 @@
+"""The page: asking, exploring, judging and status, as a person uses them."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+from urllib.parse import quote
+from urllib.request import urlopen
+
+import pytest
+from tests.browser.conftest import accessibility_wrongs
+from tests.browser.hostile import hostile_questions
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Page, Route, expect
+else:
+    expect = pytest.importorskip("playwright.sync_api", reason="playwright is not installed (make setup)").expect
+
+Opened = Callable[..., "Page"]
+TITLE = "Laptop keeps losing the wireless"
+
+
+def ask(page: Page, title: str = TITLE) -> None:
+    page.fill("#title", title)
+    page.wait_for_selector(".hit")
+
+
+def test_typing_shows_similar_questions_with_the_shared_words_marked(opened: Opened) -> None:
+    page = opened()
+    assert page.get_by_text("Start typing.").is_visible()
+    page.locator("#title").press_sequentially(TITLE)
+    first = page.locator(".hit").first
+    first.wait_for()
+    assert "laptop" in [mark.lower() for mark in first.locator("h3 mark").all_inner_texts()]
+    assert re.search(r"the same\s+\d+ %|meaning|words", first.locator(".likelihood").inner_text())
+    assert "laptop" in first.locator(".why").inner_text().lower()
+    assert re.search(r"\d+ similar questions? found", page.locator("#announcer").inner_text())
+    assert page.locator(".weighed").count() >= 3
+
+
+def test_the_best_answer_unfolds_and_folds_and_stays_open_while_one_types(opened: Opened) -> None:
+    page = opened()
+    ask(page)
+    button = page.get_by_role("button", name="answer of").first
+    name = button.inner_text()
+    panel = page.locator(f"#{button.get_attribute('aria-controls')}")
+    assert button.get_attribute("aria-expanded") == "false"
+    assert panel.is_hidden()
+    button.focus()
+    page.keyboard.press("Enter")
+    assert button.get_attribute("aria-expanded") == "true"
+    assert len(panel.locator(".post").inner_text()) > 20
+    with page.expect_response("**/v1/similar"):
+        page.locator("#title").press_sequentially(" now")
+    page.wait_for_selector(".unfold[aria-expanded=true]")
+    again = page.locator(".unfold[aria-expanded=true]").first
+    assert again.inner_text() == name
+    again.click()
+    assert page.locator(".unfold[aria-expanded=true]").count() == 0
+
+
+def test_an_answer_that_is_out_of_date_is_dropped(opened: Opened) -> None:
+    page = opened(may_fail=True)
+    held: list[Route] = []
+
+    def hold_the_first(route: Route) -> None:
+        if held:
+            route.continue_()
+        else:
+            held.append(route)
+
+    page.route("**/v1/similar", hold_the_first)
+    page.fill("#title", "printer prints empty pages")
+    page.wait_for_selector(".results[aria-busy=true]")
+    ask(page)
+    shown = page.locator(".hits").inner_text()
+    held[0].continue_()
+    page.wait_for_timeout(200)
+    assert page.locator(".hits").inner_text() == shown
+
+
+def test_nothing_found_an_error_and_an_unreachable_service_say_what_to_do(opened: Opened) -> None:
+    page = opened(may_fail=True)
+    none = {"ranker": "hybrid", "took_ms": 1.0, "hits": []}
+    page.route("**/v1/similar", lambda route: route.fulfill(json=none))
+    page.fill("#title", "qwertz")
+    page.get_by_text("Nothing like it yet.").wait_for()
+    refused = {"error": "the forum is being rebuilt", "hint": "try again soon"}
+    page.unroute("**/v1/similar")
+    page.route("**/v1/similar", lambda route: route.fulfill(status=503, json=refused, headers={"Retry-After": "7"}))
+    page.fill("#title", "qwertz again")
+    page.locator(".wrong", has_text="The forum is being rebuilt.").wait_for()
+    assert "Try again soon" in page.locator(".wrong").inner_text()
+    assert "7 s" in page.locator(".wrong").inner_text()
+    page.unroute("**/v1/similar")
+    page.route("**/v1/similar", lambda route: route.abort())
+    page.get_by_role("button", name="Try again").click()
+    page.locator(".wrong", has_text="The service cannot be reached.").wait_for()
+    page.unroute("**/v1/similar")
+    page.fill("#title", TITLE)
+    page.wait_for_selector(".hit")
+
+
+def test_a_question_is_explored_by_its_id_and_by_its_neighbours(opened: Opened) -> None:
+    page = opened("/#/explore")
+    page.wait_for_selector(".picks li")
+    page.fill("#find", "q1001")
+    page.keyboard.press("Enter")
+    page.wait_for_selector(".nearness")
+    assert page.get_by_role("heading", name="Laptop drops off the wireless every few minutes").is_visible()
+    dots, rows = page.locator(".dot"), page.locator(".neighbours li")
+    assert dots.count() == rows.count() > 3
+    rows.nth(2).hover()
+    assert "lit" in (dots.nth(2).get_attribute("class") or "")
+    onward = rows.nth(0).locator("a").inner_text()
+    dots.nth(0).click()
+    page.get_by_role("heading", name=onward).wait_for()
+    assert page.locator(".trail a").count() == 2
+    page.locator(".neighbours a").first.focus()
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("heading", name=onward)).to_be_hidden()
+
+
+def test_a_question_is_found_by_its_words_and_an_unknown_one_is_said(opened: Opened) -> None:
+    page = opened("/#/explore", may_fail=True)
+    page.fill("#find", "wireless drops")
+    page.keyboard.press("Enter")
+    page.get_by_text("Near to “wireless drops”").wait_for()
+    page.locator(".picks a").first.click()
+    page.wait_for_selector(".question")
+    page.evaluate("location.hash = '#/explore/nowhere'")
+    page.wait_for_selector(".wrong")
+    assert "nowhere" in page.locator(".wrong").inner_text()
+
+
+def verdicts(service: str) -> list[dict[str, str]]:
+    with urlopen(f"{service}/v1/feedback") as answer:
+        return [json.loads(line) for line in answer.read().decode().splitlines()]
+
+
+def test_a_moderator_judges_by_keyboard_and_takes_the_last_verdict_back(opened: Opened, service: str) -> None:
+    page = opened("/#/review", may_fail=True)
+    page.wait_for_selector("#pair .question")
+    pair = page.locator("#pair")
+
+    def shown() -> str:
+        return str(pair.get_attribute("data-pair"))
+
+    def press(key: str) -> None:
+        before = shown()
+        page.keyboard.press(key)
+        expect(pair).not_to_have_attribute("data-pair", before)
+
+    first = shown()
+    press("y")
+    second = shown()
+    press("n")
+    third = shown()
+    press("u")
+    assert shown() == second
+    press("j")
+    assert shown() == third
+    press("ArrowLeft")
+    assert shown() == second
+    press("k")
+    assert shown() == first
+    assert page.get_by_text("judged the same").is_visible()
+    told = [one["verdict"] for one in verdicts(service)]
+    assert told[:2] == ["duplicate", "different"]
+    assert "different" not in told[2:]
+    assert page.locator("#pair mark").count() > 0
+
+
+def test_shortcuts_can_be_switched_off(opened: Opened, service: str) -> None:
+    page = opened("/#/review")
+    page.wait_for_selector("#pair .question")
+    before, shown = verdicts(service), page.locator("#pair").get_attribute("data-pair")
+    page.get_by_role("checkbox").uncheck()
+    page.keyboard.press("y")
+    page.keyboard.press("j")
+    page.wait_for_timeout(200)
+    assert verdicts(service) == before
+    assert page.locator("#pair").get_attribute("data-pair") == shown
+
+
+def test_a_service_with_keys_asks_for_one_and_the_page_sends_it(opened: Opened) -> None:
+    page = opened("/#/status", may_fail=True)
+    keys: list[str | None] = []
+
+    def guard(route: Route) -> None:
+        keys.append(route.request.headers.get("authorization"))
+        if keys[-1] == "Bearer right":
+            rest = {name: value for name, value in route.request.headers.items() if name != "authorization"}
+            route.continue_(headers=rest)
+        else:
+            route.fulfill(status=401, json={"error": "a key is needed", "hint": "send one"})
+
+    page.route("**/v1/similar", guard)
+    page.evaluate("location.hash = '#/ask'")
+    page.fill("#title", TITLE)
+    page.get_by_role("dialog").wait_for()
+    page.keyboard.press("Escape")
+    page.get_by_role("button", name="Enter a key").click()
+    page.get_by_label("Key", exact=True).fill("right")
+    page.keyboard.press("Enter")
+    page.wait_for_selector(".hit")
+    assert keys == [None, None, "Bearer right"]
+    assert page.evaluate("[sessionStorage.length, localStorage.getItem('askalike.key')]") == [1, None]
+
+
+def test_the_status_tells_the_forums_size_its_model_and_how_fast_it_is(opened: Opened) -> None:
+    page = opened("/#/status")
+    page.wait_for_selector(".tile")
+    text = page.locator("main").inner_text()
+    for needed in ("questions", "In step", "ms", "Median", "Ranker", "general"):
+        assert needed in text
+
+
+def test_what_posts_say_stays_text_everywhere(opened: Opened, service: str) -> None:
+    page = opened()
+    ask(page, "zyzzyva")
+    titles = {question.title for question in hostile_questions()}
+    shown = {text for text in page.locator(".hit h3").all_inner_texts() if "zyzzyva" in text}
+    assert shown
+    assert {re.sub(r"\s+", " ", text) for text in shown} <= {re.sub(r"\s+", " ", text) for text in titles}
+    folded = page.locator(".unfold[aria-expanded=false]")
+    while folded.count():
+        folded.first.click()
+    for question in hostile_questions():
+        page.evaluate("hash => { location.hash = hash }", f"#/explore/{quote(question.id, safe='')}")
+        expect(page.locator(".question h2")).to_have_text(question.title)
+    assert page.evaluate("window.ran") is None
+    within = "main :is(script, style, img, iframe, object, embed, form form, video, link, base, svg[onload])"
+    assert page.locator(within).count() == 0
+    addresses = page.evaluate("[...document.querySelectorAll('a')].map(a => a.protocol)")
+    assert set(addresses) <= {"http:", "https:"}
+
+
+@pytest.mark.parametrize("view", ["ask", "explore", "explore/q1001", "review", "status"])
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_a_view_is_accessible_and_fits_a_phone(opened: Opened, view: str, scheme: str) -> None:
+    page = opened(f"/#/{view}", width=320, scheme=scheme)
+    if view == "ask":
+        ask(page)
+        page.locator(".unfold").first.click()
+    page.wait_for_selector(
+        {"ask": ".answer", "explore": ".picks", "review": "#pair details", "status": ".tile"}.get(view, ".neighbours")
+    )
+    assert page.evaluate("document.documentElement.scrollWidth") <= 320
+    assert accessibility_wrongs(page) == []
+    dark = page.evaluate("getComputedStyle(document.body).backgroundColor")
+    assert (dark == "rgb(20, 24, 27)") == (scheme == "dark")
+
+
+def test_the_colours_can_be_chosen_and_are_kept(opened: Opened) -> None:
+    page = opened(scheme="light")
+    colour = "getComputedStyle(document.body).backgroundColor"
+    light = page.evaluate(colour)
+    button = page.get_by_role("button", name="Colours")
+    button.click()
+    assert page.evaluate(colour) == light
+    button.click()
+    assert page.evaluate(colour) != light
+    page.reload()
+    assert page.evaluate(colour) != light
+    assert "dark" in button.inner_text()

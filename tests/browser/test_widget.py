@@ -1,0 +1,137 @@
+"""The widget in pages of another origin, and the example pages."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+import pytest
+from tests.browser.conftest import Site, accessibility_wrongs
+
+from askalike.serve.static import PAGE
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Page, Route, expect
+else:
+    expect = pytest.importorskip("playwright.sync_api", reason="playwright is not installed (make setup)").expect
+
+Opened = Callable[..., "Page"]
+TITLE = "My laptop keeps losing the wireless"
+ITEMS = "[data-askalike-suggestions] li"
+
+
+def test_the_widget_is_small() -> None:
+    assert (PAGE / "widget.js").stat().st_size < 10_000
+
+
+def test_a_foreign_forum_shows_suggestions_below_its_title_field(opened: Opened, foreign: Site, service: str) -> None:
+    page = opened(foreign.page(service, attributes='data-title="#title" data-body="#b" data-limit="3"'))
+    names = page.evaluate("Object.getOwnPropertyNames(window).filter(name => /askalike/i.test(name))")
+    page.fill("#title", TITLE)
+    page.wait_for_selector(ITEMS)
+    assert names == []
+    assert page.locator(ITEMS).count() == 3
+    assert page.evaluate("document.querySelector('#title').nextElementSibling.dataset.askalikeSuggestions") == ""
+    link = page.locator(f"{ITEMS} a").first
+    assert link.get_attribute("target") == "_blank"
+    assert "noopener" in (link.get_attribute("rel") or "")
+    assert (link.get_attribute("href") or "").startswith(f"{service}/#/explore/")
+    assert page.locator("[data-askalike-suggestions] [role=status]").inner_text() == "3 similar questions"
+    assert "laptop" in [mark.lower() for mark in page.locator(f"{ITEMS} mark").all_inner_texts()]
+    page.locator(f"{ITEMS} summary").first.click()
+    assert len(page.locator(f"{ITEMS} details p").first.inner_text()) > 20
+
+
+def test_the_body_counts_too_and_the_suggestions_can_be_hidden(opened: Opened, foreign: Site, service: str) -> None:
+    page = opened(foreign.page(service))
+    page.fill("#title", TITLE)
+    page.wait_for_selector(ITEMS)
+    with page.expect_request("**/v1/similar") as sent:
+        page.fill("#b", "It drops whenever the microwave runs")
+    assert sent.value.post_data_json["body"] == "It drops whenever the microwave runs"
+    sent.value.response()
+    page.get_by_role("button", name="Hide the suggestions").click()
+    assert page.locator(ITEMS).count() == 0 or page.locator(ITEMS).first.is_hidden()
+    page.fill("#title", "Another printer question")
+    page.wait_for_timeout(600)
+    assert not page.locator("[data-askalike-suggestions] section").is_visible()
+
+
+def test_fields_that_appear_later_are_found_by_discourses_names(opened: Opened) -> None:
+    page = opened("/example-discourse.html")
+    for _ in range(2):
+        page.click("#create-topic")
+        page.fill("#reply-title", TITLE)
+        page.wait_for_selector(ITEMS)
+        assert page.locator(".title-and-category + [data-askalike-suggestions]").count() == 1
+        page.get_by_role("button", name="Close").click()
+        expect(page.locator("[data-askalike-suggestions]")).to_have_count(0)
+
+
+def test_its_words_follow_the_pages_language_or_the_attribute(opened: Opened, foreign: Site, service: str) -> None:
+    page = opened(foreign.page(service, language="de-AT"))
+    page.fill("#title", TITLE)
+    page.get_by_text("Schon gefragt?").wait_for()
+    page = opened(foreign.page(service, language="de", attributes='data-language="fr"'))
+    page.fill("#title", TITLE)
+    page.get_by_text("Déjà demandé").wait_for()
+
+
+def test_a_key_is_sent_where_the_tag_names_one(opened: Opened, foreign: Site, service: str) -> None:
+    page = opened(foreign.page(service, attributes='data-key="read-me"'), may_fail=True)
+    with page.expect_request("**/v1/similar") as sent:
+        page.fill("#title", TITLE)
+    assert sent.value.headers["authorization"] == "Bearer read-me"
+
+
+@pytest.mark.parametrize("answer", ["refused", "unreachable", "nonsense"])
+def test_it_keeps_still_when_the_service_fails(opened: Opened, foreign: Site, service: str, answer: str) -> None:
+    page = opened(foreign.page(service), may_fail=True)
+    errors: list[str] = []
+    page.on("pageerror", lambda error: errors.append(str(error)))
+    calls: list[str] = []
+
+    def fail(route: Route) -> None:
+        calls.append(answer)
+        if answer == "refused":
+            route.fulfill(status=403, json={"error": "not from here", "hint": "ask"})
+        elif answer == "unreachable":
+            route.abort()
+        else:
+            route.fulfill(status=200, body="<html>")
+
+    page.route("**/v1/similar", fail)
+    page.fill("#title", TITLE)
+    page.wait_for_timeout(600)
+    assert calls
+    assert errors == []
+    assert not page.locator("[data-askalike-suggestions] section").is_visible()
+
+
+def test_hostile_posts_stay_text_in_a_foreign_page(opened: Opened, foreign: Site, service: str) -> None:
+    page = opened(foreign.page(service, attributes='data-limit="20" data-minimum="0"'))
+    page.fill("#title", "zyzzyva zyzzyva")
+    page.wait_for_selector(ITEMS)
+    for summary in page.locator(f"{ITEMS} summary").all():
+        summary.click()
+    assert "zyzzyva" in page.locator(ITEMS).first.inner_text()
+    assert page.evaluate("window.ran") is None
+    shadow = "document.querySelector('[data-askalike-suggestions]').shadowRoot"
+    assert (
+        page.evaluate(f"{shadow}.querySelectorAll('img, script, svg, iframe, form, object, video, li style').length")
+        == 0
+    )
+    assert set(page.evaluate(f"[...{shadow}.querySelectorAll('a')].map(a => a.protocol)")) == {"http:"}
+
+
+@pytest.mark.parametrize("path", ["/example.html", "/example-discourse.html"])
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_an_example_is_accessible_and_fits_a_phone(opened: Opened, path: str, scheme: str) -> None:
+    page = opened(path, width=320, scheme=scheme)
+    if path == "/example-discourse.html":
+        page.click("#create-topic")
+    page.fill("#reply-title, #title", TITLE)
+    page.wait_for_selector(ITEMS)
+    page.locator(f"{ITEMS} summary").first.click()
+    assert page.evaluate("document.documentElement.scrollWidth") <= 320
+    assert accessibility_wrongs(page) == []
