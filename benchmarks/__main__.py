@@ -29,6 +29,7 @@ ORDER = (
     "training_time",
     "vector_search",
     "unseen_words",
+    "misspelling",
 )
 
 

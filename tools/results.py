@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from tools.sections import das2016, encoders, language, lei2016, quality, searching, training, zhang2018
+from tools.sections import das2016, encoders, language, lei2016, misspelling, quality, searching, training, zhang2018
 
 __all__ = ["REPOSITORY", "RESULTS", "results_document"]
 
@@ -34,6 +34,7 @@ SECTIONS: Mapping[str, Callable[[Mapping[str, Any]], list[str]]] = {
     "recurrence": encoders.recurrence,
     "autoencoders": training.autoencoders,
     "training-time": training.training_time,
+    "misspelling": misspelling.lost,
     "unseen-words": quality.unseen_words,
     "scorer-checks": quality.scorers,
 }

@@ -1,0 +1,159 @@
+"""What misspellings cost: recall@10 over the duplicates of a real forum, when every content word of a query has one.
+
+Command: ``python -m benchmarks.misspelling [--siamese FOLDER]``, the folder of a siamese model, such as
+``scqa-seed0/model`` among those of ``askalike reproduce das2016``; without it SCQA is left out. Queries are the test
+part of the travel forum's duplicate marks, title and body; the collection is the whole forum as it was written. Each
+content word, one of at least three letters that is no stop word, is edited once: a letter is left out, another is put
+before it, it is changed, or swapped with the next one, each as likely. The same words are edited in the same way for
+every system, in ``DRAWS`` draws; a query's value is the mean over them. Writes ``results/misspelling.json``.
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from pathlib import Path
+from statistics import fmean
+from typing import Any, Final
+
+import numpy as np
+
+from askalike.data import default_model
+from askalike.encode.model import Model
+from askalike.evaluate import bootstrap_difference, bootstrap_mean, randomisation_test
+from askalike.experiments.systems import System, Terms, Vectors
+from askalike.experiments.tasks import RetrievalTask, judge
+from askalike.experiments.vector_scorer import VectorScorer
+from askalike.siamese import SiameseModel
+from askalike.text.markup import plain_text
+from askalike.text.stop_words import STOP_WORDS
+from askalike.types import Question
+from benchmarks.minilm import MiniLM
+from benchmarks.quality_sets import travel_tasks
+from benchmarks.record import write
+
+COMMAND = "python -m benchmarks.misspelling"
+DRAWS: Final = 5
+MEASURE: Final = "recall@10"
+LETTERS: Final = "abcdefghijklmnopqrstuvwxyz"
+LEAST: Final = 3
+_WORD: Final = re.compile(r"[A-Za-z]+")
+Values = Mapping[str, float]
+
+
+def edited(word: str, chance: np.random.Generator) -> str:
+    """Return a word with one letter left out, put in, changed, or swapped with the next; never the word itself."""
+    while True:
+        place, letter = int(chance.integers(len(word))), LETTERS[int(chance.integers(len(LETTERS)))]
+        before, here, after = word[:place], word[place], word[place + 1 :]
+        made = (
+            before + after,
+            before + letter + here + after,
+            before + letter + after,
+            before + after[:1] + here + after[1:],
+        )[int(chance.integers(4))]
+        if made != word:
+            return made
+
+
+def misspelled(text: str, chance: np.random.Generator) -> str:
+    """Return a text with an edit in each content word; what is no word of letters stays."""
+
+    def edit(found: re.Match[str]) -> str:
+        word = found.group()
+        is_content = len(word) >= LEAST and word.lower() not in STOP_WORDS["english"]
+        return edited(word, chance) if is_content else word
+
+    return _WORD.sub(edit, text)
+
+
+def with_edits(task: RetrievalTask, draw: int) -> RetrievalTask:
+    """Return a task with misspelled queries; bodies are plain text then."""
+    chance = np.random.default_rng(draw)
+    queries: dict[str, Question] = {}
+    for identifier, question in task.queries.items():
+        title = misspelled(question.title, chance)
+        body = misspelled(plain_text(question.body, question.markup), chance)
+        queries[identifier] = replace(question, title=title, body=body, markup="plain")
+    return replace(task, queries=queries)
+
+
+def compared(right: Values, wrong: Values) -> dict[str, Any]:
+    """Return recall before and after, and what was lost, in points of 100."""
+    before, after = list(right.values()), [wrong[query] for query in right]
+    lost = bootstrap_difference(before, after)
+    return {
+        "written": _shown(bootstrap_mean(before)),
+        "misspelled": _shown(bootstrap_mean(after)),
+        "lost": _shown(lost),
+        "lost_share": round(lost.mean / max(fmean(before), 1e-12), 4),
+        "p_value": round(randomisation_test(before, after).p_value, 4),
+    }
+
+
+def _shown(found: Any) -> dict[str, Any]:
+    return {
+        "mean": round(100 * found.mean, 2),
+        "interval95": [round(100 * found.low, 2), round(100 * found.high, 2)],
+    }
+
+
+def values(system: System, task: RetrievalTask) -> Values:
+    """Return each query's recall@10."""
+    return judge(task, system.retrieve(task)).per_query[MEASURE]
+
+
+def systems(siamese: Path | None) -> dict[str, Callable[[], System]]:
+    """Return what is measured, by name; each is made when it is its turn."""
+    found: dict[str, Callable[[], System]] = {"bm25": lambda: Terms("bm25")}
+    if siamese is not None:
+        found["scqa"] = lambda: Vectors(VectorScorer(SiameseModel.load(siamese)))
+    if path := default_model():
+        found["rcnn (the general model)"] = lambda: Vectors(VectorScorer(Model.load(path)))
+    found["all-MiniLM-L6-v2"] = lambda: Vectors(VectorScorer(MiniLM()))
+    return found
+
+
+def main() -> None:
+    """Measure and write the result."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--siamese", type=Path, help="the folder of a siamese model")
+    given = parser.parse_args()
+    task = travel_tasks("test")["travel test, retrieval"]
+    assert isinstance(task, RetrievalTask), "of both tasks of the travel forum this is retrieval"
+    edits = [with_edits(task, draw) for draw in range(DRAWS)]
+    rows: dict[str, Any] = {}
+    lost: dict[str, list[float]] = {}
+    for name, make in systems(given.siamese).items():
+        system = make()
+        right = values(system, task)
+        by_draw = [values(system, one) for one in edits]
+        wrong = {query: fmean(draw[query] for draw in by_draw) for query in right}
+        rows[name] = compared(right, wrong)
+        lost[name] = [right[query] - wrong[query] for query in right]
+        print(name, rows[name], flush=True)
+    tests = {
+        name: round(randomisation_test(found, lost["bm25"]).p_value, 4)
+        for name, found in lost.items()
+        if name != "bm25"
+    }
+    first = next(iter(task.queries))
+    write(
+        "misspelling",
+        COMMAND + (" --siamese FOLDER" if given.siamese else ""),
+        {
+            "queries": len(task.queries),
+            "collection": len(task.collection),
+            "draws": DRAWS,
+            "measure": MEASURE,
+            "systems": rows,
+            "p_lost_beside_bm25": tests,
+            "example": {"written": task.queries[first].title, "misspelled": edits[0].queries[first].title},
+        },
+    )
+
+
+if __name__ == "__main__":
+    main()
