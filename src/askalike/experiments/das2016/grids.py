@@ -1,7 +1,9 @@
 """What dev may choose of each language model, and how candidates are scored with a choice.
 
 Policy, in this one place: of all combinations of these values the one with the highest MAP on a set's dev part is taken
-for that set, the first of equals; nothing is chosen by a test part. Each seed of a topic model chooses for itself.
+for that set, the first of equals; nothing is chosen by a test part. Each seed of a topic model chooses for itself. The
+model of word translations is the one that is written, in which no share of the words stays as it is: with such a share,
+and without answers of candidates, it would be TransLM.
 
 Enters: nothing. Leaves: lists of options by kind. May import: language.
 """
@@ -47,8 +49,7 @@ def grid(kind: str, seed: int) -> Iterator[Options]:
     if kind == "lmir":
         yield from (LikelihoodOptions(*smoothing) for smoothing in FINE)
     elif kind == "translation":
-        for smoothing, kept in product(COARSE, (0.0, 0.1, 0.3, 0.5, 0.7, 0.9, 0.95)):
-            yield TranslationOptions(*smoothing, kept=kept)
+        yield from (TranslationOptions(*smoothing) for smoothing in FINE)
     elif kind == "translm":
         for smoothing, words in product(COARSE, (0.1, 0.3, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95)):
             yield TransLMOptions(*smoothing, words=words, translations=round(1 - words, 2))
