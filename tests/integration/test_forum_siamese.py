@@ -113,8 +113,8 @@ def test_a_misspelt_query_finds_its_question(forum: Path, ranker: str) -> None:
         ), "by its words it is as like the others"
         hits = opened.similar("anntena roter evening", ranker=ranker)
         assert hits[0].question.id == "router"
-        assert hits[0].score > 1.1 * hits[1].score
-        assert hits[0].components["cosine"] > hits[1].components["cosine"]
+        assert hits[0].score > hits[1].score
+        assert hits[0].components["cosine"] > 1.2 * hits[1].components["cosine"]
 
 
 @pytest.mark.parametrize("ranker", ["scqa", "t-scqa"])
