@@ -19,6 +19,7 @@ from askalike import Forum
 from askalike.cli.demo import QUESTIONS
 from askalike.cli.display import print_hits
 from askalike.data import bundled_forum, default_model
+from askalike.serve.specials import service_document
 from tools.reference import cli_document
 from tools.results import REPOSITORY, RESULTS, results_document
 
@@ -98,6 +99,7 @@ DOCUMENTS = {
     "docs/cli.md": cli_document,
     "docs/results.md": results_document,
     "docs/demo.svg": picture,
+    "docs/openapi.json": lambda: json.dumps(service_document(), indent=1) + "\n",
 }
 
 

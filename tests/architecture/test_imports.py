@@ -23,6 +23,7 @@ ALLOWED: dict[str, set[str]] = {
     "progress": set(),
     "stages": set(),
     "wire": {"types"},
+    "client": {"errors"},
     "text": {"types", "errors"},
     "read": {"types", "errors"},
     "evaluate": {"types", "errors"},

@@ -35,7 +35,8 @@ def openapi_document(routes: Sequence[Described]) -> dict[str, object]:
     paths: dict[str, dict[str, Any]] = {}
     for route in routes:
         paths.setdefault(route.path, {})[route.method.lower()] = _operation(route, schemas)
-    _schema(ErrorView, schemas)
+    error = {"application/json": {"schema": _schema(ErrorView, schemas)}}
+    refused = {name for path in paths.values() for one in path.values() for name in one["responses"]} - {"200"}
     return {
         "openapi": "3.1.0",
         "info": {
@@ -46,6 +47,9 @@ def openapi_document(routes: Sequence[Described]) -> dict[str, object]:
         "paths": dict(sorted(paths.items())),
         "components": {
             "schemas": dict(sorted(schemas.items())),
+            "responses": {
+                name: {"description": HTTPStatus(int(name)).phrase, "content": error} for name in sorted(refused)
+            },
             "securitySchemes": {"key": {"type": "http", "scheme": "bearer"}},
         },
     }
@@ -99,8 +103,7 @@ def _refusals(route: Described) -> dict[str, Any]:
         statuses |= {*TAKING}
     if route.query is not None or "{" in route.path or route.takes is not None:
         statuses |= {422}
-    error = {"application/json": {"schema": {"$ref": _REF.format(model="ErrorView")}}}
-    return {str(one): {"description": HTTPStatus(one).phrase, "content": error} for one in sorted(statuses)}
+    return {str(one): {"$ref": f"#/components/responses/{one}"} for one in sorted(statuses)}
 
 
 def _query(model: type[BaseModel]) -> list[dict[str, Any]]:

@@ -1,0 +1,142 @@
+"""The service as a process: what it acknowledged is there after it was killed, and every worker sees each change."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from askalike import Forum, Question
+from askalike.client import Client, ServiceError
+from askalike.errors import SettingError
+
+START_S = 60.0
+
+
+def free_port() -> int:
+    with socket.socket() as bound:
+        bound.bind(("127.0.0.1", 0))
+        return int(bound.getsockname()[1])
+
+
+@contextmanager
+def serving(folder: Path, *options: str) -> Iterator[tuple[subprocess.Popen[bytes], Client]]:
+    """Serve a forum in a process of its own until the end; give it once it is ready."""
+    port = free_port()
+    command = [sys.executable, "-m", "askalike.cli.main", "serve", str(folder), "--port", str(port), *options]
+    environment = {**os.environ, "OMP_NUM_THREADS": "1"}
+    with (folder.parent / "log").open("ab") as log:
+        process = subprocess.Popen(command, stderr=log, stdout=log, env=environment, start_new_session=True)
+    client = Client(f"http://127.0.0.1:{port}")
+    try:
+        end = time.monotonic() + START_S
+        while True:
+            try:
+                client._ask("GET", "/readyz")
+                break
+            except ServiceError:
+                assert process.poll() is None, (folder.parent / "log").read_text()
+                assert time.monotonic() < end, "the service did not become ready"
+                time.sleep(0.05)
+        yield process, client
+    finally:
+        if process.poll() is None:
+            os.killpg(process.pid, signal.SIGTERM)
+        process.wait(30)
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    with Forum.create(tmp_path / "f.forum") as forum:
+        forum.add([Question("1", "Wifi drops at night"), Question("2", "Printer prints blank pages")])
+    return tmp_path / "f.forum"
+
+
+def test_what_was_acknowledged_survives_a_kill(folder: Path) -> None:
+    acknowledged: list[str] = []
+    with serving(folder, "--rate", "0") as (process, client):
+
+        def write() -> None:
+            number = 0
+            while True:
+                number += 1
+                try:
+                    client.put(f"n{number}", f"Toaster number {number}")
+                    acknowledged.append(f"n{number}")
+                    several = [{"id": f"b{number}-{one}", "title": "Toaster in bulk"} for one in range(3)]
+                    acknowledged.extend(one.id or "" for one in client.put_many(several))
+                except ServiceError:
+                    return
+
+        writer = threading.Thread(target=write)
+        writer.start()
+        while len(acknowledged) < 20:
+            assert writer.is_alive()
+            time.sleep(0.01)
+        process.send_signal(signal.SIGKILL)
+        process.wait(30)
+        writer.join(30)
+    with serving(folder) as (process, client):
+        assert [one for one in acknowledged if client.question(one).id != one] == []
+        found = client.similar("toaster number 1", k=100).hits
+        assert f"n{1}" in {hit.question.id for hit in found}
+        os.killpg(process.pid, signal.SIGTERM)
+        assert process.wait(30) in (0, -signal.SIGTERM)
+    with Forum.open(folder) as forum:
+        assert forum.behind == 0
+        assert forum.size() >= 2 + len(acknowledged)
+
+
+def test_every_worker_sees_each_change_at_once(folder: Path) -> None:
+    with serving(folder, "--workers", "2", "--rate", "0") as (_, client):
+        workers: set[int] = set()
+        end = time.monotonic() + START_S
+        while len(workers) < 2:  # the second may still be starting
+            assert time.monotonic() < end
+            workers.add(client.status()["service"]["worker_pid"])
+
+        def first(title: str) -> set[str]:
+            return {client.similar(title, k=1).hits[0].question.title for _ in range(10)}
+
+        assert client.put("new", "Toaster burns").indexed
+        assert first("toaster burns") == {"Toaster burns"}
+        client.put("new", "Kettle leaks")
+        assert first("kettle leaks") == {"Kettle leaks"}
+        client.delete("new")
+        assert first("kettle leaks at night") == {"Wifi drops at night"}
+
+
+def test_the_client_asks_for_everything_and_the_log_holds_no_texts(folder: Path) -> None:
+    with serving(folder) as (_, client):
+        client.put("a/b", "Wifi drops at day", tags=["net"], created="2024-05-01")
+        assert client.question("a/b").tags == ("net",)
+        assert client.similar_to("a/b").hits[0].question.id == "1"
+        acknowledged = list(client.put_many([{"id": "x", "title": "one"}, {"id": "y"}]))
+        assert [(one.id, one.operation) for one in acknowledged] == [("x", "added"), (None, "")]
+        assert "title" in acknowledged[1].error
+        client.judge("a/b", "1", "different")
+        assert "1" not in {hit.question.id for hit in client.similar_to("a/b").hits}
+        assert client.duplicates(minimum=1.0, limit=1).pairs == ()
+        assert client.status()["feedback"] == {"duplicate": 0, "different": 1}
+        assert client.delete("a/b").operation == "deleted"
+        with pytest.raises(ServiceError, match="a/b") as refused:
+            client.question("a/b")
+        assert refused.value.status == 404
+    with pytest.raises(ServiceError, match="no answer"):
+        client.question("1")
+    with pytest.raises(SettingError):
+        Client("localhost:8765")
+    lines = (folder.parent / "log").read_text().splitlines()
+    found = [json.loads(line) for line in lines if line.startswith("{")]
+    assert any(one.get("route") == "PUT /v1/questions/{id}" and one["status"] == 200 for one in found)
+    assert "drops" not in "".join(lines)
