@@ -13,6 +13,12 @@ import { count, date } from "./words.js";
 const NEIGHBOURS = 10;
 const LISTED = 12;
 const LONGEST_TRAIL = 6;
+const SHOWN_LINKS = 3;
+const LINK_GROUPS = [
+  ["Marked a duplicate of", (one) => one.kind === "duplicate" && one.direction === "to"],
+  ["Its duplicates", (one) => one.kind === "duplicate" && one.direction === "from"],
+  ["Related", (one) => one.kind === "related"],
+];
 const trail = [];
 
 /** Fills the view: a question where the address names one, else the newest ones to begin with. */
@@ -174,18 +180,33 @@ function questionCard({ question, html, answers, links }) {
     h("h2", {}, question.url ? titleLink(question, question.title) : question.title),
     aboutLine(question),
     bodyElement(html),
-    links.length ? h("ul", { class: "links" }, links.map(linkLine)) : null,
+    linkGroups(links),
     answers.length ? h("h3", {}, count(answers.length, "answer")) : h("p", { class: "aside" }, "No answer yet."),
     answers.map(foldedAnswer),
   );
 }
 
-function linkLine(one) {
-  const said = {
-    duplicate: { to: "Marked a duplicate of ", from: "Its duplicate: " },
-    related: { to: "Related: ", from: "Related: " },
-  };
-  return h("li", {}, said[one.kind][one.direction], h("a", { href: exploreAddress(one.id) }, one.title || one.id));
+/** Links by what they say, each question once; of many, the first few and the rest folded. */
+function linkGroups(links) {
+  const known = new Set();
+  const first = [...links].sort((one, other) => one.kind.localeCompare(other.kind)); // a duplicate says more than a relation
+  const once = first.filter(({ id }) => !known.has(id) && known.add(id));
+  return LINK_GROUPS.map(([name, belongs]) => {
+    const rows = once
+      .filter(belongs)
+      .map((one) => h("li", {}, h("a", { href: exploreAddress(one.id) }, one.title || one.id)));
+    if (!rows.length) return null;
+    const more = rows.splice(SHOWN_LINKS);
+    const rest = more.length
+      ? h(
+          "details",
+          { class: "rest" },
+          h("summary", {}, icon(PATHS.chevron), `and ${more.length} more`),
+          h("ul", {}, more),
+        )
+      : null;
+    return h("div", { class: "links" }, h("h3", { class: "small" }, name), h("ul", {}, rows), rest);
+  });
 }
 
 function foldedAnswer(answer, at) {

@@ -47,10 +47,12 @@ export function aboutLine(question, via = null) {
   const facts = [date(question.created)];
   if (question.score !== null && question.score !== undefined) facts.push(count(question.score, "vote"));
   if (via) facts.push(`found through its duplicate “${via.title}”`);
+  const said = facts.filter(Boolean).join(" · ");
+  if (!said && !question.tags?.length) return null;
   return h(
     "p",
     { class: "about" },
-    h("span", {}, facts.filter(Boolean).join(" · ")),
+    said && h("span", {}, said),
     (question.tags ?? []).map((tag) => h("span", { class: "tag" }, tag)),
   );
 }
