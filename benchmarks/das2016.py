@@ -117,6 +117,7 @@ def draw(epochs: Mapping[str, Any], alphas: Mapping[str, Any], path: Path) -> No
                 *zip(*points, strict=True), style, color=f"C{tasks.index(task)}", linewidth=1, label=f"{name}, {task}"
             )
     left.set(xlabel="epoch", ylabel="MAP of dev")
+    left.xaxis.get_major_locator().set_params(integer=True)
     for row, found in alphas.items():
         for place, (name, curve) in enumerate(found.items()):
             style = "-" if row == OURS else "--"

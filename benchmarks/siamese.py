@@ -5,14 +5,17 @@ The sizes are the paper's: 48,536 trigrams, batches of 100 samples, vectors of 1
 titles have, or 120, as titles with a body have, drawn as Zipf's law has them. ``sparse`` is the package's network,
 ``dense`` the same layers of torch over whole vectors; forward and backward of 100 texts are timed in turn, on one
 thread, for each of the three readings of the pooling width. ``runtime`` are questions of words, read, hashed and
-encoded by the model without torch. ``training`` are steps of the objective with SGD. Writes ``results/siamese.json``.
+encoded by the model without torch; ``beside`` are the questions of the bundled forum, encoded by it, by the general
+encoder and by all-MiniLM-L6-v2. ``training`` are steps of the objective with SGD. Writes ``results/siamese.json``.
 """
 
 from __future__ import annotations
 
 import statistics
-from collections.abc import Callable, Mapping
+import tempfile
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
+from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
@@ -22,7 +25,11 @@ from threadpoolctl import threadpool_limits
 from torch import Tensor, nn
 from torch.nn import functional
 
+from askalike.data import bundled_forum, default_model
+from askalike.encode.model import Model
 from askalike.encode.vocabulary import Vocabulary
+from askalike.experiments.vector_scorer import Encoder
+from askalike.forum import Forum, ForumSettings
 from askalike.siamese import SiameseConfig, SiameseModel, SiameseSettings
 from askalike.siamese.hashed import Hashed
 from askalike.siamese.network import SiameseNetwork, build, to_arrays
@@ -31,6 +38,7 @@ from askalike.train.siamese.corpus import PairCorpus
 from askalike.train.siamese.objective import QuestionAnswer
 from askalike.train.siamese.recipe import PairOptions
 from askalike.types import Question
+from benchmarks.minilm import MiniLM
 from benchmarks.record import write
 from benchmarks.recurrence import in_turn
 
@@ -39,6 +47,7 @@ TRIGRAMS, BATCH, TEXTS = 48_536, 100, 1_000
 SIZES: Final = {"title": 30, "title and body": 120}
 POOLINGS: Final = ((5, 5, 4), (100, 1, 1), (485, 1, 1))
 ROUNDS = 10
+WORDS_ALONE: Final = ForumSettings(has_vectors=False)
 LETTERS = "abcdefghijklmnopqrstuvwxyz0123456789"
 KNOWN: Final = [a + b + c for a in LETTERS for b in LETTERS for c in LETTERS]
 
@@ -115,12 +124,16 @@ def sparse_and_dense(rounds: int) -> dict[str, Any]:
     return found
 
 
-def runtime(rounds: int) -> dict[str, Any]:
-    """Return questions a second of the model without torch, from their words to their vectors."""
+def untrained() -> SiameseModel:
+    """Return a model of the paper's sizes; what it has learned makes it no faster."""
     vocabulary = Vocabulary([*KNOWN[: TRIGRAMS - 1296], *(f"#{a}{b}" for a in LETTERS for b in LETTERS)])
     config = SiameseConfig(len(vocabulary.words))
-    model = SiameseModel.build(SiameseSettings(config), vocabulary, to_arrays(build(config, initial="even")))
-    random = np.random.default_rng(0)
+    return SiameseModel.build(SiameseSettings(config), vocabulary, to_arrays(build(config, initial="even")))
+
+
+def runtime(rounds: int) -> dict[str, Any]:
+    """Return questions a second of the model without torch, from their words to their vectors."""
+    model, random = untrained(), np.random.default_rng(0)
     words = ["".join(random.choice(list(LETTERS[:26]), 6)) for _ in range(5_000)]
     found = {}
     for label, size in SIZES.items():
@@ -128,6 +141,27 @@ def runtime(rounds: int) -> dict[str, Any]:
         seconds = in_turn({"runtime": partial(model.encode, questions)}, rounds)["runtime"]
         found[label] = round(TEXTS / statistics.median(seconds))
     return found
+
+
+def beside(rounds: int) -> dict[str, Any]:
+    """Return questions a second of the siamese model, the general encoder and MiniLM on the same real questions."""
+    with (
+        tempfile.TemporaryDirectory() as work,
+        Forum.create(Path(work) / "homenet.forum", settings=WORDS_ALONE) as forum,
+    ):
+        forum.load(bundled_forum())
+        questions = list(forum.questions())
+    encoders: dict[str, Encoder] = {"SCQA": untrained()}
+    if path := default_model():
+        encoders["the general encoder (RCNN)"] = Model.load(path)
+    encoders["all-MiniLM-L6-v2"] = MiniLM(threads=1, cache=None)
+    seconds = in_turn({name: partial(_encode, one, questions) for name, one in encoders.items()}, rounds)
+    rates = {name: round(len(questions) / statistics.median(found)) for name, found in seconds.items()}
+    return {"questions": len(questions), "per_s": rates}
+
+
+def _encode(encoder: Encoder, questions: Sequence[Question]) -> None:
+    encoder.encode(questions)
 
 
 def training(rounds: int) -> dict[str, Any]:
@@ -164,6 +198,7 @@ def measured(rounds: int = ROUNDS) -> dict[str, Any]:
             "sizes": {"trigrams": TRIGRAMS, "batch": BATCH, "distinct_trigrams": SIZES},
             "sparse_and_dense": sparse_and_dense(rounds),
             "questions_per_s": runtime(rounds),
+            "beside": beside(max(1, rounds // 3)),
             "training_samples_per_s": training(rounds),
         }
 

@@ -7,7 +7,18 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from tools.sections import das2016, encoders, language, lei2016, misspelling, quality, searching, training, zhang2018
+from tools.sections import (
+    das2016,
+    encoders,
+    language,
+    lei2016,
+    misspelling,
+    quality,
+    searching,
+    siamese,
+    training,
+    zhang2018,
+)
 
 __all__ = ["REPOSITORY", "RESULTS", "results_document"]
 
@@ -32,6 +43,7 @@ SECTIONS: Mapping[str, Callable[[Mapping[str, Any]], list[str]]] = {
     "encode-runtime": encoders.runtime,
     "vector-search": encoders.vectors,
     "recurrence": encoders.recurrence,
+    "siamese": siamese.speed,
     "autoencoders": training.autoencoders,
     "training-time": training.training_time,
     "misspelling": misspelling.lost,

@@ -37,7 +37,7 @@ COARSE: Final[tuple[tuple[Method, float], ...]] = (
     *(("jelinek-mercer", weight) for weight in (0.1, 0.3, 0.5, 0.7, 0.9)),
 )
 LONGEST: Final = (2, 3, 4)
-TOPICS: Final = (20, 50, 100)
+TOPICS: Final = (10, 20, 50)
 
 
 def grid(kind: str, seed: int) -> Iterator[Options]:
