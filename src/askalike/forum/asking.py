@@ -125,7 +125,8 @@ class Asking:
         """Return for each hit of this query how much the model takes of each word of the query and of the hit's title.
 
         No words are weighed where the forum has no vectors, or its model has no gate to tell it by. A ranker that
-        matches word by word, as "ramn", gives the best match of each word of the query instead.
+        matches word by word, as "ramn", gives the best match of each word of the query instead, and one that cannot
+        tell, as "scqa", what the score's cosine loses without each.
 
         Raises:
             ForumError: the ranker has to be learned, and was not.
