@@ -11,7 +11,7 @@ import importlib.util
 import shutil
 import threading
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from tests.browser.hostile import hostile_answers, hostile_questions
@@ -102,8 +102,19 @@ def service(browser: Browser, foreign: Site, tmp_path_factory: pytest.TempPathFa
         forum.load(bundled_forum())
         forum.add(hostile_questions())
         forum.add_answers(hostile_answers())
-    settings = ServeSettings(str(path), allow_origins=(foreign.address,), limits=Limits(rate=0.0))
-    with serving(build(settings)) as address:
+    application = build(ServeSettings(str(path), allow_origins=(foreign.address,), limits=Limits(rate=0.0)))
+
+    async def behind_a_proxy(scope: dict[str, Any], receive: object, send: object) -> None:
+        """Answer below /forum/ too, as a proxy does that strips a prefix."""
+        if scope["type"] == "http":
+            stripped = {
+                "path": scope["path"].removeprefix("/forum"),
+                "raw_path": scope["raw_path"].removeprefix(b"/forum"),
+            }
+            scope = {**scope, **stripped}
+        await application(scope, receive, send)  # type: ignore[arg-type]
+
+    with serving(behind_a_proxy) as address:
         yield address
 
 

@@ -13,6 +13,8 @@ import pytest
 from tests.browser.conftest import accessibility_wrongs
 from tests.browser.hostile import hostile_questions
 
+from askalike.types import Question
+
 if TYPE_CHECKING:
     from playwright.sync_api import Page, Route, expect
 else:
@@ -101,6 +103,26 @@ def test_nothing_found_an_error_and_an_unreachable_service_say_what_to_do(opened
     page.unroute("**/v1/similar")
     page.fill("#title", TITLE)
     page.wait_for_selector(".hit")
+
+
+def test_a_device_that_is_offline_is_told_so_and_the_search_goes_on_when_it_is_back(opened: Opened) -> None:
+    page = opened(may_fail=True)
+    page.context.set_offline(True)
+    page.fill("#title", TITLE)
+    page.locator(".wrong", has_text="This device is offline.").wait_for()
+    page.context.set_offline(False)
+    page.wait_for_selector(".hit")
+
+
+def test_the_page_works_below_a_prefix_that_a_proxy_strips(opened: Opened, service: str) -> None:
+    page = opened("/forum/")
+    asked: list[str] = []
+    page.on("request", lambda request: asked.append(request.url))
+    ask(page)
+    page.locator(".views a", has_text="Status").click()
+    page.wait_for_selector(".tile")
+    assert asked
+    assert [url for url in asked if not url.startswith(f"{service}/forum/")] == []
 
 
 def test_a_question_is_explored_by_its_id_and_by_its_neighbours(opened: Opened) -> None:
@@ -236,6 +258,35 @@ def test_what_posts_say_stays_text_everywhere(opened: Opened, service: str) -> N
     assert page.locator(within).count() == 0
     addresses = page.evaluate("[...document.querySelectorAll('a')].map(a => a.protocol)")
     assert set(addresses) <= {"http:", "https:"}
+
+
+def test_what_pairs_and_names_say_stays_text(opened: Opened) -> None:
+    page = opened("/example.html")
+    first, second, *_ = hostile_questions()
+
+    def brief(question: Question) -> dict[str, object]:
+        shown = {"id": question.id, "title": question.title, "excerpt": question.body, "url": question.url}
+        return {**shown, "created": None, "score": None, "answers": 0, "tags": list(question.tags)}
+
+    pair = {"question": brief(first), "candidate": brief(second), "score": 0.9, "cosine": None, "cluster": 1}
+    pair["likelihood"] = {"value": 0.93, "word": "almost certain"}
+    listed = {"pairs": [pair], "next": None, "progress": {"done": 1, "questions": 1}}
+    page.route("**/v1/duplicates?*", lambda route: route.fulfill(json=listed))
+
+    def rename(route: Route) -> None:
+        state = route.fetch().json()
+        state["forum"]["name"] = state["vectors"]["model"] = first.title
+        route.fulfill(json=state)
+
+    page.route("**/v1/status", rename)
+    page.goto(page.url.replace("example.html", "#/review"))
+    page.get_by_text("Almost certainly the same").wait_for()
+    expect(page.locator("#pair h2").first).to_have_text(first.title)
+    expect(page.locator("#pair h2").nth(1)).to_have_text(second.title)
+    page.locator(".views a", has_text="Status").click()
+    expect(page.locator(".figure", has_text="zyzzyva")).to_be_visible()
+    assert "zyzzyva" in page.locator("#forum-name").inner_text()
+    assert page.evaluate("window.ran") is None
 
 
 @pytest.mark.parametrize("view", ["ask", "explore", "explore/q1001", "review", "status"])
