@@ -189,10 +189,36 @@ def test_a_moderator_judges_by_keyboard_and_takes_the_last_verdict_back(opened: 
     press("k")
     assert shown() == first
     assert page.get_by_text("judged the same").is_visible()
-    told = [one["verdict"] for one in verdicts(service)]
-    assert told[:2] == ["duplicate", "different"]
-    assert "different" not in told[2:]
+    assert [one["verdict"] for one in verdicts(service)][:2] == ["duplicate", "different"]
     assert page.locator("#pair mark").count() > 0
+
+
+@pytest.mark.parametrize("status", [200, 422])
+def test_undo_takes_a_verdict_back_or_says_that_the_next_one_replaces_it(opened: Opened, status: int) -> None:
+    page = opened("/#/review", may_fail=True)
+    sent: list[str] = []
+
+    def answer(route: Route) -> None:
+        sent.append(route.request.post_data_json["verdict"])
+        refused = {"error": "verdict: expected duplicate or different", "hint": ""}
+        if sent[-1] == "withdrawn":
+            route.fulfill(status=status, json=refused)
+        else:
+            route.fulfill(json={})
+
+    page.route("**/v1/feedback", answer)
+    pair = page.locator("#pair")
+    before = str(pair.get_attribute("data-pair"))
+    page.keyboard.press("n")
+    expect(pair).not_to_have_attribute("data-pair", before)
+    page.get_by_role("button", name="Undo").click()
+    expect(pair).to_have_attribute("data-pair", before)
+    said = page.locator(".said")
+    expect(said).to_contain_text("Undone" if status == 200 else "it replaces the first")
+    assert page.get_by_text("judged different").count() == (status == 422)
+    page.keyboard.press("y")
+    expect(said).to_contain_text("Judged the same")
+    assert sent == ["different", "withdrawn", "duplicate"]
 
 
 def test_shortcuts_can_be_switched_off(opened: Opened, service: str) -> None:
