@@ -49,9 +49,13 @@ def explore(page: Page) -> None:
 
 
 def review(page: Page) -> None:
-    """Look at the likeliest pair."""
+    """Look at a pair whose titles differ, once the archive has been looked through."""
     page.goto("./#/review")
     page.wait_for_selector("#pair details")
+    first = page.locator("#pair h2").first
+    while first.inner_text() == page.locator("#pair h2").nth(1).inner_text():
+        page.keyboard.press("j")
+        page.wait_for_selector("#pair details")
 
 
 def status(page: Page) -> None:

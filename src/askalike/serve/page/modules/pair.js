@@ -61,16 +61,17 @@ function side(brief, pair) {
 }
 
 async function compare(sides, texts) {
+  let found = [];
   try {
-    const found = await Promise.all(sides.map(({ id }) => texts.of(id)));
-    sides.forEach(({ text }, at) => fill(text, bodyElement(found[at].html), foldedBest(found[at].answers)));
+    found = await Promise.all(sides.map(({ id }) => texts.of(id)));
+    sides.forEach(({ text }, at) => fill(text, bodyElement(found[at].html)));
   } catch (error) {
     if (error.name === "AbortError") return; // otherwise the excerpts are there to be judged by
   }
-  differences(sides);
+  differences(sides); // of the questions: what their answers share is no reason
+  found.forEach(({ answers: [best] }, at) => best && sides[at].text.append(folded(best)));
 }
 
-function foldedBest([best]) {
-  if (!best) return null;
+function folded(best) {
   return h("details", { class: "folded" }, h("summary", {}, icon(PATHS.chevron), byLine(best)), bodyElement(best.html));
 }
