@@ -376,7 +376,7 @@ def test_stopped_while_the_new_model_encodes_the_same_again_goes_on_with_encodin
 @pytest.mark.parametrize(
     ("words", "code", "message", "hint"),
     [
-        (("--recipe", "magic"), 2, "no recipe 'magic'", "default, lei2016"),
+        (("--recipe", "magic"), 2, "no recipe 'magic'", "default, dsqa, lei2016"),
         (("--recipe", __file__), 2, "is no TOML", "correct it"),
         (("--from", "general"), 2, "carries no general model", "--from nothing"),
         (("--from", "nowhere"), 1, "no model at nowhere", "manifest.json"),

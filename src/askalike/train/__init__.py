@@ -1,5 +1,5 @@
-"""Training: a forum's texts and marks to an encoder's model; with ``encode.networks`` the only place with torch.
+"""Training: a forum's texts and marks to a model; with ``encode.networks`` and ``siamese.network`` all that needs torch.
 
-Enters: questions, marked pairs, answers, a recipe. Leaves: ``encode.Model``.
-May import: types, errors, durable, text, encode, evaluate.
+Enters: questions, marked pairs, answers, a recipe. Leaves: models: encoders, language models, siamese ones.
+May import: types, errors, durable, progress, text, encode, language, siamese, evaluate.
 """
