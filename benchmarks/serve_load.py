@@ -1,0 +1,198 @@
+"""How fast the service answers under load: 1, 8 and 32 connections, titles alone and with bodies, writes meanwhile.
+
+Command: ``python -m benchmarks.serve_load [--seconds S] [--workers N] [--questions N]``. The forum is that of
+``index_and_search`` (``ASKALIKE_BENCH/reddit.forum``), copied before it is written to. The service is a process of its
+own; the client, asyncio with connections that stay open, is this one, on the same machine: both share its cores. Each
+search is a question of the forum, with the library's own time for the same beside it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import random
+import shutil
+import sys
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from askalike import Forum
+from benchmarks.record import WORK, percentiles, write
+from benchmarks.serving import Running, memory_mb, serving
+
+COMMAND = "python -m benchmarks.serve_load"
+CONNECTIONS = (1, 8, 32)
+WRITES_PER_S = (0, 20)
+KINDS = ("title", "title and body")
+SAMPLED = 500
+LIBRARY = 200
+K = 10
+
+
+@dataclass
+class Tally:
+    """What came of one measurement."""
+
+    seconds: list[float] = field(default_factory=list)
+    writes: list[float] = field(default_factory=list)
+    refused: int = 0
+    memory_mb: list[float] = field(default_factory=list)
+
+
+class Connection:
+    """One HTTP connection that stays open."""
+
+    def __init__(self, port: int) -> None:
+        self._port = port
+        self._reader: asyncio.StreamReader | None = None
+        self._writer: asyncio.StreamWriter | None = None
+
+    async def ask(self, method: str, path: str, body: bytes) -> int:
+        """Send a request; return the status once the whole answer is there."""
+        if self._writer is None or self._reader is None:
+            self._reader, self._writer = await asyncio.open_connection("127.0.0.1", self._port)
+        head = (
+            f"{method} {path} HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\n"
+            f"Content-Length: {len(body)}\r\n\r\n"
+        )
+        self._writer.write(head.encode() + body)
+        status = int((await self._reader.readline()).split()[1])
+        length = 0
+        while (line := await self._reader.readline()) != b"\r\n":
+            name, _, value = line.partition(b":")
+            if name.lower() == b"content-length":
+                length = int(value)
+        await self._reader.readexactly(length)
+        return status
+
+    def close(self) -> None:
+        """Close it."""
+        if self._writer is not None:
+            self._writer.close()
+
+
+async def measure(
+    running: Running, bodies: Sequence[bytes], connections: int, writes_per_s: int, seconds: float
+) -> Tally:
+    """Ask for so long over so many connections; meanwhile one connection writes so often."""
+    tally = Tally()
+    end = time.perf_counter() + seconds
+
+    async def search(seed: int) -> None:
+        chance, connection = random.Random(seed), Connection(running.port)
+        while (began := time.perf_counter()) < end:
+            status = await connection.ask("POST", "/v1/similar", chance.choice(bodies))
+            tally.seconds.append(time.perf_counter() - began)
+            tally.refused += status != 200
+        connection.close()
+
+    async def change() -> None:
+        connection, number = Connection(running.port), 0
+        began = time.perf_counter()
+        while time.perf_counter() < end and writes_per_s:
+            number += 1
+            body = json.dumps({"title": f"written while searched {number}", "body": "some words of text " * 10})
+            before = time.perf_counter()
+            status = await connection.ask("PUT", f"/v1/questions/load-{number % 500}", body.encode())
+            tally.writes.append(time.perf_counter() - before)
+            tally.refused += status != 200
+            await asyncio.sleep(max(0.0, began + number / writes_per_s - time.perf_counter()))
+        connection.close()
+
+    async def watch() -> None:
+        while time.perf_counter() < end:
+            tally.memory_mb.append(memory_mb(running.process.pid))
+            await asyncio.sleep(1)
+
+    await asyncio.gather(watch(), change(), *(search(seed) for seed in range(connections)))
+    return tally
+
+
+def row(tally: Tally, seconds: float) -> dict[str, object]:
+    """Return a measurement as the result has it."""
+    found: dict[str, object] = {
+        **percentiles(tally.seconds),
+        "per_s": round(len(tally.seconds) / seconds, 1),
+        "refused": tally.refused,
+        "memory_mb": [tally.memory_mb[0], tally.memory_mb[-1]],
+    }
+    if tally.writes:
+        found["write"] = {**percentiles(tally.writes), "per_s": round(len(tally.writes) / seconds, 1)}
+    return found
+
+
+def requests(forum: Forum, kind: str) -> list[bytes]:
+    """Return searches for some questions of the forum."""
+    questions = random.Random(0).sample(list(forum.questions()), min(SAMPLED, forum.size()))
+    return [
+        json.dumps(
+            {"title": one.title[:1000] or "?", "k": K}
+            | ({"body": one.body[:200_000], "markup": one.markup} if kind == "title and body" else {})
+        ).encode()
+        for one in questions
+    ]
+
+
+def library(forum: Forum, bodies: Sequence[bytes]) -> dict[str, float]:
+    """Return how long the library takes for the same searches, in this process."""
+    seconds: list[float] = []
+    for body in bodies[:LIBRARY]:
+        asked = json.loads(body)
+        began = time.perf_counter()
+        forum.suggest(asked["title"], asked.get("body", ""), K, markup=asked.get("markup", "plain"))
+        seconds.append(time.perf_counter() - began)
+    return percentiles(seconds)
+
+
+def copied() -> Path:
+    """Return a copy of the forum that is written to."""
+    source, copy = WORK / "reddit.forum", WORK / "serve" / "reddit.forum"
+    if not source.is_dir():
+        sys.exit(f"{source} is not there; make it with: python -m benchmarks.index_and_search")
+    shutil.rmtree(copy, ignore_errors=True)
+    shutil.copytree(source, copy)
+    return copy
+
+
+def main() -> None:
+    """Measure every combination and write the result."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--seconds", type=float, default=20.0)
+    parser.add_argument("--workers", type=int, default=1)
+    options = parser.parse_args()
+    folder = copied()
+    with Forum.open(folder) as forum:
+        bodies = {kind: requests(forum, kind) for kind in KINDS}
+        alone = {kind: library(forum, asked) for kind, asked in bodies.items()}
+        held = forum.size()
+    rows: dict[str, dict[str, object]] = {}
+    memory: list[float] = []
+    with serving(folder, "--workers", str(options.workers)) as running:
+        asyncio.run(measure(running, bodies["title"], 4, 0, min(5.0, options.seconds)))  # caches, lazily read files
+        for kind in KINDS:
+            for connections in CONNECTIONS:
+                for writes in WRITES_PER_S:
+                    tally = asyncio.run(measure(running, bodies[kind], connections, writes, options.seconds))
+                    name = f"{kind}, {connections} connections, {writes} writes/s"
+                    rows[name] = row(tally, options.seconds)
+                    memory += tally.memory_mb
+                    print(name, rows[name], flush=True)
+    write(
+        "serve-load",
+        COMMAND,
+        {
+            "questions": held,
+            "workers": options.workers,
+            "seconds_each": options.seconds,
+            "library": alone,
+            "service": rows,
+            "memory_mb_each_second": memory,
+        },
+    )
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,77 @@
+"""The service in a process of its own, for measurements."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from askalike.client import Client, ServiceError
+
+__all__ = ["Running", "memory_mb", "serving"]
+
+LONGEST_START_S = 120.0
+
+
+@dataclass(frozen=True, slots=True)
+class Running:
+    """A service that answers."""
+
+    process: subprocess.Popen[bytes]
+    port: int
+
+    @property
+    def client(self) -> Client:
+        """Return a client of it."""
+        return Client(f"http://127.0.0.1:{self.port}")
+
+
+@contextmanager
+def serving(forum: Path, *options: str) -> Iterator[Running]:
+    """Serve a forum on a free port; it is ready when this gives it, and stopped at the end."""
+    with socket.socket() as bound:
+        bound.bind(("127.0.0.1", 0))
+        port = bound.getsockname()[1]
+    command = [sys.executable, "-m", "askalike.cli.main", "serve", str(forum), "--port", str(port), "--rate", "0"]
+    with (forum.parent / "service.log").open("wb") as log:
+        process = subprocess.Popen([*command, *options], stderr=log, stdout=log, start_new_session=True)
+        running = Running(process, port)
+        try:
+            _wait_until_ready(running)
+            yield running
+        finally:
+            with suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGTERM)
+            process.wait(60)
+
+
+def _wait_until_ready(running: Running) -> None:
+    end = time.monotonic() + LONGEST_START_S
+    while True:
+        try:
+            running.client.status()
+            return
+        except ServiceError:
+            if running.process.poll() is not None or time.monotonic() > end:
+                raise
+            time.sleep(0.05)
+
+
+def memory_mb(pid: int) -> float:
+    """Return the memory of a process and its children that is not shared with others, in MB."""
+    kilobytes = 0
+    waiting = [pid]
+    while waiting:
+        one = waiting.pop()
+        with suppress(OSError):
+            lines = Path(f"/proc/{one}/smaps_rollup").read_text(encoding="ascii").splitlines()
+            kilobytes += sum(int(line.split()[1]) for line in lines if line.startswith("Pss:"))
+            waiting += map(int, Path(f"/proc/{one}/task/{one}/children").read_text(encoding="ascii").split())
+    return round(kilobytes / 1024, 1)
