@@ -5,12 +5,15 @@ Command: ``python -m tools.screenshots``. It serves the bundled forum on this ma
 
 from __future__ import annotations
 
+import json
 import shutil
 import sys
 import tempfile
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
+from urllib.request import urlopen
 
 from askalike import Forum
 from askalike.data import bundled_forum
@@ -28,6 +31,7 @@ LARGEST_BYTES = 150_000
 SIZE = (1120, 740)
 PHONE = (320, 640)
 TITLE = "Laptop keeps losing the wifi"
+PAIR = "ssh session freezes"
 BODY = "It drops every few minutes and comes back by itself. Ubuntu, Intel card. The phone has no trouble."
 
 
@@ -49,11 +53,10 @@ def explore(page: Page) -> None:
 
 
 def review(page: Page) -> None:
-    """Look at a pair whose titles differ, once the archive has been looked through."""
+    """Look at a pair whose titles say the same in other words."""
     page.goto("./#/review")
     page.wait_for_selector("#pair details")
-    first = page.locator("#pair h2").first
-    while first.inner_text() == page.locator("#pair h2").nth(1).inner_text():
+    while PAIR not in page.locator("#pair h2").first.inner_text():
         page.keyboard.press("j")
         page.wait_for_selector("#pair details")
 
@@ -102,6 +105,16 @@ def take(browser: Browser, address: str, names: list[str], scheme: str, size: tu
     context.close()
 
 
+def wait_for_pairs(address: str) -> None:
+    """Return when the archive has been looked through for duplicates, so that each time the same are shown."""
+    while True:
+        with urlopen(f"{address}/v1/status") as answer:
+            found = json.load(answer)["duplicates"]
+        if found["done"] >= found["questions"]:
+            return
+        time.sleep(0.5)
+
+
 def main() -> None:
     """Take every picture; those named on the command line alone, where some are."""
     from playwright.sync_api import sync_playwright
@@ -114,6 +127,7 @@ def main() -> None:
             forum.load(bundled_forum())
         settings = ServeSettings(str(path), limits=Limits(rate=0.0))
         with serving(build(settings)) as address, sync_playwright() as playwright:
+            wait_for_pairs(address)
             browser = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=["--no-sandbox"])
             for scheme in ("light", "dark"):
                 take(browser, address, chosen, scheme, SIZE, "")

@@ -23,6 +23,7 @@ from askalike.data import bundled_forum
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
 
+# Debian calls it chromium. It runs without its sandbox, which root has not; it sees pages of this machine alone.
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 PATIENCE_MS = 10_000
 NEEDED = ("playwright", "axe_playwright_python", "starlette", "uvicorn")
