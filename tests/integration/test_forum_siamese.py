@@ -265,6 +265,7 @@ def test_a_forum_learns_both_kinds_from_its_answers(run: Run, answered: Path, tm
     assert "24 best answers beside answers to other questions; from no marks" in done.out
     assert f"{ranker} (at most 3 epochs); kernel_width 4" in done.out
     assert f"--ranker {ranker}" in done.out
+    assert f"the ranker {ranker} answers where it is asked for, as does t-{ranker} (" in done.out
     assert f"{ranker}, epoch 3" not in done.out, "progress goes to the error stream"
     assert "siamese, epoch 3" in done.err
     model = SiameseModel.load(answered / "rankers" / ranker)

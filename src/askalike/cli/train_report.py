@@ -1,6 +1,7 @@
 """What ``askalike train`` says before it begins and when it is done.
 
-Enters: a plan, dev scores. Leaves: lines and JSON objects. May import: experiments, train's recipe, cli.display.
+Enters: a plan, dev scores. Leaves: lines and JSON objects. May import: experiments, rank's names, train's recipe,
+cli.display.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from typing import Any
 from askalike.cli.display import safe
 from askalike.experiments.forum_training import DevScore, ForumTraining
 from askalike.experiments.work_folder import Beginning
+from askalike.rank import learned_with
 from askalike.train.recipe import AnyRecipe, LanguageRecipe, Recipe, SiameseRecipe
 
 __all__ = ["RankerVerdict", "Verdict", "plan_lines", "plan_object", "verdict"]
@@ -112,7 +114,7 @@ class RankerVerdict:
             yield f"dev MRR    {by}, {self.search:.4f} by the search for words alone"
             if max(self.rankers.values()) < self.search:
                 yield "on dev the search orders candidates better than what was learned; it stays the default"
-        others = [name for name in self.rankers if name != self.name]
+        others = [name for name in learned_with(self.name) if name != self.name]
         also = f", as does {', '.join(others)}" if others else ""
         yield f"the ranker {self.name} answers where it is asked for{also} ({seconds:.1f} s)"
         yield f'  askalike search {shlex.quote(str(forum))} "your question" --ranker {self.name}'
