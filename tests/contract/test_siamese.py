@@ -110,6 +110,9 @@ def test_leaving_a_word_out_gives_what_the_other_words_give(name: str) -> None:
     assert words == (["wifi", "router"] if model.settings.reads == "title" else ["wifi", "router", "zzzz"])
     rest = [" ".join(one for one in ("wifi", "router", "wifi", "zzzz") if one != word) for word in words]
     np.testing.assert_allclose(vectors, model.encode_text(rest), atol=1e-6)
+    first, some = model.without_words(Question("1", "wifi router cable"), most=2)
+    assert first == ["wifi", "router"], "of three"
+    np.testing.assert_allclose(some[0], model.encode_text(["router cable"])[0], atol=1e-6)
     assert model.without_words(Question("1", "?"))[0] == []
     assert model.without_words(Question("1", "?"))[1].shape == (0, 5)
 

@@ -51,7 +51,7 @@ class ModelVectors:
         return self._kept.of_questions(questions)
 
     def without_words(self, query: Query) -> tuple[list[str], Vector]:
-        """Return the distinct words of a query as they are read, and its vector without each.  # W words, (W, D)"""
+        """Return the first distinct words of a query as they are read, its vector without each.  # W words, (W, D)"""
         with one_blas_thread():
             return self._model.without_words(as_question(query))
 

@@ -63,7 +63,10 @@ class VectorSource(Protocol):
         """Return the vectors of the forum's questions, given with their keys, in their order."""
 
     def without_words(self, query: Query) -> tuple[Sequence[str], NDArray[np.float32]]:
-        """Return the distinct words of a query as they are read, and its vector without each.  # W words, (W, D)"""
+        """Return distinct words of a query as they are read, and its vector without each.  # W words, (W, D)
+
+        Of a long query the first words are enough.
+        """
 
 
 @dataclass(frozen=True, slots=True)

@@ -164,16 +164,19 @@ class SiameseModel:
         """Return one vector of length 1 for each answer, through the answer's side.  # (N, D) float32"""
         return self._encoded(answers, self._reader.answer, batch_size, SIDES[1])
 
-    def without_words(self, question: Question) -> tuple[list[str], NDArray[np.float32]]:
-        """Return the distinct words that are read of a question, in their order, and its vector without each of them.
+    def without_words(self, question: Question, most: int = 100) -> tuple[list[str], NDArray[np.float32]]:
+        """Return distinct words that are read of a question, in their order, and its vector without each of them.
 
-        A word is left out with all its repetitions. W texts are encoded for it.
+        A word is left out with all its repetitions.
+
+        Args:
+            most: only so many words are left out, the first, since a text is encoded for each.
 
         Returns:
             W words, (W, D) float32.
         """
         read = self._reader.question_words(question)
-        words = list(dict.fromkeys(read))
+        words = list(dict.fromkeys(read))[:most]
         rest = ([one for one in read if one != word] for word in words)
         return words, self._encoded([*rest], self._reader.trigrams, 100, SIDES[0])
 
