@@ -28,6 +28,7 @@ from askalike.experiments.tasks import judge
 from askalike.language.kinds import KINDS
 from askalike.language.learned import Learned
 from askalike.language.model import LanguageModel, LanguageSettings
+from askalike.language.topic_training import TopicLearning
 from askalike.train.siamese.recipe import SiameseRecipe
 from askalike.types import Question
 
@@ -151,11 +152,15 @@ def test_what_was_learned_is_kept_and_learned_anew_from_other_pairs(data: DasDat
     again = Learner(data, tmp_path / "out", told.append).translations()
     assert told == ["reading what is learned from", "learning translations"]
     np.testing.assert_array_equal(first.values, again.values)
+    Learner(data, tmp_path / "out", told.append).topics("qatm", TopicLearning(topics=2, iterations=3))
+    Learner(data, tmp_path / "out", told.append).topics("qatm", TopicLearning(topics=2, iterations=4))
+    assert told[2:] == ["reading what is learned from", "learning qatm-2-seed0"] * 2, "of other settings: learned anew"
+    del told[:]
     fewer = replace(
         data, pairs=replace(data.pairs, questions=data.pairs.questions[:30], answers=data.pairs.answers[:60])
     )
     Learner(fewer, tmp_path / "out", told.append).translations()
-    assert told[2:] == ["reading what is learned from", "learning translations"]
+    assert told == ["reading what is learned from", "learning translations"]
 
 
 class Pretending:

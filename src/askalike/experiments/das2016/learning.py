@@ -150,17 +150,17 @@ class Learner:
         folder = self.out / "learned" / name
         folder.parent.mkdir(parents=True, exist_ok=True)
         kind = next(kind for kind, made in KINDS.items() if isinstance(options, made))
+        settings = LanguageSettings(kind, options)
         with filelock.FileLock(folder.parent / f"{name}.lock"):  # rows that run beside each other learn it once
             try:
                 kept = LanguageModel.load(folder)
-                if kept.origin.training_data == self.digest:
+                if kept.origin.training_data == self.digest and kept.settings == settings:
                     return kept.learned
             except ModelError:
                 pass  # nothing is there, or it is of an earlier version: it is learned anew
             texts = self.texts
             self.notice(f"learning {name}")
             learned = learn()
-            settings = LanguageSettings(kind, options)
             none = Collection.count(TermLists.of([]), len(texts.vocabulary))
             LanguageModel.build(settings, texts.vocabulary, none, learned, training_data=self.digest).save(folder)
             return learned
