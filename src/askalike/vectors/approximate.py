@@ -36,9 +36,14 @@ class GraphSearch:
     @cached_property
     def _node_rows(self) -> NDArray[np.int64]:
         """The row (n,) of each node, -1 where the entry was removed or replaced since."""
-        rows = self.snapshot.locate(self.graph.nums)
-        born = self.snapshot.born[rows] if self.snapshot.size else rows
-        return np.where((rows >= 0) & (born <= self.graph.covers), rows, -1)
+        snapshot = self.snapshot
+        is_known = snapshot.is_alive & (snapshot.born <= self.graph.covers)
+        found = np.full(len(self.graph.nums), -1, np.int64)
+        for (nodes, positions), offset in zip(self.graph.places(snapshot.segments), snapshot.offsets[:-1], strict=True):
+            rows = positions + offset
+            kept = is_known[rows]
+            found[nodes[kept]] = rows[kept]
+        return found
 
     @cached_property
     def _later_rows(self) -> NDArray[np.int64]:

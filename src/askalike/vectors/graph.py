@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import importlib
 import threading
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -22,6 +23,7 @@ from numpy.typing import NDArray
 from askalike.errors import MissingExtraError
 from askalike.vectors.codes import decode
 from askalike.vectors.mark import Contents, FileEntry, damage
+from askalike.vectors.segment import Segment
 from askalike.vectors.snapshot import Snapshot
 from askalike.vectors.stored import Stored, read_stored, write_stored
 
@@ -63,6 +65,10 @@ def faiss() -> Any:
         ) from error
 
 
+Places = tuple[NDArray[np.int64], NDArray[np.int64]]
+"""Nodes (n,) of a graph, and the positions (n,) of their entries in a segment."""
+
+
 class Graph:
     """A graph that was read; FAISS itself is loaded at the first search.
 
@@ -78,6 +84,7 @@ class Graph:
         self._stored = stored
         self._loading = threading.Lock()
         self._loaded: Any = None
+        self._places: dict[str, Places] = {}
 
     @classmethod
     def read(cls, folder: Path, contents: Contents, before: Graph | None) -> Graph | None:
@@ -94,6 +101,17 @@ class Graph:
         if stored.dimensions != contents.dimensions or len(stored.front) != 8 * entry.rows:
             raise damage(stored.path, f"does not fit {entry.rows} rows of {contents.dimensions} numbers")
         return cls(stored, entry, contents.graph_covers)
+
+    def places(self, segments: Sequence[Segment]) -> list[Places]:
+        """Return for each segment which nodes have an entry there, dead ones too, and at which positions.
+
+        Segments never change, so that after a write only the new one is looked through: a moment instead of 40 ms for
+        200,000 nodes.
+        """
+        known = self._places
+        found = {one.entry.digest: known.get(one.entry.digest) or _places_in(one, self.nums) for one in segments}
+        self._places = found
+        return [found[one.entry.digest] for one in segments]
 
     def candidates(self, aims: NDArray[np.float64], count: int, is_open: NDArray[np.bool_]) -> NDArray[np.int64]:
         """Return nodes near each direction (Q, count), -1 where there are no more.
@@ -132,6 +150,15 @@ class Graph:
                     raise damage(self._stored.path, f"has {loaded.ntotal} nodes, expected {len(self.nums)}")
                 self._loaded = loaded
             return self._loaded
+
+
+def _places_in(segment: Segment, nums: NDArray[np.int64]) -> Places:
+    held = segment.rows.nums
+    nodes = np.flatnonzero((nums >= held[0]) & (nums <= held[-1]))
+    wanted = nums[nodes]
+    positions = np.searchsorted(held, wanted)  # none is beyond the last
+    is_here = held[positions] == wanted
+    return nodes[is_here], positions[is_here]
 
 
 def build_graph(snapshot: Snapshot, settings: GraphSettings, path: Path) -> FileEntry:
