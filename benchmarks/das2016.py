@@ -2,7 +2,8 @@
 
 Command: ``python -m benchmarks.das2016 --out FOLDER``, after ``askalike reproduce das2016 --out FOLDER`` on the folder
 of the data sets. A row stands for the seeds that are finished. Writes ``results/das2016.json`` and, where networks were
-trained, ``docs/siamese.svg`` (the paper's figures 3 and 5, of dev sets) and ``results/das2016-logs.csv.gz``.
+trained, ``docs/siamese.svg`` (the paper's figures 3 and 5, of dev sets) and ``results/das2016-logs.csv.gz``; with
+``--pairs N``, which stands for as many questions as the rows learned from, ``-N`` is part of these names.
 """
 
 from __future__ import annotations
@@ -26,8 +27,6 @@ from benchmarks.logs import Course, write_logs
 from benchmarks.record import REPOSITORY, RESULTS, need_data, write
 
 COMMAND = "python -m benchmarks.das2016"
-LOGS = RESULTS / "das2016-logs.csv.gz"
-FIGURE = REPOSITORY / "docs" / "siamese.svg"
 SEEDS = range(5)
 NETWORKS = ("scqa", "dsqa")
 RIVALS = ("lmir", "phrase", "sqatm", "t-dsqa")
@@ -150,6 +149,8 @@ def main() -> None:
         found = results(runner_of(data, wanted, progress), ROWS.values(), SEEDS)
     if not any(one.outcomes for one in found):
         raise SystemExit(f"no row is finished in {given.out}")
+    name = f"-{given.pairs}" if given.pairs else ""
+    logs, figure = RESULTS / f"das2016{name}-logs.csv.gz", REPOSITORY / "docs" / f"siamese{name}.svg"
     trained, alphas = courses(given.out, found), alpha_curves(found)
     epochs = by_epoch(trained, [one.dev.name for one in data.sets])
     body = {
@@ -158,13 +159,13 @@ def main() -> None:
         "by_epoch": epochs,
         "by_alpha": alphas,
         "examples": list(examples(data, found)),
-        "logs": LOGS.name if trained else None,
-        "figure": FIGURE.name if trained else None,
+        "logs": logs.name if trained else None,
+        "figure": figure.name if trained else None,
     }
     if trained:
-        write_logs(trained, LOGS)
-        draw(epochs, alphas, FIGURE)
-    write("das2016", f"{COMMAND} --out FOLDER" + (f" --pairs {given.pairs}" if given.pairs else ""), body)
+        write_logs(trained, logs)
+        draw(epochs, alphas, figure)
+    write(f"das2016{name}", f"{COMMAND} --out FOLDER" + (f" --pairs {given.pairs}" if given.pairs else ""), body)
 
 
 if __name__ == "__main__":

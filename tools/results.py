@@ -34,6 +34,7 @@ SECTIONS: Mapping[str, Callable[[Mapping[str, Any]], list[str]]] = {
     "lei2016": lei2016.reproduction,
     "zhang2018": zhang2018.reproduction,
     "das2016": das2016.reproduction,
+    "das2016-6000": das2016.part_of_the_pairs,
     "index-and-search": searching.indexing,
     "ramn-speed": searching.reranking,
     "language-speed": language.speed,

@@ -9,7 +9,7 @@ import pytest
 from benchmarks.das2016 import alpha_curves, by_epoch, courses, examples
 from benchmarks.logs import Course
 from tests.tiny_das2016 import write_yahoo
-from tools.sections.das2016 import reproduction
+from tools.sections.das2016 import part_of_the_pairs, reproduction
 
 from askalike.experiments.das2016.outcomes import Outcome
 from askalike.experiments.das2016.rows import ROWS
@@ -70,6 +70,12 @@ def test_rows_stand_beside_the_reported_figures_and_what_is_not_finished_is_name
     assert "| t-scqa | travel | 0.2 | 50.00 |" in text
     assert "smoothing dirichlet, weight 30.0" in text
     assert "  - t-scqa: + Visas" in text
+
+
+def test_a_table_of_fewer_questions_says_so() -> None:
+    whole, part = reproduction(RESULT), part_of_the_pairs(RESULT)
+    assert part[0] == "## Das et al. 2016, learned from 1,200 questions"
+    assert part[1:] == whole[1:]
 
 
 def test_every_line_of_a_table_has_as_many_cells_as_its_header() -> None:

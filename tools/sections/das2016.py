@@ -7,7 +7,7 @@ from typing import Any
 
 from tools.sections.cells import table
 
-__all__ = ["reproduction"]
+__all__ = ["part_of_the_pairs", "reproduction"]
 
 MEASURES = ("map", "mrr", "p@1")
 LEARNED = (
@@ -39,6 +39,12 @@ def reproduction(result: Mapping[str, Any]) -> list[str]:
     if result["examples"]:
         lines += ["", *_examples(result["examples"])]
     return lines
+
+
+def part_of_the_pairs(result: Mapping[str, Any]) -> list[str]:
+    """Return the same of rows that learned from a part of the questions."""
+    _, *rest = reproduction(result)
+    return [f"## Das et al. 2016, learned from {result['learned_from']['questions']:,} questions", *rest]
 
 
 def _beginning(result: Mapping[str, Any]) -> str:
