@@ -51,6 +51,8 @@ def main() -> None:
                 tool,
                 "run",
                 f"http://127.0.0.1:{running.port}/openapi.json",
+                "--exclude-path",
+                "/v1/questions:bulk",  # it cannot write lines; the tests send hostile ones
                 "--checks",
                 ",".join(CHECKS),
                 "--phases",
@@ -65,13 +67,13 @@ def main() -> None:
             capture_output=True,
             text=True,
             check=False,
+            cwd=folder.parent,
         )
         counts = running.client.status()["latency_ms"]
     print(done.stdout[-4_000:])
     statuses = re.findall(r'"status": (\d+)', (folder.parent / "service.log").read_text(encoding="utf-8"))
     errors = sum(status.startswith("5") for status in statuses)
-    failed = re.search(r"^Failures:", done.stdout, flags=re.MULTILINE)
-    if errors or failed:
+    if errors or done.returncode:
         sys.exit(f"{errors} server errors" if errors else "an answer is not as the document says")
     routes = {route: found["count"] for route, found in counts.items()}
     write("serve-schema", COMMAND, {"requests": len(statuses), "server_errors": errors, "by_route": routes})

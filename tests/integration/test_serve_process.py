@@ -112,6 +112,9 @@ def test_every_worker_sees_each_change_at_once(folder: Path) -> None:
         assert first("toaster burns") == {"Toaster burns"}
         client.put("new", "Kettle leaks")
         assert first("kettle leaks") == {"Kettle leaks"}
+        while not all(f'worker="{pid}"' in client._send("GET", "/metrics", None, "").decode() for pid in workers):
+            assert time.monotonic() < end  # they tell each other once a second
+            time.sleep(0.1)
         client.delete("new")
         assert first("kettle leaks at night") == {"Wifi drops at night"}
 

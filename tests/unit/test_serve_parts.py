@@ -5,18 +5,20 @@ from __future__ import annotations
 import inspect
 import json
 import logging
+import os
 from pathlib import Path
 
 import pytest
 
 from askalike import errors
 from askalike.errors import DamagedForumError, SettingError, UnknownIdError
+from askalike.serve.board import Board
 from askalike.serve.call import checked, parse_json, parse_query, path_values
 from askalike.serve.guards import allowed_origin, check_host, check_origin, rights_of
 from askalike.serve.highlights import highlights
 from askalike.serve.keys import Keys
 from askalike.serve.logs import JsonLines
-from askalike.serve.metrics import Gauge, Metrics
+from askalike.serve.metrics import Gauge, Metrics, merged
 from askalike.serve.problem import STATUSES, Refused, problem_of
 from askalike.serve.rates import MOST_CLIENTS, Rates
 from askalike.serve.requests import DuplicatesQuery, QuestionRequest, SimilarRequest
@@ -341,21 +343,42 @@ def test_only_files_of_the_table_are_served(tmp_path: Path) -> None:
 
 def test_metrics_are_as_prometheus_reads_them() -> None:
     metrics = Metrics()
-    metrics.request("GET /x", 200, 0.003)
-    metrics.request("GET /x", 404, 20.0)
+    metrics.request('GET /"x', 200, 0.003)
+    metrics.request('GET /"x', 404, 20.0)
     metrics.stage("rank", 0.5)
-    lines = metrics.text([Gauge("askalike_questions", "Questions.", 7)], {"worker": '1"\n'}).splitlines()
-    worker = r'worker="1\"\n"'
-    assert f'askalike_requests_total{{route="GET /x",status="200",{worker}}} 1' in lines
-    assert f'askalike_request_seconds_bucket{{route="GET /x",{worker},le="0.0025"}} 0' in lines
-    assert f'askalike_request_seconds_bucket{{route="GET /x",{worker},le="0.005"}} 1' in lines
-    assert f'askalike_request_seconds_bucket{{route="GET /x",{worker},le="10.0"}} 1' in lines
-    assert f'askalike_request_seconds_bucket{{route="GET /x",{worker},le="+Inf"}} 2' in lines
-    assert f'askalike_request_seconds_count{{route="GET /x",{worker}}} 2' in lines
+    lines = metrics.text([Gauge("askalike_questions", "Questions.", 7)]).splitlines()
+    worker = f'worker="{os.getpid()}"'
+    route = r'route="GET /\"x"'
+    assert f'askalike_requests_total{{{route},status="200",{worker}}} 1' in lines
+    assert f'askalike_request_seconds_bucket{{{route},{worker},le="0.0025"}} 0' in lines
+    assert f'askalike_request_seconds_bucket{{{route},{worker},le="0.005"}} 1' in lines
+    assert f'askalike_request_seconds_bucket{{{route},{worker},le="10.0"}} 1' in lines
+    assert f'askalike_request_seconds_bucket{{{route},{worker},le="+Inf"}} 2' in lines
+    assert f"askalike_request_seconds_count{{{route},{worker}}} 2" in lines
     assert f'askalike_stage_seconds_sum{{stage="rank",{worker}}} 0.5' in lines
-    assert f"askalike_questions{{{worker}}} 7" in lines
+    assert "askalike_questions 7" in lines
     assert metrics.requests() == 2
-    assert metrics.latencies_ms() == {"GET /x": (3.0, 20000.0, 20000.0, 2)}
+    assert metrics.latencies_ms() == {'GET /"x': (3.0, 20000.0, 20000.0, 2)}
+
+
+def test_workers_tell_each_other_what_they_counted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    metrics = Metrics()
+    metrics.request("GET /x", 200, 0.1)
+    mine = Board(str(tmp_path))
+    mine.publish(metrics.text)
+    assert mine.others() == Board("").others() == []
+    monkeypatch.setattr(os, "getpid", lambda: 1)
+    other = Board(str(tmp_path))
+    other.publish(lambda: "never")
+    (tmp_path / "1.prom").unlink()
+    other.publish(lambda: "never again, so soon")
+    assert other.others() == [text for text in other.others() if "GET /x" in text] != []
+    lines = merged([metrics.text(), *other.others()]).splitlines()
+    assert len([line for line in lines if line.startswith("askalike_requests_total")]) == 2
+    assert len([line for line in lines if line.startswith("# TYPE askalike_requests_total")]) == 1
+    os.utime(next(tmp_path.glob("*.prom")), (0, 0))
+    assert other.others() == []
+    Board(str(tmp_path / "gone")).publish(metrics.text)
 
 
 def test_a_log_line_is_one_json_object() -> None:

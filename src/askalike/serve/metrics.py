@@ -6,13 +6,14 @@ Enters: what happened. Leaves: text in Prometheus' exposition format, and percen
 from __future__ import annotations
 
 import bisect
+import os
 import threading
 from collections import deque
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
-__all__ = ["BUCKETS_S", "Gauge", "Histogram", "Metrics", "percentile"]
+__all__ = ["BUCKETS_S", "Gauge", "Histogram", "Metrics", "merged", "percentile"]
 
 BUCKETS_S: Final = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
 KEPT: Final = 1_000
@@ -79,12 +80,9 @@ class Metrics:
             found[route] = (p50, p95, p99, counts[route])
         return found
 
-    def text(self, gauges: Iterable[Gauge], labels: Mapping[str, str]) -> str:
-        """Return everything as Prometheus reads it.
-
-        Args:
-            labels: of every line, such as the worker's.
-        """
+    def text(self, gauges: Iterable[Gauge] = ()) -> str:
+        """Return everything as Prometheus reads it; each line of counts names the worker, gauges are the forum's."""
+        labels = {"worker": str(os.getpid())}
         lines: list[str] = []
         with self._guard:
             lines += _head("askalike_requests_total", "Requests by route and status.", "counter")
@@ -98,8 +96,32 @@ class Metrics:
                 for value, histogram in sorted(found.items()):
                     lines += _histogram(name, {key: value, **labels}, histogram)
         for gauge in gauges:
-            lines += [*_head(gauge.name, gauge.about, "gauge"), _line(gauge.name, labels, gauge.value)]
+            lines += [*_head(gauge.name, gauge.about, "gauge"), _line(gauge.name, {}, gauge.value)]
         return "\n".join(lines) + "\n"
+
+
+def merged(texts: Iterable[str]) -> str:
+    """Return several workers' counts as one text: each name's lines together, under one head.
+
+    >>> print(merged(["# HELP a A.\\n# TYPE a counter\\na 1\\n", "# HELP a A.\\n# TYPE a counter\\na 2\\n"]), end="")
+    # HELP a A.
+    # TYPE a counter
+    a 1
+    a 2
+    """
+    heads: dict[str, list[str]] = {}
+    values: dict[str, list[str]] = {}
+    for text in texts:
+        name = ""
+        for line in text.splitlines():
+            if line.startswith("# HELP "):
+                name = line.split(" ", 3)[2]
+                heads[name] = []
+            if line.startswith("#"):
+                heads[name].append(line)
+            else:
+                values.setdefault(name, []).append(line)
+    return "".join(f"{line}\n" for name, head in heads.items() for line in (*head, *values.get(name, ())))
 
 
 def percentile(ascending: list[float], share: float) -> float:

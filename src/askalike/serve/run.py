@@ -6,6 +6,8 @@ Enters: ``ServeSettings``. Leaves: when the service has stopped. May import: arc
 from __future__ import annotations
 
 import os
+import tempfile
+from dataclasses import replace
 
 import uvicorn
 
@@ -49,8 +51,9 @@ def run(settings: ServeSettings) -> None:
     if settings.workers == 1:
         uvicorn.Server(uvicorn.Config(build(settings), **common)).run()  # type: ignore[arg-type]
         return
-    os.environ[SETTINGS_VARIABLE] = settings.to_json()
-    uvicorn.run("askalike.serve.http:build_worker", factory=True, workers=settings.workers, **common)  # type: ignore[arg-type]
+    with tempfile.TemporaryDirectory(prefix="askalike-serve-") as board:
+        os.environ[SETTINGS_VARIABLE] = replace(settings, board=board).to_json()
+        uvicorn.run("askalike.serve.http:build_worker", factory=True, workers=settings.workers, **common)  # type: ignore[arg-type]
 
 
 def check_open(settings: ServeSettings) -> None:

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
 from askalike.forum import Forum
+from askalike.serve.board import Board
 from askalike.serve.engine import Engine
 from askalike.serve.keeper import Keeper
 from askalike.serve.keys import Keys
@@ -40,6 +41,7 @@ class Service:
     writer: Pool
     files: dict[str, StaticFile]
     keeper: Keeper
+    board: Board
     is_ready: bool = False
     started: datetime = field(default_factory=lambda: datetime.now(UTC))
     began_s: float = field(default_factory=time.monotonic)
@@ -54,6 +56,7 @@ class Service:
         metrics, limits = Metrics(), settings.limits
         engine = Engine(Forum.open(settings.folder), metrics.stage)
         readers = Pool("search", limits.threads, limits.waiting)
+        board = Board(settings.board)
         return cls(
             settings=settings,
             engine=engine,
@@ -63,7 +66,8 @@ class Service:
             readers=readers,
             writer=Pool("write", 1, limits.waiting),
             files=static_files(),
-            keeper=Keeper(engine, lambda: readers.busy > 0),
+            keeper=Keeper(engine, lambda: readers.busy > 0, lambda: board.publish(metrics.text)),
+            board=board,
         )
 
     def start(self) -> None:

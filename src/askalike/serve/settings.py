@@ -55,6 +55,7 @@ class ServeSettings:
         is_read_open: reading needs no key where writing does.
         is_page_reread: the page's files are read at each request, for who works on them.
         has_titles_logged: titles that are searched for are in the log.
+        board: a folder in which workers tell each other their counts; "" where there is one worker.
 
     Raises:
         SettingError: an origin is none, or there is no worker.
@@ -70,6 +71,7 @@ class ServeSettings:
     is_read_open: bool = False
     is_page_reread: bool = False
     has_titles_logged: bool = False
+    board: str = ""
     limits: Limits = field(default_factory=Limits)
 
     def __post_init__(self) -> None:

@@ -13,7 +13,7 @@ from collections.abc import Collection
 from askalike._version import __version__
 from askalike.archive.rows import from_microseconds
 from askalike.rank import RANKERS, RERANKERS
-from askalike.serve.metrics import Gauge
+from askalike.serve.metrics import Gauge, merged
 from askalike.serve.service import Service
 from askalike.serve.states import (
     DuplicatesState,
@@ -94,12 +94,10 @@ def gauges(service: Service) -> list[Gauge]:
         Gauge("askalike_vectors_waiting", "Questions that wait to be encoded.", vectors.waiting),
         Gauge("askalike_pairs", "Pairs that may ask the same.", forum.pairs.store.count()),
         Gauge("askalike_pairs_waiting", "Questions that wait to be compared.", forum.pairs.waiting()),
-        Gauge("askalike_searches_busy", "Requests that are searching or wait for a thread.", service.readers.busy),
-        Gauge("askalike_writes_busy", "Requests that are writing or wait to.", service.writer.busy),
-        Gauge("askalike_uptime_seconds", "Since this worker started.", time.monotonic() - service.began_s),
+        Gauge("askalike_workers", "Processes that answer.", service.settings.workers),
     ]
 
 
 def metrics_text(service: Service) -> str:
-    """Return everything that is counted, as Prometheus reads it."""
-    return service.metrics.text(gauges(service), {"worker": str(os.getpid())})
+    """Return everything that is counted, by all workers, as Prometheus reads it."""
+    return merged([service.metrics.text(gauges(service)), *service.board.others()])
