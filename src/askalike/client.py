@@ -39,7 +39,7 @@ __all__ = [
     "Written",
 ]
 
-Verdict = Literal["duplicate", "different"]
+Verdict = Literal["duplicate", "different", "withdrawn"]
 BULK = 500
 
 

@@ -39,8 +39,8 @@ Markup = Literal["html", "markdown", "plain"]
 LinkKind = Literal["duplicate", "related"]
 """``duplicate``: the source asks the same as the target, its original. ``related``: merely linked."""
 
-Verdict = Literal["duplicate", "different"]
-"""Whether two questions ask the same."""
+Verdict = Literal["duplicate", "different", "withdrawn"]
+"""Whether two questions ask the same; ``withdrawn`` takes back what was said before."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -50,6 +50,16 @@ def test_a_pair_that_differs_is_not_suggested_again(forum: Forum) -> None:
     assert suggested("a") == {"b", "c", "d"}
 
 
+def test_a_verdict_that_was_withdrawn_is_as_if_never_given(forum: Forum) -> None:
+    forum.judge("a", "b", "different")
+    kept = forum.judge("a", "c", "different")
+    forum.judge("b", "a", "withdrawn")
+    assert forum.verdicts() == [kept]
+    assert len(list(forum.feedback())) == 3
+    assert {one.hit.question.id for one in forum.suggest("wifi", own="a").found} == {"b", "d"}
+    assert read_marks(forum).pairs == []
+
+
 def test_verdicts_go_with_their_questions(forum: Forum) -> None:
     forum.judge("a", "b", "different")
     forum.judge("c", "a", "different")

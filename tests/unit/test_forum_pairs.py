@@ -73,6 +73,13 @@ def test_a_settled_pair_is_left_out_before_the_comparison_has_seen_it(forum: For
     assert listed == []
 
 
+def test_a_pair_whose_verdict_was_withdrawn_comes_back(forum: Forum) -> None:
+    forum.judge("a", "b", "different")
+    assert "ab" not in pairs(forum)
+    forum.judge("a", "b", "withdrawn")
+    assert "ab" in pairs(forum)
+
+
 def test_changes_are_followed(forum: Forum) -> None:
     pairs(forum)
     forum.edit(Question("b", "cat sleeps all day"))

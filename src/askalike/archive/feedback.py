@@ -9,6 +9,7 @@ import sqlite3
 import time
 from collections.abc import Iterator
 from dataclasses import replace
+from typing import get_args
 
 from askalike.archive import rows
 from askalike.archive.archive import Archive
@@ -31,8 +32,8 @@ def add_feedback(archive: Archive, given: Feedback) -> Feedback:
     """
     if given.question_id == given.candidate_id:
         raise InputError(f"question {given.question_id!r} is judged against itself", "name two questions")
-    if given.verdict not in ("duplicate", "different"):
-        raise InputError(f"the verdict is {given.verdict!r}", "expected duplicate or different")
+    if given.verdict not in get_args(Verdict):
+        raise InputError(f"the verdict is {given.verdict!r}", f"expected one of {', '.join(get_args(Verdict))}")
     if not rows.is_storable(given.by):
         raise InputError("the name of who judged has a lone surrogate", "decode the text as UTF-8 first")
     at_us = time.time_ns() // 1000
@@ -59,27 +60,31 @@ def all_feedback(archive: Archive) -> Iterator[Feedback]:
 
 
 def verdicts_on(archive: Archive, identifier: str) -> dict[str, Verdict]:
-    """Return each question that was judged beside this one, either way round, with the verdict that counts."""
+    """Return each question that was judged beside this one, either way round, with the verdict that counts.
+
+    A pair whose verdict was withdrawn is as one that was never judged.
+    """
     if not rows.is_storable(identifier):
         return {}
     found = archive.connection.execute(
         f"SELECT {_COLUMNS} FROM feedback WHERE question_id = ? OR candidate_id = ? ORDER BY num",
         (identifier, identifier),
     )
-    return {
+    newest = {
         (row["candidate_id"] if row["question_id"] == identifier else row["question_id"]): row["verdict"]
         for row in found
     }
+    return {other: verdict for other, verdict in newest.items() if verdict != "withdrawn"}
 
 
 def standing_verdicts(archive: Archive) -> list[Feedback]:
-    """Return the newest verdict on each pair, whichever way round it was given, oldest first."""
+    """Return the newest verdict on each pair, whichever way round it was given, oldest first; none withdrawn."""
     newest: dict[frozenset[str], Feedback] = {}
     for one in all_feedback(archive):
         pair = frozenset((one.question_id, one.candidate_id))
         newest.pop(pair, None)  # so that the order is that of the newest
         newest[pair] = one
-    return list(newest.values())
+    return [one for one in newest.values() if one.verdict != "withdrawn"]
 
 
 def _feedback_of(row: sqlite3.Row) -> Feedback:

@@ -6,13 +6,13 @@ Enters: JSON and query strings. Leaves: checked values. May import: errors, type
 from __future__ import annotations
 
 from datetime import UTC, datetime
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, WithJsonSchema
 from pydantic.functional_validators import BeforeValidator
 
 from askalike.serve.engine import Asked
-from askalike.types import Feedback, Filters, Markup, Question
+from askalike.types import Feedback, Filters, Markup, Question, Verdict
 
 __all__ = [
     "ClustersQuery",
@@ -118,7 +118,7 @@ class FeedbackRequest(_Request):
 
     question: Id
     candidate: Id
-    verdict: Literal["duplicate", "different"]
+    verdict: Verdict = Field(description="withdrawn: what was said before no longer counts.")
     by: Name = Field("", description="Who judged.")
 
     def feedback(self) -> Feedback:

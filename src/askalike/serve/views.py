@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Literal
 
-from askalike.types import LinkKind, Markup
+from askalike.types import LinkKind, Markup, Verdict
 
 __all__ = [
     "AnswerView",
@@ -38,7 +38,6 @@ __all__ = [
 ]
 
 LikelihoodWord = Literal["almost certain", "likely", "possible", "unlikely", "unknown"]
-Verdict = Literal["duplicate", "different"]
 Ranges = list[tuple[int, int]]
 """(start, end) in Unicode code points, the end not included, ascending."""
 
