@@ -13,7 +13,8 @@
     │   ├── ForumExistsError    there is something at this path already
     │   ├── ForumVersionError   written by another, incompatible version
     │   ├── DamagedForumError   a stored file is damaged
-    │   └── BusyForumError      another process is writing
+    │   ├── BusyForumError      another process is writing
+    │   └── NotLearnedError     it has no vectors, or has not learned the ranker that was named
     ├── ModelError              a trained model's folder
     │   ├── ModelNotFoundError  there is no model at this path
     │   ├── ModelExistsError    there is something else at this path already
@@ -49,6 +50,7 @@ __all__ = [
     "ModelExistsError",
     "ModelNotFoundError",
     "ModelVersionError",
+    "NotLearnedError",
     "SettingError",
     "UnknownIdError",
     "UnsafeInputError",
@@ -114,6 +116,10 @@ class DamagedForumError(ForumError):
 
 class BusyForumError(ForumError):
     """Another process is writing to the forum."""
+
+
+class NotLearnedError(ForumError):
+    """The forum has no vectors, or has not learned the ranker that was named."""
 
 
 class ModelError(AskalikeError):

@@ -217,6 +217,12 @@ def test_every_refusal_says_what_and_what_to_do(client: TestClient, method: str,
     assert answer.headers["x-request-id"]
 
 
+def test_a_ranker_that_the_forum_has_not_learned_is_a_conflict(client: TestClient) -> None:
+    assert search(client, ranker="vector").status_code == 409
+    assert search(client, ranker="translm").status_code == 409
+    assert search(client, ranker="none").status_code == 422
+
+
 @pytest.mark.parametrize("kind", ["text/plain", "application/x-www-form-urlencoded", "multipart/form-data", ""])
 def test_what_a_form_can_send_is_no_change(client: TestClient, kind: str) -> None:
     answer = client.put("/v1/questions/form", content=b'{"title":"x"}', headers={"Content-Type": kind})

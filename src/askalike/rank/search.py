@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 
-from askalike.errors import ForumError, SettingError
+from askalike.errors import NotLearnedError, SettingError
 from askalike.rank.encoder import Encoder
 from askalike.rank.engine import Engine
 from askalike.rank.explanation import explanations
@@ -146,7 +146,7 @@ class Searcher:
         """
         found = self.reranker(name)
         if found is None:
-            raise ForumError(
+            raise NotLearnedError(
                 f"this forum has not learned the ranker {name!r}",
                 f'train it with "askalike train FORUM --recipe {learned_as(name)}"',
             )
@@ -163,7 +163,7 @@ class Searcher:
             return chosen
         if name is None:
             return RANKERS[LEXICAL]
-        raise ForumError(
+        raise NotLearnedError(
             f"the ranker {name!r} needs vectors, and this forum has none",
             'make them with "askalike encode FORUM", or search with the ranker "lexical"',
         )

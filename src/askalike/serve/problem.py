@@ -22,7 +22,7 @@ STATUSES: Final[tuple[tuple[type[errors.AskalikeError], int], ...]] = (
     (errors.ForumNotFoundError, 503),
     (errors.DamagedForumError, 500),
     (errors.ForumVersionError, 500),
-    (errors.ForumError, 409),
+    (errors.NotLearnedError, 409),
     (errors.MissingExtraError, 501),
     (errors.AskalikeError, 500),
 )
