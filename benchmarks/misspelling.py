@@ -1,6 +1,6 @@
 """What misspellings cost: recall@10 over the duplicates of a real forum, when every content word of a query has one.
 
-Command: ``python -m benchmarks.misspelling [--siamese FOLDER]``, the folder of a siamese model, such as
+Command: ``python -m benchmarks.misspelling [--siamese FOLDER --pairs N]``, the folder of a siamese model, such as
 ``scqa-seed0/model`` among those of ``askalike reproduce das2016``; without it SCQA is left out. Queries are the test
 part of the travel forum's duplicate marks, title and body; the collection is the whole forum as it was written. Each
 content word, one of at least three letters that is no stop word, is edited once: a letter is left out, another is put
@@ -120,6 +120,7 @@ def main() -> None:
     """Measure and write the result."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--siamese", type=Path, help="the folder of a siamese model")
+    parser.add_argument("--pairs", type=int, default=0, help="questions with answers that it learned from")
     given = parser.parse_args()
     task = travel_tasks("test")["travel test, retrieval"]
     assert isinstance(task, RetrievalTask), "of both tasks of the travel forum this is retrieval"
@@ -142,8 +143,9 @@ def main() -> None:
     first = next(iter(task.queries))
     write(
         "misspelling",
-        COMMAND + (" --siamese FOLDER" if given.siamese else ""),
+        COMMAND + (f" --siamese FOLDER --pairs {given.pairs}" if given.siamese else ""),
         {
+            "siamese_pairs": given.pairs,
             "queries": len(task.queries),
             "collection": len(task.collection),
             "draws": DRAWS,

@@ -56,6 +56,7 @@ def test_what_is_lost_by_misspellings_is_shown_beside_bm25() -> None:
         "collection": 4919,
         "queries": 145,
         "draws": 5,
+        "siamese_pairs": 6000,
         "systems": {"bm25": row, "scqa": row},
         "p_lost_beside_bm25": {"scqa": 0.01},
         "example": {"written": "a visa", "misspelled": "a vsia"},

@@ -29,8 +29,9 @@ def lost(result: Mapping[str, Any]) -> list[str]:
         "",
         f"{result['measure']} over {result['collection']:,} real questions of {result['queries']} duplicates, as they"
         " were written and with one random edit of a letter in each content word of the query, the mean of"
-        f" {result['draws']} draws: “{example['written']}” becomes “{example['misspelled']}”. No system was made for"
-        " this: SCQA reads letter trigrams, the others whole words or word pieces.",
+        f" {result['draws']} draws: “{example['written']}” becomes “{example['misspelled']}”. SCQA, which"
+        f" reads letter trigrams, learned from {result['siamese_pairs']:,} questions with answers; the others read"
+        " whole words or word pieces.",
         "",
         *table(header, lines),
     ]
