@@ -26,6 +26,7 @@ from benchmarks.serving import Running, memory_mb, serving
 COMMAND = "python -m benchmarks.serve_load"
 CONNECTIONS = (1, 8, 32)
 WRITES_PER_S = (0, 20)
+WRITERS = 4
 KINDS = ("title", "title and body")
 SAMPLED = 500
 LIBRARY = 200
@@ -77,7 +78,7 @@ class Connection:
 async def measure(
     running: Running, bodies: Sequence[bytes], connections: int, writes_per_s: int, seconds: float
 ) -> Tally:
-    """Ask for so long over so many connections; meanwhile one connection writes so often."""
+    """Ask for so long over so many connections; meanwhile others write so often, each its share."""
     tally = Tally()
     end = time.perf_counter() + seconds
 
@@ -89,17 +90,18 @@ async def measure(
             tally.refused += status != 200
         connection.close()
 
-    async def change() -> None:
+    async def change(writer: int) -> None:
         connection, number = Connection(running.port), 0
         began = time.perf_counter()
-        while time.perf_counter() < end and writes_per_s:
+        while time.perf_counter() < end:
             number += 1
-            body = json.dumps({"title": f"written while searched {number}", "body": "some words of text " * 10})
+            title = f"written while searched {time.time_ns()}"  # one that was written before would be no change
+            body = json.dumps({"title": title, "body": "some words of text " * 10})
             before = time.perf_counter()
-            status = await connection.ask("PUT", f"/v1/questions/load-{number % 500}", body.encode())
+            status = await connection.ask("PUT", f"/v1/questions/load-{writer}-{number % 100}", body.encode())
             tally.writes.append(time.perf_counter() - before)
             tally.refused += status != 200
-            await asyncio.sleep(max(0.0, began + number / writes_per_s - time.perf_counter()))
+            await asyncio.sleep(max(0.0, began + number * WRITERS / writes_per_s - time.perf_counter()))
         connection.close()
 
     async def watch() -> None:
@@ -107,7 +109,8 @@ async def measure(
             tally.memory_mb.append(memory_mb(running.process.pid))
             await asyncio.sleep(1)
 
-    await asyncio.gather(watch(), change(), *(search(seed) for seed in range(connections)))
+    changes = [change(writer) for writer in range(WRITERS)] if writes_per_s else []
+    await asyncio.gather(watch(), *changes, *(search(seed) for seed in range(connections)))
     return tally
 
 

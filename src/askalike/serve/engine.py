@@ -56,7 +56,7 @@ class Asked:
 
 
 class Engine:
-    """One forum as the service offers it. Reading is safe from any thread; who writes, writes from one.
+    """One forum as the service offers it. Safe from any thread.
 
     Args:
         observe: told how long each stage of a search took.

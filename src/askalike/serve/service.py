@@ -22,6 +22,8 @@ from askalike.serve.static import StaticFile, static_files
 
 __all__ = ["Service"]
 
+WRITERS = 4
+
 
 @dataclass(slots=True)
 class Service:
@@ -29,7 +31,8 @@ class Service:
 
     Args:
         readers: threads that search.
-        writer: the one thread that writes.
+        writer: threads that write; the archive takes one write at a time, and what several have stored meanwhile is
+            indexed together.
     """
 
     settings: ServeSettings
@@ -64,7 +67,7 @@ class Service:
             keys=Keys(settings.folder),
             rates=Rates(limits.rate / settings.workers, limits.burst),
             readers=readers,
-            writer=Pool("write", 1, limits.waiting),
+            writer=Pool("write", WRITERS, limits.waiting),
             files=static_files(),
             keeper=Keeper(engine, lambda: readers.busy > 0, lambda: board.publish(metrics.text)),
             board=board,
