@@ -46,12 +46,14 @@ WORDS: Final[tuple[tuple[float, LikelihoodWord], ...]] = (
 
 
 def likelihood_view(components: Mapping[str, float]) -> LikelihoodView:
-    """Return how likely a pair is a duplicate, where the ranker gave a component of this name.
+    """Return how likely a pair is a duplicate, where the ranker gave it as a component ``probability``.
 
-    >>> likelihood_view({"likelihood": 0.7}).word, likelihood_view({"bm25": 31.5}).word
-    ('likely', 'unknown')
+    A language model's ``likelihood`` is another: how likely a candidate makes the words of the query.
+
+    >>> [likelihood_view(found).word for found in ({"probability": 0.7}, {"likelihood": 0.7}, {"bm25": 31.5})]
+    ['likely', 'unknown', 'unknown']
     """
-    value = components.get("likelihood")
+    value = components.get("probability")
     if value is None:
         return LikelihoodView(None, "unknown")
     return LikelihoodView(value, next((word for least, word in WORDS if value >= least), "unlikely"))
