@@ -209,6 +209,27 @@ class Client:
         found = self._ask("DELETE", _path(identifier))
         return Written(found["id"], found["operation"], found["indexed"])
 
+    def put_answer(self, identifier: str, question_id: str, body: str, **more: Any) -> Written:
+        """Add or replace an answer.
+
+        Args:
+            more: further fields: markup, created, score, author, accepted.
+
+        Raises:
+            ServiceError: its question is not there, with status 404, or it was refused.
+        """
+        given = {"question_id": question_id, "body": body, **more}
+        found = self._ask("PUT", f"/v1/answers/{quote(identifier, safe='')}", given)
+        return Written(found["id"], found["operation"], found["indexed"])
+
+    def mark(self, identifier: str, original: str) -> None:
+        """Mark a question a duplicate of another.
+
+        Raises:
+            ServiceError: one of them is not there, with status 404, or it was refused.
+        """
+        self._ask("PUT", f"{_path(identifier)}/originals/{quote(original, safe='')}")
+
     def put_many(self, questions: Iterable[Mapping[str, Any]]) -> Iterator[Acknowledgement]:
         """Add or replace questions, some hundred with each request; yield what became of each, in their order.
 

@@ -123,6 +123,30 @@ def test_a_question_is_put_read_and_deleted(client: TestClient) -> None:
     assert search(client, title="toaster").json()["hits"] == []
 
 
+def test_answers_and_marks_are_put_and_taken_away(client: TestClient) -> None:
+    client.put("/v1/questions/copy", json={"title": "Wifi copy"})
+    given = {"question_id": "copy", "body": "*Yes*", "markup": "markdown", "accepted": True, "created": "2024-05-01"}
+    assert client.put("/v1/answers/y%2F1", json=given).json() == {"id": "y/1", "operation": "added", "indexed": True}
+    assert client.put("/v1/answers/y%2F1", json=given).json()["operation"] == "unchanged"
+    assert client.put("/v1/answers/y%2F1", json={**given, "score": 3}).json()["operation"] == "edited"
+    (held,) = client.get("/v1/questions/copy").json()["answers"]
+    assert (held["id"], held["html"], held["accepted"], held["score"]) == ("y/1", "<p><em>Yes</em></p>\n", True, 3)
+    assert client.put("/v1/answers/z", json={**given, "question_id": "none"}).status_code == 404
+    assert client.put("/v1/answers/z", json={**given, "id": "other"}).status_code == 422
+    mark = "/v1/questions/copy/originals/1"
+    assert client.put(mark).json()["operation"] == "added"
+    assert client.put(mark).json()["operation"] == "unchanged"
+    hits = search(client, title="wifi copy").json()["hits"]
+    assert [(hit["question"]["id"], hit["via"]["id"]) for hit in hits] == [("1", "copy")]
+    assert client.delete(mark).json()["operation"] == "deleted"
+    assert client.delete(mark).status_code == 404
+    assert client.put("/v1/questions/copy/originals/copy").status_code == 422
+    assert client.put("/v1/questions/copy/originals/none").status_code == 404
+    assert client.delete("/v1/answers/y%2F1").json()["operation"] == "deleted"
+    assert client.delete("/v1/answers/y%2F1").status_code == 404
+    assert client.delete("/v1/questions/copy").status_code == 200
+
+
 def test_verdicts_are_taken_and_given_back(client: TestClient) -> None:
     given = {"question": "1", "candidate": "3", "verdict": "different", "by": "me"}
     stored = client.post("/v1/feedback", json=given).json()

@@ -127,6 +127,10 @@ def test_the_client_asks_for_everything_and_the_log_holds_no_texts(folder: Path)
         acknowledged = list(client.put_many([{"id": "x", "title": "one"}, {"id": "y"}]))
         assert [(one.id, one.operation) for one in acknowledged] == [("x", "added"), (None, "")]
         assert "title" in acknowledged[1].error
+        client.put_answer("y", "1", "Move it", accepted=True)
+        client.mark("x", "1")
+        assert client.similar("one", k=1).hits[0].via == "x"
+        assert client.similar("one", k=1).hits[0].answer == "Move it"
         client.judge("a/b", "1", "different")
         assert "1" not in {hit.question.id for hit in client.similar_to("a/b").hits}
         assert client.duplicates(minimum=1.0, limit=1).pairs == ()

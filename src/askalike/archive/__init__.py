@@ -9,6 +9,7 @@ from askalike.archive.inspection import Counts, check, count
 from askalike.archive.layout import Layout
 from askalike.archive.listing import answer_counts, changed_questions, links_of, newest, numbers
 from askalike.archive.load import LoadCounts, LoadReport, load
+from askalike.archive.posts import delete_answers, delete_links, put_answers
 from askalike.archive.writes import Operation
 
 __all__ = [
@@ -25,10 +26,13 @@ __all__ = [
     "changed_questions",
     "check",
     "count",
+    "delete_answers",
+    "delete_links",
     "links_of",
     "load",
     "newest",
     "numbers",
+    "put_answers",
     "standing_verdicts",
     "verdicts_on",
 ]

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from types import TracebackType
 
-from askalike.archive import Archive, Layout, Operation, add_feedback
+from askalike.archive import Archive, Layout, Operation, add_feedback, delete_answers, delete_links, put_answers
 from askalike.encode.model import Model
 from askalike.errors import BusyForumError
 from askalike.forum.asking import Asking
@@ -189,9 +189,33 @@ class Forum(Asking):
         """
         self._archive.add_answers(list(answers))
 
-    def add_links(self, links: Iterable[Link]) -> None:
-        """Mark questions as duplicates of, or related to, others."""
-        self._archive.put_links(list(links))
+    def put_answers(self, answers: Iterable[Answer]) -> dict[str, Operation]:
+        """Add answers, or replace those whose id the forum holds; return which of both for each that changed.
+
+        Raises:
+            UnknownIdError, InputError: as ``add_answers``.
+        """
+        return put_answers(self._archive, list(answers))
+
+    def delete_answers(self, ids: Iterable[str]) -> None:
+        """Delete answers.
+
+        Raises:
+            UnknownIdError: one of them is not there; nothing is deleted then.
+        """
+        delete_answers(self._archive, list(ids))
+
+    def add_links(self, links: Iterable[Link]) -> int:
+        """Mark questions as duplicates of, or related to, others; return how many marks were new.
+
+        Raises:
+            UnknownIdError: an end of a link is not there; nothing is stored then.
+        """
+        return self._archive.put_links(list(links))
+
+    def remove_links(self, links: Iterable[Link]) -> int:
+        """Take marks away; return how many there were."""
+        return delete_links(self._archive, list(links))
 
     def judge(self, question_id: str, candidate_id: str, verdict: Verdict, by: str = "") -> Feedback:
         """Store a person's verdict on two questions: a label to train with; a pair that differs is proposed no more.

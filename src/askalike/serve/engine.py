@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
-from askalike.errors import AskalikeError, BusyForumError, SettingError
+from askalike.errors import AskalikeError, BusyForumError, SettingError, UnknownIdError
 from askalike.forum import Forum
 from askalike.serve.duplicates import DuplicatePages
 from askalike.serve.safe_html import safe_html
@@ -26,7 +26,7 @@ from askalike.serve.views import (
 )
 from askalike.stages import collecting, stage
 from askalike.text.markup import plain_text
-from askalike.types import Explanation, Feedback, Filters, Hit, Link, Markup, Question
+from askalike.types import Answer, Explanation, Feedback, Filters, Hit, Link, Markup, Question
 
 __all__ = ["Asked", "Engine"]
 
@@ -183,6 +183,49 @@ class Engine:
         """
         self.forum.store(gone=[identifier])
         return Written(identifier, "deleted", indexed=self.catch_up())
+
+    def put_answer(self, answer: Answer) -> Written:
+        """Add or replace an answer; it is on disk, and shown, when this returns.
+
+        Raises:
+            UnknownIdError: its question is not there.
+            InputError, BusyForumError: as ``put``.
+        """
+        done = self.forum.put_answers([answer])
+        return Written(answer.id, _WORDS.get(done.get(answer.id, "none"), "unchanged"), indexed=True)
+
+    def delete_answer(self, identifier: str) -> Written:
+        """Delete an answer.
+
+        Raises:
+            UnknownIdError: there is no such answer.
+            BusyForumError: as ``delete``.
+        """
+        self.forum.delete_answers([identifier])
+        return Written(identifier, "deleted", indexed=True)
+
+    def mark(self, identifier: str, original: str) -> Written:
+        """Mark a question a duplicate of another.
+
+        Raises:
+            UnknownIdError: one of them is not there.
+            InputError: they are the same.
+            BusyForumError: as ``put``.
+        """
+        added = self.forum.add_links([Link(identifier, original)])
+        return Written(identifier, "added" if added else "unchanged", indexed=True)
+
+    def unmark(self, identifier: str, original: str) -> Written:
+        """Take the mark of a duplicate away.
+
+        Raises:
+            UnknownIdError: there is no such mark.
+            InputError, BusyForumError: as ``mark``.
+        """
+        if not self.forum.remove_links([Link(identifier, original)]):
+            found = f"question {identifier!r} is not marked a duplicate of {original!r}"
+            raise UnknownIdError(found, "its links tell what it is marked with")
+        return Written(identifier, "deleted", indexed=True)
 
     def judge(self, given: Feedback) -> FeedbackView:
         """Store a person's verdict on a pair; it is on disk when this returns.

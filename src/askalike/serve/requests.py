@@ -12,9 +12,10 @@ from pydantic import BaseModel, ConfigDict, Field, StringConstraints, WithJsonSc
 from pydantic.functional_validators import BeforeValidator
 
 from askalike.serve.engine import Asked
-from askalike.types import Feedback, Filters, Markup, Question, Verdict
+from askalike.types import Answer, Feedback, Filters, Markup, Question, Verdict
 
 __all__ = [
+    "AnswerRequest",
     "ClustersQuery",
     "DuplicatesQuery",
     "FeedbackRequest",
@@ -111,6 +112,32 @@ class RecordRequest(QuestionRequest):
     """One line of a bulk stream."""
 
     id: Id
+
+
+class AnswerRequest(_Request):
+    """An answer to be stored under the id of the path."""
+
+    question_id: Id
+    body: Body
+    markup: Markup = "plain"
+    created: Moment | None = None
+    score: int | None = Field(None, ge=-_LARGEST, le=_LARGEST)
+    author: Name = ""
+    accepted: bool = Field(False, description="Marked as the solution.")
+    id: Id | None = Field(None, description="May be left out; else the same as in the path.")
+
+    def answer(self, identifier: str) -> Answer:
+        """Return the answer."""
+        return Answer(
+            identifier,
+            self.question_id,
+            self.body,
+            self.markup,
+            self.created,
+            self.score,
+            self.author,
+            is_accepted=self.accepted,
+        )
 
 
 class FeedbackRequest(_Request):

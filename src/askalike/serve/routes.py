@@ -80,10 +80,18 @@ class Route:
 
 
 def _put(engine: Engine, call: Call) -> views.Written:
+    return engine.put(call.body.question(_identifier(call)))
+
+
+def _put_answer(engine: Engine, call: Call) -> views.Written:
+    return engine.put_answer(call.body.answer(_identifier(call)))
+
+
+def _identifier(call: Call) -> str:
     identifier = call.path["id"]
     if call.body.id is not None and call.body.id != identifier:
         raise Refused(422, "the id in the body is another than in the path", "leave it out of the body")
-    return engine.put(call.body.question(identifier))
+    return identifier
 
 
 def _similar_to(engine: Engine, call: Call) -> views.SimilarAnswer:
@@ -140,6 +148,43 @@ ROUTES: Final[tuple[Route, ...]] = (
         "/v1/questions/{id}",
         "Delete a question with its answers and links.",
         lambda engine, call: engine.delete(call.path["id"]),
+        views.Written,
+        may="write",
+        refusals=(404,),
+    ),
+    Route(
+        "PUT",
+        "/v1/questions/{id}/originals/{original}",
+        "Mark a question a duplicate of another: the other is shown in its place.",
+        lambda engine, call: engine.mark(call.path["id"], call.path["original"]),
+        views.Written,
+        may="write",
+        refusals=(404,),
+    ),
+    Route(
+        "DELETE",
+        "/v1/questions/{id}/originals/{original}",
+        "Take the mark of a duplicate away.",
+        lambda engine, call: engine.unmark(call.path["id"], call.path["original"]),
+        views.Written,
+        may="write",
+        refusals=(404,),
+    ),
+    Route(
+        "PUT",
+        "/v1/answers/{id}",
+        "Add or replace an answer; it is on disk when the answer comes.",
+        _put_answer,
+        views.Written,
+        takes=requests.AnswerRequest,
+        may="write",
+        refusals=(404,),
+    ),
+    Route(
+        "DELETE",
+        "/v1/answers/{id}",
+        "Delete an answer.",
+        lambda engine, call: engine.delete_answer(call.path["id"]),
         views.Written,
         may="write",
         refusals=(404,),
