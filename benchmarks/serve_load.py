@@ -1,6 +1,6 @@
 """How fast the service answers under load: 1, 8 and 32 connections, titles alone and with bodies, writes meanwhile.
 
-Command: ``python -m benchmarks.serve_load [--seconds S] [--workers N] [--questions N]``. The forum is that of
+Command: ``python -m benchmarks.serve_load [--seconds S] [--workers N]``. The forum is that of
 ``index_and_search`` (``ASKALIKE_BENCH/reddit.forum``), copied before it is written to. The service is a process of its
 own; the client, asyncio with connections that stay open, is this one, on the same machine: both share its cores. Each
 search is a question of the forum, with the library's own time for the same beside it.

@@ -139,6 +139,27 @@ def test_the_allowed_imports_have_no_cycle() -> None:
         rooms = {room: allowed for room, allowed in rooms.items() if room not in free}
 
 
+WITHOUT_HTTP = ("engine", "views", "states", "showing", "duplicates", "keeper", "highlights", "safe_html", "metrics")
+"""Modules of ``serve`` that know no HTTP."""
+
+
+@pytest.mark.parametrize("path", sorted((PACKAGE / "serve").glob("*.py")), ids=lambda path: str(path.stem))
+def test_the_services_engine_knows_no_http_and_its_http_no_store(path: Path) -> None:
+    found = {
+        name.split(".")[0]
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        for name in (
+            [node.module or ""]
+            if isinstance(node, ast.ImportFrom)
+            else [one.name for one in getattr(node, "names", [])]
+        )
+        if isinstance(node, ast.Import | ast.ImportFrom)
+    }
+    if path.stem in WITHOUT_HTTP:
+        assert not found & {"starlette", "uvicorn", "pydantic"}
+    assert not found & {"sqlite3", "tantivy", "numpy", "faiss"}
+
+
 HEAVY = (
     "torch",
     "fastapi",
