@@ -145,16 +145,12 @@ WITHOUT_HTTP = ("engine", "views", "states", "showing", "duplicates", "keeper", 
 
 @pytest.mark.parametrize("path", sorted((PACKAGE / "serve").glob("*.py")), ids=lambda path: str(path.stem))
 def test_the_services_engine_knows_no_http_and_its_http_no_store(path: Path) -> None:
-    found = {
-        name.split(".")[0]
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
-        for name in (
-            [node.module or ""]
-            if isinstance(node, ast.ImportFrom)
-            else [one.name for one in getattr(node, "names", [])]
-        )
-        if isinstance(node, ast.Import | ast.ImportFrom)
-    }
+    found: set[str] = set()
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.ImportFrom):
+            found.add((node.module or "").split(".")[0])
+        elif isinstance(node, ast.Import):
+            found.update(one.name.split(".")[0] for one in node.names)
     if path.stem in WITHOUT_HTTP:
         assert not found & {"starlette", "uvicorn", "pydantic"}
     assert not found & {"sqlite3", "tantivy", "numpy", "faiss"}
