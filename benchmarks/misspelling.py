@@ -5,7 +5,8 @@ Command: ``python -m benchmarks.misspelling [--siamese FOLDER --pairs N]``, the 
 part of the travel forum's duplicate marks, title and body; the collection is the whole forum as it was written. Each
 content word, one of at least three letters that is no stop word, is edited once: a letter is left out, another is put
 before it, it is changed, or swapped with the next one, each as likely. The same words are edited in the same way for
-every system, in ``DRAWS`` draws; a query's value is the mean over them. Writes ``results/misspelling.json``.
+every system, in ``DRAWS`` draws; a query's value is the mean over them. The forum's own search is asked with and
+without its correction of words. Writes ``results/misspelling.json``.
 """
 
 from __future__ import annotations
@@ -16,22 +17,24 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from statistics import fmean
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 import numpy as np
 
 from askalike.data import default_model
 from askalike.encode.model import Model
 from askalike.evaluate import bootstrap_difference, bootstrap_mean, randomisation_test
-from askalike.experiments.systems import System, Terms, Vectors
+from askalike.experiments.systems import Terms, Vectors
 from askalike.experiments.tasks import RetrievalTask, judge
 from askalike.experiments.vector_scorer import VectorScorer
+from askalike.forum import Forum, ForumSettings
+from askalike.rank import SearchSettings
 from askalike.siamese import SiameseModel
 from askalike.text.markup import plain_text
 from askalike.text.stop_words import STOP_WORDS
-from askalike.types import Question
+from askalike.types import Filters, Question, Run
 from benchmarks.minilm import MiniLM
-from benchmarks.quality_sets import travel_tasks
+from benchmarks.quality_sets import forum_folder, travel_tasks
 from benchmarks.record import write
 
 COMMAND = "python -m benchmarks.misspelling"
@@ -100,18 +103,49 @@ def _shown(found: Any) -> dict[str, Any]:
     }
 
 
-def values(system: System, task: RetrievalTask) -> Values:
+def values(system: Retriever, task: RetrievalTask) -> Values:
     """Return each query's recall@10."""
     return judge(task, system.retrieve(task)).per_query[MEASURE]
 
 
-def systems(siamese: Path | None) -> dict[str, Callable[[], System]]:
+class Retriever(Protocol):
+    """Answers a retrieval task."""
+
+    def retrieve(self, task: RetrievalTask) -> Run:
+        """Return every query's best questions of the collection."""
+
+
+class Search:
+    """The default search of the travel forum.
+
+    Args:
+        is_corrected: whether words that nobody knows are read as others.
+    """
+
+    def __init__(self, *, is_corrected: bool) -> None:
+        self._settings = ForumSettings(search=SearchSettings(is_corrected=is_corrected))
+
+    def retrieve(self, task: RetrievalTask) -> Run:
+        """Return the best ten for each query, without itself."""
+        run: Run = {}
+        with Forum.open(forum_folder("travel"), settings=self._settings) as forum:
+            if forum.vectors.waiting:
+                forum.encode()
+            for identifier, one in task.queries.items():
+                own = Filters(exclude_ids=frozenset([identifier]))
+                run[identifier] = forum.ranking(one.title, one.body, 10, markup=one.markup, filters=own)
+        return run
+
+
+def systems(siamese: Path | None) -> dict[str, Callable[[], Retriever]]:
     """Return what is measured, by name; each is made when it is its turn."""
-    found: dict[str, Callable[[], System]] = {"bm25": lambda: Terms("bm25")}
+    found: dict[str, Callable[[], Retriever]] = {"bm25": lambda: Terms("bm25")}
     if siamese is not None:
         found["scqa"] = lambda: Vectors(VectorScorer(SiameseModel.load(siamese)))
     if path := default_model():
         found["rcnn (the general model)"] = lambda: Vectors(VectorScorer(Model.load(path)))
+        found["the search, words as written"] = lambda: Search(is_corrected=False)
+        found["the search"] = lambda: Search(is_corrected=True)
     found["all-MiniLM-L6-v2"] = lambda: Vectors(VectorScorer(MiniLM()))
     return found
 

@@ -102,6 +102,7 @@ class Similar:
     ranker: str
     took_ms: float
     hits: tuple[Hit, ...]
+    corrections: Mapping[str, str] = field(default_factory=dict)  # misspelt word of the query → what it was read as
 
 
 @dataclass(frozen=True, slots=True)
@@ -323,7 +324,8 @@ def _refusal(answer: http.client.HTTPResponse, content: bytes) -> ServiceError:
 
 
 def _similar(found: Mapping[str, Any]) -> Similar:
-    return Similar(found["ranker"], found["took_ms"], tuple(map(_hit, found["hits"])))
+    corrections = {one["written"]: one["meant"] for one in found["corrections"]}
+    return Similar(found["ranker"], found["took_ms"], tuple(map(_hit, found["hits"])), corrections)
 
 
 def _hit(found: Mapping[str, Any]) -> Hit:

@@ -171,6 +171,14 @@ class Filters:
 
 
 @dataclass(frozen=True, slots=True)
+class Correction:
+    """A word of a query that nobody knows, and the one that was searched for instead."""
+
+    written: str
+    meant: str
+
+
+@dataclass(frozen=True, slots=True)
 class Match:
     """A word of the query that occurs in a hit.
 

@@ -9,12 +9,14 @@ from pathlib import Path
 
 import pytest
 
-from askalike import Filters, Forum, Model
+from askalike import Filters, Forum, ForumSettings, Model
 from askalike.cli.demo import QUESTIONS
 from askalike.cli.main import main
 from askalike.data import bundled_forum, default_model
 from askalike.experiments.forum_trial import run_trial
 from askalike.forum.model_source import describe, fingerprint
+from askalike.rank import SearchSettings
+from askalike.types import WordWeight
 
 pytestmark = pytest.mark.skipif(default_model() is None, reason="the package was built without its general model")
 
@@ -97,3 +99,34 @@ def test_a_question_is_nearest_to_itself(homenet: Forum) -> None:
         assert found == (question.id, pytest.approx(1.0, abs=1e-3))
         others = homenet.ranking(*asked, k=1, ranker="vector", filters=Filters(exclude_ids=frozenset([question.id])))
         assert others[0][1] < 0.99
+
+
+def test_misspelt_words_are_read_as_what_was_meant_and_told(
+    homenet: Forum, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    right, wrong = "Clock is wrong after booting Windows", "Clokc is wrong after boooting Windwos"
+    assert [(one.written, one.meant) for one in homenet.corrections(wrong)] == [
+        ("clokc", "clock"),
+        ("boooting", "booting"),
+        ("windwos", "windows"),
+    ]
+    assert homenet.corrections(right) == ()
+    expected = homenet.ranking(right)
+    assert homenet.ranking(wrong) == expected
+    told = homenet.suggest(wrong, k=3)
+    assert [one.meant for one in told.corrections] == ["clock", "booting", "windows"]
+    hits = homenet.similar(wrong, k=1)
+    assert {match.word.casefold() for match in hits[0].matched} >= {"windows", "wrong"}
+    assert [word for word, _ in _weights(homenet.explain(hits, wrong)[0].query_title)][0] == "clock"
+    as_written = ForumSettings(search=SearchSettings(is_corrected=False))
+    with Forum.open(homenet.path, settings=as_written) as other:
+        assert other.corrections(wrong) == ()
+        assert other.ranking(wrong) != expected
+    monkeypatch.setattr(sys, "argv", ["askalike", "search", str(homenet.path), wrong])
+    with pytest.raises(SystemExit):
+        main()
+    assert "note: windwos is read as windows" in capsys.readouterr().err
+
+
+def _weights(words: tuple[WordWeight, ...]) -> list[tuple[str, float]]:
+    return [(one.word, one.weight) for one in words]

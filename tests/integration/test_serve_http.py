@@ -71,7 +71,7 @@ def test_a_search_answers_as_it_was_agreed(client: TestClient) -> None:
     found = search(client, explain=True)
     assert found.status_code == 200
     (hit,) = found.json()["hits"]
-    assert set(found.json()) == {"ranker", "took_ms", "hits"}
+    assert set(found.json()) == {"ranker", "took_ms", "corrections", "hits"}
     assert set(hit) == {
         "rank",
         "score",

@@ -59,9 +59,10 @@ def search(
     with BarProgress() as progress, Forum.open(forum, settings=settings, progress=progress) as opened:
         lacking = list(_lacking(opened, ranker))
         hits = opened.similar(title, text, k, markup="markdown", filters=filters, ranker=ranker)
+        corrections = opened.corrections(title, text, markup="markdown")
         if explain:
             explained = opened.explain(hits, title, text, markup="markdown", ranker=ranker)
-    for line in lacking:
+    for line in [*lacking, *(safe(f"note: {one.written} is read as {one.meant}") for one in corrections)]:
         print_whole(line, errors)
     if as_json:
         print_json(_objects(hits, explained))

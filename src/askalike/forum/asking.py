@@ -26,7 +26,7 @@ from askalike.forum.pairs import Pairs
 from askalike.forum.vectors import VectorsState
 from askalike.rank import RANKERS, RERANKERS, Query, Suggestions, suggestions
 from askalike.text.analyzer import Analyzer
-from askalike.types import Answer, Explanation, Feedback, Filters, Hit, Link, Markup, Question
+from askalike.types import Answer, Correction, Explanation, Feedback, Filters, Hit, Link, Markup, Question
 
 __all__ = ["Asking"]
 
@@ -99,6 +99,15 @@ class Asking:
             barred = wanted.exclude_ids | {other for other, verdict in verdicts if verdict == "different"}
             wanted = replace(wanted, exclude_ids=barred)
         return self._indexes.ask(lambda searcher: suggestions(searcher, query, k, wanted, ranker, own))
+
+    def corrections(self, title: str, body: str = "", *, markup: Markup = "plain") -> tuple[Correction, ...]:
+        """Return the words of a query that nobody knows, and what is searched for instead.
+
+        Raises:
+            ModelError: the model cannot be read.
+        """
+        query = Query(title, body, markup)
+        return self._indexes.ask(lambda searcher: searcher.corrected(query)[1])
 
     def ranking(
         self,

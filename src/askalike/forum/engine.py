@@ -128,7 +128,7 @@ class LocalEngine:
 
 
 class QueryEncoder:
-    """``rank.Encoder`` through the model of a set of vectors.
+    """``rank.Encoder`` and ``rank.correction.Speller`` through the model of a set of vectors.
 
     Args:
         analyzer: the forum's; a word that it makes no term of (a stop word) tells nothing.
@@ -152,6 +152,14 @@ class QueryEncoder:
         with one_blas_thread():
             vector: NDArray[np.float32] = model.encode([asked])[0]
         return vector
+
+    def rank(self, word: str) -> int | None:
+        """Return the place of a word among those that the model has vectors for, most frequent first.
+
+        Raises:
+            ModelError: the model cannot be read.
+        """
+        return self._vectors.model.rank(word)
 
     def word_weights(self, text: str) -> list[tuple[str, float]]:
         """Return how much of each word the model lets in.

@@ -65,7 +65,7 @@ class Indexes:
         index = None if answering is None else answering.index
         engine = LocalEngine(self._archive, self.lexical, settings.fields, index, settings.neighbours)
         encoder = None if answering is None else QueryEncoder(answering, self._analyzer)
-        return Searcher(engine, self._analyzer, encoder, settings.search, self._rerankers.get)
+        return Searcher(engine, self._analyzer, encoder, settings.search, self._rerankers.get, encoder)
 
     def ask(self, question: Callable[[Searcher], _Found]) -> _Found:
         """Return what a searcher finds; another is asked once where the first one's model cannot be read.

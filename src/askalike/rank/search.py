@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from functools import partial
 
 from askalike.errors import NotLearnedError, SettingError
+from askalike.rank.correction import Speller, corrected
 from askalike.rank.encoder import Encoder
 from askalike.rank.engine import Engine
 from askalike.rank.explanation import explanations
@@ -24,15 +25,24 @@ from askalike.rank.settings import MAX_HITS, SearchSettings
 from askalike.rank.threshold import ALL, THRESHOLDS
 from askalike.stages import stage
 from askalike.text.analyzer import Analyzer
-from askalike.types import Explanation, Filters, Hit, Question
+from askalike.types import Correction, Explanation, Filters, Hit, Question
 
 __all__ = ["Ranking", "Searcher"]
 
 
 @dataclass(frozen=True, slots=True)
 class Ranking:
-    """What a search found, before it is explained: the query's weighted terms and the questions, best first."""
+    """What a search found, before it is explained.
 
+    Args:
+        query: as it was searched for, misspelt words corrected.
+        corrections: which.
+        terms: its weighted terms.
+        found: the questions, best first.
+    """
+
+    query: Query
+    corrections: tuple[Correction, ...]
     terms: Mapping[str, QueryTerm]
     found: list[tuple[Scored, Question]]
 
@@ -44,6 +54,7 @@ class Searcher:
     Args:
         encoder: what made the engine's vectors; None where there are none, so that words alone can be searched.
         reranker: name in ``RERANKERS`` → what the forum has learned of it, None where that is nothing.
+        speller: knows the words by which misspelt ones are corrected; None where nothing does.
     """
 
     engine: Engine
@@ -51,6 +62,7 @@ class Searcher:
     encoder: Encoder | None = None
     settings: SearchSettings = field(default_factory=SearchSettings)
     reranker: Callable[[str], Reranker | None] = lambda _: None
+    speller: Speller | None = None
 
     def ranking(self, query: Query, k: int, filters: Filters, ranker: str | None = None) -> Ranking:
         """Return the at most ``k`` questions most similar to ``query``, best first, ties by id.
@@ -70,6 +82,7 @@ class Searcher:
         if not 1 <= k <= MAX_HITS:
             raise SettingError(f"k is {k}", f"expected a number from 1 to {MAX_HITS}")
         chosen = self._chosen(ranker)
+        query, corrections = self.corrected(query)
         asked = self._asked(query, chosen)
         has_threshold = self.settings.threshold != ALL
         limit = max(k, self.settings.join.depth) if chosen.is_joining or has_threshold else k
@@ -81,7 +94,7 @@ class Searcher:
             with stage("answer"):
                 found = self._held(sorted(scored, key=lambda one: (-one.score, one.key)), k)
             if len(found) == k or pool.is_exhausted or has_threshold or limit == chosen.most:
-                return Ranking(asked.terms, found)
+                return Ranking(query, corrections, asked.terms, found)
             limit = min(2 * limit, chosen.most or 2 * limit)
 
     def similar(self, query: Query, k: int, filters: Filters, ranker: str | None = None) -> list[Hit]:
@@ -91,16 +104,23 @@ class Searcher:
             SettingError, ForumError: as ``ranking``.
         """
         ranked = self.ranking(query, k, filters, ranker)
-        return self.hits(query, ranked.terms, ranked.found)
+        return self.hits(ranked)
 
-    def hits(self, query: Query, terms: Mapping[str, QueryTerm], found: Sequence[tuple[Scored, Question]]) -> list[Hit]:
-        """Return hits for questions, best first, that were found by these terms of a query."""
+    def hits(self, ranked: Ranking) -> list[Hit]:
+        """Return the hits of a ranking, or of some of its questions."""
         with stage("answer"):
-            words = query_words(query, terms, self.analyzer)
+            words = query_words(ranked.query, ranked.terms, self.analyzer)
             return [
-                self._hit(rank, scored, question, terms, words)
-                for rank, (scored, question) in enumerate(found, start=1)
+                self._hit(rank, scored, question, ranked.terms, words)
+                for rank, (scored, question) in enumerate(ranked.found, start=1)
             ]
+
+    def corrected(self, query: Query) -> tuple[Query, tuple[Correction, ...]]:
+        """Return a query as it is searched for, and which of its words stand for misspelt ones."""
+        if self.speller is None or not self.settings.is_corrected:
+            return query, ()
+        with stage("lexical"):
+            return corrected(query, self.analyzer, self.speller, self.engine.document_frequency)
 
     def _hit(
         self, rank: int, scored: Scored, question: Question, terms: Mapping[str, QueryTerm], words: Mapping[str, str]
@@ -134,6 +154,7 @@ class Searcher:
             ForumError: the ranker has to be learned, and was not.
         """
         wanted = self.settings.ranker if ranker is None else ranker
+        query, _ = self.corrected(query)
         if wanted in RERANKERS:
             return self.learned(wanted).explain(query, [hit.question for hit in hits])
         return explanations(query, hits, self.encoder)

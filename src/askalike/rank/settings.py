@@ -54,6 +54,7 @@ class SearchSettings:
         textual: of the rankers ``t-scqa`` and ``t-dsqa``.
         threshold: a name from ``threshold.THRESHOLDS``: ``average`` shows no hit whose score is below the average of
             the candidates' scores, ``none`` shows the best k.
+        is_corrected: words that nobody knows are read as known ones that are one edit away; see ``correction``.
 
     Raises:
         SettingError: there is no such threshold.
@@ -65,6 +66,7 @@ class SearchSettings:
     ramn: RamnSettings = field(default_factory=RamnSettings)
     textual: TextualSettings = field(default_factory=TextualSettings)
     threshold: str = ALL
+    is_corrected: bool = True
 
     def __post_init__(self) -> None:
         if self.threshold not in THRESHOLDS:

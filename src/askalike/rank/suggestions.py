@@ -14,7 +14,7 @@ from askalike.rank.query import Query
 from askalike.rank.scored import Scored
 from askalike.rank.search import Searcher
 from askalike.rank.settings import MAX_HITS
-from askalike.types import Filters, Question, Suggestion
+from askalike.types import Correction, Filters, Question, Suggestion
 
 __all__ = ["Suggestions", "suggestions"]
 
@@ -28,10 +28,12 @@ class Suggestions:
 
     Args:
         ranker: the name of the one that answered.
+        corrections: misspelt words of the query, and what was searched for instead.
     """
 
     ranker: str
     found: tuple[Suggestion, ...] = ()
+    corrections: tuple[Correction, ...] = ()
 
 
 def suggestions(
@@ -56,9 +58,9 @@ def suggestions(
         if len(shown) == k or len(ranked.found) < limit or limit == MAX_HITS:
             break
         limit = min(2 * limit, MAX_HITS)
-    hits = searcher.hits(query, ranked.terms, [(scored, question) for scored, question, _ in shown])
+    hits = searcher.hits(replace(ranked, found=[(scored, question) for scored, question, _ in shown]))
     found = tuple(Suggestion(hit, via) for hit, (_, _, via) in zip(hits, shown, strict=True))
-    return Suggestions(searcher.ranker_of(ranker), found)
+    return Suggestions(searcher.ranker_of(ranker), found, ranked.corrections)
 
 
 def _shown(

@@ -17,6 +17,7 @@ from askalike.serve.duplicates import DuplicatePages
 from askalike.serve.safe_html import safe_html
 from askalike.serve.showing import answer_view, brief, feedback_view, hit_view, question_view
 from askalike.serve.views import (
+    CorrectionView,
     FeedbackView,
     LinkView,
     QuestionAnswer,
@@ -97,7 +98,8 @@ class Engine:
                 ]
         for name, spent in seconds.items():
             self._observe(name, spent)
-        return SimilarAnswer(found.ranker, round(1000 * (time.perf_counter() - began), 2), hits)
+        corrections = [CorrectionView(one.written, one.meant) for one in found.corrections]
+        return SimilarAnswer(found.ranker, round(1000 * (time.perf_counter() - began), 2), corrections, hits)
 
     def similar_to(self, identifier: str, k: int, ranker: str | None, *, is_explained: bool) -> SimilarAnswer:
         """Return what is similar to a question that the forum holds, later questions too.

@@ -17,6 +17,7 @@ __all__ = [
     "Brief",
     "ClusterView",
     "ClustersAnswer",
+    "CorrectionView",
     "DuplicatesAnswer",
     "ErrorView",
     "FeedbackView",
@@ -164,11 +165,20 @@ class HitView:
 
 
 @dataclass(frozen=True, slots=True)
+class CorrectionView:
+    """A word of the query that nobody knows, and the one that was searched for instead."""
+
+    written: str
+    meant: str
+
+
+@dataclass(frozen=True, slots=True)
 class SimilarAnswer:
     """The hits of a search, best first."""
 
     ranker: str
     took_ms: float
+    corrections: list[CorrectionView]
     hits: list[HitView]
 
 

@@ -136,7 +136,9 @@ function drawEmpty({ results, took, weights }) {
 
 function draw({ results, took, weights }, answer) {
   results.removeAttribute("aria-busy");
-  fill(took, answer.hits.length ? `${count(answer.hits.length, "question")} in ${milliseconds(answer.took_ms)}` : "");
+  const readAs = (answer.corrections ?? []).map(({ written, meant }) => `${written} read as ${meant}`);
+  const found = answer.hits.length ? [`${count(answer.hits.length, "question")} in ${milliseconds(answer.took_ms)}`] : [];
+  fill(took, [...readAs, ...found].join(" · "));
   drawWeights(weights, answer.hits[0]?.attended);
   if (!answer.hits.length) {
     announce("No similar question found");
