@@ -26,7 +26,7 @@ from benchmarks.serving import Running, memory_mb, serving
 COMMAND = "python -m benchmarks.serve_load"
 CONNECTIONS = (1, 8, 32)
 WRITES_PER_S = (0, 20)
-WRITERS = 4
+WRITERS = 8
 KINDS = ("title", "title and body")
 SAMPLED = 500
 LIBRARY = 200

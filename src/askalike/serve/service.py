@@ -22,7 +22,7 @@ from askalike.serve.static import StaticFile, static_files
 
 __all__ = ["Service"]
 
-WRITERS = 4
+WRITERS = 16
 
 
 @dataclass(slots=True)
