@@ -1,0 +1,61 @@
+"""Sections on the service: how it answers under load, and what kills leave."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from tools.sections.cells import table
+
+__all__ = ["kills", "load"]
+
+PERCENTILES = ("p50_ms", "p95_ms", "p99_ms")
+
+
+def load(result: Mapping[str, Any]) -> list[str]:
+    """Return latency and rate by connections, writes meanwhile, and the memory over the run."""
+    rows = []
+    for name, found in result["service"].items():
+        kind, connections, writes = name.split(", ")
+        write = found.get("write")
+        rows.append(
+            (
+                kind,
+                connections.split()[0],
+                *(f"{found[key]:.0f}" for key in PERCENTILES),
+                f"{found['per_s']:.0f}",
+                writes.split()[0],
+                f"{write['per_s']:.0f}" if write else "",
+                f"{write['p50_ms']:.0f} / {write['p99_ms']:.0f}" if write else "",
+                found["refused"],
+            )
+        )
+    header = ("searches for", "connections", "p50", "p95", "p99", "a second")
+    written = ("writes wanted a second", "done", "write p50 / p99", "not answered with 200")
+    memory = result["memory_mb_each_second"]
+    parts = [memory[len(memory) * part // 4 : len(memory) * (part + 1) // 4] for part in range(4)]
+    library = "; ".join(f"{kind} {found['p50_ms']:.0f} ms" for kind, found in result["library"].items())
+    workers = "one worker process" if result["workers"] == 1 else f"{result['workers']} worker processes"
+    return [
+        "## The service under load",
+        "",
+        f"{result['questions']:,} Reddit questions, {workers}, each row {result['seconds_each']:.0f} s; client and"
+        " service share the two cores, and each connection asks again as soon as it is answered. Milliseconds. The"
+        f" library alone, asked from within its process before the service starts: {library} (p50).",
+        "",
+        *table((*header, *written), rows),
+        "",
+        f"Memory over these {len(memory) / 60:.0f} minutes, by quarters, largest in MB:"
+        f" {', '.join(f'{max(part):,.0f}' for part in parts if part)}; pages of the index files that are read are"
+        " among it.",
+    ]
+
+
+def kills(result: Mapping[str, Any]) -> list[str]:
+    """Return what kills under write load left."""
+    return [
+        "## The service killed while it writes",
+        "",
+        f"{result['kills']} kills (SIGKILL) while {result['clients']} clients wrote, {result['acknowledged_writes']:,}"
+        f" writes acknowledged: {result['failures']} were missing after a restart.",
+    ]
