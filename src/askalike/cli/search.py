@@ -59,7 +59,7 @@ def search(
     with BarProgress() as progress, Forum.open(forum, settings=settings, progress=progress) as opened:
         lacking = list(_lacking(opened, ranker))
         hits = opened.similar(title, text, k, markup="markdown", filters=filters, ranker=ranker)
-        corrections = opened.corrections(title, text, markup="markdown")
+        corrections = opened.corrections(title, text, markup="markdown", ranker=ranker)
         if explain:
             explained = opened.explain(hits, title, text, markup="markdown", ranker=ranker)
     for line in [*lacking, *(safe(f"note: {one.written} is read as {one.meant}") for one in corrections)]:

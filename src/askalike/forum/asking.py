@@ -100,14 +100,16 @@ class Asking:
             wanted = replace(wanted, exclude_ids=barred)
         return self._indexes.ask(lambda searcher: suggestions(searcher, query, k, wanted, ranker, own))
 
-    def corrections(self, title: str, body: str = "", *, markup: Markup = "plain") -> tuple[Correction, ...]:
-        """Return the words of a query that nobody knows, and what is searched for instead.
+    def corrections(
+        self, title: str, body: str = "", *, markup: Markup = "plain", ranker: str | None = None
+    ) -> tuple[Correction, ...]:
+        """Return the words of a query that nobody knows, and what a ranker by vectors searches for instead.
 
         Raises:
-            ModelError: the model cannot be read.
+            SettingError, ForumError, ModelError: as ``similar``.
         """
         query = Query(title, body, markup)
-        return self._indexes.ask(lambda searcher: searcher.corrected(query)[1])
+        return self._indexes.ask(lambda searcher: searcher.corrections(query, ranker))
 
     def ranking(
         self,

@@ -82,7 +82,7 @@ class Searcher:
         if not 1 <= k <= MAX_HITS:
             raise SettingError(f"k is {k}", f"expected a number from 1 to {MAX_HITS}")
         chosen = self._chosen(ranker)
-        query, corrections = self.corrected(query)
+        query, corrections = self._corrected(query, chosen)
         asked = self._asked(query, chosen)
         has_threshold = self.settings.threshold != ALL
         limit = max(k, self.settings.join.depth) if chosen.is_joining or has_threshold else k
@@ -115,9 +115,17 @@ class Searcher:
                 for rank, (scored, question) in enumerate(ranked.found, start=1)
             ]
 
-    def corrected(self, query: Query) -> tuple[Query, tuple[Correction, ...]]:
-        """Return a query as it is searched for, and which of its words stand for misspelt ones."""
-        if self.speller is None or not self.settings.is_corrected:
+    def corrections(self, query: Query, ranker: str | None = None) -> tuple[Correction, ...]:
+        """Return which words of a query are read as others.
+
+        Raises:
+            SettingError, ForumError: as ``ranking``.
+        """
+        return self._corrected(query, self._chosen(ranker))[1]
+
+    def _corrected(self, query: Query, chosen: Ranker) -> tuple[Query, tuple[Correction, ...]]:
+        """Return a query as a ranker searches for it; one without vectors asks no model what words there are."""
+        if self.speller is None or not (self.settings.is_corrected and chosen.needs_vectors):
             return query, ()
         with stage("lexical"):
             return corrected(query, self.analyzer, self.speller, self.engine.document_frequency)
@@ -154,9 +162,9 @@ class Searcher:
             ForumError: the ranker has to be learned, and was not.
         """
         wanted = self.settings.ranker if ranker is None else ranker
-        query, _ = self.corrected(query)
         if wanted in RERANKERS:
             return self.learned(wanted).explain(query, [hit.question for hit in hits])
+        query, _ = self._corrected(query, self._chosen(ranker))
         return explanations(query, hits, self.encoder)
 
     def learned(self, name: str) -> Reranker:

@@ -22,7 +22,7 @@ def one_edit_away(word: str, letters: str = ascii_lowercase) -> Iterator[str]:
         letters: what is put in, or stands for another.
 
     >>> sorted(set(one_edit_away("ab", letters="bc")))
-    ['a', 'abb', 'abc', 'acb', 'ac', 'b', 'ba', 'bab', 'bb', 'cab', 'cb']
+    ['a', 'abb', 'abc', 'ac', 'acb', 'b', 'ba', 'bab', 'bb', 'cab', 'cb']
     """
     for place in range(len(word) + 1):
         before, after = word[:place], word[place:]
