@@ -5,7 +5,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 export OMP_WAIT_POLICY ?= PASSIVE
 
-.PHONY: help setup demo test check format bench clean constraints
+.PHONY: help setup demo test test-page check format bench clean constraints
 
 help:  ## show this list
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /\1\t/' | expand -t 14
@@ -23,7 +23,10 @@ demo: setup  ## index the bundled forum and answer three questions
 	@$(BIN)/askalike demo
 
 test: setup  ## run the tests
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest --ignore tests/browser
+
+test-page: setup  ## run the tests of the page and the widget, in Chromium
+	$(BIN)/python -m pytest tests/browser
 
 check: setup  ## lint, format, types, architecture
 	$(BIN)/ruff check .

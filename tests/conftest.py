@@ -6,6 +6,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, settings
+
+settings.register_profile("askalike", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("askalike")  # a busy machine is no failure
 
 REPOSITORY = Path(__file__).resolve().parent.parent
 

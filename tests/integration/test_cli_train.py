@@ -16,6 +16,10 @@ from askalike.cli.main import main
 from askalike.data import bundled_forum
 from askalike.encode.model import Model
 from askalike.experiments.forum_training import DevScore
+from askalike.train.corpus import TrainingData
+from askalike.train.fit import Run as TrainingRun
+from askalike.train.fit import fit
+from askalike.train.recipe import Recipe
 from askalike.types import Link
 
 TINY = """
@@ -404,8 +408,20 @@ def test_without_torch_the_extra_is_named(run: Run, forum: Path, monkeypatch: py
     assert 'pip install "askalike[train]"' in done.err
 
 
-def test_two_processes_train_one_model(run: Run, forum: Path, recipe: Path) -> None:
+def test_several_processes_are_asked_for_with_their_threads(
+    run: Run, forum: Path, recipe: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shapes: list[tuple[int, int]] = []
+
+    def alone(
+        wanted: Recipe, data: TrainingData, kept: TrainingRun, start: Path | None, shape: tuple[int, int]
+    ) -> Model:
+        assert start is None
+        shapes.append(shape)
+        return fit(wanted, data, kept)
+
+    monkeypatch.setattr("askalike.cli.processes.fit_together", alone)
     done = run("train", forum, "--recipe", recipe, "--processes", 2, "--threads", 1, "--keep", "--json")
     assert done.code == 0
-    assert done.json["is_taken"]
+    assert shapes == [(2, 1)]
     assert Model.load(forum / "model").dimensions == 8
