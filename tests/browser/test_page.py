@@ -42,6 +42,13 @@ def test_typing_shows_similar_questions_with_the_shared_words_marked(opened: Ope
     assert page.locator(".weighed").count() >= 3
 
 
+def test_a_misspelt_word_is_told_as_what_it_was_read(opened: Opened) -> None:
+    page = opened()
+    ask(page, "Laptop keeps losing the wirelss")
+    expect(page.get_by_text("wirelss read as wireless")).to_be_visible()
+    assert "wireless" in [mark.lower() for mark in page.locator(".hit h3 mark").all_inner_texts()]
+
+
 def test_the_best_answer_unfolds_and_folds_and_stays_open_while_one_types(opened: Opened) -> None:
     page = opened()
     ask(page)

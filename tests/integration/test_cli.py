@@ -7,49 +7,16 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any, NamedTuple
 
 import pytest
 from rich.console import Console
+from tests.command import Run
 
 from askalike.cli.demo import QUESTIONS
 from askalike.cli.display import safe
-from askalike.cli.main import main
 from askalike.cli.progress import BarProgress
 from askalike.data import bundled_forum
-
-
-class Done(NamedTuple):
-    """What a command left."""
-
-    code: int
-    out: str
-    err: str
-
-    @property
-    def json(self) -> Any:
-        return json.loads(self.out)
-
-
-Run = Callable[..., Done]
-
-
-@pytest.fixture
-def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
-    def call(*words: object, stdin: bytes = b"") -> Done:
-        monkeypatch.setattr(sys, "argv", ["askalike", *map(str, words)])
-        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(stdin)))
-        monkeypatch.setenv("COLUMNS", "100")
-        code = 0
-        try:
-            main()
-        except SystemExit as stop:
-            code = int(stop.code or 0)
-        return Done(code, *capsys.readouterr())
-
-    return call
 
 
 @pytest.fixture(scope="module")

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import json
-import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, NamedTuple
 
 import pytest
+from tests.command import Run
 from tests.tiny_models import synonym_model
 
 from askalike import Forum, Question
-from askalike.cli.main import main
 from askalike.data import bundled_forum
 from askalike.encode.model import Model
 from askalike.experiments.forum_training import DevScore
@@ -45,36 +43,6 @@ batch_size = 32
 hard_negatives = 2
 epochs = 1
 """
-
-
-class Done(NamedTuple):
-    """What a command left."""
-
-    code: int
-    out: str
-    err: str
-
-    @property
-    def json(self) -> Any:
-        return json.loads(self.out)
-
-
-Run = Callable[..., Done]
-
-
-@pytest.fixture
-def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
-    def call(*words: object) -> Done:
-        monkeypatch.setattr(sys, "argv", ["askalike", *map(str, words)])
-        monkeypatch.setenv("COLUMNS", "100")
-        code = 0
-        try:
-            main()
-        except SystemExit as stop:
-            code = int(stop.code or 0)
-        return Done(code, *capsys.readouterr())
-
-    return call
 
 
 @pytest.fixture(autouse=True)

@@ -3,54 +3,20 @@
 from __future__ import annotations
 
 import contextlib
-import json
-import sys
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any, NamedTuple
 
 import filelock
 import pytest
+from tests.command import Run
 from tests.tiny_models import gated_model, synonym_model
 
 from askalike import Forum, ForumSettings, Question
 from askalike.archive import Archive, Layout
 from askalike.cli.explained import bar
-from askalike.cli.main import main
 from askalike.data import bundled_forum
 from askalike.forum.vector_set import lock_of_makers
 from askalike.forum.word_follower import fingerprint
 from askalike.lexical import LexicalIndex
-
-
-class Done(NamedTuple):
-    """What a command left."""
-
-    code: int
-    out: str
-    err: str
-
-    @property
-    def json(self) -> Any:
-        return json.loads(self.out)
-
-
-Run = Callable[..., Done]
-
-
-@pytest.fixture
-def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
-    def call(*words: object) -> Done:
-        monkeypatch.setattr(sys, "argv", ["askalike", *map(str, words)])
-        monkeypatch.setenv("COLUMNS", "100")
-        code = 0
-        try:
-            main()
-        except SystemExit as stop:
-            code = int(stop.code or 0)
-        return Done(code, *capsys.readouterr())
-
-    return call
 
 
 @pytest.fixture

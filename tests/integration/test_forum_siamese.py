@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import json
 import sys
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import pytest
+from tests.command import Run
 from tests.tiny_models import synonym_model, trigram_model
 
 from askalike import Answer, Filters, Forum, ForumSettings, Link, Question
-from askalike.cli.main import main
 from askalike.errors import DamagedModelError, ForumError, SettingError
 from askalike.forum.siamese_vectors import ModelVectors
 from askalike.rank import Query, SearchSettings
@@ -41,36 +39,6 @@ held_out = 2
 [loop]
 epochs = 3
 """
-
-
-class Done(NamedTuple):
-    """What a command left."""
-
-    code: int
-    out: str
-    err: str
-
-    @property
-    def json(self) -> Any:
-        return json.loads(self.out)
-
-
-Run = Callable[..., Done]
-
-
-@pytest.fixture
-def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
-    def call(*words: object) -> Done:
-        monkeypatch.setattr(sys, "argv", ["askalike", *map(str, words)])
-        monkeypatch.setenv("COLUMNS", "100")
-        code = 0
-        try:
-            main()
-        except SystemExit as stop:
-            code = int(stop.code or 0)
-        return Done(code, *capsys.readouterr())
-
-    return call
 
 
 @pytest.fixture(autouse=True)
