@@ -43,6 +43,7 @@ SECTIONS: Mapping[str, Callable[[Mapping[str, Any]], list[str]]] = {
     "kill": searching.kills,
     "serve-load": service.load,
     "serve-kill": service.kills,
+    "serve-schema": service.schema,
     "tune-lexical": searching.tuning,
     "encode-runtime": encoders.runtime,
     "vector-search": encoders.vectors,

@@ -7,7 +7,7 @@ from typing import Any
 
 from tools.sections.cells import table
 
-__all__ = ["kills", "load"]
+__all__ = ["kills", "load", "schema"]
 
 PERCENTILES = ("p50_ms", "p95_ms", "p99_ms")
 
@@ -58,4 +58,14 @@ def kills(result: Mapping[str, Any]) -> list[str]:
         "",
         f"{result['kills']} kills (SIGKILL) while {result['clients']} clients wrote, {result['acknowledged_writes']:,}"
         f" writes acknowledged: {result['failures']} were missing after a restart.",
+    ]
+
+
+def schema(result: Mapping[str, Any]) -> list[str]:
+    """Return what requests made from the OpenAPI document came to."""
+    return [
+        "## Requests made from the OpenAPI document",
+        "",
+        f"Schemathesis made {result['requests']:,} requests on {len(result['by_route'])} routes:"
+        f" {result['server_errors']} ended in an error of the service.",
     ]
