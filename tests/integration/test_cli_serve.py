@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import json
+import socket
 import sys
 from pathlib import Path
 from typing import Any
@@ -77,7 +78,7 @@ def test_what_is_said_reaches_the_service(
     folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     told: list[ServeSettings] = []
-    monkeypatch.setattr("askalike.serve.run.run", told.append)
+    monkeypatch.setattr("askalike.serve.run.run", lambda settings, tell: told.append(settings))
     said = "--host 0.0.0.0 --port 1 --workers 2 --threads 3 --allow-origin https://a.example --allow-host a.example"
     more = "--insecure --open-read --rate 5 --timeout 2 --log-titles --reload-page"
     assert run(monkeypatch, "serve", folder, *said.split(), *more.split()) == 0
@@ -105,3 +106,16 @@ def test_without_the_extra_the_service_says_how_to_get_it(
     said = capsys.readouterr().err
     assert "uvicorn" in said
     assert "askalike[serve]" in said
+
+
+def test_an_address_that_is_taken_is_refused_before_it_is_told(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+        assert run(monkeypatch, "serve", folder, "--port", port) == 2
+    told = capsys.readouterr().err
+    assert f"nobody can listen at 127.0.0.1, port {port}" in told
+    assert "Ctrl-C" not in told

@@ -59,8 +59,7 @@ def serve(
     )
     if insecure:
         print_whole("warning: without keys, whoever reaches this address may read and change the forum", errors)
-    print_whole(f"http://{host}:{port}  (Ctrl-C stops)", errors)
-    run(settings)
+    run(settings, lambda: print_whole(f"http://{host}:{port}  (Ctrl-C stops)", errors))
 
 
 def _need_extra() -> None:

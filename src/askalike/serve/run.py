@@ -6,7 +6,9 @@ Enters: ``ServeSettings``. Leaves: when the service has stopped. May import: arc
 from __future__ import annotations
 
 import os
+import socket
 import tempfile
+from collections.abc import Callable
 from dataclasses import replace
 
 import uvicorn
@@ -18,21 +20,26 @@ from askalike.serve.keys import Keys
 from askalike.serve.logs import set_up_logs
 from askalike.serve.settings import ServeSettings, is_loopback
 
-__all__ = ["check_open", "run"]
+__all__ = ["check_address", "check_open", "run"]
 
 GRACE_S = 10
 """What is under way may take so long to finish when the service is told to stop."""
 
 
-def run(settings: ServeSettings) -> None:
+def run(settings: ServeSettings, tell: Callable[[], None] = lambda: None) -> None:
     """Serve until SIGTERM or SIGINT; then finish what is under way.
 
+    Args:
+        tell: called when nothing was found that speaks against it.
+
     Raises:
-        SettingError: it would be open to others without a key.
+        SettingError: it would be open to others without a key, or nobody can listen at the address.
         ForumError: the forum cannot be opened.
     """
     check_open(settings)
     Forum.open(settings.folder).close()  # refused here, with a message, rather than in a worker
+    check_address(settings)
+    tell()
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
     common = {
         "host": settings.host,
@@ -54,6 +61,24 @@ def run(settings: ServeSettings) -> None:
     with tempfile.TemporaryDirectory(prefix="askalike-serve-") as board:
         os.environ[SETTINGS_VARIABLE] = replace(settings, board=board).to_json()
         uvicorn.run("askalike.serve.http:build_worker", factory=True, workers=settings.workers, **common)  # type: ignore[arg-type]
+
+
+def check_address(settings: ServeSettings) -> None:
+    """Refuse an address that cannot be listened at.
+
+    Raises:
+        SettingError: it is taken, or not of this machine.
+    """
+    family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
+    with socket.socket(family, socket.SOCK_STREAM) as tried:
+        tried.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            tried.bind((settings.host, settings.port))
+        except OSError as error:
+            raise SettingError(
+                f"nobody can listen at {settings.host}, port {settings.port}: {error.strerror or error}",
+                "stop what is there, or name another with --port or --host",
+            ) from error
 
 
 def check_open(settings: ServeSettings) -> None:
