@@ -32,6 +32,7 @@ ORDER = (
     "training_time",
     "vector_search",
     "unseen_words",
+    "likelihood",
     "misspelling",
 )
 

@@ -42,8 +42,13 @@ def forum_folder(name: str) -> Path:
 
 def semeval_tasks(part: str) -> dict[str, Task]:
     """Return SemEval's re-ranking; document frequencies come from the questions of training and dev."""
+    return {f"semeval {split}": semeval_task(split) for split in SEMEVAL_PARTS[part]}
+
+
+def semeval_task(split: str) -> RerankTask:
+    """Return one file of SemEval, "train", "dev", "test2016" or "test2017"."""
     known = [question for split in ("train", "dev") for question in questions_of(_semeval(split))]
-    return {f"semeval {split}": bm25_task(_semeval(split), "semeval", known) for split in SEMEVAL_PARTS[part]}
+    return bm25_task(_semeval(split), "semeval", known)
 
 
 def travel_tasks(part: str) -> dict[str, Task]:

@@ -204,6 +204,8 @@ class Hit:
             vectors were joined, BM25 as a share of the best candidate's.
         matched: words of the query found in the question, strongest first.
         missing: telling words of the query that the question lacks, most telling first.
+        likelihood: how likely somebody who compares both says that they ask the same, in (0, 1); None where the ranker
+            looks at no vectors, or the question has none.
         answer: its best answer (accepted first, then most voted, then oldest), or None.
         duplicate_of: ids of the originals that it is marked a duplicate of.
     """
@@ -214,6 +216,7 @@ class Hit:
     components: Mapping[str, float] = field(default_factory=dict)
     matched: tuple[Match, ...] = ()
     missing: tuple[str, ...] = ()
+    likelihood: float | None = None
     answer: Answer | None = None
     answer_count: int = 0
     duplicate_of: tuple[str, ...] = ()

@@ -60,6 +60,7 @@ def hit_object(hit: Hit) -> dict[str, Any]:
     return {
         "rank": hit.rank,
         "score": hit.score,
+        "likelihood": hit.likelihood,
         "components": dict(hit.components),
         "matched": [{"word": match.word, "field": match.field, "weight": match.weight} for match in hit.matched],
         "missing": list(hit.missing),

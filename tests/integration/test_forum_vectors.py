@@ -30,6 +30,7 @@ from askalike.forum.vector_follower import VectorFollower
 from askalike.forum.vector_set import VectorSet, forget_sets, make_set
 from askalike.progress import SilentProgress
 from askalike.rank import JoinSettings, SearchSettings
+from askalike.rank.calibration import ELSEWHERE
 from askalike.vectors import GraphSettings
 
 WIFI = Question("wifi", "Wifi drops", tags=("Network", "home"), created=datetime(2020, 1, 1, tzinfo=UTC))
@@ -101,6 +102,36 @@ def test_a_duplicate_without_a_shared_word_is_found(small: Forum) -> None:
     assert hit.question.id == "wifi"
     assert hit.components == {"bm25": 0.0, "bm25_share": 0.0, "cosine": pytest.approx(1.0)}
     assert hit.score == pytest.approx(WEIGHT)
+
+
+def test_a_hit_says_how_likely_it_asks_the_same_where_vectors_tell(small: Forum) -> None:
+    hit = small.similar("wireless disconnects")[0]
+    assert hit.likelihood == pytest.approx(ELSEWHERE.likelihood(1.0))
+    assert small.similar("keyboard")[0].likelihood is None  # no vector
+    assert small.similar("wifi", ranker="lexical")[0].likelihood is None
+
+
+def test_verdicts_move_likelihoods_and_what_is_withdrawn_does_not(small: Forum) -> None:
+    small.add([Question("again", "Wlan lost")])  # its vector is that of "wifi"
+    assert small.calibration == ELSEWHERE
+    small.judge("again", "wifi", "different")
+    moved = small.calibration
+    assert moved is not None
+    assert moved.verdicts == 1
+    assert small.similar("wireless disconnects")[0].likelihood == pytest.approx(moved.likelihood(1.0))
+    assert moved.likelihood(1.0) < ELSEWHERE.likelihood(1.0)
+    small.judge("again", "other", "different")  # one without a vector tells nothing
+    assert small.calibration == moved
+    small.judge("again", "wifi", "withdrawn")
+    assert small.calibration == ELSEWHERE
+
+
+def test_a_model_whose_cosines_cannot_be_read_says_no_likelihood(path: Path) -> None:
+    with Forum.open(path) as forum:
+        forum.add([Question(f"w{number}", "Wifi drops") for number in range(30)])  # every two have cosine 1
+    with Forum.open(path) as forum:
+        assert forum.calibration is None
+        assert forum.similar("wireless disconnects")[0].likelihood is None
 
 
 def test_words_and_vectors_add_up_to_the_score(small: Forum) -> None:

@@ -4,7 +4,7 @@ May import: ``askalike.types``, ``askalike.errors``.
 """
 
 from askalike.archive.archive import Archive, Change
-from askalike.archive.feedback import add_feedback, all_feedback, standing_verdicts, verdicts_on
+from askalike.archive.feedback import add_feedback, all_feedback, last_feedback, standing_verdicts, verdicts_on
 from askalike.archive.inspection import Counts, check, count
 from askalike.archive.layout import Layout
 from askalike.archive.listing import answer_counts, changed_questions, links_of, newest, numbers
@@ -28,6 +28,7 @@ __all__ = [
     "count",
     "delete_answers",
     "delete_links",
+    "last_feedback",
     "links_of",
     "load",
     "newest",

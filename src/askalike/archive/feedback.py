@@ -17,7 +17,7 @@ from askalike.archive.writes import log_change, require_question
 from askalike.errors import InputError
 from askalike.types import Feedback, Verdict
 
-__all__ = ["add_feedback", "all_feedback", "standing_verdicts", "verdicts_on"]
+__all__ = ["add_feedback", "all_feedback", "last_feedback", "standing_verdicts", "verdicts_on"]
 
 _COLUMNS = "num, question_id, candidate_id, verdict, judge, at_us"
 _BATCH = 500
@@ -57,6 +57,11 @@ def all_feedback(archive: Archive) -> Iterator[Feedback]:
     ).fetchall():
         yield from map(_feedback_of, found)
         last = found[-1]["num"]
+
+
+def last_feedback(archive: Archive) -> int:
+    """Return the number of the newest verdict, 0 while there is none."""
+    return int(archive.connection.execute("SELECT ifnull(max(num), 0) FROM feedback").fetchone()[0])
 
 
 def verdicts_on(archive: Archive, identifier: str) -> dict[str, Verdict]:

@@ -104,6 +104,8 @@ def score_digits(best: float) -> int:
 def _details(hit: Hit) -> Text:
     question = hit.question
     parts = [safe(question.id)]
+    if hit.likelihood is not None:
+        parts.insert(0, f"{hit.likelihood:.0%} likely the same")
     if question.created is not None:
         parts.append(question.created.date().isoformat())
     if question.tags:

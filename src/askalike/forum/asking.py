@@ -25,6 +25,7 @@ from askalike.forum.info import Info, forum_info
 from askalike.forum.pairs import Pairs
 from askalike.forum.vectors import VectorsState
 from askalike.rank import RANKERS, RERANKERS, Query, Suggestions, suggestions
+from askalike.rank.calibration import Calibration
 from askalike.text.analyzer import Analyzer
 from askalike.types import Answer, Correction, Explanation, Feedback, Filters, Hit, Link, Markup, Question
 
@@ -216,6 +217,11 @@ class Asking:
     def behind(self) -> int:
         """Return how many questions and changes no search sees yet, since another process is still indexing them."""
         return self._indexes.behind()
+
+    @property
+    def calibration(self) -> Calibration | None:
+        """Return how likely a cosine says that two questions ask the same; None where no vectors say it."""
+        return self._indexes.ask(lambda searcher: searcher.calibration)
 
     @property
     def vectors(self) -> VectorsState:

@@ -15,6 +15,7 @@ import filelock
 
 from askalike.archive import Archive, Layout
 from askalike.errors import BusyForumError, DamagedModelError
+from askalike.forum.calibrations import Calibrations
 from askalike.forum.catchup import catch_up
 from askalike.forum.engine import LocalEngine, QueryEncoder
 from askalike.forum.rerankers import Rerankers
@@ -56,6 +57,7 @@ class Indexes:
         self.lexical: LexicalIndex = self._open_lexical()
         self.vectors = Vectors(layout, archive, settings.graph) if settings.has_vectors else None
         self._rerankers = Rerankers(layout, settings.search, archive.answers)
+        self._calibrations = Calibrations(archive)
 
     def searcher(self) -> Searcher:
         """Return a searcher over the indexes as they are on disk now; vectors and model belong together."""
@@ -65,7 +67,8 @@ class Indexes:
         index = None if answering is None else answering.index
         engine = LocalEngine(self._archive, self.lexical, settings.fields, index, settings.neighbours)
         encoder = None if answering is None else QueryEncoder(answering, self._analyzer)
-        return Searcher(engine, self._analyzer, encoder, settings.search, self._rerankers.get, encoder)
+        calibration = None if answering is None else self._calibrations.of(answering)
+        return Searcher(engine, self._analyzer, encoder, settings.search, self._rerankers.get, encoder, calibration)
 
     def ask(self, question: Callable[[Searcher], _Found]) -> _Found:
         """Return what a searcher finds; another is asked once where the first one's model cannot be read.

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from functools import partial
 
 from askalike.errors import NotLearnedError, SettingError
+from askalike.rank.calibration import Calibration
 from askalike.rank.correction import Speller, corrected
 from askalike.rank.encoder import Encoder
 from askalike.rank.engine import Engine
@@ -39,12 +40,14 @@ class Ranking:
         corrections: which.
         terms: its weighted terms.
         found: the questions, best first.
+        calibration: how a cosine says how likely both ask the same; None where that cannot be said.
     """
 
     query: Query
     corrections: tuple[Correction, ...]
     terms: Mapping[str, QueryTerm]
     found: list[tuple[Scored, Question]]
+    calibration: Calibration | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +58,7 @@ class Searcher:
         encoder: what made the engine's vectors; None where there are none, so that words alone can be searched.
         reranker: name in ``RERANKERS`` → what the forum has learned of it, None where that is nothing.
         speller: knows the words by which misspelt ones are corrected; None where nothing does.
+        calibration: of the encoder's cosines; None where there is none.
     """
 
     engine: Engine
@@ -63,6 +67,7 @@ class Searcher:
     settings: SearchSettings = field(default_factory=SearchSettings)
     reranker: Callable[[str], Reranker | None] = lambda _: None
     speller: Speller | None = None
+    calibration: Calibration | None = None
 
     def ranking(self, query: Query, k: int, filters: Filters, ranker: str | None = None) -> Ranking:
         """Return the at most ``k`` questions most similar to ``query``, best first, ties by id.
@@ -94,7 +99,8 @@ class Searcher:
             with stage("answer"):
                 found = self._held(sorted(scored, key=lambda one: (-one.score, one.key)), k)
             if len(found) == k or pool.is_exhausted or has_threshold or limit == chosen.most:
-                return Ranking(query, corrections, asked.terms, found)
+                calibration = self.calibration if chosen.needs_vectors else None
+                return Ranking(query, corrections, asked.terms, found, calibration)
             limit = min(2 * limit, chosen.most or 2 * limit)
 
     def similar(self, query: Query, k: int, filters: Filters, ranker: str | None = None) -> list[Hit]:
@@ -111,7 +117,7 @@ class Searcher:
         with stage("answer"):
             words = query_words(ranked.query, ranked.terms, self.analyzer)
             return [
-                self._hit(rank, scored, question, ranked.terms, words)
+                self._hit(rank, scored, question, ranked, words)
                 for rank, (scored, question) in enumerate(ranked.found, start=1)
             ]
 
@@ -130,18 +136,18 @@ class Searcher:
         with stage("lexical"):
             return corrected(query, self.analyzer, self.speller, self.engine.document_frequency)
 
-    def _hit(
-        self, rank: int, scored: Scored, question: Question, terms: Mapping[str, QueryTerm], words: Mapping[str, str]
-    ) -> Hit:
+    def _hit(self, rank: int, scored: Scored, question: Question, ranked: Ranking, words: Mapping[str, str]) -> Hit:
         answers = self.engine.answers(question.id)
-        matched = matches(question, terms, self.analyzer)
+        matched = matches(question, ranked.terms, self.analyzer)
+        cosine = scored.components.get("cosine", 0.0)  # 0 where the question has no vector
         return Hit(
             rank=rank,
             score=scored.score,
             question=question,
             components=scored.components,
             matched=matched,
-            missing=missing_words(words, terms, matched, self.analyzer),
+            missing=missing_words(words, ranked.terms, matched, self.analyzer),
+            likelihood=ranked.calibration.likelihood(cosine) if ranked.calibration and cosine else None,
             answer=answers[0] if answers else None,
             answer_count=len(answers),
             duplicate_of=self.engine.originals(question.id),

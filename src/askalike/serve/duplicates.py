@@ -16,6 +16,7 @@ from askalike.errors import SettingError
 from askalike.forum import Forum
 from askalike.forum.clusters import Cluster, clusters
 from askalike.forum.pair_store import Pair, Place
+from askalike.rank.calibration import Calibration
 from askalike.serve.showing import brief, likelihood_view
 from askalike.serve.views import Brief, ClustersAnswer, ClusterView, DuplicatesAnswer, PairView, ProgressView
 from askalike.types import Question
@@ -59,7 +60,12 @@ class DuplicatePages:
         of = self._clusters(minimum).of
         nums = [num for pair in pairs for num in (pair.first, pair.second)]
         held, briefs = self._briefs(nums)
-        shown = [self._pair(pair, held, briefs, of) for pair in pairs if held.keys() >= {pair.first, pair.second}]
+        calibration = self._forum.calibration
+        shown = [
+            self._pair(pair, held, briefs, of, calibration)
+            for pair in pairs
+            if held.keys() >= {pair.first, pair.second}
+        ]
         return DuplicatesAnswer(shown, _cursor(place) if place else None, self.progress())
 
     def clusters(self, cursor: str | None, limit: int, minimum: float) -> ClustersAnswer:
@@ -83,7 +89,12 @@ class DuplicatePages:
         return ProgressView(max(0, size - self._forum.pairs.waiting()), size)
 
     def _pair(
-        self, pair: Pair, held: Mapping[int, Question], briefs: Mapping[int, Brief], of: Mapping[int, int]
+        self,
+        pair: Pair,
+        held: Mapping[int, Question],
+        briefs: Mapping[int, Brief],
+        of: Mapping[int, int],
+        calibration: Calibration | None,
     ) -> PairView:
         earlier, later = sorted((pair.first, pair.second), key=lambda num: (held[num].created or _LATEST, num))
         return PairView(
@@ -91,7 +102,7 @@ class DuplicatePages:
             candidate=briefs[earlier],
             score=pair.score,
             cosine=pair.cosine,
-            likelihood=likelihood_view({}),
+            likelihood=likelihood_view(calibration.likelihood(pair.cosine) if calibration and pair.cosine else None),
             cluster=of.get(pair.first, pair.first),
         )
 

@@ -5,7 +5,6 @@ Enters: hits, questions, answers, explanations. Leaves: views. May import: text,
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Final
 
 from askalike.serve.highlights import highlights
@@ -45,15 +44,12 @@ WORDS: Final[tuple[tuple[float, LikelihoodWord], ...]] = (
 """From which likelihood on which word says it."""
 
 
-def likelihood_view(components: Mapping[str, float]) -> LikelihoodView:
-    """Return how likely a pair is a duplicate, where the ranker gave it as a component ``probability``.
+def likelihood_view(value: float | None) -> LikelihoodView:
+    """Return how likely a pair asks the same, in a word and a number.
 
-    A language model's ``likelihood`` is another: how likely a candidate makes the words of the query.
-
-    >>> [likelihood_view(found).word for found in ({"probability": 0.7}, {"likelihood": 0.7}, {"bm25": 31.5})]
-    ['likely', 'unknown', 'unknown']
+    >>> [likelihood_view(value).word for value in (0.93, 0.7, 0.05, None)]
+    ['almost certain', 'likely', 'unlikely', 'unknown']
     """
-    value = components.get("probability")
     if value is None:
         return LikelihoodView(None, "unknown")
     return LikelihoodView(value, next((word for least, word in WORDS if value >= least), "unlikely"))
@@ -77,7 +73,7 @@ def hit_view(suggestion: Suggestion, analyzer: Analyzer, attended: Explanation |
     return HitView(
         rank=hit.rank,
         score=hit.score,
-        likelihood=likelihood_view(hit.components),
+        likelihood=likelihood_view(hit.likelihood),
         components=dict(hit.components),
         matched=[MatchView(one.word, one.field, one.weight) for one in hit.matched],
         missing=list(hit.missing),

@@ -1,0 +1,70 @@
+"""How likely a pair of a forum asks the same: what was judged elsewhere, moved by the forum's own verdicts.
+
+Enters: an archive and a set of vectors. Leaves: ``Calibration``. May import: archive, rank, its own folder.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from typing import Final
+
+import numpy as np
+
+from askalike.archive import Archive, last_feedback, standing_verdicts
+from askalike.forum.blas import one_blas_thread
+from askalike.forum.vector_set import VectorSet
+from askalike.rank.calibration import ELSEWHERE, Calibration, fits, moved
+
+__all__ = ["Calibrations"]
+
+MOST_VERDICTS: Final = 2000
+"""The newest so many count."""
+SAMPLE: Final = 300
+
+
+class Calibrations:
+    """The calibration of a forum; any thread may ask. It is worked out when a verdict has come, or another model."""
+
+    def __init__(self, archive: Archive) -> None:
+        self._archive = archive
+        self._guard = threading.Lock()
+        self._known: tuple[object, Calibration | None] = (None, None)
+        self._fits: tuple[str, bool] = ("", False)
+
+    def of(self, vectors: VectorSet) -> Calibration | None:
+        """Return the calibration of a set's cosines, None where its model is too unlike the general one."""
+        state = (vectors.fingerprint, last_feedback(self._archive))
+        known = self._known
+        if known[0] != state:
+            with self._guard:
+                if self._known[0] != state:
+                    self._known = (state, self._made(vectors))
+                known = self._known
+        return known[1]
+
+    def _made(self, vectors: VectorSet) -> Calibration | None:
+        if not self._is_fitting(vectors):
+            return None
+        judged = list(self._judged(vectors))
+        return moved(ELSEWHERE, *zip(*judged, strict=True)) if judged else ELSEWHERE
+
+    def _judged(self, vectors: VectorSet) -> Iterator[tuple[float, bool]]:
+        """Yield cosine and verdict of the pairs that have vectors; one of zeros is none."""
+        verdicts = standing_verdicts(self._archive)[-MOST_VERDICTS:]
+        numbers = self._archive.nums_by_id([one for it in verdicts for one in (it.question_id, it.candidate_id)])
+        held, matrix = vectors.index.vectors(sorted(numbers.values()))
+        known = {int(number): vector for number, vector in zip(held, matrix, strict=True) if vector.any()}
+        for one in verdicts:
+            first, second = (known.get(numbers.get(name, 0)) for name in (one.question_id, one.candidate_id))
+            if first is not None and second is not None:
+                yield float(first @ second), one.verdict == "duplicate"
+
+    def _is_fitting(self, vectors: VectorSet) -> bool:
+        if self._fits[0] != vectors.fingerprint:
+            numbers = vectors.index.numbers()
+            chosen = np.random.default_rng(0).choice(numbers, min(SAMPLE, len(numbers)), replace=False)
+            _, sample = vectors.index.vectors(chosen)
+            with one_blas_thread():
+                self._fits = (vectors.fingerprint, fits(sample))
+        return self._fits[1]
