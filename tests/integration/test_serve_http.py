@@ -89,7 +89,7 @@ def test_a_search_answers_as_it_was_agreed(client: TestClient) -> None:
     }
     assert hit["highlights"] == {"title": [[0, 4], [5, 10]], "excerpt": []}
     assert hit["best_answer"]["html"] == "<p>Move it</p>"
-    assert hit["attended"] == {"query_title": [], "query_body": [], "title": [], "matches": []}
+    assert hit["attended"] == {"query_title": [], "query_body": [], "title": [], "matches": [], "effects": []}
 
 
 def test_a_stand_in_says_by_what_it_was_found(client: TestClient) -> None:

@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
+from tests.tiny_models import trigram_model
 
 from askalike import Answer, Filters, Forum, Link, Question
 from askalike.errors import InputError, SettingError, UnknownIdError
@@ -202,3 +203,14 @@ def test_the_keeper_stops(engine: Engine) -> None:
     keeper.start()
     keeper.stop()
     Keeper(engine, lambda: True).stop()  # one that never began
+
+
+def test_what_each_word_brought_is_told_where_the_ranker_says_it(tmp_path: Path) -> None:
+    trigram_model(["router", "antenna"]).save(tmp_path / "model")
+    with Forum.create(tmp_path / "f") as forum:
+        forum.add([Question("1", "router antenna")])
+        forum.use_ranker("scqa", tmp_path / "model")
+        (hit,) = Engine(forum).similar(Asked("router antenna", ranker="scqa", is_explained=True)).hits
+    assert hit.attended is not None
+    assert {one.word for one in hit.attended.effects} == {"router", "antenna"}
+    assert all(one.effect > 0 for one in hit.attended.effects)

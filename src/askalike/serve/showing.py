@@ -21,6 +21,7 @@ from askalike.serve.views import (
     MatchView,
     QuestionView,
     ViaView,
+    WordEffectView,
     WordMatchView,
     WordWeightView,
 )
@@ -95,7 +96,8 @@ def attended_view(explanation: Explanation) -> AttendedView:
     title, body, hit = (
         [WordWeightView(**one) for one in found[name]] for name in ("query_title", "query_body", "title")
     )
-    return AttendedView(title, body, hit, [WordMatchView(**one) for one in found["matches"]])
+    matches = [WordMatchView(**one) for one in found["matches"]]
+    return AttendedView(title, body, hit, matches, [WordEffectView(**one) for one in found["effects"]])
 
 
 def brief(question: Question, answers: int) -> Brief:

@@ -33,6 +33,7 @@ __all__ = [
     "QuestionsAnswer",
     "SimilarAnswer",
     "ViaView",
+    "WordEffectView",
     "WordMatchView",
     "WordWeightView",
     "Written",
@@ -136,6 +137,14 @@ class WordMatchView:
 
 
 @dataclass(frozen=True, slots=True)
+class WordEffectView:
+    """A word of the query, and what the score's cosine loses without it."""
+
+    word: str
+    effect: float
+
+
+@dataclass(frozen=True, slots=True)
 class AttendedView:
     """What the ranker made of the words of the query and of a hit's title."""
 
@@ -143,6 +152,7 @@ class AttendedView:
     query_body: list[WordWeightView]
     title: list[WordWeightView]
     matches: list[WordMatchView]
+    effects: list[WordEffectView]
 
 
 @dataclass(frozen=True, slots=True)

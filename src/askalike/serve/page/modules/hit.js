@@ -61,6 +61,10 @@ function whyLine(hit) {
   const matched = [...new Set(hit.matched.map((one) => one.word.toLowerCase()))];
   const standIns = (hit.attended?.matches ?? []).filter((one) => one.missing && one.match).slice(0, READ_MOST);
   const read = strongest(hit.attended?.title ?? []);
+  const brought = (hit.attended?.effects ?? [])
+    .filter((one) => one.effect > 0)
+    .sort((one, other) => other.effect - one.effect)
+    .slice(0, READ_MOST);
   const rows = [
     matched.length
       ? reason("Matched", matched.slice(0, SHOWN_WORDS), matched.length - SHOWN_WORDS)
@@ -74,6 +78,13 @@ function whyLine(hit) {
         )
       : null,
     read.length ? reason("Read most", read, 0) : null,
+    brought.length
+      ? reason(
+          "Brought most",
+          brought.map((one) => `${one.word} ${one.effect.toFixed(2)}`),
+          0,
+        )
+      : null,
   ];
   return h("dl", { class: "why" }, rows);
 }
