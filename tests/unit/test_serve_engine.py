@@ -7,10 +7,11 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
-from tests.tiny_models import trigram_model
+from tests.tiny_models import gated_model, trigram_model
 
 from askalike import Answer, Filters, Forum, Link, Question
-from askalike.errors import InputError, SettingError, UnknownIdError
+from askalike.archive import Layout
+from askalike.errors import InputError, ModelError, SettingError, UnknownIdError
 from askalike.serve.engine import Asked, Engine
 from askalike.serve.keeper import Keeper
 from askalike.types import Feedback
@@ -203,6 +204,16 @@ def test_the_keeper_stops(engine: Engine) -> None:
     keeper.start()
     keeper.stop()
     Keeper(engine, lambda: True).stop()  # one that never began
+
+
+def test_the_keeper_keeps_no_failure_to_itself(tmp_path: Path) -> None:
+    gated_model().save(tmp_path / "model")
+    with Forum.create(tmp_path / "f") as forum:
+        forum.add([Question("1", "router")])
+        forum.use_model(tmp_path / "model")
+        (Layout(tmp_path / "f").model / "weights.safetensors").write_bytes(b"")
+        with pytest.raises(ModelError):
+            Keeper(Engine(forum), lambda: False).keep()
 
 
 def test_what_each_word_brought_is_told_where_the_ranker_says_it(tmp_path: Path) -> None:

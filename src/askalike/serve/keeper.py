@@ -14,7 +14,7 @@ import threading
 from collections.abc import Callable
 from typing import Final
 
-from askalike.errors import AskalikeError
+from askalike.errors import BusyForumError, ModelNotFoundError
 from askalike.serve.engine import Engine
 
 __all__ = ["Keeper"]
@@ -78,7 +78,7 @@ class Keeper:
         if forum.behind:
             forum.catch_up(is_waiting=False)
         if forum.vectors.waiting:
-            with contextlib.suppress(AskalikeError):  # no model, or another process is at it
+            with contextlib.suppress(BusyForumError, ModelNotFoundError):  # another process is at it
                 forum.encode(progress=_StopProgress(self._stop))
         return forum.pairs.advance(SLICE_S, lambda: self._stop.is_set() or self._is_busy()) > 0
 
