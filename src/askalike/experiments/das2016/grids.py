@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from itertools import product
-from typing import Final, Literal
+from typing import Final, Literal, get_args
 
 from askalike.language.kinds import (
     LikelihoodOptions,
@@ -23,6 +23,7 @@ from askalike.language.kinds import (
     TransLMOptions,
     VotedTopicOptions,
 )
+from askalike.language.phrases import Segmentation
 
 __all__ = ["LONGEST", "TOPICS", "grid"]
 
@@ -54,8 +55,8 @@ def grid(kind: str, seed: int) -> Iterator[Options]:
         for smoothing, words in product(COARSE, (0.1, 0.3, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95)):
             yield TransLMOptions(*smoothing, words=words, translations=round(1 - words, 2))
     elif kind == "phrase":
-        for longest, smoothing, kept, cut in product(LONGEST, COARSE, (0.3, 0.5, 0.7, 0.9), ("best", "sum")):
-            yield PhraseOptions(*smoothing, kept=kept, segmentation=cut, longest=longest)  # type: ignore[arg-type]
+        for longest, smoothing, kept, cut in product(LONGEST, COARSE, (0.3, 0.5, 0.7, 0.9), get_args(Segmentation)):
+            yield PhraseOptions(*smoothing, kept=kept, segmentation=cut, longest=longest)
     elif kind == "qatm":
         for topics, smoothing, share in product(TOPICS, COARSE, (0.5, 0.7, 0.9)):
             yield TopicOptions(*smoothing, share=share, topics=topics, seed=seed)

@@ -6,7 +6,7 @@ neighbours in experiments.
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from functools import cache
 
 import numpy as np
@@ -69,7 +69,8 @@ class _Learned:
     def _made(self, kind: str, options: Options) -> Learned:
         learner, size = self._learner, len(self._learner.texts.vocabulary)
         if options.phrase_learning:
-            return Learned(phrases=_KnownPhrases(learner.phrases(options.phrase_learning)))
+            found = learner.phrases(options.phrase_learning)
+            return Learned(phrases=_KnownPhrases(found.book, found.starts, found.sources, found.values))
         translations = self._translations() if options.is_aligned else Learned.none(size).translations
         if options.topic_learning:
             return Learned(translations, topics=learner.topics(kind, options.topic_learning).topics)
@@ -77,35 +78,32 @@ class _Learned:
 
     @cache  # noqa: B019 - lives as long as one row
     def _translations(self) -> _KnownTranslations:
-        return _KnownTranslations(self._learner.translations())
+        found = self._learner.translations()
+        return _KnownTranslations(found.starts, found.sources, found.values)
 
 
+@dataclass(frozen=True, eq=False)
 class _KnownTranslations(Translations):
     """Translations that find their sums over the same texts once: no choice of the grid changes them."""
 
-    def __init__(self, learned: Translations) -> None:
-        super().__init__(learned.starts, learned.sources, learned.values)
-        object.__setattr__(self, "known", {})
+    known: dict[int, Floats] = field(default_factory=dict)
 
     def shares(self, words: Ids, texts: TermLists) -> Floats:
-        known: dict[int, Floats] = self.known  # type: ignore[attr-defined]  # set above
-        if id(texts) not in known:  # texts are the candidates of one query, and held as long as this
-            known[id(texts)] = super().shares(words, texts)
-        return known[id(texts)]
+        if id(texts) not in self.known:  # texts are the candidates of one query, and held as long as this
+            self.known[id(texts)] = super().shares(words, texts)
+        return self.known[id(texts)]
 
 
+@dataclass(frozen=True, eq=False)
 class _KnownPhrases(PhraseTable):
     """The same of phrases."""
 
-    def __init__(self, learned: PhraseTable) -> None:
-        super().__init__(learned.book, learned.starts, learned.sources, learned.values)
-        object.__setattr__(self, "known", {})
+    known: dict[int, Floats] = field(default_factory=dict)
 
     def shares(self, query: Ids, texts: TermLists) -> Floats:
-        known: dict[int, Floats] = self.known  # type: ignore[attr-defined]  # set above
-        if id(texts) not in known:
-            known[id(texts)] = super().shares(query, texts)
-        return known[id(texts)]
+        if id(texts) not in self.known:
+            self.known[id(texts)] = super().shares(query, texts)
+        return self.known[id(texts)]
 
 
 @dataclass(frozen=True)
