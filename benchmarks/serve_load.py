@@ -1,9 +1,10 @@
 """How fast the service answers under load: 1, 8 and 32 connections, titles alone and with bodies, writes meanwhile.
 
-Command: ``python -m benchmarks.serve_load [--seconds S] [--workers N]``. The forum is that of
+Command: ``python -m benchmarks.serve_load [--seconds S] [--steady S] [--workers N]``. The forum is that of
 ``index_and_search`` (``ASKALIKE_BENCH/reddit.forum``), copied before it is written to. The service is a process of its
 own; the client, asyncio with connections that stay open, is this one, on the same machine: both share its cores. Each
-search is a question of the forum, with the library's own time for the same beside it.
+search is a question of the forum, with the library's own time for the same beside it. At the end the same is asked for
+minutes, while memory is watched.
 """
 
 from __future__ import annotations
@@ -26,7 +27,10 @@ from benchmarks.serving import Running, memory_mb, serving
 COMMAND = "python -m benchmarks.serve_load"
 CONNECTIONS = (1, 8, 32)
 WRITES_PER_S = (0, 20)
-WRITERS = 8
+WRITERS = 32
+"""Connections that write: enough that they ask as often as wanted even while each answer takes a second."""
+STEADY = ("title", 8, 20)
+"""What is asked while memory is watched: connections, writes a second."""
 KINDS = ("title", "title and body")
 SAMPLED = 500
 LIBRARY = 200
@@ -40,7 +44,7 @@ class Tally:
     seconds: list[float] = field(default_factory=list)
     writes: list[float] = field(default_factory=list)
     refused: int = 0
-    memory_mb: list[float] = field(default_factory=list)
+    memory_mb: list[tuple[float, float]] = field(default_factory=list)
 
 
 class Connection:
@@ -120,7 +124,6 @@ def row(tally: Tally, seconds: float) -> dict[str, object]:
         **percentiles(tally.seconds),
         "per_s": round(len(tally.seconds) / seconds, 1),
         "refused": tally.refused,
-        "memory_mb": [tally.memory_mb[0], tally.memory_mb[-1]],
     }
     if tally.writes:
         found["write"] = {**percentiles(tally.writes), "per_s": round(len(tally.writes) / seconds, 1)}
@@ -164,6 +167,7 @@ def main() -> None:
     """Measure every combination and write the result."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--seconds", type=float, default=20.0)
+    parser.add_argument("--steady", type=float, default=600.0)
     parser.add_argument("--workers", type=int, default=1)
     options = parser.parse_args()
     folder = copied()
@@ -172,7 +176,6 @@ def main() -> None:
         alone = {kind: library(forum, asked) for kind, asked in bodies.items()}
         held = forum.size()
     rows: dict[str, dict[str, object]] = {}
-    memory: list[float] = []
     with serving(folder, "--workers", str(options.workers)) as running:
         asyncio.run(measure(running, bodies["title"], 4, 0, min(5.0, options.seconds)))  # caches, lazily read files
         for kind in KINDS:
@@ -181,8 +184,11 @@ def main() -> None:
                     tally = asyncio.run(measure(running, bodies[kind], connections, writes, options.seconds))
                     name = f"{kind}, {connections} connections, {writes} writes/s"
                     rows[name] = row(tally, options.seconds)
-                    memory += tally.memory_mb
                     print(name, rows[name], flush=True)
+        kind, connections, writes = STEADY
+        tally = asyncio.run(measure(running, bodies[kind], connections, writes, options.steady))
+        steady = row(tally, options.steady) | {"memory_mb_each_second": tally.memory_mb}
+        print("steady", steady, flush=True)
     write(
         "serve-load",
         COMMAND,
@@ -192,7 +198,7 @@ def main() -> None:
             "seconds_each": options.seconds,
             "library": alone,
             "service": rows,
-            "memory_mb_each_second": memory,
+            "steady": {"asked": STEADY, "seconds": options.steady, **steady},
         },
     )
 

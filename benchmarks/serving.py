@@ -64,14 +64,16 @@ def _wait_until_ready(running: Running) -> None:
             time.sleep(0.05)
 
 
-def memory_mb(pid: int) -> float:
-    """Return the memory of a process and its children that is not shared with others, in MB."""
-    kilobytes = 0
+def memory_mb(pid: int) -> tuple[float, float]:
+    """Return what a process and its children hold in memory, and what of files is mapped and cached for them, in MB."""
+    own = mapped = 0
     waiting = [pid]
     while waiting:
         one = waiting.pop()
         with suppress(OSError):
             lines = Path(f"/proc/{one}/smaps_rollup").read_text(encoding="ascii").splitlines()
-            kilobytes += sum(int(line.split()[1]) for line in lines if line.startswith("Pss:"))
+            size = {name: int(value.split()[0]) for name, value in (line.split(":") for line in lines[1:])}
+            own += size["Pss_Anon"]
+            mapped += size["Pss_File"]
             waiting += map(int, Path(f"/proc/{one}/task/{one}/children").read_text(encoding="ascii").split())
-    return round(kilobytes / 1024, 1)
+    return round(own / 1024, 1), round(mapped / 1024, 1)

@@ -9,6 +9,7 @@ from tools.sections.cells import table
 
 __all__ = ["kills", "load", "schema"]
 
+MINUTES = 10
 PERCENTILES = ("p50_ms", "p95_ms", "p99_ms")
 
 
@@ -32,8 +33,6 @@ def load(result: Mapping[str, Any]) -> list[str]:
         )
     header = ("searches for", "connections", "p50", "p95", "p99", "a second")
     written = ("writes wanted a second", "done", "write p50 / p99", "not answered with 200")
-    memory = result["memory_mb_each_second"]
-    parts = [memory[len(memory) * part // 4 : len(memory) * (part + 1) // 4] for part in range(4)]
     library = "; ".join(f"{kind} {found['p50_ms']:.0f} ms" for kind, found in result["library"].items())
     workers = "one worker process" if result["workers"] == 1 else f"{result['workers']} worker processes"
     return [
@@ -45,9 +44,25 @@ def load(result: Mapping[str, Any]) -> list[str]:
         "",
         *table((*header, *written), rows),
         "",
-        f"Memory over these {len(memory) / 60:.0f} minutes, by quarters, largest in MB:"
-        f" {', '.join(f'{max(part):,.0f}' for part in parts if part)}; pages of the index files that are read are"
-        " among it.",
+        *_steady(result["steady"]),
+    ]
+
+
+def _steady(found: Mapping[str, Any]) -> list[str]:
+    """Return how memory went while the same was asked for minutes."""
+    kind, connections, writes = found["asked"]
+    memory = found["memory_mb_each_second"]
+    parts = [memory[len(memory) * part // MINUTES : len(memory) * (part + 1) // MINUTES] for part in range(MINUTES)]
+    rows = [
+        (name, *(f"{max(pair[place] for pair in part):,.0f}" for part in parts if part))
+        for place, name in enumerate(("its own", "files mapped"))
+    ]
+    return [
+        f"Memory while {connections} connections search for {kind}s and {writes} writes a second go on, for"
+        f" {found['seconds'] / 60:.0f} minutes ({found['per_s']:.0f} searches and {found['write']['per_s']:.0f} writes"
+        " a second were answered), by tenths of the time, largest in MB:",
+        "",
+        *table(("memory", *(str(part + 1) for part in range(len(rows[0]) - 1))), rows),
     ]
 
 
