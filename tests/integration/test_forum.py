@@ -10,10 +10,12 @@ import gzip
 import json
 import os
 import threading
+import time
 from collections.abc import Iterator
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import filelock
 import pytest
@@ -232,6 +234,49 @@ def test_threads_may_search_and_write_at_once(small: Forum) -> None:
         thread.join()
     assert errors == []
     assert len(ids(small, "thread speaks", k=100)) == 20
+
+
+def test_one_of_the_threads_that_write_indexes_for_all(small: Forum, monkeypatch: pytest.MonkeyPatch) -> None:
+    runs: list[int] = []
+    entered, held = threading.Event(), threading.Event()
+
+    def counted(*given: Any, **named: Any) -> int:
+        runs.append(len(runs))
+        if len(runs) == 1:
+            entered.set()
+            assert held.wait(30)
+        return catch_up(*given, **named)
+
+    monkeypatch.setattr("askalike.forum.indexes.catch_up", counted)
+    threads = [
+        threading.Thread(target=small.add, args=(Question(f"t{number}", f"thread speaks w{number}"),))
+        for number in range(6)
+    ]
+    threads[0].start()
+    assert entered.wait(30)
+    for thread in threads[1:]:
+        thread.start()
+    while small.size() < len(threads):  # all of them are stored
+        time.sleep(0.01)
+    time.sleep(0.05)
+    held.set()
+    for thread in threads:
+        thread.join()
+    assert len(runs) <= 3  # the first, one for all that were stored while it ran, and one for who came between
+    assert len(ids(small, "thread speaks", k=100)) == len(threads)
+
+
+def test_what_failed_for_one_thread_is_not_done_for_the_next(small: Forum, monkeypatch: pytest.MonkeyPatch) -> None:
+    with monkeypatch.context() as broken:
+        broken.setattr("askalike.forum.indexes.catch_up", failing)
+        with pytest.raises(OSError, match="no room"):
+            small.add(Question("t", "thread speaks"))
+    small.catch_up()
+    assert ids(small, "thread speaks") == ["t"]
+
+
+def failing(*_given: Any, **_named: Any) -> int:
+    raise OSError("no room")
 
 
 def test_another_language_stems_its_own_words(tmp_path: Path) -> None:

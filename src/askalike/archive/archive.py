@@ -64,6 +64,7 @@ class Archive:
         self._local = threading.local()
         self._opened: list[sqlite3.Connection] = []
         self._guard = threading.Lock()
+        self._turn = threading.Lock()
         weakref.finalize(self, _close, self._opened)  # for who forgets to
         if not schema.is_finished(self.connection):
             self.close()
@@ -113,6 +114,8 @@ class Archive:
             ForumError: the file cannot be written, or is damaged.
         """
         connection = self.connection
+        if not self._turn.acquire(timeout=schema.BUSY_TIMEOUT_S):  # who waits for SQLite's lock sleeps too long
+            raise schema.busy(self.path)
         try:
             connection.execute("BEGIN IMMEDIATE")
             if schema.identity(self.path) != self._identity:  # a write to a deleted file would be lost
@@ -125,6 +128,8 @@ class Archive:
             if refused is not None:
                 raise refused from error
             raise
+        finally:
+            self._turn.release()
 
     # -- settings ----------------------------------------------------------------------------------------------
 

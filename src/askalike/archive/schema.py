@@ -11,7 +11,18 @@ from pathlib import Path
 
 from askalike.errors import BusyForumError, DamagedForumError, ForumError, ForumVersionError
 
-__all__ = ["APPLICATION_ID", "FORMAT", "connect", "create_tables", "identity", "is_finished", "refusal", "roll_back"]
+__all__ = [
+    "APPLICATION_ID",
+    "BUSY_TIMEOUT_S",
+    "FORMAT",
+    "busy",
+    "connect",
+    "create_tables",
+    "identity",
+    "is_finished",
+    "refusal",
+    "roll_back",
+]
 
 FORMAT = 2
 """Raised with each incompatible change of the tables; an older format passes through a named ``upgrade_N_to_M``."""
@@ -166,13 +177,18 @@ def _upgraded(connection: sqlite3.Connection, path: Path) -> int:
     return version
 
 
+def busy(path: Path) -> BusyForumError:
+    """Return the error of a file that others write."""
+    return BusyForumError(f"{path.parent} is being written by another process", "wait until it has finished")
+
+
 def refusal(path: Path, error: BaseException) -> ForumError | None:
     """Return what a failed write means for the user, or None where it is no failure of the file."""
     if not isinstance(error, sqlite3.DatabaseError):
         return None
     code = getattr(error, "sqlite_errorcode", 0) & 0xFF  # the rest tells details
     if code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
-        return BusyForumError(f"{path.parent} is being written by another process", "wait until it has finished")
+        return busy(path)
     if code in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB):
         return DamagedForumError(f"{path} is damaged: {error}", "nothing was changed; restore it from a backup")
     if isinstance(error, sqlite3.OperationalError):

@@ -56,6 +56,7 @@ class Indexes:
         self._lock = filelock.FileLock(layout.lock, thread_local=False)
         self.lexical: LexicalIndex = self._open_lexical()
         self.vectors = Vectors(layout, archive, settings.graph) if settings.has_vectors else None
+        self._begun = self._finished = 0
         self._rerankers = Rerankers(layout, settings.search, archive.answers)
         self._calibrations = Calibrations(archive)
 
@@ -86,17 +87,24 @@ class Indexes:
     def catch_up(self, progress: Progress, *, is_waiting: bool) -> None:
         """Bring the indexes in step with the archive; encoding that takes long is left to ``encode``.
 
+        Of threads that call it at once, one does it for all whose changes were stored before it began.
+
         Args:
             is_waiting: wait for another process that is at it.
 
         Raises:
             BusyForumError: another process has been at it for longer than the time-out.
         """
+        before = self._begun
         try:
             with self._locked(LOCK_TIMEOUT_S if is_waiting else 0):
+                if self._finished > before:  # another thread began after this one had stored its changes
+                    return
+                self._begun += 1
                 catch_up(self._archive, WordFollower(self.lexical, self._analyzer), progress)
                 if self.vectors is not None:
                     self.vectors.follow(progress)
+                self._finished = self._begun
         except filelock.Timeout as error:
             if is_waiting:
                 raise BusyForumError(
