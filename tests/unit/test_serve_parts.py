@@ -7,11 +7,13 @@ import json
 import logging
 import os
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 from askalike import errors
 from askalike.errors import DamagedForumError, SettingError, UnknownIdError
+from askalike.serve import memory
 from askalike.serve.board import Board
 from askalike.serve.call import checked, parse_json, parse_query, path_values
 from askalike.serve.guards import allowed_origin, check_host, check_origin, rights_of
@@ -387,3 +389,26 @@ def test_a_log_line_is_one_json_object() -> None:
     assert (found["message"], found["level"]) == ("a\nb c", "info")
     record.fields = {"route": "GET /x"}
     assert json.loads(JsonLines().format(record))["route"] == "GET /x"
+
+
+def test_few_arenas_are_asked_for_unless_the_environment_says_how_many(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[tuple[int, int]] = []
+    library = SimpleNamespace(mallopt=lambda name, value: asked.append((name, value)))
+    environment: dict[str, str] = {}
+    monkeypatch.setattr(memory.ctypes, "CDLL", lambda _: library)
+    monkeypatch.setattr(memory.sys, "platform", "linux")
+    monkeypatch.setattr(memory.os, "environ", environment)
+    memory.few_arenas()
+    assert environment == {memory.VARIABLE: "2"}  # for worker processes
+    assert asked == [(-8, 2)]
+    environment[memory.VARIABLE] = "7"
+    memory.few_arenas()
+    assert (environment[memory.VARIABLE], len(asked)) == ("7", 1)
+
+
+@pytest.mark.parametrize("platform", ["darwin", "linux"])
+def test_where_there_is_no_glibc_nothing_fails(monkeypatch: pytest.MonkeyPatch, platform: str) -> None:
+    monkeypatch.setattr(memory.ctypes, "CDLL", lambda _: SimpleNamespace())
+    monkeypatch.setattr(memory.sys, "platform", platform)
+    monkeypatch.setattr(memory.os, "environ", {})
+    memory.few_arenas()

@@ -18,6 +18,7 @@ from askalike.forum import Forum
 from askalike.serve.http import SETTINGS_VARIABLE, build
 from askalike.serve.keys import Keys
 from askalike.serve.logs import set_up_logs
+from askalike.serve.memory import few_arenas
 from askalike.serve.settings import ServeSettings, is_loopback
 
 __all__ = ["check_address", "check_open", "run"]
@@ -40,6 +41,7 @@ def run(settings: ServeSettings, tell: Callable[[], None] = lambda: None) -> Non
     Forum.open(settings.folder).close()  # refused here, with a message, rather than in a worker
     check_address(settings)
     tell()
+    few_arenas()
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
     common = {
         "host": settings.host,
