@@ -52,6 +52,9 @@ SHORTEST = {
 }
 """Measure → length from which on a text equals itself."""
 
+ONE_WAY = {"greedy_string_tiling"}
+"""Of runs of the same length the first in a is taken, which may leave less, or more, than the first in b."""
+
 every_measure = pytest.mark.parametrize("name", MEASURES)
 few = settings(max_examples=30, deadline=None)  # the first call of a measure loads rapidfuzz
 
@@ -62,7 +65,8 @@ few = settings(max_examples=30, deadline=None)  # the first call of a measure lo
 def test_a_similarity_is_between_0_and_1_and_the_same_both_ways(name: str, a: str, b: str) -> None:
     score = MEASURES[name](a, b)
     assert 0.0 <= score <= 1.0
-    assert score == pytest.approx(MEASURES[name](b, a), abs=1e-12)
+    if name not in ONE_WAY:
+        assert score == pytest.approx(MEASURES[name](b, a), abs=1e-12)
 
 
 @every_measure

@@ -32,10 +32,13 @@ def greedy_string_tiling(
 ) -> NDArray[np.float64]:
     """Return ``2 · covered / (|a| + |b|)``, covered = the sum of the tiles' lengths.  # (N,)
 
-    Two texts that are equal but shorter than ``minimum_match`` have no tile, so 0.
+    Two texts that are equal but shorter than ``minimum_match`` have no tile, so 0. Which of several runs of the same
+    length is taken decides what is left, so that the other way round may give another similarity.
 
     >>> greedy_string_tiling("abcxdef", ["defabc"]).round(4).tolist()  # def and abc: 2 · 6 / 13
     [0.9231]
+    >>> [greedy_string_tiling(*pair).round(4).tolist() for pair in (("abbaabb", ["bbababb"]), ("bbababb", ["abbaabb"]))]
+    [[0.4286], [0.8571]]
 
     Raises:
         SettingError: ``minimum_match`` is below 1.
