@@ -91,6 +91,10 @@ def test_the_loop_that_gradients_take_has_the_states_carries_and_gradients_of_to
             patched.setattr(f"askalike.encode.networks.{kind}.is_unrolled", lambda _: False)
             expected = gone_on(begin)
         torch.testing.assert_close(own, expected)
+        with monkeypatch.context() as patched:
+            patched.setattr("askalike.encode.networks.unrolling.is_rounding", lambda _: True)
+            patched.setattr("askalike.encode.networks.unrolling.round_far_up", lambda rows: rows + 5)
+            torch.testing.assert_close(gone_on(begin), expected)
 
 
 @pytest.mark.parametrize("config", [EncoderConfig("cnn", 3, 5), EncoderConfig("attention", 3, 3)])

@@ -158,7 +158,7 @@ def test_backward_twice_through_a_retained_graph_gives_the_same(device: Any) -> 
     torch.testing.assert_close(torch.autograd.grad(total, weights.projection), first, rtol=0, atol=0)
 
 
-@pytest.mark.parametrize("name", ["attention", "gru", "packing", "plan", "pooling", "initialisation"])
+@pytest.mark.parametrize("name", ["attention", "gru", "packing", "plan", "pooling", "initialisation", "rounding"])
 def test_the_examples_in_the_docstrings_hold(name: str) -> None:
     module = importlib.import_module(f"askalike.encode.networks.{name}")
     assert doctest.testmod(module, extraglobs={"torch": torch}).failed == 0

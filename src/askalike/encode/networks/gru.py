@@ -11,12 +11,11 @@ from collections.abc import Mapping, Sequence
 
 import torch
 from torch import Tensor, nn
-from torch.nn import functional
 from torch.nn.utils.rnn import PackedSequence
 
 from askalike.encode.config import EncoderConfig
 from askalike.encode.networks.packing import Lane, Packing
-from askalike.encode.networks.unrolling import is_unrolled, unrolled
+from askalike.encode.networks.unrolling import inward, is_unrolled, unrolled
 
 __all__ = ["Gru", "torch_name"]
 
@@ -75,7 +74,6 @@ class Gru(nn.Module):
         self, words: Tensor, parameters: Sequence[Tensor], lane: Lane, start: Tensor
     ) -> tuple[Tensor, Tensor]:
         inputs, recurrent_weights, input_bias, bias = parameters
-        inward = functional.linear(words, inputs, input_bias)
         back, size = recurrent_weights.t(), self.core.hidden_size
 
         def step(own: Tensor, before: Tensor) -> Tensor:
@@ -85,7 +83,7 @@ class Gru(nn.Module):
             new = torch.addcmul(own[:, 2 * size :], reset, recurrent[:, 2 * size :]).tanh()
             return torch.lerp(new, hidden, keep)[:, None]
 
-        return unrolled(step, inward, lane.counts, start)
+        return unrolled(step, inward(words, inputs, input_bias), lane.counts, start)
 
 
 def torch_name(name: str) -> str:

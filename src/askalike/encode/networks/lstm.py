@@ -11,12 +11,11 @@ from collections.abc import Mapping
 
 import torch
 from torch import Tensor, nn
-from torch.nn import functional
 from torch.nn.utils.rnn import PackedSequence
 
 from askalike.encode.config import EncoderConfig
 from askalike.encode.networks.packing import Lane, Packing
-from askalike.encode.networks.unrolling import is_unrolled, unrolled
+from askalike.encode.networks.unrolling import inward, is_unrolled, unrolled
 
 __all__ = ["Lstm"]
 
@@ -57,7 +56,7 @@ class Lstm(nn.Module):
 
     def _unrolled(self, words: Tensor, lane: Lane, start: Tensor | None) -> tuple[Tensor, Tensor]:
         inputs, recurrent, *biases = self.core.parameters()
-        inward, back = functional.linear(words, inputs, biases[0] + biases[1]), recurrent.t()
+        back = recurrent.t()
 
         def step(own: Tensor, before: Tensor) -> Tensor:
             hidden, cell = before.unbind(1)
@@ -67,4 +66,4 @@ class Lstm(nn.Module):
 
         if start is None:
             start = words.new_zeros(lane.counts[0], 2, self.core.hidden_size)
-        return unrolled(step, inward, lane.counts, start)
+        return unrolled(step, inward(words, inputs, biases[0] + biases[1]), lane.counts, start)

@@ -14,7 +14,7 @@ from typing import Final
 import torch
 from torch import Tensor
 
-__all__ = ["GRAIN", "is_rounding", "round_up", "with_more"]
+__all__ = ["GRAIN", "is_rounding", "round_far_up", "round_up", "with_more"]
 
 GRAIN: Final = 32
 """Rows are a multiple of this; fewer stay as many as they are."""
@@ -32,6 +32,18 @@ def round_up(rows: int) -> int:
     (7, 32, 64)
     """
     return rows if rows < GRAIN else -(-rows // GRAIN) * GRAIN
+
+
+def round_far_up(rows: int) -> int:
+    """Return a number of rows of which there are few: at most an eighth more.
+
+    >>> [round_far_up(rows) for rows in (7, 33, 500, 4097, 5000)]
+    [7, 64, 512, 4608, 5120]
+    """
+    grain = GRAIN
+    while 16 * grain <= rows:
+        grain *= 2
+    return rows if rows < GRAIN else -(-rows // grain) * grain
 
 
 def with_more(part: Tensor, whole: Tensor) -> Tensor:

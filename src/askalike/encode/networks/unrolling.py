@@ -4,7 +4,7 @@ torch's own recurrences over packed words take step t as a slice of all words. T
 what it was cut from: zeros for all N words, added up at each of T steps, T · N rows of memory traffic for N rows of
 work. Splitting once has one gradient, of N rows.
 
-Enters: a step, what enters each step, counts. Leaves: states and carries. May import: torch.
+Enters: a step, what enters each step, counts. Leaves: states and carries. May import: rounding, torch.
 """
 
 from __future__ import annotations
@@ -13,13 +13,28 @@ from collections.abc import Callable, Sequence
 
 import torch
 from torch import Tensor
+from torch.nn import functional
 
-__all__ = ["is_unrolled", "unrolled"]
+from askalike.encode.networks.rounding import is_rounding, round_far_up
+
+__all__ = ["inward", "is_unrolled", "unrolled"]
 
 
 def is_unrolled(words: Tensor) -> bool:
     """Return whether the loop is faster than torch's own recurrence: on the CPU, where a gradient is wanted."""
     return words.device.type == "cpu" and torch.is_grad_enabled()
+
+
+def inward(words: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
+    """Return ``words · Wᵀ + b`` for all words (N, D_in) at once.  # (N, K)"""
+    if not is_rounding(words):
+        return functional.linear(words, weight, bias)
+    return functional.linear(_rounded(words), weight, bias)[: len(words)]
+
+
+def _rounded(rows: Tensor) -> Tensor:
+    """Return a matrix with rows of zeros below it, up to a round number."""
+    return functional.pad(rows, (0, 0, 0, round_far_up(len(rows)) - len(rows)))
 
 
 def unrolled(
