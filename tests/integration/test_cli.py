@@ -13,6 +13,7 @@ import pytest
 from rich.console import Console
 from tests.command import Run
 
+from askalike import Forum, ForumSettings
 from askalike.cli.demo import QUESTIONS
 from askalike.cli.display import safe
 from askalike.cli.progress import BarProgress
@@ -21,8 +22,6 @@ from askalike.data import bundled_forum
 
 @pytest.fixture(scope="module")
 def homenet(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    from askalike import Forum
-
     path = tmp_path_factory.mktemp("cli") / "homenet.forum"
     with Forum.create(path) as forum:
         forum.load(bundled_forum())
@@ -369,7 +368,8 @@ def test_a_terminal_that_lacks_letters_gets_escapes(tmp_path: Path, encoding: st
         command = [sys.executable, "-m", "askalike.cli.main", *words]
         return subprocess.run(command, env=environment, check=True, capture_output=True).stdout.decode(encoding)
 
-    shown("index", str(archive), "--into", str(tmp_path / "f"))
+    with Forum.create(tmp_path / "f", settings=ForumSettings(has_vectors=False)) as forum:
+        forum.load(archive)
     assert "wifi \\u0448" in shown("search", str(tmp_path / "f"), "wifi")
     found = json.loads(shown("search", str(tmp_path / "f"), "wifi", "--json"))
     assert found[0]["question"]["title"] == "wifi шрифт 😀"

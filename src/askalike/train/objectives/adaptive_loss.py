@@ -27,7 +27,7 @@ from torch.nn import functional
 __all__ = ["adaptive_loss"]
 
 _CELLS: Final = 512 * 1024  # scores in the buffer: 2 MB
-_ROWS: Final = 64  # rows of a cluster are a multiple of these
+_ROWS: Final = 64  # rows of a cluster, or of few texts, are a multiple of these
 
 
 def adaptive_loss(output: nn.AdaptiveLogSoftmaxWithLoss, states: Tensor, targets: Tensor) -> Tensor:
@@ -65,7 +65,7 @@ class _Total(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx: Any, states: Tensor, weight: Tensor, targets: Tensor) -> Tensor:
-        size = max(16, _CELLS // len(weight))
+        size = max(16, min(_CELLS // len(weight), len(targets) + -len(targets) % _ROWS))
         scores, shares = (states.new_empty(size, len(weight)) for _ in range(2))
         d_states, d_weight = torch.zeros_like(states), torch.zeros_like(weight)
         total, turned = states.new_zeros(()), weight.t()
