@@ -10,7 +10,7 @@ import pytest
 from askalike.text import Analyzer, TextSettings, excerpt, plain_text
 from askalike.types import Markup
 
-N = 40_000
+N = 100_000
 HOSTILE = {
     "nested elements": "<div>" * N,
     "open formatting": "<p>" + "".join(f"<b id={number}>" for number in range(N // 10)) + "<p>x" * (N // 10),
