@@ -10,8 +10,8 @@ import gzip
 import json
 import os
 import threading
-import time
 from collections.abc import Iterator
+from contextlib import AbstractContextManager
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -35,6 +35,7 @@ from askalike.errors import (
     UnknownIdError,
 )
 from askalike.forum.catchup import Steps, catch_up
+from askalike.forum.indexes import Indexes
 from askalike.forum.word_follower import WordFollower, fingerprint
 from askalike.lexical import LexicalIndex
 from askalike.progress import SilentProgress
@@ -238,7 +239,12 @@ def test_threads_may_search_and_write_at_once(small: Forum) -> None:
 
 def test_one_of_the_threads_that_write_indexes_for_all(small: Forum, monkeypatch: pytest.MonkeyPatch) -> None:
     runs: list[int] = []
-    entered, held = threading.Event(), threading.Event()
+    entered, held, arrived = threading.Event(), threading.Event(), threading.Semaphore(0)
+    locked = Indexes._locked
+
+    def queued(self: Indexes, timeout: float) -> AbstractContextManager[None]:
+        arrived.release()
+        return locked(self, timeout)
 
     def counted(*given: Any, **named: Any) -> int:
         runs.append(len(runs))
@@ -248,6 +254,7 @@ def test_one_of_the_threads_that_write_indexes_for_all(small: Forum, monkeypatch
         return catch_up(*given, **named)
 
     monkeypatch.setattr("askalike.forum.indexes.catch_up", counted)
+    monkeypatch.setattr(Indexes, "_locked", queued)
     threads = [
         threading.Thread(target=small.add, args=(Question(f"t{number}", f"thread speaks w{number}"),))
         for number in range(6)
@@ -256,13 +263,12 @@ def test_one_of_the_threads_that_write_indexes_for_all(small: Forum, monkeypatch
     assert entered.wait(30)
     for thread in threads[1:]:
         thread.start()
-    while small.size() < len(threads):  # all of them are stored
-        time.sleep(0.01)
-    time.sleep(0.05)
+    for _ in threads:  # all of them are stored, and wait
+        assert arrived.acquire(timeout=30)
     held.set()
     for thread in threads:
         thread.join()
-    assert len(runs) <= 3  # the first, one for all that were stored while it ran, and one for who came between
+    assert len(runs) == 2  # the first, and one for all that were stored while it ran
     assert len(ids(small, "thread speaks", k=100)) == len(threads)
 
 
