@@ -30,11 +30,11 @@ class Calibrations:
         self._archive = archive
         self._guard = threading.Lock()
         self._known: tuple[object, Calibration | None] = (None, None)
-        self._fits: tuple[str, bool] = ("", False)
+        self._fits: tuple[object, bool] = (None, False)
 
     def of(self, vectors: VectorSet) -> Calibration | None:
         """Return the calibration of a set's cosines, None where its model is too unlike the general one."""
-        state = (vectors.fingerprint, last_feedback(self._archive))
+        state = (vectors.fingerprint, min(vectors.index.entries, SAMPLE), last_feedback(self._archive))
         known = self._known
         if known[0] != state:
             with self._guard:
@@ -61,10 +61,12 @@ class Calibrations:
                 yield float(first @ second), one.verdict == "duplicate"
 
     def _is_fitting(self, vectors: VectorSet) -> bool:
-        if self._fits[0] != vectors.fingerprint:
+        """Return whether the cosines can be read; looked at anew while a forum grows to what is sampled."""
+        looked_at = (vectors.fingerprint, min(vectors.index.entries, SAMPLE))
+        if self._fits[0] != looked_at:
             numbers = vectors.index.numbers()
             chosen = np.random.default_rng(0).choice(numbers, min(SAMPLE, len(numbers)), replace=False)
             _, sample = vectors.index.vectors(chosen)
             with one_blas_thread():
-                self._fits = (vectors.fingerprint, fits(sample))
+                self._fits = (looked_at, fits(sample))
         return self._fits[1]
