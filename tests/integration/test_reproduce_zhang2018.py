@@ -15,9 +15,11 @@ from askalike.cli.reproduction import kept_settings
 from askalike.errors import FormatError, SettingError
 from askalike.experiments.matcher import Matcher
 from askalike.experiments.tasks import judge
+from askalike.experiments.zhang2018.combination import PARTS, choose_weights, combined_run, parts
 from askalike.experiments.zhang2018.data import ZhangData, read_data
 from askalike.experiments.zhang2018.rows import choose_settings
 from askalike.experiments.zhang2018.table import search_rows
+from askalike.rank.ramn import RamnSettings
 
 FILES = {
     "SemEval2016-Task3-CQA-QL-train-part1.xml": "A",
@@ -131,8 +133,9 @@ def test_a_text_is_taken_once_and_never_where_a_test_file_has_it_too(semeval: Pa
 
 
 def test_the_search_engines_order_and_the_best_there_is(data: ZhangData) -> None:
-    order, oracle = search_rows(data)
+    order, lexical, oracle = search_rows(data)
     assert order.means["test2016"]["map"].over_queries.mean == 0.5
+    assert (order.id, lexical.id, oracle.id) == ("ir", "bm25", "oracle")
     assert oracle.means["test2017"]["mrr"].over_queries.mean == 1
 
 
@@ -151,6 +154,20 @@ def test_dev_chooses_settings_and_each_row_has_its_layers(data: ZhangData) -> No
     assert values == sorted(values, reverse=True)  # type: ignore[type-var]  # numbers
 
 
+def test_a_weighted_sum_of_the_parts_is_chosen_by_dev(data: ZhangData) -> None:
+    settings = RamnSettings(similarity="cosine")
+    found = parts(Matcher(synonym_model()), data.dev, settings)
+    assert {one.shape for one in found.values()} == {(len(PARTS), len(SUBJECTS))}
+    query = next(iter(found))
+    assert found[query][PARTS.index("rank")].round(3).tolist() == [1.225, 0.0, -1.225]
+    assert found[query][PARTS.index("match")].argmax() == 1, "wlan stands for wifi, lost for drops"
+    chosen = choose_weights([found], data.dev)
+    assert set(chosen) == set(PARTS)
+    assert judge(data.dev, combined_run(data.dev, found, chosen)).means["map"] == 1
+    alone = dict.fromkeys(PARTS, 0.0) | {"rank": 1.0}
+    assert judge(data.dev, combined_run(data.dev, found, alone)).means["map"] == 0.5
+
+
 def test_both_autoencoders_are_trained_once_and_scored(
     semeval: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -164,9 +181,12 @@ def test_both_autoencoders_are_trained_once_and_scored(
     found: dict[str, Any] = json.loads(shown)
     assert "8 trainings" in told
     kinds = {(row["row"], row["texts"]): row for row in found["rows"]}
-    assert len(kinds) == 2 + 2 * 2 * 4
+    assert len(kinds) == 3 + 2 * 2 * 5
     assert kinds["attention-full", 42]["seeds"] == [0, 1]
     assert 0 <= kinds["gru-tuned", 20]["found"]["test2016"]["map"]["mean"] <= 1
+    assert max(kinds["gru-combined", 20]["weights"].values()) == 1
+    said = {(one["better"], one["worse"]) for one in found["compared"]["42"]}
+    assert {("attention-full", "gru-full"), ("attention-full", "ir"), ("attention-combined", "bm25")} <= said
     assert found["tried_on_dev"].keys() == {
         f"{kind}, {amount} texts" for kind in ("gru", "attention") for amount in (20, 42)
     }

@@ -25,13 +25,28 @@ def row(name: str, texts: int, mean: float) -> dict[str, Any]:
         "texts": texts,
         "seeds": [0] if texts else [],
         "settings": SETTINGS if texts else None,
+        "weights": {"match": 0.5, "bm25": 1.0} if name.endswith("combined") else None,
         "found": {task: {"map": found, "mrr": found} for task in ("dev", "test2016", "test2017")},
     }
 
 
+COMPARED = {
+    "better": "attention-full",
+    "worse": "ir",
+    "task": "test2016",
+    "difference": 0.2,
+    "interval95": [0.1, 0.3],
+    "p_value": 0.01,
+}
 RESULT = {
     "texts": {"questions": 24, "comments": 18, "more.jsonl": 1000},
-    "rows": [row("ir", 0, 0.5), row("attention-full", 20, 0.6), row("attention-full", 42, 0.7)],
+    "rows": [
+        row("ir", 0, 0.5),
+        row("attention-full", 20, 0.6),
+        row("attention-full", 42, 0.7),
+        row("attention-combined", 42, 0.7),
+    ],
+    "compared": {"42": [COMPARED]},
     "reported": REPORTED,
     "tried_on_dev": {"attention, 42 texts": [{**SETTINGS, "dev_map": 0.75}]},
     "epochs": {"attention, 42 texts": {"epochs": [3], "epoch_s": [1.5], "perplexity": [20.0]}},
@@ -51,8 +66,14 @@ def test_the_table_is_of_the_largest_amount_and_says_so() -> None:
     assert "77.79 / 85.76" in lines[0]
 
 
+def test_what_the_paper_says_of_rows_and_the_weights_of_the_sum_are_shown() -> None:
+    lines = reproduction(RESULT)
+    assert "| attention-full over ir | test2016 | +20.00 (+10.0 to +30.0) | 0.0100 |" in lines
+    assert "| attention-combined | 42 | 0.5 | 1.0 |" in lines
+
+
 def test_every_line_of_a_table_has_as_many_cells_as_its_header() -> None:
     tables = "\n".join(reproduction(RESULT)).split("\n\n")
     shapes = [{line.count("|") for line in table.splitlines()} for table in tables if table.startswith("|")]
-    assert len(shapes) == 5
+    assert len(shapes) == 7
     assert all(len(shape) == 1 for shape in shapes)

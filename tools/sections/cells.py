@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-__all__ = ["against", "figure", "measures_of", "numbers", "ranking_table", "seconds", "table"]
+__all__ = ["against", "compared", "figure", "measures_of", "numbers", "ranking_table", "seconds", "table"]
 
 
 def table(header: Iterable[str], rows: Iterable[Iterable[object]]) -> list[str]:
@@ -63,3 +63,13 @@ def numbers(values: Mapping[str, float]) -> str:
 def seconds(values: Mapping[str, float]) -> str:
     """Return named times in a row."""
     return ", ".join(f"{name} {value:.1f} s" for name, value in values.items())
+
+
+def compared(found: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Return a line for each pair of rows that was tested on a task."""
+    lines = []
+    for one in found:
+        low, high = (100 * bound for bound in one["interval95"])
+        difference = f"{100 * one['difference']:+.2f} ({low:+.1f} to {high:+.1f})"
+        lines.append((f"{one['better']} over {one['worse']}", one["task"], difference, f"{one['p_value']:.4f}"))
+    return table(("rows", "task", "difference", "p"), lines)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from tools.sections.cells import table
+from tools.sections.cells import compared, table
 
 __all__ = ["part_of_the_pairs", "reproduction"]
 
@@ -32,7 +32,7 @@ def reproduction(result: Mapping[str, Any]) -> list[str]:
             lines += ["", f"### {one['title'][0].upper()}{one['title'][1:]}: {task}", "", *_table(result, one, task)]
     if result["compared"]:
         lines += ["", "What the paper says of rows, by MAP; p of the paired randomisation test, two-sided:", ""]
-        lines += _compared(result["compared"])
+        lines += compared(result["compared"])
     lines += ["", "What dev chose (seed 0 where there are several):", "", *_settings(result)]
     if result["figure"]:
         lines += ["", *_curves(result)]
@@ -90,15 +90,6 @@ def _table(result: Mapping[str, Any], one: Mapping[str, Any], task: str) -> list
         )
     missing = [row["row"] for row in result["rows"] if not row["found"]]
     return table(header, lines) + (["", f"Not finished: {', '.join(missing)}."] if missing else [])
-
-
-def _compared(found: Sequence[Mapping[str, Any]]) -> list[str]:
-    lines = []
-    for one in found:
-        low, high = (100 * bound for bound in one["interval95"])
-        difference = f"{100 * one['difference']:+.2f} ({low:+.1f} to {high:+.1f})"
-        lines.append((f"{one['better']} over {one['worse']}", one["task"], difference, f"{one['p_value']:.4f}"))
-    return table(("rows", "task", "difference", "p"), lines)
 
 
 def _settings(result: Mapping[str, Any]) -> list[str]:

@@ -14,6 +14,7 @@ from askalike.cli.display import console, print_aligned, print_json
 from askalike.cli.mean_cells import mean_cell, means_object
 from askalike.cli.progress import BarProgress
 from askalike.cli.reproduction import Wanted, notice
+from askalike.cli.row_comparisons import comparison_objects, comparison_table
 from askalike.errors import SettingError
 from askalike.experiments.das2016.learning import Learner
 from askalike.experiments.das2016.outcomes import Runner
@@ -22,7 +23,7 @@ from askalike.experiments.das2016.rows import BASELINE, Row, chosen_rows
 from askalike.experiments.das2016.running import run_rows
 from askalike.experiments.das2016.sets import SETS, DasData, DasSet, read_data
 from askalike.experiments.das2016.siamese_rows import SiameseTrainer
-from askalike.experiments.das2016.table import Compared, RowResult, compared, results
+from askalike.experiments.das2016.table import RowResult, compared, results
 from askalike.progress import Progress
 from askalike.train.recipe import load_recipe
 from askalike.train.siamese.recipe import SiameseRecipe
@@ -66,7 +67,7 @@ def reproduce_das2016(wanted: Wanted) -> None:
             print_aligned(_table(found, task.name))
     if tests := compared(found, tasks):
         console.print("\nWhat the paper says of rows, by MAP", style="bold")
-        print_aligned(_comparisons(tests))
+        print_aligned(comparison_table(tests))
     for reason in dict.fromkeys(one.reason for one in found if one.reason):
         names = ", ".join(one.row.id for one in found if one.reason == reason)
         console.print(f"not run, since {reason}: {names}", markup=False, style="dim")
@@ -106,7 +107,7 @@ def table_object(data: DasData, sets: Sequence[DasSet], found: Sequence[RowResul
         },
         "sets": {one.name: _set_object(one) for one in sets},
         "rows": [_row_object(one) for one in found],
-        "compared": [_compared_object(one) for one in compared(found, tasks)],
+        "compared": comparison_objects(compared(found, tasks)),
     }
 
 
@@ -146,17 +147,6 @@ def _best(tried: Mapping[str, Sequence[Mapping[str, Any]]]) -> dict[str, Any]:
     return made
 
 
-def _compared_object(one: Compared) -> dict[str, Any]:
-    return {
-        "better": one.better,
-        "worse": one.worse,
-        "task": one.task,
-        "difference": one.difference.mean,
-        "interval95": [one.difference.low, one.difference.high],
-        "p_value": one.p_value,
-    }
-
-
 def _table(found: Sequence[RowResult], task: str) -> Table:
     table = Table(box=None, pad_edge=False, padding=(0, 1, 0, 0))
     table.add_column("row", no_wrap=True)
@@ -171,22 +161,5 @@ def _table(found: Sequence[RowResult], task: str) -> Table:
             *(mean_cell(means[name], has_interval=name == "map") if means else "" for name in MEASURES),
             "" if p_value is None else f"{p_value:.4f}",
             "/".join(f"{value:.1f}" for value in one.row.reported),
-        )
-    return table
-
-
-def _comparisons(tests: Sequence[Compared]) -> Table:
-    table = Table(box=None, pad_edge=False, padding=(0, 1, 0, 0))
-    for name in ("rows", "task"):
-        table.add_column(name, no_wrap=True)
-    for name in ("difference", "interval", "p"):
-        table.add_column(name, justify="right", no_wrap=True)
-    for one in tests:
-        table.add_row(
-            f"{one.better} over {one.worse}",
-            one.task,
-            f"{100 * one.difference.mean:+.2f}",
-            f"{100 * one.difference.low:+.1f} to {100 * one.difference.high:+.1f}",
-            f"{one.p_value:.4f}",
         )
     return table

@@ -6,7 +6,7 @@ folder.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -31,7 +31,8 @@ class Matcher:
     """
 
     model: Model
-    _compared: dict[tuple[str, Similarity], Mapping[str, Comparison]] = field(default_factory=dict)
+    _forth: dict[tuple[str, Similarity], Mapping[str, Comparison]] = field(default_factory=dict)
+    _back: dict[tuple[str, Similarity], Mapping[str, Sequence[Comparison]]] = field(default_factory=dict)
 
     def run(self, task: RerankTask, settings: RamnSettings) -> Run:
         """Return every query's candidates, in their given order, with log g(q, Q); theirs is the initial rank."""
@@ -44,24 +45,30 @@ class Matcher:
 
     def comparisons(self, task: RerankTask, similarity: Similarity) -> Mapping[str, Comparison]:
         """Return each query beside its candidates."""
-        key = (task.name, similarity)
-        if key not in self._compared:
-            self._compared[key] = self._compare(task, similarity)
-        return self._compared[key]
+        self._compare(task, similarity)
+        return self._forth[task.name, similarity]
 
-    def _compare(self, task: RerankTask, similarity: Similarity) -> Mapping[str, Comparison]:
+    def backwards(self, task: RerankTask, similarity: Similarity) -> Mapping[str, Sequence[Comparison]]:
+        """Return for each query its candidates, each beside the query as if that were its only candidate."""
+        self._compare(task, similarity)
+        return self._back[task.name, similarity]
+
+    def _compare(self, task: RerankTask, similarity: Similarity) -> None:
+        key = (task.name, similarity)
+        if key in self._forth:
+            return
         source = ModelStates(self.model)
-        found: dict[str, Comparison] = {}
+        forth: dict[str, Comparison] = {}
+        back: dict[str, Sequence[Comparison]] = {}
         for query, entries in task.given.items():
             asked = task.queries[query]
-            candidates = [(-place, task.documents[document]) for place, (document, _) in enumerate(entries)]
-            found[query] = compare(
-                source.of_query(Query(asked.title, asked.body, asked.markup)),
-                source.of_questions(candidates),
-                source.frequencies,
-                similarity,
+            own = source.of_query(Query(asked.title, asked.body, asked.markup))
+            theirs = source.of_questions(
+                [(-place, task.documents[document]) for place, (document, _) in enumerate(entries)]
             )
-        return found
+            forth[query] = compare(own, theirs, source.frequencies, similarity)
+            back[query] = [compare(one, [own], source.frequencies, similarity) for one in theirs]
+        self._forth[key], self._back[key] = forth, back
 
 
 def ramn_score(task: RerankTask, model: Model, settings: RamnSettings) -> float:

@@ -1,7 +1,7 @@
 """The table: every row's means over seeds beside what was reported, and what the paper says of rows, tested.
 
-Enters: outcomes. Leaves: ``RowResult`` and ``Compared`` values. May import: evaluate, its own folder and its neighbours
-in experiments.
+Enters: outcomes. Leaves: ``RowResult`` and ``Compared`` values. May import: its own folder and its neighbours in
+experiments.
 """
 
 from __future__ import annotations
@@ -10,14 +10,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from statistics import fmean
 
-from askalike.evaluate import Interval, bootstrap_difference, randomisation_test
 from askalike.experiments.das2016.outcomes import Outcome, Runner
 from askalike.experiments.das2016.reported import MEASURES
 from askalike.experiments.das2016.rows import BASELINE, COMPARED, Row
 from askalike.experiments.das2016.running import not_run, seeds_of
+from askalike.experiments.row_comparison import Compared, compare_rows
 from askalike.experiments.seed_means import SeedMean, seed_mean
 
-__all__ = ["Compared", "RowResult", "compared", "results"]
+__all__ = ["RowResult", "compared", "results"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,23 +35,6 @@ class RowResult:
     outcomes: tuple[Outcome, ...] = ()
     means: Mapping[str, Mapping[str, SeedMean]] = field(default_factory=dict)
     reason: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Compared:
-    """Two rows on one task by MAP, each query's value the mean over seeds.
-
-    Args:
-        better, worse: ids of rows; the paper has the first above the second.
-        difference: of the first to the second, with its interval over queries.
-        p_value: of the paired randomisation test, two-sided.
-    """
-
-    better: str
-    worse: str
-    task: str
-    difference: Interval
-    p_value: float
 
 
 def results(runner: Runner, rows: Iterable[Row], seeds: Sequence[int]) -> list[RowResult]:
@@ -72,13 +55,7 @@ def compared(found: Iterable[RowResult], tasks: Sequence[str]) -> list[Compared]
         for one in found
         if one.outcomes
     }
-    made = []
-    for better, worse in COMPARED:
-        for task in tasks if better in values and worse in values else ():
-            first, second = (list(values[name][task].values()) for name in (better, worse))
-            p_value = randomisation_test(first, second).p_value
-            made.append(Compared(better, worse, task, bootstrap_difference(first, second), p_value))
-    return made
+    return compare_rows(values, COMPARED, tasks)
 
 
 def _finished(runner: Runner, row: Row, seeds: Sequence[int]) -> tuple[Outcome, ...]:

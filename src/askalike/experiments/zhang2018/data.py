@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Final
 
 from askalike.errors import FormatError, SettingError
-from askalike.experiments.judged_task import questions_of, released_task
+from askalike.experiments.judged_task import bm25_task, questions_of
 from askalike.experiments.tasks import RerankTask
 from askalike.read.detection import choose, named
 from askalike.read.frame import ReadContext
@@ -39,7 +39,7 @@ class ZhangData:
     """What the tables need.
 
     Args:
-        dev: chooses settings; its candidates are in the search engine's order.
+        dev: chooses settings; its candidates are in the search engine's order, beside their BM25 scores.
         tests: by name.
         texts: to learn from, each text once, in the order in which an amount takes them.
         kinds: how many texts are of each kind, in their order.
@@ -103,8 +103,8 @@ def read_data(folder: Path, archives: Sequence[Path] = ()) -> ZhangData:
             rejected[archive.name] = context.rejects.count
     statistics = tuple(own)
     return ZhangData(
-        released_task(sets["dev"], "semeval", statistics),
-        {test: released_task(sets[test], "semeval", statistics) for test in TESTS},
+        bm25_task(sets["dev"], "semeval", statistics),
+        {test: bm25_task(sets[test], "semeval", statistics) for test in TESTS},
         tuple(_renamed(texts.items())),
         kinds,
         rejected,

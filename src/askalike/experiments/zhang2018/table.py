@@ -6,21 +6,38 @@ neighbours in experiments.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from statistics import fmean
+from typing import Final
 
 from askalike.experiments.matcher import Matcher
+from askalike.experiments.row_comparison import Compared, compare_rows
 from askalike.experiments.seed_means import SeedMean, seed_mean
 from askalike.experiments.tasks import RerankTask, judge
-from askalike.experiments.zhang2018.data import ZhangData
+from askalike.experiments.zhang2018.combination import choose_weights, combined_run, parts
+from askalike.experiments.zhang2018.data import TESTS, ZhangData
 from askalike.experiments.zhang2018.rows import LAYERS, Choice, choose_settings
 from askalike.experiments.zhang2018.training import Autoencoder, AutoencoderTrainer, Kind
 from askalike.rank.ramn import RamnSettings
 from askalike.types import Run
 
-__all__ = ["MEASURES", "TableRow", "Trained", "kind_rows", "search_rows", "trained"]
+__all__ = ["COMPARED", "MEASURES", "TableRow", "Trained", "compared", "kind_rows", "search_rows", "trained"]
 
 MEASURES = ("map", "mrr")
+
+COMPARED: Final[Sequence[tuple[str, str]]] = (
+    ("attention-base", "gru-base"),
+    ("attention-full", "gru-full"),
+    ("attention-mismatch", "attention-base"),
+    ("attention-full", "attention-mismatch"),
+    ("attention-full", "ir"),
+    ("attention-tuned", "ir"),
+    ("attention-combined", "bm25"),
+)
+"""What the paper says of rows: attention helps, every layer helps, and all of them beat the search engine. The last two
+are of rows that we added."""
+
 Values = Mapping[str, Mapping[str, Mapping[str, float]]]
 """Task → measure → query → value."""
 
@@ -30,11 +47,13 @@ class TableRow:
     """A row.
 
     Args:
-        id: "ir", "oracle", or kind and layers as in "attention-full".
+        id: "ir", "bm25", "oracle", or kind and layers as in "attention-full"; "attention-combined" is our own sum.
         amount: texts that its autoencoder learned from; 0 without one.
         seeds: of the autoencoders.
         settings: of RAMN, or None.
         means: task → measure → mean over seeds; p-values are against the search engine's order.
+        precisions: task → query → average precision, the mean over seeds.
+        weights: of the parts of "combined", or None.
     """
 
     id: str
@@ -42,6 +61,8 @@ class TableRow:
     seeds: tuple[int, ...]
     settings: RamnSettings | None
     means: Mapping[str, Mapping[str, SeedMean]]
+    precisions: Mapping[str, Mapping[str, float]]
+    weights: Mapping[str, float] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,15 +89,15 @@ def trained(trainer: AutoencoderTrainer, kind: Kind, amount: int, seeds: Sequenc
 
 
 def search_rows(data: ZhangData) -> list[TableRow]:
-    """Return the search engine's order and the best order that there is."""
+    """Return the search engine's order, BM25's, and the best order that there is."""
     tasks = _tasks(data)
-    given = {name: task.given for name, task in tasks.items()}
-    oracle = {name: _oracle(task) for name, task in tasks.items()}
-    base = _values(tasks, given)
-    return [
-        TableRow("ir", 0, (), None, _means([base], None)),
-        TableRow("oracle", 0, (), None, _means([_values(tasks, oracle)], base)),
-    ]
+    runs = {
+        "ir": {name: task.given for name, task in tasks.items()},
+        "bm25": {name: task.lexical for name, task in tasks.items()},
+        "oracle": {name: _oracle(task) for name, task in tasks.items()},
+    }
+    base = _values(tasks, runs["ir"])
+    return [_row(name, [_values(tasks, run)], None if name == "ir" else base) for name, run in runs.items()]
 
 
 def kind_rows(data: ZhangData, found: Trained) -> tuple[list[TableRow], Choice]:
@@ -91,8 +112,33 @@ def kind_rows(data: ZhangData, found: Trained) -> tuple[list[TableRow], Choice]:
             _values(tasks, {name: matcher.run(task, settings) for name, task in tasks.items()})
             for matcher in found.matchers
         ]
-        rows.append(TableRow(f"{found.kind}-{layers}", found.amount, found.seeds, settings, _means(by_seed, base)))
-    return rows, choice
+        rows.append(replace(_row(f"{found.kind}-{layers}", by_seed, base), settings=settings))
+    rows.append(_combined(found, tasks, choice.settings["full"], base))
+    return [replace(row, amount=found.amount, seeds=found.seeds) for row in rows], choice
+
+
+def compared(rows: Iterable[TableRow], amount: int) -> list[Compared]:
+    """Return what the paper says of rows, for those without an autoencoder and those of this amount of text."""
+    values = {row.id: row.precisions for row in rows if row.amount in (0, amount)}
+    return compare_rows(values, COMPARED, ("dev", *TESTS))
+
+
+def _combined(found: Trained, tasks: Mapping[str, RerankTask], settings: RamnSettings, base: Values) -> TableRow:
+    by_seed = [{name: parts(matcher, task, settings) for name, task in tasks.items()} for matcher in found.matchers]
+    weights = choose_weights([one["dev"] for one in by_seed], tasks["dev"])
+    values = [
+        _values(tasks, {name: combined_run(task, one[name], weights) for name, task in tasks.items()})
+        for one in by_seed
+    ]
+    return replace(_row(f"{found.kind}-combined", values, base), weights=weights)
+
+
+def _row(name: str, by_seed: Sequence[Values], base: Values | None) -> TableRow:
+    precisions = {
+        task: {query: fmean(values[task]["map"][query] for values in by_seed) for query in by_seed[0][task]["map"]}
+        for task in by_seed[0]
+    }
+    return TableRow(name, 0, (), None, _means(by_seed, base), precisions)
 
 
 def _tasks(data: ZhangData) -> dict[str, RerankTask]:
