@@ -129,6 +129,11 @@ def test_the_same_training_again_gives_the_same_model_and_a_fresh_one_begins_ane
     first = run(*words).json
     before = (forum / "model" / "manifest.json").read_bytes()
     assert first["dev_after"]["cosine"] > 0
+    difference = first["dev_difference"]
+    assert difference["search"] == pytest.approx(first["dev_after"]["search"] - first["dev_before"]["search"])
+    assert difference["interval95"][0] <= difference["search"] <= difference["interval95"][1]
+    assert 0 < difference["p_value"] <= 1
+    assert difference["queries"] == first["dev_queries_that_count"]
     again = run(*words).json
     assert (first["beginning"], again["beginning"]) == ("anew", "anew"), "a model that was taken needs no checkpoints"
     assert sorted(file.name for file in (forum / "training").iterdir()) == ["lock", "log.csv"]

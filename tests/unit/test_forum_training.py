@@ -13,13 +13,14 @@ from tests.tiny_models import synonym_model
 
 import askalike.cli.train_report
 from askalike import Forum, Question
+from askalike.cli.train_report import verdict
 from askalike.data import bundled_forum
 from askalike.encode.model import Model
 from askalike.errors import BusyForumError, DamagedForumError
-from askalike.evaluate import components, split_components
+from askalike.evaluate import components, evaluate, split_components
 from askalike.experiments.duplicates import SPLIT_SEED, SPLITS, duplicate_task
 from askalike.experiments.forum_parts import keep_parts, kept_parts
-from askalike.experiments.forum_training import dev_score, forum_training, going_on
+from askalike.experiments.forum_training import DevScore, dev_score, forum_training, going_on
 from askalike.experiments.work_folder import work_folder
 from askalike.forum import ForumSettings
 from askalike.train.recipe import SHIPPED, Recipe, load_recipe, network_recipe
@@ -241,3 +242,19 @@ def test_two_trainings_do_not_share_a_work_folder(tmp_path: Path) -> None:
 
 def test_the_worked_examples_hold() -> None:
     assert doctest.testmod(askalike.cli.train_report).failed == 0
+
+
+def test_a_verdict_says_how_sure_the_difference_is() -> None:
+    qrels = {f"q{number}": {"right": 1, "wrong": 0} for number in range(3)}
+    orders = {"good": [("right", 2.0), ("wrong", 1.0)], "bad": [("wrong", 2.0), ("right", 1.0)]}
+    good, bad = (
+        DevScore(mean, 0.0, evaluate(qrels, dict.fromkeys(qrels, orders[name]), "trec", ["mrr"]))
+        for name, mean in (("good", 1.0), ("bad", 0.5))
+    )
+    found = verdict(bad, good, "general", is_kept=False)
+    assert found.search is not None
+    assert (found.search.difference.mean, found.search.p_value) == (0.5, 0.25), "two of the eight sign patterns"
+    shown = "\n".join(found.lines(Path("a.forum"), 1.0))
+    assert "+0.5000 (+0.5000 to +0.5000), p = 0.2500 over 3 queries; it may be chance" in shown
+    assert verdict(bad, bad, "own", is_kept=False).to_json()["dev_difference"]["p_value"] == 1
+    assert "chance" not in "\n".join(verdict(bad, bad, "own", is_kept=False).lines(Path("a.forum"), 1.0))

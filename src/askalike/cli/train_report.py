@@ -1,7 +1,7 @@
 """What ``askalike train`` says before it begins and when it is done.
 
-Enters: a plan, dev scores. Leaves: lines and JSON objects. May import: experiments, rank's names, train's recipe,
-cli.display.
+Enters: a plan, dev scores. Leaves: lines and JSON objects. May import: evaluate, experiments, rank's names, train's
+recipe, cli.display.
 """
 
 from __future__ import annotations
@@ -10,15 +10,19 @@ import shlex
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from askalike.cli.display import safe
+from askalike.evaluate import Comparison, compare
 from askalike.experiments.forum_training import DevScore, ForumTraining
 from askalike.experiments.work_folder import Beginning
 from askalike.rank import learned_with
 from askalike.train.recipe import AnyRecipe, LanguageRecipe, Recipe, SiameseRecipe
 
 __all__ = ["RankerVerdict", "Verdict", "plan_lines", "plan_object", "verdict"]
+
+CHANCE: Final = 0.05
+"""From which p-value on a difference is said to be perhaps chance."""
 
 _BEGINNINGS: Mapping[Beginning, str] = {
     "anew": "begins",
@@ -38,6 +42,7 @@ class Verdict:
         is_taken: whether the new model answers from now on.
         is_better: on dev; None where there is none, or nothing was compared.
         was_taken_before: a training that was stopped while its model encoded had taken it; nothing was compared.
+        search: what the search orders by after and before, query by query; None where nothing was compared.
     """
 
     before: DevScore | None
@@ -46,12 +51,14 @@ class Verdict:
     is_taken: bool
     is_better: bool | None
     was_taken_before: bool = False
+    search: Comparison | None = None
 
     def to_json(self) -> dict[str, Any]:
         """Return what came of it as JSON."""
         return {
-            "dev_before": asdict(self.before) if self.before else None,
-            "dev_after": asdict(self.after) if self.after else None,
+            "dev_before": _score_object(self.before),
+            "dev_after": _score_object(self.after),
+            "dev_difference": _difference_object(self.search),
             "before": self.present or None,
             "is_better": self.is_better,
             "is_taken": self.is_taken,
@@ -66,6 +73,12 @@ class Verdict:
             before = f"{self.before.cosine:8.4f}" if self.present else " " * 8
             yield f"  before   {self.before.search:8.4f} {before}  {_name(self.present)}"
             yield f"  after    {self.after.search:8.4f} {self.after.cosine:8.4f}  the new model"
+        if self.search:
+            found = self.search.difference
+            yield (
+                f"  search   {found.mean:+8.4f} ({found.low:+.4f} to {found.high:+.4f}), p = {self.search.p_value:.4f}"
+                + (f" over {self.search.queries:,} queries{_reading(self.search)}")
+            )
         yield from self._outcome(seconds)
         if not self.is_taken:
             yield "  say the same with --keep to take the new model anyhow; it is not trained again for that"
@@ -135,7 +148,26 @@ def verdict(before: DevScore | None, after: DevScore | None, present: str, *, is
     if before is not None and after is not None:
         is_better = after > before if present else after.search > before.search
     is_taken = is_kept or (is_better if is_better is not None else not present)
-    return Verdict(before, after, present, is_taken, is_better)
+    search = (
+        compare(after.report, before.report, "mrr") if before and before.report and after and after.report else None
+    )
+    return Verdict(before, after, present, is_taken, is_better, search=search)
+
+
+def _score_object(score: DevScore | None) -> dict[str, float] | None:
+    return {"search": score.search, "cosine": score.cosine} if score else None
+
+
+def _difference_object(found: Comparison | None) -> dict[str, Any] | None:
+    if found is None:
+        return None
+    interval = [found.difference.low, found.difference.high]
+    return {"search": found.difference.mean, "interval95": interval, "p_value": found.p_value, "queries": found.queries}
+
+
+def _reading(found: Comparison) -> str:
+    """Return what is to be thought of a difference, "" where it is hardly chance."""
+    return "; it may be chance" if found.p_value >= CHANCE and found.difference.mean else ""
 
 
 def plan_object(

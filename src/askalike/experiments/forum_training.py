@@ -18,12 +18,12 @@ Policy, in this one place:
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 from askalike.encode.model import Model
 from askalike.errors import EvaluationError
-from askalike.evaluate import components
+from askalike.evaluate import Report, components
 from askalike.experiments.duplicates import Marks, duplicate_task, read_marks
 from askalike.experiments.forum_parts import kept_parts, split_marks
 from askalike.experiments.forum_tasks import forum_rerank_task
@@ -78,10 +78,12 @@ class DevScore:
     Args:
         search: MRR by words and vectors together, as the forum searches; by words alone where there is no model.
         cosine: MRR by vectors alone; 0 where there is no model.
+        report: the search query by query, to be compared with another's; None where nothing is to be.
     """
 
     search: float
     cosine: float
+    report: Report | None = field(default=None, compare=False, repr=False)
 
 
 def forum_training(
@@ -123,9 +125,11 @@ def dev_score(dev: RerankTask, model: Encoder | None, weight: float) -> DevScore
         weight: of the cosine in the search's weighted sum, in [0, 1].
     """
     if model is None:
-        return DevScore(judge(dev, dev.lexical).means["mrr"], 0.0)
+        words = judge(dev, dev.lexical)
+        return DevScore(words.means["mrr"], 0.0, words)
     cosines = Vectors(VectorScorer(model)).rerank(dev)
-    return DevScore(judge(dev, hybrid_run(dev, cosines, weight)).means["mrr"], judge(dev, cosines).means["mrr"])
+    search = judge(dev, hybrid_run(dev, cosines, weight))
+    return DevScore(search.means["mrr"], judge(dev, cosines).means["mrr"], search)
 
 
 def _dev(forum: Forum, marks: Marks, found: int) -> tuple[RerankTask | None, str]:
