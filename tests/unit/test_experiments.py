@@ -15,8 +15,23 @@ from askalike.experiments.duplicates import SPLITS, duplicate_task, judge_candid
 from askalike.experiments.forum_trial import TASKS, run_trial
 from askalike.experiments.rankings import collection_run, forum_run
 from askalike.experiments.scorers import make_scorer
+from askalike.progress import SilentProgress
 
 pytestmark = pytest.mark.usefixtures("words_alone")
+
+
+class Told(SilentProgress):
+    """Keeps of every phase how many units it announced and how many were done."""
+
+    def __init__(self) -> None:
+        self.phases: dict[str, list[int]] = {}
+
+    def start(self, phase: str, total: int, unit: str) -> None:
+        assert unit == "queries"
+        self.phases[phase] = [total, 0]
+
+    def advance(self, count: int) -> None:
+        self.phases[list(self.phases)[-1]][1] += count
 
 
 @pytest.fixture
@@ -128,3 +143,12 @@ def test_a_system_that_is_not_there_is_told_before_any_is_tried(forum: Forum, mo
     with pytest.raises(SettingError, match="no system 'nope'") as caught:
         run_trial(forum, "retrieval", ("search", "nope"))
     assert "hybrid" in str(caught.value)
+
+
+def test_every_system_of_a_trial_is_a_phase_over_all_queries(forum: Forum) -> None:
+    told = Told()
+    run_trial(forum, "retrieval", ("lexical", "bm25"), progress=told)
+    assert told.phases == {"retrieval, lexical": [3, 3], "retrieval, bm25": [3, 3]}
+    told = Told()
+    run_trial(forum, "rerank", ("search", "tfidf"), progress=told)
+    assert told.phases == {"candidates to re-rank": [3, 3], "re-ranking, search": [3, 3], "re-ranking, tfidf": [3, 3]}

@@ -48,7 +48,7 @@ def evaluate(
     learned: list[tuple[int, int]] = []
     with BarProgress() as progress, Forum.open(forum, progress=progress) as opened:
         for task in tasks:
-            trial = run_trial(opened, task, tuple(system or DEFAULT_SYSTEMS), split, seed)
+            trial = run_trial(opened, task, tuple(system or DEFAULT_SYSTEMS), split, seed, progress)
             if save is not None:
                 _save(trial, save)
             if not as_json:

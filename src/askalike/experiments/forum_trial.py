@@ -6,16 +6,18 @@ own folder.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from askalike.errors import SettingError
 from askalike.evaluate import Report, evaluate
 from askalike.experiments.duplicates import DuplicateTask, duplicate_task, judge_candidates
 from askalike.experiments.learned_marks import learned_marks
-from askalike.experiments.rankings import collection_run, forum_run, lexical_run, rerank, search_rerank
+from askalike.experiments.rankings import Told, collection_run, forum_run, lexical_run, rerank, search_rerank
 from askalike.experiments.scorers import SCORERS, make_scorer
 from askalike.forum import Forum
+from askalike.progress import Progress, SilentProgress
 from askalike.rank import RANKER_NAMES, RANKERS
 from askalike.types import Qrels, Question, Run
 
@@ -66,8 +68,15 @@ class Trial:
         return len(self.learned & self.qrels.keys())
 
 
-def run_trial(forum: Forum, task: str, systems: Sequence[str], part: str = "all", seed: int = 0) -> Trial:
-    """Let systems answer one task and score their runs.
+def run_trial(
+    forum: Forum,
+    task: str,
+    systems: Sequence[str],
+    part: str = "all",
+    seed: int = 0,
+    progress: Progress | None = None,
+) -> Trial:
+    """Let systems answer one task and score their runs; every system is a phase of the progress.
 
     Raises:
         EvaluationError: the forum has no duplicate marks in this part.
@@ -80,13 +89,14 @@ def run_trial(forum: Forum, task: str, systems: Sequence[str], part: str = "all"
     protocol, measures = TASKS[task]
     marks = duplicate_task(forum, part, seed)
     collection = list(marks.collection.values())
+    told = _telling(progress or SilentProgress(), len(marks.queries))
     if task == "retrieval":
-        runs = {name: _retrieve(forum, marks, name, collection) for name in systems}
+        runs = {name: _retrieve(forum, marks, name, collection, told(f"retrieval, {name}")) for name in systems}
         qrels = marks.qrels
         title = f"Full retrieval over {len(collection):,} questions, {len(marks.queries):,} queries ({part})"
     else:
-        candidates = lexical_run(forum, marks, CANDIDATES)
-        runs = {name: _rerank(forum, marks, name, collection, candidates) for name in systems}
+        candidates = lexical_run(forum, marks, CANDIDATES, told("candidates to re-rank"))
+        runs = {name: _rerank(forum, marks, name, candidates, told(f"re-ranking, {name}")) for name in systems}
         qrels = judge_candidates(marks, candidates)
         title = f"Re-ranking of the lexical search's {CANDIDATES} best ({part})"
     reports = {name: evaluate(qrels, run, protocol, measures) for name, run in runs.items()}
@@ -99,15 +109,25 @@ def _asks_vectors(forum: Forum, system: str) -> bool:
     return name in RANKERS and RANKERS[name].needs_vectors
 
 
-def _retrieve(forum: Forum, task: DuplicateTask, system: str, collection: Sequence[Question]) -> Run:
+def _telling(progress: Progress, queries: int) -> Callable[[str], Told]:
+    """Return what begins a phase over all queries, and returns what is to be called after each."""
+
+    def begin(phase: str) -> Told:
+        progress.start(phase, queries, "queries")
+        return partial(progress.advance, 1)
+
+    return begin
+
+
+def _retrieve(forum: Forum, task: DuplicateTask, system: str, collection: Sequence[Question], told: Told) -> Run:
     if system in (OWN_SEARCH, *RANKER_NAMES):
-        return forum_run(forum, task, DEPTH, ranker=None if system == OWN_SEARCH else system)
-    return collection_run(task, make_scorer(system, collection, forum.analyzer.settings), collection, DEPTH)
+        return forum_run(forum, task, DEPTH, ranker=None if system == OWN_SEARCH else system, told=told)
+    return collection_run(task, make_scorer(system, collection, forum.analyzer.settings), collection, DEPTH, told)
 
 
-def _rerank(forum: Forum, task: DuplicateTask, system: str, collection: Sequence[Question], candidates: Run) -> Run:
+def _rerank(forum: Forum, task: DuplicateTask, system: str, candidates: Run, told: Told) -> Run:
     found = {query: entries for query, entries in candidates.items() if entries}
     if system in (OWN_SEARCH, *RANKER_NAMES):
-        return search_rerank(forum, task, found, None if system == OWN_SEARCH else system)
-    scorer = make_scorer(system, collection, forum.analyzer.settings)
-    return rerank(found, scorer, task.queries, {question.id: question for question in collection})
+        return search_rerank(forum, task, found, None if system == OWN_SEARCH else system, told)
+    scorer = make_scorer(system, list(task.collection.values()), forum.analyzer.settings)
+    return rerank(found, scorer, task.queries, task.collection, told)
