@@ -1,8 +1,8 @@
 """Runs every measurement, one after the other: ``python -m benchmarks``.
 
 Left out are ``serve_schema``, which needs a tool of its own, the test parts of ``quality_semantic``, which each
-configuration scores once (``--test``), and ``lei2016``, ``zhang2018`` and ``das2016``, which read trainings that were
-made before.
+configuration scores once (``--test``), and ``lei2016``, ``zhang2018``, ``das2016`` and ``tune_ramn``, which read
+trainings that were made before.
 """
 
 from __future__ import annotations

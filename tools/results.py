@@ -47,6 +47,7 @@ SECTIONS: Mapping[str, Callable[[Mapping[str, Any]], list[str]]] = {
     "serve-kill": service.kills,
     "serve-schema": service.schema,
     "tune-lexical": searching.tuning,
+    "tune-ramn": searching.ramn_tuning,
     "encode-runtime": encoders.runtime,
     "vector-search": encoders.vectors,
     "recurrence": encoders.recurrence,

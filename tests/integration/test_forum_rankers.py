@@ -23,7 +23,7 @@ from askalike.rank import RANKER_NAMES, RERANKERS, Query, SearchSettings, learne
 QUESTIONS = [
     Question("lost", "lost drops", "the cable"),
     Question("printer", "printer offline", "drops"),
-    Question("body", "a question", "my wireless drops"),
+    Question("body", "wireless question", "my wireless drops"),
 ]
 
 

@@ -17,7 +17,7 @@ from askalike.experiments.matcher import Matcher
 from askalike.experiments.tasks import judge
 from askalike.experiments.zhang2018.combination import PARTS, choose_weights, combined_run, parts
 from askalike.experiments.zhang2018.data import ZhangData, read_data
-from askalike.experiments.zhang2018.rows import choose_settings
+from askalike.experiments.zhang2018.rows import LAYERS, choose_settings
 from askalike.experiments.zhang2018.table import search_rows
 from askalike.rank.ramn import RamnSettings
 
@@ -142,7 +142,8 @@ def test_the_search_engines_order_and_the_best_there_is(data: ZhangData) -> None
 def test_dev_chooses_settings_and_each_row_has_its_layers(data: ZhangData) -> None:
     matcher = Matcher(synonym_model())
     choice = choose_settings([matcher], data.dev)
-    base, mismatch, full, tuned = (choice.settings[name] for name in ("base", "mismatch", "full", "tuned"))
+    base, mismatch, full, tuned, both = (choice.settings[name] for name in LAYERS)
+    assert both.is_both_ways
     assert (base.has_mismatch, base.alpha) == (False, 0)
     assert (mismatch.has_mismatch, mismatch.alpha) == (True, 0)
     assert full.alpha > 0
@@ -181,7 +182,7 @@ def test_both_autoencoders_are_trained_once_and_scored(
     found: dict[str, Any] = json.loads(shown)
     assert "8 trainings" in told
     kinds = {(row["row"], row["texts"]): row for row in found["rows"]}
-    assert len(kinds) == 3 + 2 * 2 * 5
+    assert len(kinds) == 3 + 2 * 2 * 6
     assert kinds["attention-full", 42]["seeds"] == [0, 1]
     assert 0 <= kinds["gru-tuned", 20]["found"]["test2016"]["map"]["mean"] <= 1
     assert max(kinds["gru-combined", 20]["weights"].values()) == 1

@@ -94,6 +94,47 @@ def test_a_candidate_is_scored_alone_as_among_others() -> None:
         np.testing.assert_array_equal(alone.occurs[:, 0], together.occurs[:, place])
 
 
+BOTH = RamnSettings(alpha=0.05, mismatch_weight=0.5, is_per_word=True, is_both_ways=True)
+
+
+def test_both_directions_are_the_geometric_mean_of_one_and_of_the_other() -> None:
+    ranks = np.array([3, 1, 4, 2])
+    both = compare(QUERY, CANDIDATES, frequencies, is_both_ways=True)
+    found = log_scores(both, ranks, BOTH)
+    one_way = replace(BOTH, alpha=0, is_both_ways=False)
+    for place, (candidate, rank) in enumerate(zip(CANDIDATES, ranks.tolist(), strict=True)):
+        forth = log_scores(compare(QUERY, [candidate], frequencies), np.array([1]), one_way)[0]
+        back = log_scores(compare(candidate, [QUERY], frequencies), np.array([1]), one_way)[0]
+        back = back if candidate.words else log(BOTH.floor)
+        assert found[place] == pytest.approx(log(1 - 0.05 * rank) + (forth + back) / 2, rel=1e-5)
+
+
+def test_a_long_candidate_with_something_for_every_word_is_below_a_short_one_that_says_the_same() -> None:
+    query = text("fix router", [1.0, 0.0], [0.0, 1.0])
+    short = text("fix modem", [1.0, 0.0], [0.1, 1.0])
+    long = text("fix router a how do", [1.0, 0.0], [0.0, 1.0], [0.3, 0.1], [0.1, 0.3], [0.1, 0.1])
+    compared = compare(query, [short, long], frequencies, is_both_ways=True)
+    one_way = replace(BOTH, alpha=0, has_mismatch=False, is_both_ways=False)
+    ranks = np.array([1, 1])
+    first, second = log_scores(compared, ranks, one_way).tolist()
+    assert second >= first
+    first, second = log_scores(compared, ranks, replace(one_way, is_both_ways=True)).tolist()
+    assert first > second
+
+
+def test_both_directions_with_texts_without_words() -> None:
+    found = log_scores(compare(text(""), CANDIDATES, frequencies, is_both_ways=True), np.array([2, 1, 4, 3]), BOTH)
+    assert np.argsort(-found).tolist() == [1, 0, 3, 2]
+    assert log_scores(compare(QUERY, [], frequencies, is_both_ways=True), np.array([], int), BOTH).tolist() == []
+    empty = log_scores(compare(QUERY, [text("")] * 2, frequencies, is_both_ways=True), np.array([1, 2]), BOTH)
+    assert np.isfinite(empty).all()
+
+
+def test_a_comparison_in_one_direction_is_not_scored_in_both() -> None:
+    with pytest.raises(ValueError, match="is_both_ways"):
+        log_scores(compare(QUERY, CANDIDATES, frequencies), np.array([1, 2, 3, 4]), BOTH)
+
+
 def test_a_word_that_is_missing_costs_more_the_rarer_it_is() -> None:
     states = [[1.0, 0.0]] * 2
     query = text("a router", *states)
@@ -165,6 +206,8 @@ def test_rank_factors_stay_above_zero_for_every_alpha_and_number_of_candidates()
         {"mismatch_weight": 1000.0},
         {"similarity": "l2"},
         {"repeats": "twice"},
+        {"is_both_ways": True},
+        {"is_both_ways": True, "is_per_word": True, "repeats": "once"},
     ],
 )
 def test_settings_out_of_range_are_refused(wrong: dict[str, Any]) -> None:
@@ -176,8 +219,11 @@ def test_no_candidate_of_a_query_with_words_comes_to_zero() -> None:
     worst = RamnSettings(alpha=0.1, floor=1e-9, mismatch_weight=10)
     query, candidate = text("a b", [1.0, 0.0], [1.0, 0.0]), text("x", [-1.0, 0.0])
     counts = {"a": 10**15, "b": 1}
-    compared = compare(query, [candidate] * 10, lambda words: np.array([counts[word] for word in words]))
-    for settings in (worst, replace(worst, is_per_word=True), replace(worst, repeats="once")):
+    compared = compare(
+        query, [candidate] * 10, lambda words: np.array([counts.get(word, 1) for word in words]), is_both_ways=True
+    )
+    both = replace(worst, is_per_word=True, is_both_ways=True)
+    for settings in (worst, replace(worst, is_per_word=True), replace(worst, repeats="once"), both):
         assert (scores(compared, np.arange(1, 11), settings) > 0).all()
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from tools.sections.cells import seconds, table
 
-__all__ = ["indexing", "kills", "reranking", "tuning", "updates"]
+__all__ = ["indexing", "kills", "ramn_tuning", "reranking", "tuning", "updates"]
 
 PERCENTILES = ("p50_ms", "p95_ms", "p99_ms")
 
@@ -95,6 +95,33 @@ def tuning(result: Mapping[str, Any]) -> list[str]:
         "",
     ]
     return intro + table((*result["chosen"], *names), rows)
+
+
+def ramn_tuning(result: Mapping[str, Any]) -> list[str]:
+    """Return the best variant of each way in which RAMN matches, and the one that a forum has."""
+    ways = dict.fromkeys(one["way"] for one in result["tried"])
+    best = [max((one for one in result["tried"] if one["way"] == way), key=lambda one: one["mean"]) for way in ways]
+    alone = [
+        max((one for one in result["tried"] if one["way"] == way and one["alpha"] == 0), key=lambda one: one["mean"])
+        for way in ways
+    ]
+    chosen = [one for one in result["tried"] if all(one[name] == value for name, value in result["chosen"].items())]
+    names, sets = ("similarity", "mismatch_weight", "alpha"), list(result["given"])
+    given = ("the order that was given", "", "", "", *(f"{result['given'][name]:.2f}" for name in sets))
+    rows = [
+        (how + one["way"], *(one[name] for name in names), *(f"{one[name]:.2f}" for name in sets))
+        for how, found in (("best, ", best), ("without the rank, ", alone), ("in a forum: ", chosen))
+        for one in found
+    ]
+    queries = ", ".join(f"{name} {count}" for name, count in result["queries"].items())
+    return [
+        "## Settings of RAMN in a forum",
+        "",
+        f"MAP on dev sets (queries: {queries}), of {len(result['tried'])} variants the best of each way of matching by"
+        " the mean of both. The forum's is that of travel's duplicates.",
+        "",
+        *table(("variant", *names, *sets), [given, *rows]),
+    ]
 
 
 def reranking(result: Mapping[str, Any]) -> list[str]:

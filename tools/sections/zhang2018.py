@@ -24,16 +24,16 @@ def reproduction(result: Mapping[str, Any]) -> list[str]:
         "What `askalike reproduce zhang2018` found, MAP and MRR by the official protocol. Means over seeds; ± is the"
         " standard deviation of the seeds' means, in brackets the interval over queries; p compares MAP with that of"
         " the search engine's order. Dev alone chose every setting. `base` is the match by meaning, `mismatch` adds the"
-        " missing words, `full` adds the initial rank, `tuned` weighs the same three, and `combined` adds up the same"
-        " parts, the match of the other direction and BM25, each standardised over a query's candidates. Texts to learn"
-        " from, in this"
+        " missing words, `full` adds the initial rank, `tuned` weighs the same three, `both` matches the candidate's"
+        " words in the query too, and `combined` adds up all of these and BM25, each standardised over a query's"
+        " candidates. Texts to learn from, in this"
         f" order: {kinds}; the paper's are 189,941 questions of the forum itself and their 1,894,456"
         f" comments. The rows of this table learned from the first {largest:,}.",
         "",
         *_table([row for row in rows if row["texts"] in (0, largest)], result["reported"]),
         "",
-        "What the paper says of rows, by MAP; p of the paired randomisation test, two-sided. The rows `tuned` and"
-        " `combined` are ours:",
+        "What the paper says of rows, by MAP; p of the paired randomisation test, two-sided. The rows `tuned`,"
+        " `both` and `combined` are ours:",
         "",
         *compared(result["compared"][str(largest)]),
         "",
@@ -90,7 +90,7 @@ def _table(rows: Sequence[Mapping[str, Any]], reported: Mapping[str, Any]) -> li
 
 
 def _curve(rows: Sequence[Mapping[str, Any]]) -> list[str]:
-    shown = [row for row in rows if row["row"].endswith(("-base", "-full", "-tuned", "-combined"))]
+    shown = [row for row in rows if row["row"].endswith(("-base", "-full", "-tuned", "-both", "-combined"))]
     cells = [
         (
             row["row"],
@@ -104,7 +104,7 @@ def _curve(rows: Sequence[Mapping[str, Any]]) -> list[str]:
 
 
 def _settings(rows: Sequence[Mapping[str, Any]]) -> list[str]:
-    shown = [row for row in rows if row["row"].endswith(("-full", "-tuned"))]
+    shown = [row for row in rows if row["row"].endswith(("-full", "-tuned", "-both"))]
     names = ("similarity", "floor", "repeats", "alpha", "mismatch_weight", "is_per_word")
     cells = [(row["row"], f"{row['texts']:,}", *(row["settings"][name] for name in names)) for row in shown]
     return table(("row", "texts", *names), cells)

@@ -30,7 +30,8 @@ LEGEND = (
     "MAP and MRR times 100 by the official protocol; means over seeds, ± their standard deviation, then the 95 % "
     "interval of MAP over queries; p is the paired randomisation test of MAP against the search engine's order. Dev "
     "chose every setting. Rows: base is the match by meaning, mismatch adds the missing words, full adds the initial "
-    "rank, tuned weighs the same three, and combined adds up the same parts, the match of the other direction and BM25."
+    "rank, tuned weighs the same three, both matches the candidate's words too, and combined adds up all of these and "
+    "BM25."
 )
 
 Found = tuple[list[TableRow], dict[str, Choice]]

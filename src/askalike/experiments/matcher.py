@@ -6,7 +6,7 @@ folder.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -31,8 +31,7 @@ class Matcher:
     """
 
     model: Model
-    _forth: dict[tuple[str, Similarity], Mapping[str, Comparison]] = field(default_factory=dict)
-    _back: dict[tuple[str, Similarity], Mapping[str, Sequence[Comparison]]] = field(default_factory=dict)
+    _compared: dict[tuple[str, Similarity], Mapping[str, Comparison]] = field(default_factory=dict)
 
     def run(self, task: RerankTask, settings: RamnSettings) -> Run:
         """Return every query's candidates, in their given order, with log g(q, Q); theirs is the initial rank."""
@@ -44,31 +43,26 @@ class Matcher:
         return run
 
     def comparisons(self, task: RerankTask, similarity: Similarity) -> Mapping[str, Comparison]:
-        """Return each query beside its candidates."""
-        self._compare(task, similarity)
-        return self._forth[task.name, similarity]
-
-    def backwards(self, task: RerankTask, similarity: Similarity) -> Mapping[str, Sequence[Comparison]]:
-        """Return for each query its candidates, each beside the query as if that were its only candidate."""
-        self._compare(task, similarity)
-        return self._back[task.name, similarity]
-
-    def _compare(self, task: RerankTask, similarity: Similarity) -> None:
+        """Return each query beside its candidates, in both directions."""
         key = (task.name, similarity)
-        if key in self._forth:
-            return
+        if key not in self._compared:
+            self._compared[key] = self._compare(task, similarity)
+        return self._compared[key]
+
+    def _compare(self, task: RerankTask, similarity: Similarity) -> Mapping[str, Comparison]:
         source = ModelStates(self.model)
-        forth: dict[str, Comparison] = {}
-        back: dict[str, Sequence[Comparison]] = {}
+        found: dict[str, Comparison] = {}
         for query, entries in task.given.items():
             asked = task.queries[query]
-            own = source.of_query(Query(asked.title, asked.body, asked.markup))
-            theirs = source.of_questions(
-                [(-place, task.documents[document]) for place, (document, _) in enumerate(entries)]
+            candidates = [(-place, task.documents[document]) for place, (document, _) in enumerate(entries)]
+            found[query] = compare(
+                source.of_query(Query(asked.title, asked.body, asked.markup)),
+                source.of_questions(candidates),
+                source.frequencies,
+                similarity,
+                is_both_ways=True,
             )
-            forth[query] = compare(own, theirs, source.frequencies, similarity)
-            back[query] = [compare(one, [own], source.frequencies, similarity) for one in theirs]
-        self._forth[key], self._back[key] = forth, back
+        return found
 
 
 def ramn_score(task: RerankTask, model: Model, settings: RamnSettings) -> float:

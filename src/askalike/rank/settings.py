@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 from askalike.errors import SettingError
 from askalike.rank.query import QuerySettings
-from askalike.rank.ramn.settings import RamnSettings
+from askalike.rank.ramn.settings import FORUM, RamnSettings
 from askalike.rank.siamese import TextualSettings
 from askalike.rank.threshold import ALL, THRESHOLDS
 
@@ -63,7 +63,7 @@ class SearchSettings:
     query: QuerySettings = field(default_factory=QuerySettings)
     ranker: str = "hybrid"
     join: JoinSettings = field(default_factory=JoinSettings)
-    ramn: RamnSettings = field(default_factory=RamnSettings)
+    ramn: RamnSettings = FORUM
     textual: TextualSettings = field(default_factory=TextualSettings)
     threshold: str = ALL
     is_corrected: bool = True

@@ -26,8 +26,8 @@ from numpy.typing import NDArray
 
 from askalike.experiments.matcher import Matcher
 from askalike.experiments.tasks import RerankTask, judge
-from askalike.rank.ramn import Comparison, RamnSettings
-from askalike.rank.ramn.score import reduced
+from askalike.rank.ramn import Comparison, RamnSettings, log_scores
+from askalike.rank.ramn.score import backward_means, reduced
 from askalike.types import Run
 
 __all__ = ["PARTS", "Parts", "choose_weights", "combined_run", "parts", "standardised"]
@@ -60,14 +60,16 @@ def parts(matcher: Matcher, task: RerankTask, settings: RamnSettings) -> Parts:
     Args:
         settings: similarity and floor are taken from these.
     """
-    forth, back = matcher.comparisons(task, settings.similarity), matcher.backwards(task, settings.similarity)
+    compared = matcher.comparisons(task, settings.similarity)
+    match = RamnSettings(has_mismatch=False, alpha=0.0, floor=settings.floor, is_per_word=True)
     found = {}
     for query, entries in task.given.items():
+        one, ranks = compared[query], np.arange(1, len(entries) + 1)
         rows = (
-            _match(forth[query], settings.floor),
-            np.array([_match(one, settings.floor)[0] for one in back[query]]),
-            _mismatch(forth[query]),
-            -np.arange(len(entries), dtype=np.float64),
+            log_scores(one, ranks, match),
+            backward_means(one.backwards, match) if one.backwards else np.zeros(len(entries)),
+            _mismatch(one),
+            -ranks.astype(np.float64),
             np.array([score for _, score in task.lexical[query]]),
         )
         found[query] = np.stack([standardised(row) for row in rows])
@@ -95,12 +97,6 @@ def choose_weights(by_seed: Sequence[Parts], dev: RerankTask) -> dict[str, float
         if value > best:
             best, chosen = value, weights
     return chosen
-
-
-def _match(comparison: Comparison, floor: float) -> Floats:
-    """Return the mean of log b_i; 0 for a query without words.  # (N,)"""
-    factors = np.log(np.maximum(comparison.best.astype(np.float64), floor))
-    return np.asarray(factors.mean(axis=0) if len(factors) else np.zeros(factors.shape[1]))
 
 
 def _mismatch(comparison: Comparison) -> Floats:

@@ -7,7 +7,8 @@ Policy, in this one place; all choices are by the mean of dev MAP over the seeds
 
 - *treatment*: similarity, floor and repeats, the full model's best over the paper's grid of α;
 - *full*: all three layers with that treatment and its best α; *mismatch*: without the rank; *base*: without both;
-- *tuned*: the same features, each layer with a weight: γ of the mismatch, α from 0, product or mean over words.
+- *tuned*: the same features, each layer with a weight: γ of the mismatch, α from 0, product or mean over words;
+- *both*: as tuned, per word, and the candidate's words are matched in the query too.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from askalike.rank.ramn.settings import ALPHAS, Repeats, Similarity
 
 __all__ = ["LAYERS", "Choice", "choose_settings"]
 
-LAYERS: Final = ("base", "mismatch", "full", "tuned")
+LAYERS: Final = ("base", "mismatch", "full", "tuned", "both")
 SIMILARITIES: Final[tuple[Similarity, ...]] = ("dot", "cosine", "shifted-cosine")
 REPEATS: Final[tuple[Repeats, ...]] = ("each", "once")
 FLOORS: Final = (1e-3, 1e-2, 0.1)
@@ -56,15 +57,17 @@ def choose_settings(matchers: Sequence[Matcher], dev: RerankTask) -> Choice:
         treated = RamnSettings(similarity=similarity, floor=floor, repeats=repeats)
         tried.append(_best(matchers, dev, (replace(treated, alpha=alpha) for alpha in ALPHAS)))
     full = max(tried, key=lambda one: one[0])[1]
-    weighted = (
-        replace(full, mismatch_weight=weight, alpha=alpha, is_per_word=is_per_word)
-        for weight, alpha, is_per_word in product(WEIGHTS, (0.0, *ALPHAS), (False, True))
-    )
+    weighted = [
+        replace(full, mismatch_weight=weight, alpha=alpha) for weight, alpha in product(WEIGHTS, (0.0, *ALPHAS))
+    ]
+    per_word = [replace(one, is_per_word=True) for one in weighted]
+    both = [replace(one, repeats="each", is_both_ways=True) for one in per_word]
     settings = {
         "base": replace(full, has_mismatch=False, alpha=0.0),
         "mismatch": replace(full, alpha=0.0),
         "full": full,
-        "tuned": _best(matchers, dev, weighted)[1],
+        "tuned": _best(matchers, dev, weighted + per_word)[1],
+        "both": _best(matchers, dev, both)[1],
     }
     ordered = sorted(tried, key=lambda one: -one[0])
     return Choice(settings, [{**asdict(one), "dev_map": value} for value, one in ordered])

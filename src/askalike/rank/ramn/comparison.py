@@ -1,4 +1,4 @@
-"""How well each word of a query is matched in each candidate: by meaning and by the word itself.
+"""How well each word of a query is matched in each candidate, by meaning and by the word itself, and each word back.
 
 ::
 
@@ -12,7 +12,8 @@ variant of the score follows without another look at the states. May import: set
 Source: Zhang and Wu 2018 (AAAI), equations 10, 11 and 14.
 Differs: C is every text that the autoencoder learned from, in a forum its answers too; the paper counts in its archive
 of questions. The paper says nothing of words that C does not hold; they count as if they had occurred once, so
-that they are as important as the rarest ones and no factor is zero.
+that they are as important as the rarest ones and no factor is zero. The paper looks from the query alone: b_j(q) of a
+candidate's words, with f_j over the candidate's own words, is ours.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ from numpy.typing import NDArray
 
 from askalike.rank.ramn.settings import Similarity
 
-__all__ = ["Comparison", "Frequencies", "WordStates", "compare", "importance"]
+__all__ = ["Backwards", "Comparison", "Frequencies", "WordStates", "compare", "importance"]
 
 Floats = NDArray[np.float32]
 Frequencies = Callable[[Sequence[str]], NDArray[np.integer]]
@@ -48,6 +49,23 @@ class WordStates(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
+class Backwards:
+    """The words of N candidates, M in all and one candidate's after the other's, beside the query.
+
+    Args:
+        lengths: words of each candidate.  # (N,)
+        best: b_j(q).  # (M,) float32
+        occurs: whether the query has the word itself.  # (M,) bool
+        importance: f_j in (0, 1], shares of a candidate's own words.  # (M,) float64
+    """
+
+    lengths: NDArray[np.intp]
+    best: Floats
+    occurs: NDArray[np.bool_]
+    importance: NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
 class Comparison:
     """A query of T words beside N candidates.
 
@@ -56,18 +74,28 @@ class Comparison:
         best: b_i(Q), -inf where a candidate has no words.  # (T, N) float32
         occurs: whether the candidate has the word itself.  # (T, N) bool
         importance: f_i in (0, 1]; small is important.  # (T,) float64
+        backwards: the candidates' words beside the query, where both directions were asked for.
     """
 
     words: tuple[str, ...]
     best: Floats
     occurs: NDArray[np.bool_]
     importance: NDArray[np.float64]
+    backwards: Backwards | None = None
 
 
 def compare(
-    query: WordStates, candidates: Sequence[WordStates], frequencies: Frequencies, similarity: Similarity = "dot"
+    query: WordStates,
+    candidates: Sequence[WordStates],
+    frequencies: Frequencies,
+    similarity: Similarity = "dot",
+    *,
+    is_both_ways: bool = False,
 ) -> Comparison:
     """Return how a query compares with each of its candidates, in one product of all states.
+
+    Args:
+        is_both_ways: compare the candidates' words with the query too.
 
     Raises:
         ValueError: states of different sizes.
@@ -77,15 +105,22 @@ def compare(
     shape = (len(query.words), len(candidates))
     best, occurs = np.full(shape, -np.inf, np.float32), np.zeros(shape, np.bool_)
     has_words = lengths > 0
-    if query.words and has_words.any():
+    words = [word for candidate in candidates for word in candidate.words]
+    back, held = np.full(len(words), -np.inf, np.float32), np.zeros(len(words), np.bool_)
+    if query.words and words:
         states = np.concatenate([candidate.states for candidate in candidates if candidate.words])
         found = similarities(query.states, states, similarity)  # (T, M)
         best[:, has_words] = np.maximum.reduceat(found, starts[has_words], axis=1)
         numbers = {word: number for number, word in enumerate(dict.fromkeys(query.words))}
         own = np.array([numbers[word] for word in query.words])
-        theirs = np.array([numbers.get(word, -1) for candidate in candidates for word in candidate.words])
+        theirs = np.array([numbers.get(word, -1) for word in words])
         occurs[:, has_words] = np.logical_or.reduceat(own[:, None] == theirs, starts[has_words], axis=1)
-    return Comparison(query.words, best, occurs, importance(frequencies(query.words)))
+        back, held = (found.max(axis=0), theirs >= 0) if is_both_ways else (back, held)
+    shares = importance(frequencies(query.words))
+    if not is_both_ways:
+        return Comparison(query.words, best, occurs, shares)
+    theirs_shares = _shares(np.maximum(frequencies(words), 1), lengths) if words else np.zeros(0)
+    return Comparison(query.words, best, occurs, shares, Backwards(lengths, back, held, theirs_shares))
 
 
 def similarities(own: Floats, theirs: Floats, similarity: Similarity) -> Floats:
@@ -113,6 +148,14 @@ def importance(frequencies: NDArray[np.integer]) -> NDArray[np.float64]:
     """
     counted = np.maximum(frequencies, 1).astype(np.float64)
     return np.asarray(counted / counted.sum()) if len(counted) else counted
+
+
+def _shares(counted: NDArray[np.integer], lengths: NDArray[np.intp]) -> NDArray[np.float64]:
+    """Return f_j of the words of several texts, one text after the other.  # (M,)"""
+    has_words = lengths > 0
+    starts = (np.cumsum(lengths) - lengths)[has_words]
+    totals = np.add.reduceat(counted.astype(np.float64), starts)
+    return np.asarray(counted / np.repeat(totals, lengths[has_words]))
 
 
 def _unit(states: Floats) -> Floats:

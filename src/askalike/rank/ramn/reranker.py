@@ -52,12 +52,15 @@ class RamnReranker:
         read = self.source.of_questions([(one.key, question) for one, question in found])
         last = len(found) + 1
         ranks = np.array([one.ranks.get("lexical", last) for one, _ in found])
-        comparison = compare(asked, read, self.source.frequencies, self.settings.similarity)
-        factors = rank_factors(ranks, self.settings.alpha).tolist()
+        settings = self.settings
+        comparison = compare(
+            asked, read, self.source.frequencies, settings.similarity, is_both_ways=settings.is_both_ways
+        )
+        factors = rank_factors(ranks, settings.alpha).tolist()
         return [
             Scored(one.key, score, {**one.components, "rank_factor": factor})
             for (one, _), score, factor in zip(
-                found, scores(comparison, ranks, self.settings).tolist(), factors, strict=True
+                found, scores(comparison, ranks, settings).tolist(), factors, strict=True
             )
         ]
 

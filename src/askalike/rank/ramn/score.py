@@ -6,6 +6,7 @@
     g(w_i,Q)  d_i^γ · b_i(Q)                                                      (17), γ = 1
     R         1 - α · rank(Q)                                                     (18)
     g(q,Q)    R · Π_i g(w_i, Q)                                                   (19)
+    both      R · √(Π_i g(w_i, Q)^(1/T) · Π_j g(w_j, q)^(1/M))                   of T words and of M
 
 Enters: a ``Comparison``, ranks. Leaves: scores. May import: comparison, settings.
 
@@ -13,7 +14,7 @@ Source: Zhang and Wu 2018 (AAAI), equations 12 and 16 to 19.
 Differs: the product over up to 128 words is a sum of logarithms. The paper does not say what becomes of products ≤ 0:
 here a similarity counts as at least a small positive number, ``floor``. Ranks go up to the number of candidates N; the
 paper has ten of them, and where there are more the rank counts as 10 · rank / N, so that R is never negative. It is 0
-for the tenth of ten under α = 0.1, and counts as a millionth then.
+for the tenth of ten under α = 0.1, and counts as a millionth then. Both directions are ours.
 """
 
 from __future__ import annotations
@@ -21,10 +22,10 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from askalike.rank.ramn.comparison import Comparison
+from askalike.rank.ramn.comparison import Backwards, Comparison
 from askalike.rank.ramn.settings import RamnSettings
 
-__all__ = ["log_scores", "rank_factors", "reduced", "scores"]
+__all__ = ["backward_means", "log_scores", "rank_factors", "reduced", "scores"]
 
 Floats = NDArray[np.float64]
 
@@ -66,6 +67,9 @@ def log_scores(comparison: Comparison, ranks: NDArray[np.integer], settings: Ram
     Args:
         ranks: place of each candidate in the search that found it, ≥ 1.  # (N,)
 
+    Raises:
+        ValueError: both directions are to count, but the comparison was made in one.
+
     Example:
         Two words, the second is missing in the only candidate, α = 0.1 at rank 1: 0.9 · (1 · 2) · (0.25 · 0.5).
 
@@ -83,13 +87,44 @@ def log_scores(comparison: Comparison, ranks: NDArray[np.integer], settings: Ram
     matched = factors.sum(axis=0)
     if settings.is_per_word:
         matched /= max(1, len(factors))
+    if settings.is_both_ways and comparison.words:
+        matched = (matched + backward_means(_backwards(comparison), settings)) / 2
     return np.asarray(np.log(rank_factors(ranks, settings.alpha)) + matched)
+
+
+def backward_means(found: Backwards, settings: RamnSettings) -> Floats:
+    """Return the mean of log g(w_j, q) over each candidate's words; log of the floor for one without any.  # (N,)
+
+    Example:
+        Two words of one candidate, the second is not in the query: (log 0.5 + log(1 · 0.25)) / 2.
+
+        >>> seen = Backwards(
+        ...     np.array([2]), np.array([0.5, 1.0], np.float32), np.array([True, False]), np.array([0.75, 0.25])
+        ... )
+        >>> round(float(np.exp(backward_means(seen, RamnSettings()))[0]), 4)
+        0.3536
+    """
+    factors = np.log(np.maximum(found.best.astype(np.float64), settings.floor))  # (M,)
+    if settings.has_mismatch:
+        factors += settings.mismatch_weight * np.log(np.where(found.occurs, 1.0, found.importance))
+    means = np.full(len(found.lengths), np.log(settings.floor))
+    has_words = found.lengths > 0
+    if len(factors):
+        starts = (np.cumsum(found.lengths) - found.lengths)[has_words]
+        means[has_words] = np.add.reduceat(factors, starts) / found.lengths[has_words]
+    return means
 
 
 def scores(comparison: Comparison, ranks: NDArray[np.integer], settings: RamnSettings) -> Floats:
     """Return g(q, Q) per word, in the order of ``log_scores``: its T-th root, a number that can be shown.  # (N,)"""
     found = log_scores(comparison, ranks, settings)
     return np.asarray(np.exp(found if settings.is_per_word else found / max(1, len(comparison.words))))
+
+
+def _backwards(comparison: Comparison) -> Backwards:
+    if comparison.backwards is None:
+        raise ValueError("the comparison was made in one direction; compare(…, is_both_ways=True) makes it in both")
+    return comparison.backwards
 
 
 def _once(factors: Floats, words: tuple[str, ...]) -> Floats:

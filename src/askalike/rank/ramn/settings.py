@@ -11,7 +11,7 @@ from typing import Final, Literal, get_args
 
 from askalike.errors import SettingError
 
-__all__ = ["ALPHAS", "RamnSettings", "Repeats", "Similarity"]
+__all__ = ["ALPHAS", "FORUM", "RamnSettings", "Repeats", "Similarity"]
 
 Similarity = Literal["dot", "cosine", "shifted-cosine"]
 Repeats = Literal["each", "once"]
@@ -38,9 +38,12 @@ class RamnSettings:
             which says that there is no hit.
         is_per_word: the geometric mean of the factors of all words stands for their product; the rank factor then
             counts as much beside a long query as beside a short one.
+        is_both_ways: the candidate's words are matched in the query too, and the mean of both counts, so that a long
+            candidate, which has something for every word, is not above a short one that says the same. It takes
+            ``is_per_word`` and the words as often as they occur.
 
     Raises:
-        SettingError: a value that is not listed or out of range.
+        SettingError: a value that is not listed or out of range, or values that do not go together.
     """
 
     has_mismatch: bool = True
@@ -50,6 +53,7 @@ class RamnSettings:
     repeats: Repeats = "each"
     mismatch_weight: float = 1.0
     is_per_word: bool = False
+    is_both_ways: bool = False
 
     def __post_init__(self) -> None:
         for name, choices in (("similarity", get_args(Similarity)), ("repeats", get_args(Repeats))):
@@ -66,3 +70,14 @@ class RamnSettings:
                 f"alpha is {self.alpha}, floor {self.floor} and mismatch_weight {self.mismatch_weight}",
                 f"expected alpha from 0 to 0.1, floor ≥ {LEAST_FLOOR} and mismatch_weight from 0 to {MOST_WEIGHT}",
             )
+        if self.is_both_ways and not (self.is_per_word and self.repeats == "each"):
+            raise SettingError(
+                f"is_both_ways with is_per_word {self.is_per_word} and repeats {self.repeats!r}",
+                'texts of different lengths can be joined per word only: set is_per_word, and repeats to "each"',
+            )
+
+
+FORUM: Final = RamnSettings(
+    alpha=0.035, similarity="shifted-cosine", mismatch_weight=0.1, is_per_word=True, is_both_ways=True
+)
+"""What a forum's ranker has by default; see docs/decisions/0019. The paper's are ``RamnSettings()``."""
