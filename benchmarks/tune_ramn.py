@@ -26,7 +26,8 @@ from askalike.experiments.zhang2018.data import read_data
 from askalike.experiments.zhang2018.training import Autoencoder
 from askalike.forum import Forum
 from askalike.rank.ramn import RamnSettings
-from askalike.rank.ramn.settings import FORUM, Similarity
+from askalike.rank.ramn.settings import FORUM
+from askalike.rank.word_states import Similarity
 from benchmarks.record import need_data, write
 
 COMMAND = "python -m benchmarks.tune_ramn"

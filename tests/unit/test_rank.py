@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -21,6 +22,7 @@ from askalike.rank import (
     SearchSettings,
     explanations,
 )
+from askalike.rank.interaction import WeighedStates, interactions
 from askalike.rank.matches import matches
 from askalike.rank.query import weigh
 from askalike.rank.reciprocal_rank_fusion import reciprocal_rank_fusion
@@ -90,14 +92,31 @@ class ListEngine:
         return ()
 
 
+STATES = {"printer": 0, "scanner": 0, "offline": 1, "silent": 1, "dead": 2}
+"""Word → its direction; those of one have a cosine of 1, those of different ones of 0."""
+
+
 class FixedEncoder:
-    """Gives every query one vector, and every word a weight of one over its length."""
+    """Gives every query one vector, every word one of ``STATES``, and a weight of one over its length."""
 
     def __init__(self, *vector: float) -> None:
         self.vector = np.array(vector, np.float32)
+        self.read: list[int] = []
 
     def encode(self, query: Query) -> NDArray[np.float32]:
         return self.vector
+
+    def states(self, query: Query) -> WeighedStates:
+        return self._of(f"{query.title} {query.body}")
+
+    def states_of(self, questions: Sequence[tuple[int, Question]]) -> list[WeighedStates]:
+        self.read = [key for key, _ in questions]
+        return [self._of(f"{one.title} {one.body}") for _, one in questions]
+
+    def _of(self, text: str) -> WeighedStates:
+        words = tuple(text.split())
+        states = 3 * np.eye(4, dtype=np.float32)[[STATES.get(word, 3) for word in words]]
+        return WeighedStates(words, states.reshape(len(words), 4), np.ones(len(words)))
 
     def word_weights(self, text: str) -> list[tuple[str, float]]:
         return [(word, 1 / len(word)) for word in text.split()]
@@ -204,6 +223,57 @@ def test_the_weighted_sum_of_cosine_and_share_of_bm25_worked_by_hand() -> None:
     assert scores(printers(0.25).similar(ASKED, 3, Filters())) == {"words": 0.75, "both": 0.575, "meaning": 0.15}
 
 
+def test_candidates_compared_word_by_word_worked_by_hand() -> None:
+    # printer silent is as printer offline, word by word; of scanner dead one word is, seen from both sides
+    found = printers(0.5).similar(ASKED, 3, Filters(), "interaction")
+    assert {hit.question.id: hit.components["interaction"] for hit in found} == {"words": 1, "both": 1, "meaning": 0.5}
+    assert scores(found) == {
+        "words": 0.7 * (0 + 2) / 3 + 0.3 * 1,
+        "both": 0.7 * (0.8 + 2) / 3 + 0.3 * 0.5,
+        "meaning": 0.7 * (0.6 + 1) / 3,
+    }
+
+
+def test_what_is_not_compared_word_by_word_stays_below_what_is() -> None:
+    encoder = FixedEncoder(1.0, 0.0)
+    settings = SearchSettings(join=JoinSettings(weight=0.5, interaction_depth=2))
+    searcher = Searcher(ListEngine(PRINTERS, vectors=DIRECTIONS), ANALYZER, encoder, settings)
+    found = searcher.similar(ASKED, 3, Filters(), "interaction")
+    assert sorted(encoder.read) == [0, 1], "the best two of the weighted sum"
+    assert [hit.question.id for hit in found] == ["both", "words", "meaning"]
+    assert "interaction" not in found[2].components
+    assert 0 < found[2].score <= found[1].score
+    assert len(searcher.similar(ASKED, 1, Filters(), "interaction")) == 1
+
+
+def test_a_query_without_a_vector_is_not_compared_word_by_word() -> None:
+    encoder = FixedEncoder(0.0, 0.0)
+    searcher = Searcher(ListEngine(PRINTERS, vectors=DIRECTIONS), ANALYZER, encoder, HALVES)
+    assert scores(searcher.similar(ASKED, 3, Filters(), "interaction")) == {"words": 0.5, "both": 0.25}
+    assert encoder.read == []
+
+
+def test_a_hit_found_word_by_word_tells_what_stands_for_each_word() -> None:
+    searcher = printers()
+    hits = searcher.similar(ASKED, 3, Filters(), "interaction")
+    first = searcher.explanations(ASKED, hits, "interaction")[0]
+    assert [(one.word, one.match, one.similarity, one.is_missing) for one in first.matches] == [
+        ("printer", "printer", 1.0, False),
+        ("offline", "silent", 1.0, True),
+    ]
+    assert searcher.explanations(ASKED, hits)[0].matches == ()
+
+
+def test_interactions_of_texts_of_unlike_length_and_without_words() -> None:
+    encoder = FixedEncoder()
+    texts = ["printer dead", "", "silent", "something else here"]
+    read = encoder.states_of([(key, Question(str(key), one)) for key, one in enumerate(texts)])
+    asked = replace(encoder.states(Query("printer offline")), weights=np.array([3.0, 1.0]))
+    assert interactions(asked, read).round(6).tolist() == [(0.75 + 0.5) / 2, 0, (0.25 + 1) / 2, 0]
+    assert interactions(encoder.states(Query("")), read).tolist() == [0] * 4
+    assert interactions(asked, []).tolist() == []
+
+
 def test_components_add_up_to_the_score() -> None:
     for hit in printers(0.3).similar(ASKED, 3, Filters()):
         parts = hit.components
@@ -267,13 +337,23 @@ def test_what_shares_no_word_and_points_elsewhere_is_no_hit() -> None:
 
 
 def test_an_unknown_ranker_is_refused_with_the_choices() -> None:
-    with pytest.raises(SettingError, match="expected one of hybrid, fusion, lexical, vector"):
+    with pytest.raises(SettingError, match="expected one of hybrid, interaction, fusion, lexical, vector"):
         printers().similar(ASKED, 3, Filters(), "magic")
 
 
-@pytest.mark.parametrize("wrong", [{"weight": 1.1}, {"weight": -0.1}, {"depth": 0}, {"fusion_constant": 0}])
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"weight": 1.1},
+        {"weight": -0.1},
+        {"depth": 0},
+        {"fusion_constant": 0},
+        {"interaction_weight": 1.1},
+        {"interaction_depth": 0},
+    ],
+)
 def test_join_settings_out_of_range_are_refused(wrong: dict[str, float]) -> None:
-    with pytest.raises(SettingError, match="expected weight from 0 to 1"):
+    with pytest.raises(SettingError, match="weight from 0 to 1"):
         JoinSettings(**wrong)  # type: ignore[arg-type]
 
 

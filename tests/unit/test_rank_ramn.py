@@ -17,7 +17,8 @@ from askalike.rank.query import Query
 from askalike.rank.ramn import RamnReranker, RamnSettings, compare, log_scores, scores
 from askalike.rank.ramn.comparison import importance
 from askalike.rank.ramn.score import rank_factors, reduced
-from askalike.rank.ramn.settings import ALPHAS, Similarity
+from askalike.rank.ramn.settings import ALPHAS
+from askalike.rank.word_states import Similarity
 from askalike.types import Question
 
 BASE = RamnSettings(has_mismatch=False, alpha=0)

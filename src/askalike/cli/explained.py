@@ -55,6 +55,8 @@ def scores(hit: Hit) -> str:
     """Return the parts of a score in one line."""
     parts = hit.components
     shown = [f"cosine {parts['cosine']:.2f}"] if "cosine" in parts else []
+    if "interaction" in parts:
+        shown.append(f"word by word {parts['interaction']:.2f}")
     if "rank_factor" in parts:
         shown.append(f"rank factor {parts['rank_factor']:.2f}")
     if "likelihood" in parts:

@@ -16,7 +16,7 @@ from askalike.experiments.tasks import RerankTask, judge
 from askalike.forum.states import ModelStates
 from askalike.rank.query import Query
 from askalike.rank.ramn import Comparison, RamnSettings, compare, log_scores
-from askalike.rank.ramn.settings import Similarity
+from askalike.rank.word_states import Similarity
 from askalike.types import Run
 
 __all__ = ["Matcher", "ramn_score"]

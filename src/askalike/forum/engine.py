@@ -13,12 +13,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from askalike.archive import Archive
+from askalike.encode.states import WordStates
 from askalike.forum.blas import one_blas_thread
 from askalike.forum.settings import Neighbours
 from askalike.forum.vector_set import VectorSet
 from askalike.forum.vectors import has_faiss
 from askalike.lexical import FieldWeights, LexicalIndex
 from askalike.rank import Candidate, Query
+from askalike.rank.interaction import WeighedStates, rarities
 from askalike.text.analyzer import Analyzer
 from askalike.types import Answer, Filters, Question
 from askalike.vectors import VectorIndex
@@ -152,6 +154,26 @@ class QueryEncoder:
         with one_blas_thread():
             vector: NDArray[np.float32] = model.encode([asked])[0]
         return vector
+
+    def states(self, query: Query) -> WeighedStates:
+        """Return the query word by word.
+
+        Raises:
+            ModelError: the model cannot be read.
+        """
+        return self._weighed(self._vectors.states.of_query(query))
+
+    def states_of(self, questions: Sequence[tuple[int, Question]]) -> list[WeighedStates]:
+        """Return the forum's questions word by word, given with their keys.
+
+        Raises:
+            ModelError: the model cannot be read.
+        """
+        return list(map(self._weighed, self._vectors.states.of_questions(questions)))
+
+    def _weighed(self, found: WordStates) -> WeighedStates:
+        size = len(self._vectors.model.vocabulary)
+        return WeighedStates(found.words, found.states, rarities(found.ids, size))
 
     def rank(self, word: str) -> int | None:
         """Return the place of a word among those that the model has vectors for, most frequent first.

@@ -18,31 +18,21 @@ from askalike.forum.kept import Kept
 from askalike.rank import Query
 from askalike.types import Question
 
-__all__ = ["ModelStates"]
+__all__ = ["KeptStates", "ModelStates"]
 
 CACHE_BYTES = 256 * 1024**2
 """Of states that are kept, those asked for last: some 4,000 questions of 80 words and 200 dimensions."""
 
 
-class ModelStates:
-    """``rank.ramn``'s source of states and frequencies; any number of threads may ask.
+class KeptStates:
+    """The states of a model's words; any number of threads may ask.
 
     Args:
-        model: knows how often each word occurred in what it was trained on.
         size_bytes: states that are kept.
-
-    Raises:
-        DamagedModelError: the model knows no frequencies.
     """
 
     def __init__(self, model: Model, size_bytes: int = CACHE_BYTES) -> None:
-        if model.counts is None:
-            raise DamagedModelError(
-                "the ranker's model does not say how often its words occur",
-                'train it again with "askalike train FORUM --recipe ramn"',
-            )
-        self._model = model
-        self._counts = model.counts
+        self.model = model
         self._kept = Kept(self._states, lambda one: one.states.nbytes, size_bytes)
 
     @property
@@ -58,11 +48,32 @@ class ModelStates:
         """Return the words and states of questions, given with their keys; an edited one is read anew."""
         return self._kept.of_questions(questions)
 
-    def frequencies(self, words: Sequence[str]) -> NDArray[np.integer]:
-        """Return how often each word occurred in the texts that were learned from, 0 for one that did not.  # (T,)"""
-        ids = np.array(self._model.vocabulary.ids(words), dtype=np.intp)
-        return np.where(ids > 0, self._counts[ids], 0)
-
     def _states(self, questions: list[Question]) -> list[WordStates]:
         with one_blas_thread():
-            return self._model.states(questions)
+            return self.model.states(questions)
+
+
+class ModelStates(KeptStates):
+    """``rank.ramn``'s source of states and frequencies.
+
+    Args:
+        model: knows how often each word occurred in what it was trained on.
+        size_bytes: states that are kept.
+
+    Raises:
+        DamagedModelError: the model knows no frequencies.
+    """
+
+    def __init__(self, model: Model, size_bytes: int = CACHE_BYTES) -> None:
+        if model.counts is None:
+            raise DamagedModelError(
+                "the ranker's model does not say how often its words occur",
+                'train it again with "askalike train FORUM --recipe ramn"',
+            )
+        super().__init__(model, size_bytes)
+        self._counts = model.counts
+
+    def frequencies(self, words: Sequence[str]) -> NDArray[np.integer]:
+        """Return how often each word occurred in the texts that were learned from, 0 for one that did not.  # (T,)"""
+        ids = np.array(self.model.vocabulary.ids(words), dtype=np.intp)
+        return np.where(ids > 0, self._counts[ids], 0)

@@ -30,6 +30,7 @@ from askalike.encode.layout import MAX_BYTES
 from askalike.encode.model import Model
 from askalike.errors import DamagedForumError, DamagedModelError, ModelError
 from askalike.forum.model_source import ModelSource, fingerprint
+from askalike.forum.states import KeptStates
 from askalike.vectors import VectorIndex
 
 __all__ = [
@@ -113,6 +114,7 @@ class VectorSet:
         self.index = VectorIndex(folder / "index")
         self._loading = threading.Lock()
         self._model = model
+        self._states: KeptStates | None = None
 
     @property
     def fingerprint(self) -> str:
@@ -136,6 +138,19 @@ class VectorSet:
                     raise DamagedModelError(f"the model in {self.folder} is not the one of its vectors", _REBUILD)
                 self._model = model
             return self._model
+
+    @property
+    def states(self) -> KeptStates:
+        """Return the states of words by the model, kept as they are asked for.
+
+        Raises:
+            DamagedModelError: as ``model``.
+        """
+        model = self.model
+        with self._loading:
+            if self._states is None:
+                self._states = KeptStates(model)
+            return self._states
 
 
 def has_its_model(place: Path) -> bool:

@@ -8,20 +8,36 @@ Source: Lei et al. 2016 (NAACL), section 5: the weight of a word is 1 - λ_t, wh
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from askalike.rank.encoder import Encoder
 from askalike.rank.query import Query
+from askalike.rank.word_states import word_matches
 from askalike.text.markup import plain_text
 from askalike.types import Explanation, Hit, WordWeight
 
 __all__ = ["explanations"]
 
 
-def explanations(query: Query, hits: Sequence[Hit], encoder: Encoder | None) -> list[Explanation]:
-    """Return one explanation for each hit, in their order; without words where the model cannot weigh them."""
+def explanations(
+    query: Query, hits: Sequence[Hit], encoder: Encoder | None, *, has_matches: bool = False
+) -> list[Explanation]:
+    """Return one explanation for each hit, in their order; without words where the model cannot weigh them.
+
+    Args:
+        has_matches: tell too what each word of the query is most like in a hit.
+    """
     title = _weights(query.title, encoder)
     body = _weights(plain_text(query.body, query.markup), encoder)
-    return [Explanation(hit.question.id, title, body, _weights(hit.question.title, encoder)) for hit in hits]
+    found = [Explanation(hit.question.id, title, body, _weights(hit.question.title, encoder)) for hit in hits]
+    if not has_matches or encoder is None:
+        return found
+    asked = encoder.states(query)
+    importance = asked.weights / asked.weights.max() if asked.words else asked.weights
+    read = encoder.states_of([(-1 - place, hit.question) for place, hit in enumerate(hits)])
+    return [
+        replace(one, matches=word_matches(asked, other, importance)) for one, other in zip(found, read, strict=True)
+    ]
 
 
 def _weights(text: str, encoder: Encoder | None) -> tuple[WordWeight, ...]:

@@ -12,6 +12,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from askalike.rank.encoder import Encoder
 from askalike.rank.engine import Candidate, Engine
 from askalike.rank.query import Query, QueryTerm
 from askalike.stages import Stage, stage
@@ -69,15 +70,24 @@ class Pool:
     Args:
         engine: where a ranker that reads questions gets them.
         is_exhausted: no source has more.
+        encoder: what a ranker that compares words gets their states from; None where there is none.
     """
 
     engine: Engine
     asked: Asked
     candidates: tuple[Pooled, ...]
     is_exhausted: bool
+    encoder: Encoder | None = None
 
 
-def gather(engine: Engine, asked: Asked, sources: tuple[Source, ...], limit: int, filters: Filters) -> Pool:
+def gather(
+    engine: Engine,
+    asked: Asked,
+    sources: tuple[Source, ...],
+    limit: int,
+    filters: Filters,
+    encoder: Encoder | None = None,
+) -> Pool:
     """Return the union of the ``limit`` best of each source; a candidate of one is scored by the others too."""
     found = {source: _best(engine, asked, source, limit, filters) for source in sources}
     ranks: dict[int, dict[Source, int]] = {}
@@ -93,7 +103,8 @@ def gather(engine: Engine, asked: Asked, sources: tuple[Source, ...], limit: int
         Pooled(key, {COMPONENTS[source]: scores[source].get(key, 0.0) for source in scoring}, places)
         for key, places in ranks.items()
     )
-    return Pool(engine, asked, pooled, all(len(candidates) < limit for candidates in found.values()))
+    is_exhausted = all(len(candidates) < limit for candidates in found.values())
+    return Pool(engine, asked, pooled, is_exhausted, encoder)
 
 
 def _best(engine: Engine, asked: Asked, source: Source, limit: int, filters: Filters) -> list[Candidate]:

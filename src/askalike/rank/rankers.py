@@ -9,9 +9,10 @@ Enters: a ``Pool``. Leaves: ``Scored`` values. May import: errors, its own folde
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from askalike.errors import SettingError
+from askalike.rank.interaction import interactions, meaning
 from askalike.rank.pool import Pool, Source
 from askalike.rank.reciprocal_rank_fusion import reciprocal_rank_fusion
 from askalike.rank.reranker import RERANKERS
@@ -19,7 +20,10 @@ from askalike.rank.scored import Scored
 from askalike.rank.settings import JoinSettings
 from askalike.rank.weighted_sum import shares, weighted_sum
 
-__all__ = ["LEXICAL", "RANKERS", "RANKER_NAMES", "Ranker", "ranker_named"]
+__all__ = ["INTERACTION", "LEXICAL", "RANKERS", "RANKER_NAMES", "Ranker", "ranker_named"]
+
+INTERACTION = "interaction"
+"""The ranker that compares words by their states."""
 
 LEXICAL = "lexical"
 """The ranker that needs no vectors."""
@@ -72,6 +76,35 @@ def _by_weighted_sum(pool: Pool, settings: JoinSettings) -> list[Scored]:
     ]
 
 
+def _by_interaction(pool: Pool, settings: JoinSettings) -> list[Scored]:
+    """Return the weighted sum, in which the best candidates get another score, and all others stay below those."""
+    joined = _by_weighted_sum(pool, settings)
+    if pool.encoder is None or pool.asked.vector is None:
+        return joined
+    order = sorted(range(len(joined)), key=lambda place: (-joined[place].score, joined[place].key))
+    best, others = order[: settings.interaction_depth], order[settings.interaction_depth :]
+    questions = pool.engine.questions([joined[place].key for place in best])
+    held = [(joined[place].key, questions[joined[place].key]) for place in best if joined[place].key in questions]
+    compared = interactions(pool.encoder.states(pool.asked.query), pool.encoder.states_of(held)).tolist()
+    found = {key: value for (key, _), value in zip(held, compared, strict=True)}
+    scored = {place: _interacting(joined[place], found.get(joined[place].key), settings) for place in best}
+    lowest = max(0.0, min((one.score for one in scored.values()), default=0.0))
+    highest = max((joined[place].score for place in others), default=0.0)
+    for place in others:  # each was below every one that is compared, and stays there
+        one = joined[place]
+        scored[place] = replace(one, score=one.score * min(1.0, lowest / highest) if highest > 0 else one.score)
+    return [scored[place] for place in range(len(joined))]
+
+
+def _interacting(one: Scored, interaction: float | None, settings: JoinSettings) -> Scored:
+    """Return a candidate by its interaction; as it is where it has gone meanwhile."""
+    if interaction is None:
+        return one
+    parts = {**one.components, "interaction": interaction}
+    near = meaning(parts["cosine"], interaction)
+    return Scored(one.key, weighted_sum(near, parts["bm25_share"], settings.interaction_weight), parts)
+
+
 def _by_fusion(pool: Pool, settings: JoinSettings) -> list[Scored]:
     constant = settings.fusion_constant
     return [
@@ -85,6 +118,9 @@ def _by_component(name: str) -> Callable[[Pool, JoinSettings], list[Scored]]:
 
 RANKERS: Mapping[str, Ranker] = {
     "hybrid": Ranker(("lexical", "vectors"), _by_weighted_sum, "words and meaning, a weighted sum", is_joining=True),
+    INTERACTION: Ranker(
+        ("lexical", "vectors"), _by_interaction, "hybrid, its best compared word by word", is_joining=True
+    ),
     "fusion": Ranker(("lexical", "vectors"), _by_fusion, "words and meaning, by their places", is_joining=True),
     LEXICAL: Ranker(("lexical",), _by_component("bm25"), "words alone"),
     "vector": Ranker(("vectors",), _by_component("cosine"), "meaning alone"),

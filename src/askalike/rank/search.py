@@ -19,7 +19,7 @@ from askalike.rank.explanation import explanations
 from askalike.rank.matches import matches, missing_words, query_words
 from askalike.rank.pool import Asked, Source, gather
 from askalike.rank.query import Query, QueryTerm, unknown_terms, weigh
-from askalike.rank.rankers import LEXICAL, RANKERS, Ranker, ranker_named
+from askalike.rank.rankers import INTERACTION, LEXICAL, RANKERS, Ranker, ranker_named
 from askalike.rank.reranker import BY_LETTERS, RERANKERS, Reranker, learned_as, rerank
 from askalike.rank.scored import Scored
 from askalike.rank.settings import MAX_HITS, SearchSettings
@@ -92,7 +92,7 @@ class Searcher:
         has_threshold = self.settings.threshold != ALL
         limit = max(k, self.settings.join.depth) if chosen.is_joining or has_threshold else k
         while True:
-            pool = gather(self.engine, asked, chosen.sources, limit, filters)
+            pool = gather(self.engine, asked, chosen.sources, limit, filters, self.encoder)
             with stage("rank"):
                 shown = THRESHOLDS[self.settings.threshold](chosen.score(pool, self.settings.join))
                 scored = [one for one in shown if one.score > 0]
@@ -171,7 +171,8 @@ class Searcher:
         if wanted in RERANKERS:
             return self.learned(wanted).explain(query, [hit.question for hit in hits])
         query, _ = self._corrected(query, self._chosen(ranker))
-        return explanations(query, hits, self.encoder)
+        has_matches = self.ranker_of(ranker) == INTERACTION
+        return explanations(query, hits, self.encoder, has_matches=has_matches)
 
     def learned(self, name: str) -> Reranker:
         """Return a ranker that the forum has learned.

@@ -26,6 +26,8 @@ class JoinSettings:
         weight: of the cosine in the weighted sum, in [0, 1]; the rest is BM25's.
         depth: candidates taken from each source, or as many as hits are asked for where that is more.
         fusion_constant: of reciprocal rank fusion, > 0.
+        interaction_weight: of cosine and late interaction together in their weighted sum with BM25, in [0, 1].
+        interaction_depth: candidates that are compared word by word, the best of the weighted sum.
 
     Raises:
         SettingError: a value is out of range.
@@ -34,12 +36,19 @@ class JoinSettings:
     weight: float = 0.4
     depth: int = 50
     fusion_constant: float = 60.0
+    interaction_weight: float = 0.7
+    interaction_depth: int = 20
 
     def __post_init__(self) -> None:
         if not (0 <= self.weight <= 1 and 1 <= self.depth <= MAX_HITS and self.fusion_constant > 0):
             raise SettingError(
                 f"weight is {self.weight}, depth {self.depth}, fusion_constant {self.fusion_constant}",
                 f"expected weight from 0 to 1, depth from 1 to {MAX_HITS} and fusion_constant > 0",
+            )
+        if not (0 <= self.interaction_weight <= 1 and 1 <= self.interaction_depth <= MAX_HITS):
+            raise SettingError(
+                f"interaction_weight is {self.interaction_weight}, interaction_depth {self.interaction_depth}",
+                f"expected interaction_weight from 0 to 1 and interaction_depth from 1 to {MAX_HITS}",
             )
 
 

@@ -22,7 +22,8 @@ from typing import Final
 from askalike.experiments.matcher import Matcher
 from askalike.experiments.tasks import RerankTask, judge
 from askalike.rank.ramn import RamnSettings
-from askalike.rank.ramn.settings import ALPHAS, Repeats, Similarity
+from askalike.rank.ramn.settings import ALPHAS, Repeats
+from askalike.rank.word_states import Similarity
 
 __all__ = ["LAYERS", "Choice", "choose_settings"]
 

@@ -7,7 +7,7 @@
     f_i       tf(w_i | C) / Σ_{w ∈ q} tf(w | C)                                   (14)
 
 Enters: words and states of a query and of its candidates; frequencies. Leaves: a ``Comparison``, from which every
-variant of the score follows without another look at the states. May import: settings.
+variant of the score follows without another look at the states. May import: rank's word states.
 
 Source: Zhang and Wu 2018 (AAAI), equations 10, 11 and 14.
 Differs: C is every text that the autoencoder learned from, in a forum its answers too; the paper counts in its archive
@@ -20,32 +20,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from askalike.rank.ramn.settings import Similarity
+from askalike.rank.word_states import Similarity, WordStates, similarities
 
-__all__ = ["Backwards", "Comparison", "Frequencies", "WordStates", "compare", "importance"]
+__all__ = ["Backwards", "Comparison", "Frequencies", "compare", "importance"]
 
 Floats = NDArray[np.float32]
 Frequencies = Callable[[Sequence[str]], NDArray[np.integer]]
 """Words → how often each occurred in the corpus C, ≥ 0.  # (T,)"""
-
-_TINY = np.float32(1e-12)
-
-
-class WordStates(Protocol):
-    """A text as the autoencoder's encoder sees it."""
-
-    @property
-    def words(self) -> tuple[str, ...]:
-        """Return the words that were read."""
-
-    @property
-    def states(self) -> Floats:
-        """Return the state of each word.  # (T, D) float32"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,22 +108,6 @@ def compare(
     return Comparison(query.words, best, occurs, shares, Backwards(lengths, back, held, theirs_shares))
 
 
-def similarities(own: Floats, theirs: Floats, similarity: Similarity) -> Floats:
-    """Return s_ij of the states of a query (T, D) and of a candidate (M, D).  # (T, M)
-
-    Example:
-        Of (3, 4) and (4, 3): 24, 24/25 and (1 + 24/25)/2:
-
-        >>> pair = np.array([[3.0, 4.0]], np.float32), np.array([[4.0, 3.0]], np.float32)
-        >>> [round(float(similarities(*pair, name)[0, 0]), 2) for name in ("dot", "cosine", "shifted-cosine")]
-        [24.0, 0.96, 0.98]
-    """
-    if similarity == "dot":
-        return np.asarray(own @ theirs.T)
-    found = _unit(own) @ _unit(theirs).T
-    return np.asarray(found if similarity == "cosine" else (1 + found) / 2)
-
-
 def importance(frequencies: NDArray[np.integer]) -> NDArray[np.float64]:
     """Return f_i, equation 14, of words that occurred so often; one that never did counts as one that did once.
 
@@ -156,7 +125,3 @@ def _shares(counted: NDArray[np.integer], lengths: NDArray[np.intp]) -> NDArray[
     starts = (np.cumsum(lengths) - lengths)[has_words]
     totals = np.add.reduceat(counted.astype(np.float64), starts)
     return np.asarray(counted / np.repeat(totals, lengths[has_words]))
-
-
-def _unit(states: Floats) -> Floats:
-    return np.asarray(states / np.maximum(np.linalg.norm(states, axis=1, keepdims=True), _TINY))

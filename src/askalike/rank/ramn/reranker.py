@@ -15,10 +15,11 @@ from numpy.typing import NDArray
 
 from askalike.rank.pool import Pooled
 from askalike.rank.query import Query
-from askalike.rank.ramn.comparison import WordStates, compare, similarities
+from askalike.rank.ramn.comparison import compare
 from askalike.rank.ramn.score import rank_factors, scores
 from askalike.rank.ramn.settings import RamnSettings
 from askalike.rank.scored import Scored
+from askalike.rank.word_states import WordStates, word_matches
 from askalike.types import Explanation, Question, WordMatch
 
 __all__ = ["RamnReranker", "StateSource"]
@@ -75,15 +76,8 @@ class RamnReranker:
         costs nothing beside other candidates, and its importance is 0.
         """
         asked, (read,) = self.source.of_query(query), self.source.of_questions([(-1, question)])
-        if not (asked.words and read.words):
+        if not asked.words:
             return ()
-        places = similarities(asked.states, read.states, self.settings.similarity).argmax(axis=1).tolist()
-        cosines = similarities(asked.states, read.states, "cosine")
-        shares = compare(asked, [read], self.source.frequencies).importance
-        costs = np.log(shares)
+        costs = np.log(compare(asked, [read], self.source.frequencies).importance)
         weights = costs / min(float(costs.min()), -1e-12) + 0.0  # the rarest has 1, the only word 0 (not -0)
-        held = set(read.words)
-        return tuple(
-            WordMatch(word, read.words[best], float(row[best]), float(weight), word not in held)
-            for word, row, best, weight in zip(asked.words, cosines, places, weights.tolist(), strict=True)
-        )
+        return word_matches(asked, read, weights, self.settings.similarity)

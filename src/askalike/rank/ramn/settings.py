@@ -1,6 +1,6 @@
 """What can be chosen of RAMN: which of its layers are on, and what the paper leaves open.
 
-Enters: choices. Leaves: checked ``RamnSettings``. May import: errors.
+Enters: choices. Leaves: checked ``RamnSettings``. May import: errors, rank's word states.
 """
 
 from __future__ import annotations
@@ -10,10 +10,10 @@ from math import isfinite
 from typing import Final, Literal, get_args
 
 from askalike.errors import SettingError
+from askalike.rank.word_states import Similarity
 
-__all__ = ["ALPHAS", "FORUM", "RamnSettings", "Repeats", "Similarity"]
+__all__ = ["ALPHAS", "FORUM", "RamnSettings", "Repeats"]
 
-Similarity = Literal["dot", "cosine", "shifted-cosine"]
 Repeats = Literal["each", "once"]
 
 ALPHAS: Final = tuple(round(0.01 + 0.005 * step, 3) for step in range(19))
