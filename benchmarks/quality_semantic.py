@@ -4,7 +4,8 @@ Command: ``python -m benchmarks.quality_semantic --model FOLDER``. Without ``--t
 ``results/quality-semantic-dev.json`` is written; with it the test parts too, into ``results/quality-semantic.json``.
 ``--model`` may be given several times (a general model and one that was trained on the forum) or not at all;
 ``--only SET`` scores one set and writes nothing. A hybrid's weight is the best on the dev part of the same set, unless
-``--weight`` fixes one for all sets.
+``--weight`` fixes one for all sets. ``interaction`` is the forum's ranker of that name as it is by default: the twenty
+best of the hybrid of weight 0.4, compared word by word.
 
 BM25 is the forum's own lexical search where there is a forum, and the exact formula over title and body joined on
 SemEval and Quora. Intervals are bootstrap percentiles over queries (pairs), 95 %; tests are paired randomisation tests.
@@ -19,9 +20,11 @@ from typing import Any
 from askalike.encode.model import Model
 from askalike.evaluate import pair_average_precision
 from askalike.experiments.blend import best_weight
+from askalike.experiments.interaction import Interaction
 from askalike.experiments.systems import Hybrid, LexicalSearch, System, Terms, Vectors, tune_weight
 from askalike.experiments.tasks import PairTask, RerankTask, judge
 from askalike.experiments.vector_scorer import VectorScorer
+from askalike.rank.settings import JoinSettings
 from benchmarks.minilm import MiniLM
 from benchmarks.quality_rows import pair_rows, ranking_rows, shown
 from benchmarks.quality_sets import SETS, Task, present_sets
@@ -53,7 +56,7 @@ def tuned(task: Task, scorer: VectorScorer) -> dict[str, Any]:
 
 
 def score_set(
-    name: str, encoders: dict[str, VectorScorer], fixed: float | None, is_testing: bool
+    name: str, encoders: dict[str, VectorScorer], models: dict[str, Model], fixed: float | None, is_testing: bool
 ) -> tuple[dict[str, Any], dict[str, Any]]:
     """Return the tables of a set's tasks, and how the hybrids' weights were found, by dev task."""
     tables: dict[str, Any] = {}
@@ -69,6 +72,8 @@ def score_set(
                     weights[encoder, type(task)] = found["weight"] if fixed is None else fixed
                 systems[encoder] = Vectors(scorer)
                 systems[f"bm25 + {encoder}"] = Hybrid(scorer, weights[encoder, type(task)])
+                if encoder in models:
+                    systems[f"interaction, {encoder}"] = Interaction(models[encoder], scorer, JoinSettings())
             tables[title] = answer(task, systems)
             print(f"{title}\n{shown(tables[title])}", flush=True)
     return tables, tuning
@@ -91,7 +96,7 @@ def main() -> None:
     tables: dict[str, Any] = {}
     tuning: dict[str, Any] = {}
     for name in given.only or present_sets():
-        found, weights = score_set(name, encoders, given.weight, given.test)
+        found, weights = score_set(name, encoders, models, given.weight, given.test)
         tables |= found
         tuning |= weights
     if given.only:

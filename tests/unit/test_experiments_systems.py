@@ -7,11 +7,15 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 from numpy.typing import NDArray
+from tests.tiny_models import synonym_model
 
 from askalike.experiments.blend import WEIGHTS, best_weight, blend
+from askalike.experiments.interaction import Interaction
 from askalike.experiments.systems import Hybrid, LexicalSearch, System, Terms, Vectors, tune_weight
 from askalike.experiments.tasks import PairTask, RerankTask, RetrievalTask
 from askalike.experiments.vector_scorer import VectorScorer
+from askalike.rank.interaction import WeighedStates, interactions, rarities
+from askalike.rank.settings import JoinSettings
 from askalike.rank.weighted_sum import shares, weighted_sum
 from askalike.types import Question
 
@@ -134,3 +138,38 @@ def test_the_blend_is_the_rule_of_the_forums_search() -> None:
     cosines, lexical = [0.3, -0.4, 0.9], [2.0, 5.0, 0.0]
     rule = [weighted_sum(cosine, share, 0.35) for cosine, share in zip(cosines, shares(lexical), strict=True)]
     assert blend(np.array(cosines), np.array(lexical), 0.35) == pytest.approx(rule)
+
+
+def test_the_interaction_of_a_task_is_that_of_the_forums_ranker() -> None:
+    """Candidates share no word but "drops", and wireless stands for wifi; all by hand from the ranker's own formula."""
+    model = synonym_model()
+    asked = Question("q", "wifi drops")
+    documents = {"a": Question("a", "printer drops"), "b": Question("b", "wireless drops"), "c": Question("c", "")}
+    lexical = {"q": [("a", 4.0), ("b", 2.0), ("c", 0.0)]}
+    settings = JoinSettings(weight=0.4, interaction_weight=0.7, interaction_depth=2)
+    system = Interaction(model, VectorScorer(model), settings)
+    read = {
+        one.id: states
+        for one, states in zip([asked, *documents.values()], model.states([asked, *documents.values()]), strict=True)
+    }
+    weighed = {
+        name: WeighedStates(one.words, one.states, rarities(one.ids, len(model.vocabulary)))
+        for name, one in read.items()
+    }
+    found = dict(zip(documents, interactions(weighed["q"], [weighed[name] for name in documents]), strict=True))
+    assert found["b"] == pytest.approx(1)
+    assert found["c"] == 0
+    cosines = dict(zip(documents, VectorScorer(model).scores(asked, list(documents.values())), strict=True))
+    shares_of = {"a": 1.0, "b": 0.5, "c": 0.0}
+    expected = {name: 0.7 * (cosines[name] + 2 * found[name]) / 3 + 0.3 * shares_of[name] for name in documents}
+    task = RerankTask("tiny", "trec", {"q": asked}, documents, lexical, lexical, {"q": {"b": 1}}, ())
+    assert dict(system.rerank(task)["q"]) == pytest.approx(expected)
+    whole = RetrievalTask("tiny", {"q": asked}, (*documents.values(), asked), lexical, {"q": {"b": 1}})
+    run = system.retrieve(whole)["q"]
+    assert [name for name, _ in run] == ["b", "a", "c"]
+    assert dict(run)["a"] == pytest.approx(expected["a"])
+    scores = [score for _, score in run]
+    assert scores == sorted(scores, reverse=True)
+    pairs = PairTask("tiny", ((asked, documents["b"]),), (1,), tuple(documents.values()))
+    words = LexicalSearch().pairs(pairs)[0]
+    assert system.pairs(pairs)[0] == pytest.approx(0.7 * (cosines["b"] + 2 * found["b"]) / 3 + 0.3 * words)
