@@ -76,9 +76,10 @@ def _systems(result: Mapping[str, Any]) -> str:
         " Quora, in both directions, divided by what the two questions score with themselves. `tfidf` is the cosine of"
         " TF-IDF vectors of stems, `minilm` the cosine of all-MiniLM-L6-v2, and every other single name the cosine of"
         " one of our encoders. `bm25 + X` is w times the cosine of X plus (1 - w) times BM25 as a share of the best"
-        f" candidate's, {weight}; in retrieval both score the whole collection. `interaction, X` is the forum's ranker of"
-        " that name with the states of X: the twenty best of the hybrid of weight 0.4, compared word by word. By its"
-        " model card, all-MiniLM-L6-v2 was trained on duplicate marks of Stack Exchange and on Quora's pairs, so it may have seen pairs of the travel"
+        f" candidate's, {weight}; in retrieval both score the whole collection. `interaction, X` is the forum's ranker"
+        " of that name with the states of X: the twenty best of the hybrid of weight 0.4, compared word by word. By its"
+        " model card, all-MiniLM-L6-v2 was trained on duplicate marks of Stack Exchange and on Quora's pairs, so it may"
+        " have seen pairs of the travel"
         " and Quora tasks."
     )
 
