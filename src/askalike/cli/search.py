@@ -37,7 +37,10 @@ def search(
     before: Annotated[str | None, typer.Option("--before", help="Only asked before this date.")] = None,
     exclude: Annotated[list[str] | None, typer.Option("--exclude", help="Never this id; may be repeated.")] = None,
     ranker: Annotated[
-        str | None, typer.Option("--ranker", help=f"One of {', '.join(RANKER_NAMES)}; the best there is if left out.")
+        str | None,
+        typer.Option(
+            "--ranker", help=f"One of {', '.join(RANKER_NAMES)}; hybrid if left out, or lexical without vectors."
+        ),
     ] = None,
     threshold: Annotated[
         str,
