@@ -87,7 +87,7 @@ def interactions(query: WeighedStates, candidates: Sequence[WeighedStates]) -> N
 def meaning(cosine: float, interaction: float) -> float:
     """Return what takes the cosine's place in the weighted sum.
 
-    >>> meaning(0.9, 0.6)
+    >>> round(meaning(0.9, 0.6), 6)
     0.7
     """
     return (cosine + 2 * interaction) / 3
