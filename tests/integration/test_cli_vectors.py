@@ -192,7 +192,7 @@ def test_reindex_keeps_the_vectors_when_told_not_to_encode(run: Run, forum: Path
         (("encode", "FORUM"), 1, "has no model", "--model FOLDER"),
         (("encode", "FORUM", "--model", "nowhere"), 1, "no model at nowhere", "manifest.json"),
         (("search", "FORUM", "wifi", "--ranker", "vector"), 1, "needs vectors", "askalike encode"),
-        (("search", "FORUM", "wifi", "--ranker", "magic"), 2, "no ranker 'magic'", "hybrid, interaction, fusion, lexical, vector"),
+        (("search", "FORUM", "wifi", "--ranker", "magic"), 2, "no ranker 'magic'", "hybrid, interaction, fusion"),
     ],
 )
 def test_errors_say_what_and_what_to_do(
