@@ -312,6 +312,35 @@ def test_a_very_long_post_is_shown_as_text() -> None:
     assert safe_html("<i>x</i>" * 2000, "html").startswith("<p>xxx")
 
 
+REL = 'rel="nofollow noopener noreferrer"'
+
+
+@pytest.mark.parametrize(
+    ("body", "markup", "shown"),
+    [
+        (
+            "<p>See <img alt='a &amp; b' src=https://x.y/1.png></p>",
+            "html",
+            f'<p>See <a href="https://x.y/1.png" {REL}>image: a &amp; b</a></p>',
+        ),
+        ("![the log](https://x.y/1.png)", "markdown", f'<p><a href="https://x.y/1.png" {REL}>image: the log</a></p>\n'),
+        ("a<IMG SRC='/relative.png' alt='b'>", "html", "ab"),
+        ("<img src=javascript:alert(1) alt='\"><script>x()</script>'>", "html", "'&gt;"),
+        ("`<img src=x>`", "markdown", "<p><code>&lt;img src=x&gt;</code></p>\n"),
+        ('<a title="<img src=http://x onerror=y()>" href="https://z">z</a>', "html", None),
+    ],
+)
+def test_images_become_links_and_nothing_is_loaded(body: str, markup: Markup, shown: str | None) -> None:
+    found = safe_html(body, markup)
+    assert "<img" not in found
+    assert "onerror=" not in found.replace("&", "")
+    assert shown is None or found == shown
+
+
+def test_many_images_that_never_end_take_no_time_to_speak_of() -> None:
+    assert "<img" not in safe_html("<img src='" * 900, "html")
+
+
 def test_relative_links_lead_nowhere() -> None:
     assert 'href="' not in safe_html('<a href="/v1/x">x</a>', "html")
 
