@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 from urllib.parse import quote
@@ -152,6 +153,21 @@ def test_a_question_is_explored_by_its_id_and_by_its_neighbours(opened: Opened) 
     expect(page.get_by_role("heading", name=onward)).to_be_hidden()
 
 
+def test_what_was_asked_again_is_listed_under_the_question_to_answer_it_by(opened: Opened, service: str) -> None:
+    wait_until_compared(service)
+    page = opened("/#/explore")
+    often = page.locator(".often")
+    expect(often).to_be_visible()
+    group = often.locator(".picks > li", has_text="REMOTE HOST IDENTIFICATION HAS CHANGED").first
+    assert "4 times" in group.inner_text()
+    group.locator("summary").click()
+    others = group.locator(".rest a")
+    assert others.count() == 3
+    title = others.first.inner_text()
+    others.first.click()
+    page.get_by_role("heading", name=title).wait_for()
+
+
 def test_a_question_is_found_by_its_words_and_an_unknown_one_is_said(opened: Opened) -> None:
     page = opened("/#/explore", may_fail=True)
     page.fill("#find", "wireless drops")
@@ -162,6 +178,16 @@ def test_a_question_is_found_by_its_words_and_an_unknown_one_is_said(opened: Ope
     page.evaluate("location.hash = '#/explore/nowhere'")
     page.wait_for_selector(".wrong")
     assert "nowhere" in page.locator(".wrong").inner_text()
+
+
+def wait_until_compared(service: str) -> None:
+    for _ in range(600):
+        with urlopen(f"{service}/v1/duplicates?limit=1") as answer:
+            progress = json.load(answer)["progress"]
+        if progress["done"] == progress["questions"]:
+            return
+        time.sleep(0.1)
+    pytest.fail("the questions are not compared after a minute")
 
 
 def verdicts(service: str) -> list[dict[str, str]]:

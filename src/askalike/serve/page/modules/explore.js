@@ -1,6 +1,6 @@
 // Explore: a question, its answers, and its neighbours as a list and as a picture; each neighbour leads on.
 
-import { neighbours, newest, question as fetchQuestion, similar } from "./api.js";
+import { clusters, neighbours, newest, question as fetchQuestion, similar } from "./api.js";
 import { bodyElement } from "./body.js";
 import { announce, fill, h, icon, PATHS } from "./dom.js";
 import { aboutLine, byLine, exploreAddress, titleLink } from "./hit.js";
@@ -14,6 +14,8 @@ const NEIGHBOURS = 10;
 const LISTED = 12;
 const LONGEST_TRAIL = 6;
 const SHOWN_LINKS = 3;
+const SHOWN_CLUSTERS = 5;
+const LEAST_SCORE = 0.6;
 const LINK_GROUPS = [
   ["Marked a duplicate of", (one) => one.kind === "duplicate" && one.direction === "to"],
   ["Its duplicates", (one) => one.kind === "duplicate" && one.direction === "from"],
@@ -98,12 +100,45 @@ async function showNewest(place, signal) {
   const { questions, total } = await newest(LISTED, signal);
   if (!questions.length)
     return fill(place, note("The forum is empty.", "Index an archive, or add a question, and it shows here."));
-  return fill(
+  const often = h("section", { class: "often", "aria-labelledby": "often", hidden: true });
+  fill(
     place,
     h("h2", {}, "The newest", h("span", { class: "aside" }, ` of ${count(total, "question")}`)),
     pickList(questions),
+    often,
+  );
+  return showOften(often, signal);
+}
+
+/** Questions that were asked in other words again, under the one to answer them by; without them the newest stay. */
+async function showOften(section, signal) {
+  const answer = await clusters(SHOWN_CLUSTERS, LEAST_SCORE, signal).catch(() => null);
+  if (signal.aborted || !answer?.clusters.length) return;
+  fill(
+    section,
+    h("h2", { id: "often" }, "Asked again and again"),
+    h("ul", { class: "card picks" }, answer.clusters.map(clusterRow)),
+  );
+  section.hidden = false;
+}
+
+function clusterRow({ canonical, size, questions }) {
+  const others = questions.filter(({ id }) => id !== canonical.id);
+  return h(
+    "li",
+    {},
+    pickLink(canonical),
+    h("span", { class: "aside" }, `${size} times · ${count(canonical.answers, "answer")}`),
+    h(
+      "details",
+      { class: "rest" },
+      h("summary", {}, icon(PATHS.chevron), "in other words"),
+      h("ul", {}, others.map((one) => h("li", {}, pickLink(one)))),
+    ),
   );
 }
+
+const pickLink = (one) => h("a", { href: exploreAddress(one.id) }, one.title || "(no title)");
 
 function pickList(questions) {
   return h(
@@ -113,7 +148,7 @@ function pickList(questions) {
       h(
         "li",
         {},
-        h("a", { href: exploreAddress(one.id) }, one.title || "(no title)"),
+        pickLink(one),
         h("span", { class: "aside" }, [date(one.created), count(one.answers, "answer")].filter(Boolean).join(" · ")),
       ),
     ),
