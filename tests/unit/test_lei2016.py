@@ -15,9 +15,9 @@ from numpy.typing import NDArray
 from askalike.errors import FormatError, MissingExtraError, SettingError
 from askalike.experiments.lei2016.outcomes import finished, run_once
 from askalike.experiments.lei2016.reported import REPORTED
-from askalike.experiments.lei2016.rows import ROWS, Row, chosen_rows
+from askalike.experiments.lei2016.rows import COMPARED, ROWS, Row, chosen_rows
 from askalike.experiments.lei2016.sets import LeiSet, find_sets
-from askalike.experiments.lei2016.table import reproduce
+from askalike.experiments.lei2016.table import compared, reproduce
 from askalike.types import Question
 
 SUBJECTS = ("printer", "wifi", "scanner", "monitor", "battery", "keyboard")
@@ -177,6 +177,23 @@ def test_means_are_over_seeds_and_queries_with_the_spread_of_the_seeds(askubuntu
     assert found.spread == pytest.approx((1 / 3) / np.sqrt(2))
     assert found.queries == 2
     assert result.seeds == (0, 1)
+
+
+def test_what_is_said_of_rows_is_tested_where_both_were_run(askubuntu: LeiSet, tmp_path: Path) -> None:
+    class Wrong(BySubject):
+        def encode(self, questions: Sequence[Question]) -> NDArray[np.float32]:
+            return np.ones((len(questions), 1), dtype=np.float32)
+
+    def train(row: Row, seed: int, data: LeiSet, folder: Path) -> BySubject:
+        return BySubject() if row.id == "rcnn-mean" else Wrong()
+
+    rows = [ROWS[name] for name in ("lstm-mean", "rcnn-mean")]
+    found = reproduce(askubuntu, rows, [0, 1], tmp_path, train, lambda _: None)
+    (told,) = compared(found, ["askubuntu-test"])
+    assert (told.better, told.worse, told.task) == ("rcnn-mean", "lstm-mean", "askubuntu-test")
+    means = [one.means["askubuntu-test"]["map"].over_queries.mean for one in found if one.row.encoder]
+    assert told.difference.mean == pytest.approx(means[1] - means[0])
+    assert all(set(pair) <= ROWS.keys() for pair in COMPARED)
 
 
 def test_what_is_finished_is_not_run_again_unless_row_or_data_changed(askubuntu: LeiSet, tmp_path: Path) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from tools.sections.cells import table
+from tools.sections.cells import compared, table
 
 __all__ = ["reproduction"]
 
@@ -32,6 +32,9 @@ def reproduction(result: Mapping[str, Any]) -> list[str]:
             lines[-1:] = ["", "The reported figures are of other data: compare the order of rows, not figures.", ""]
         for task in tests:
             lines += [f"{task}:", "", *_table(found["rows"], dev, task), ""]
+        if found["compared"]:
+            lines += ["What paper and thesis say of rows, by MAP; p of the paired randomisation test, two-sided:", ""]
+            lines += [*compared(found["compared"]), ""]
         lines += _not_run(found["rows"])
     if result["figure"]:
         lines += [

@@ -14,11 +14,12 @@ from rich.table import Table
 from askalike.cli.display import console, print_aligned, print_json, safe
 from askalike.cli.mean_cells import mean_cell, means_object
 from askalike.cli.reproduction import Wanted, kept_settings, notice
+from askalike.cli.row_comparisons import comparison_objects, comparison_table
 from askalike.experiments.lei2016.outcomes import Trainer
 from askalike.experiments.lei2016.rows import chosen_rows
 from askalike.experiments.lei2016.running import train_rows
 from askalike.experiments.lei2016.sets import LeiSet, find_sets
-from askalike.experiments.lei2016.table import RowResult
+from askalike.experiments.lei2016.table import RowResult, compared
 from askalike.experiments.lei2016.table import reproduce as run_rows
 from askalike.experiments.lei2016.training import EncoderTrainer
 from askalike.read.detection import choose
@@ -94,6 +95,9 @@ def _print(data: LeiSet, results: list[RowResult]) -> None:
         if not data.is_original:
             console.print("Reported figures are of other data and show the order of the rows only.", style="dim")
         print_aligned(_table(results, task.name))
+    if tests := compared(results, [task.name for task in data.tests]):
+        console.print("\nWhat paper and thesis say of rows, by MAP", style="bold")
+        print_aligned(comparison_table(tests))
     for reason in dict.fromkeys(result.reason for result in results if result.reason):
         rows = ", ".join(result.row.id for result in results if result.reason == reason)
         console.print(f"not run, since {reason}: {rows}", markup=False, style="dim")
@@ -129,6 +133,7 @@ def table_object(data: LeiSet, results: list[RowResult]) -> dict[str, Any]:
         "training_pairs": len(data.pairs),
         "tasks": {task.name: len(task.queries) for task in (data.dev, *data.tests)},
         "rows": [_row_object(result) for result in results],
+        "compared": comparison_objects(compared(results, [task.name for task in data.tests])),
     }
 
 

@@ -5,13 +5,13 @@ Enters: values of queries by seed, and a baseline's. Leaves: ``SeedMean``. May i
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean, stdev
 
 from askalike.evaluate import Interval, bootstrap_mean, randomisation_test
 
-__all__ = ["SeedMean", "seed_mean"]
+__all__ = ["SeedMean", "over_seeds", "seed_mean"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,15 +45,25 @@ def seed_mean(
         >>> found.over_queries.mean, round(found.spread or 0.0, 4)
         (0.5, 0.3536)
     """
-    queries = list(by_seed[0])
-    values = _over_seeds(by_seed, queries)
+    found = over_seeds(by_seed)
+    values = list(found.values())
     return SeedMean(
-        len(queries),
+        len(values),
         bootstrap_mean(values),
         stdev(fmean(one.values()) for one in by_seed) if len(by_seed) > 1 else None,
-        None if baseline is None else randomisation_test(values, _over_seeds(baseline, queries)).p_value,
+        None if baseline is None else randomisation_test(values, _in_order(baseline, found)).p_value,
     )
 
 
-def _over_seeds(by_seed: Sequence[Mapping[str, float]], queries: Sequence[str]) -> list[float]:
-    return [fmean(values[query] for values in by_seed) for query in queries]
+def over_seeds(by_seed: Sequence[Mapping[str, float]]) -> dict[str, float]:
+    """Return each query's mean over seeds.
+
+    >>> over_seeds([{"q": 1.0, "r": 0.5}, {"q": 0.5, "r": 0.5}])
+    {'q': 0.75, 'r': 0.5}
+    """
+    return {query: fmean(values[query] for values in by_seed) for query in by_seed[0]}
+
+
+def _in_order(by_seed: Sequence[Mapping[str, float]], queries: Iterable[str]) -> list[float]:
+    found = over_seeds(by_seed)
+    return [found[query] for query in queries]

@@ -8,14 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from statistics import fmean
 
 from askalike.experiments.das2016.outcomes import Outcome, Runner
 from askalike.experiments.das2016.reported import MEASURES
 from askalike.experiments.das2016.rows import BASELINE, COMPARED, Row
 from askalike.experiments.das2016.running import not_run, seeds_of
 from askalike.experiments.row_comparison import Compared, compare_rows
-from askalike.experiments.seed_means import SeedMean, seed_mean
+from askalike.experiments.seed_means import SeedMean, over_seeds, seed_mean
 
 __all__ = ["RowResult", "compared", "results"]
 
@@ -51,7 +50,7 @@ def results(runner: Runner, rows: Iterable[Row], seeds: Sequence[int]) -> list[R
 def compared(found: Iterable[RowResult], tasks: Sequence[str]) -> list[Compared]:
     """Return what the paper says of rows, for those that are finished."""
     values = {
-        one.row.id: {task: _over_seeds([outcome.values[task]["map"] for outcome in one.outcomes]) for task in tasks}
+        one.row.id: {task: over_seeds([outcome.values[task]["map"] for outcome in one.outcomes]) for task in tasks}
         for one in found
         if one.outcomes
     }
@@ -76,7 +75,3 @@ def _means(outcomes: Sequence[Outcome], base: Sequence[Outcome]) -> dict[str, di
         }
         for task in outcomes[0].values
     }
-
-
-def _over_seeds(by_seed: Sequence[Mapping[str, float]]) -> dict[str, float]:
-    return {query: fmean(values[query] for values in by_seed) for query in by_seed[0]}

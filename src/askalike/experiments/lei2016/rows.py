@@ -16,7 +16,7 @@ from askalike.encode.settings import Reads
 from askalike.errors import SettingError
 from askalike.experiments.lei2016.reported import REPORTED, Figure
 
-__all__ = ["ROWS", "Row", "chosen_rows"]
+__all__ = ["COMPARED", "ROWS", "Row", "chosen_rows"]
 
 WORD_DIMENSIONS: Final = 200
 
@@ -102,6 +102,26 @@ _ALL: Final[Sequence[Row]] = (
 ROWS: Final[Mapping[str, Row]] = {row.id: row for row in _ALL}
 """id → row, in the order of the table. "mean" is the mean of states that were brought to length 1, which the thesis
 found better; "plain-mean" is the mean of the states as they are."""
+
+COMPARED: Final[Sequence[tuple[str, str]]] = (
+    ("rcnn-last", "lstm-last"),
+    ("rcnn-last", "gru-last"),
+    ("rcnn-mean", "lstm-mean"),
+    ("rcnn-mean", "gru-mean"),
+    ("rcnn-mean", "cnn-mean"),
+    ("rcnn-last", "rcnn-mean"),
+    ("rcnn-mean", "rcnn-plain-mean"),
+    ("rcnn-last", "rcnn-last-title"),
+    ("rcnn-mean", "rcnn-mean-title"),
+    ("lstm-last-pretrained", "lstm-last"),
+    ("gru-last-pretrained", "gru-last"),
+    ("rcnn-last-pretrained", "rcnn-last"),
+    ("rcnn-last-pretrained", "lstm-last-pretrained"),
+    ("rcnn-last-pretrained", "gru-last-pretrained"),
+    ("rcnn-last-pretrained", "bm25"),
+)
+"""What paper and thesis say of rows, in order: the RCNN beats others of its size, the last state beats the mean, states
+brought to length 1 are better, bodies help, pre-training helps, and the best of all beats BM25."""
 
 
 def chosen_rows(names: Iterable[str]) -> list[Row]:

@@ -12,11 +12,12 @@ from pathlib import Path
 
 from askalike.errors import MissingExtraError, SettingError
 from askalike.experiments.lei2016.outcomes import Outcome, Trainer, finished, run_once
-from askalike.experiments.lei2016.rows import ROWS, Row
+from askalike.experiments.lei2016.rows import COMPARED, ROWS, Row
 from askalike.experiments.lei2016.sets import LeiSet
-from askalike.experiments.seed_means import SeedMean, seed_mean
+from askalike.experiments.row_comparison import Compared, compare_rows
+from askalike.experiments.seed_means import SeedMean, over_seeds, seed_mean
 
-__all__ = ["RowResult", "reproduce"]
+__all__ = ["RowResult", "compared", "reproduce"]
 
 BASELINE = "bm25"
 
@@ -29,13 +30,20 @@ class RowResult:
         row: what was run.
         seeds: those that are finished.
         means: task → measure → mean; empty where the row was not run.
+        precisions: task → query → average precision, the mean over seeds.
         reason: why it was not run, or "".
     """
 
     row: Row
     seeds: tuple[int, ...] = ()
     means: Mapping[str, Mapping[str, SeedMean]] = field(default_factory=dict)
+    precisions: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
     reason: str = ""
+
+
+def compared(found: Iterable[RowResult], tasks: Sequence[str]) -> list[Compared]:
+    """Return what paper and thesis say of rows, for those that were run."""
+    return compare_rows({one.row.id: one.precisions for one in found if one.means}, COMPARED, tasks)
 
 
 def reproduce(
@@ -79,6 +87,7 @@ def reproduce(
             row,
             tuple(one.seed for one in found.get(row.id, ())),
             _means(found[row.id], None if row.id == BASELINE else baseline) if row.id in found else {},
+            _precisions(found.get(row.id, ())),
             reasons.get(row.id, ""),
         )
         for row in asked
@@ -93,6 +102,12 @@ def _outcome(
         return kept
     notice(f"{data.name}: {row.id}" + (f", seed {seed}" if row.encoder else ""))
     return run_once(row, seed, data, folder, train)
+
+
+def _precisions(outcomes: Sequence[Outcome]) -> dict[str, dict[str, float]]:
+    if not outcomes:
+        return {}
+    return {task: over_seeds([one.values[task]["map"] for one in outcomes]) for task in outcomes[0].values}
 
 
 def _means(outcomes: Sequence[Outcome], baseline: Outcome | None) -> dict[str, dict[str, SeedMean]]:

@@ -8,12 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from statistics import fmean
 from typing import Final
 
 from askalike.experiments.matcher import Matcher
 from askalike.experiments.row_comparison import Compared, compare_rows
-from askalike.experiments.seed_means import SeedMean, seed_mean
+from askalike.experiments.seed_means import SeedMean, over_seeds, seed_mean
 from askalike.experiments.tasks import RerankTask, judge
 from askalike.experiments.zhang2018.combination import choose_weights, combined_run, parts
 from askalike.experiments.zhang2018.data import TESTS, ZhangData
@@ -136,10 +135,7 @@ def _combined(found: Trained, tasks: Mapping[str, RerankTask], settings: RamnSet
 
 
 def _row(name: str, by_seed: Sequence[Values], base: Values | None) -> TableRow:
-    precisions = {
-        task: {query: fmean(values[task]["map"][query] for values in by_seed) for query in by_seed[0][task]["map"]}
-        for task in by_seed[0]
-    }
+    precisions = {task: over_seeds([values[task]["map"] for values in by_seed]) for task in by_seed[0]}
     return TableRow(name, 0, (), None, _means(by_seed, base), precisions)
 
 
