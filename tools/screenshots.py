@@ -5,15 +5,12 @@ Command: ``python -m tools.screenshots``. It serves the bundled forum on this ma
 
 from __future__ import annotations
 
-import json
 import shutil
 import sys
 import tempfile
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
-from urllib.request import urlopen
 
 from askalike import Forum
 from askalike.data import bundled_forum
@@ -21,7 +18,7 @@ from askalike.serve.http import build
 from askalike.serve.settings import Limits, ServeSettings
 from tools.palette import with_palette
 from tools.results import REPOSITORY
-from tools.serving import serving
+from tools.serving import serving, wait_for_pairs
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
@@ -103,16 +100,6 @@ def take(browser: Browser, address: str, names: list[str], scheme: str, size: tu
         if size_bytes > LARGEST_BYTES:
             raise SystemExit(f"{picture.name} is too large for the documents")
     context.close()
-
-
-def wait_for_pairs(address: str) -> None:
-    """Return when the archive has been looked through for duplicates, so that each time the same are shown."""
-    while True:
-        with urlopen(f"{address}/v1/status") as answer:
-            found = json.load(answer)["duplicates"]
-        if found["done"] >= found["questions"]:
-            return
-        time.sleep(0.5)
 
 
 def main() -> None:

@@ -5,6 +5,7 @@ Enters: an ASGI application. Leaves: its address, for as long as the context las
 
 from __future__ import annotations
 
+import json
 import socket
 import threading
 import time
@@ -12,8 +13,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
 from typing import Any
+from urllib.request import urlopen
 
-__all__ = ["serving"]
+__all__ = ["serving", "wait_for_pairs"]
+
+PATIENCE_S = 120.0
 
 
 @contextmanager
@@ -35,3 +39,19 @@ def serving(application: Any) -> Iterator[str]:
         finally:
             server.should_exit = True
             thread.join()
+
+
+def wait_for_pairs(address: str) -> None:
+    """Return when the archive has been looked through for duplicates, so that each time the same are shown.
+
+    Raises:
+        TimeoutError: it takes longer than ``PATIENCE_S``.
+    """
+    end = time.monotonic() + PATIENCE_S
+    while time.monotonic() < end:
+        with urlopen(f"{address}/v1/status") as answer:
+            found = json.load(answer)["duplicates"]
+        if found["done"] >= found["questions"]:
+            return
+        time.sleep(0.2)
+    raise TimeoutError(f"the questions of {address} are not compared after {PATIENCE_S:.0f} s: {found}")

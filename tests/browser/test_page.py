@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 from urllib.parse import quote
@@ -13,6 +12,7 @@ from urllib.request import urlopen
 import pytest
 from tests.browser.conftest import accessibility_wrongs
 from tests.browser.hostile import hostile_questions
+from tools.serving import wait_for_pairs
 
 from askalike.types import Question
 
@@ -154,7 +154,7 @@ def test_a_question_is_explored_by_its_id_and_by_its_neighbours(opened: Opened) 
 
 
 def test_what_was_asked_again_is_listed_under_the_question_to_answer_it_by(opened: Opened, service: str) -> None:
-    wait_until_compared(service)
+    wait_for_pairs(service)
     page = opened("/#/explore")
     often = page.locator(".often")
     expect(often).to_be_visible()
@@ -178,16 +178,6 @@ def test_a_question_is_found_by_its_words_and_an_unknown_one_is_said(opened: Ope
     page.evaluate("location.hash = '#/explore/nowhere'")
     page.wait_for_selector(".wrong")
     assert "nowhere" in page.locator(".wrong").inner_text()
-
-
-def wait_until_compared(service: str) -> None:
-    for _ in range(600):
-        with urlopen(f"{service}/v1/duplicates?limit=1") as answer:
-            progress = json.load(answer)["progress"]
-        if progress["done"] == progress["questions"]:
-            return
-        time.sleep(0.1)
-    pytest.fail("the questions are not compared after a minute")
 
 
 def verdicts(service: str) -> list[dict[str, str]]:
