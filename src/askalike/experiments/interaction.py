@@ -14,7 +14,7 @@ from askalike.encode.model import Model
 from askalike.experiments.systems import Hybrid, LexicalSearch
 from askalike.experiments.tasks import PairTask, RerankTask, RetrievalTask
 from askalike.experiments.vector_scorer import VectorScorer
-from askalike.rank.interaction import WeighedStates, interactions, rarities
+from askalike.rank.interaction import WeighedStates, interactions, meaning, rarities
 from askalike.rank.settings import JoinSettings
 from askalike.types import Question, Run
 
@@ -78,7 +78,7 @@ class Interaction:
     def _meaning(self, query: Question, candidates: Sequence[Question]) -> Floats:
         """Return (cos + 2 · m) / 3 of each candidate.  # (N,)"""
         asked, *read = self._states([query, *candidates])
-        return (self._scorer.scores(query, candidates) + 2 * interactions(asked, read)) / 3
+        return meaning(self._scorer.scores(query, candidates), interactions(asked, read))
 
     def _states(self, questions: Sequence[Question]) -> list[WeighedStates]:
         size = len(self._model.vocabulary)

@@ -19,6 +19,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -84,8 +85,11 @@ def interactions(query: WeighedStates, candidates: Sequence[WeighedStates]) -> N
     return found
 
 
-def meaning(cosine: float, interaction: float) -> float:
-    """Return what takes the cosine's place in the weighted sum.
+_Numbers = TypeVar("_Numbers", float, NDArray[np.float64])
+
+
+def meaning(cosine: _Numbers, interaction: _Numbers) -> _Numbers:
+    """Return what takes the cosine's place in the weighted sum, of one candidate or of each.
 
     >>> round(meaning(0.9, 0.6), 6)
     0.7
