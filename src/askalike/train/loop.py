@@ -1,7 +1,7 @@
 """The training loop: Adam or SGD, clipped gradients, a dev measure after every epoch, early stopping, checkpoints.
 
 Enters: an objective, its settings, a place to write. Leaves: the objective with the parameters of its best epoch.
-May import: its neighbours in train, errors, torch. Source: Adam: Kingma and Ba 2015 (ICLR).
+May import: its neighbours in train, errors, torch.
 
 Determinism: batches come from (seed, epoch), dropout from (seed, epoch, step, process): a resumed training takes the
 same steps as one that was never stopped.
@@ -10,20 +10,21 @@ same steps as one that was never stopped.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from math import isfinite
 from pathlib import Path
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from askalike.errors import ModelError
 from askalike.progress import Progress, SilentProgress
 from askalike.train.checkpoint import Checkpoint, damaged
 from askalike.train.log import Log
-from askalike.train.loop_settings import LOWER_IS_BETTER, LoopSettings, SgdSettings
+from askalike.train.loop_settings import LOWER_IS_BETTER, LoopSettings
 from askalike.train.objectives.objective import Trainable
+from askalike.train.optimiser import CLEARED_EVERY, clear_moments, optimiser
 from askalike.train.world import World
 
 __all__ = ["Place", "run_stage"]
@@ -78,7 +79,7 @@ class _Run:
         self.place = place
         self.log = Log(place.folder / "log.csv")
         self.learned = {name: value for name, value in objective.named_parameters() if value.requires_grad}
-        self.optimiser = _optimiser(settings, self.learned.values())
+        self.optimiser = optimiser(settings, self.learned.values())
         self.best: dict[str, Tensor] = {}
         self.state = Checkpoint(place.identity)
         self.model = place.world.parallel(self.objective)
@@ -123,6 +124,8 @@ class _Run:
             batch = batches[(step * place.world.size + place.world.rank) % len(batches)]
             loss = self._step(batch, (state.epoch + step / steps) / self.settings.epochs, (state.epoch, step))
             self.state = replace(self.state, step=step + 1, loss=self.state.loss + loss)
+            if (step + 1) % CLEARED_EVERY == 0 or step + 1 == steps:
+                clear_moments(self.optimiser)
             place.progress.advance(1)
             if place.clock() - self.saved_at >= place.checkpoint_s:
                 self._save()
@@ -213,12 +216,6 @@ class _Run:
             raise damaged(self.place.checkpoint, "its parameters are not those of the network")
         for name, parameter in self.learned.items():
             parameter.copy_(values[name])
-
-
-def _optimiser(settings: LoopSettings, learned: Iterable[nn.Parameter]) -> torch.optim.Optimizer:
-    if isinstance(settings, SgdSettings):
-        return torch.optim.SGD(learned, lr=settings.learning_rate, momentum=settings.momentum)
-    return torch.optim.Adam(learned, lr=settings.learning_rate, fused=True)
 
 
 def run_stage(
