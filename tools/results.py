@@ -53,6 +53,7 @@ SECTIONS: Mapping[str, Callable[[Mapping[str, Any]], list[str]]] = {
     "recurrence": encoders.recurrence,
     "siamese": siamese.speed,
     "autoencoders": training.autoencoders,
+    "moments": training.moments,
     "training-time": training.training_time,
     "misspelling": misspelling.lost,
     "unseen-words": quality.unseen_words,
