@@ -20,6 +20,7 @@ ALLOWED: dict[str, set[str]] = {
     "errors": set(),
     "durable": set(),
     "mark": set(),
+    "orphan": set(),
     "progress": set(),
     "stages": set(),
     "wire": {"types"},
@@ -66,6 +67,7 @@ ALLOWED: dict[str, set[str]] = {
         "types",
         "errors",
         "durable",
+        "orphan",
         "progress",
         "text",
         "read",
@@ -83,6 +85,7 @@ ALLOWED: dict[str, set[str]] = {
     "cli": {
         *BASE,
         "durable",
+        "orphan",
         "progress",
         "wire",
         "text",

@@ -1,9 +1,9 @@
 """One training in several processes of this machine, each with a part of every epoch's batches.
 
 The processes find each other through the environment, in the names that ``torchrun`` sets; the first one shows progress
-and keeps the model. When one of them fails, the others are ended.
+and keeps the model. When one of them fails, the others are ended; when the command is killed, all are.
 
-Enters: a recipe, data, a run. Leaves: the model. May import: train, encode, errors, cli.progress.
+Enters: a recipe, data, a run. Leaves: the model. May import: train, encode, errors, orphan, cli.progress.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ import torch
 from askalike.cli.progress import BarProgress
 from askalike.encode.model import Model
 from askalike.errors import AskalikeError, ModelError
+from askalike.orphan import end_with_parent
 from askalike.train.corpus import TrainingData
 from askalike.train.fit import Run, fit
 from askalike.train.recipe import Recipe
@@ -94,6 +95,7 @@ def _join(workers: Sequence[BaseProcess], heard: Connection) -> None:
 
 
 def _take_part(rank: int, work: _Work, told: Connection) -> None:
+    end_with_parent()
     os.environ |= {
         "RANK": str(rank),
         "LOCAL_RANK": str(rank),

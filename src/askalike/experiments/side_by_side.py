@@ -1,7 +1,6 @@
 """Several trainings beside each other, each in a process of its own.
 
-Enters: what all of them work with, one value for each. Leaves: nothing but what they write. May import: nothing of
-askalike.
+Enters: what all of them work with, one value for each. Leaves: nothing but what they write. May import: orphan.
 """
 
 from __future__ import annotations
@@ -11,6 +10,8 @@ import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from typing import Any, TypeVar
+
+from askalike.orphan import end_with_parent
 
 __all__ = ["each_told"]
 
@@ -58,6 +59,7 @@ _HELD: list[tuple[Callable[[Any, Any], None], Any]] = []
 
 
 def _hold(work: Callable[[Any, Any], None], held: object) -> None:
+    end_with_parent()
     _HELD.append((work, held))
 
 
