@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import statistics
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -40,7 +41,7 @@ def draw_curves(courses: Sequence[Course], path: Path) -> None:
 
     mpl.use("svg")
     mpl.rcParams |= {"svg.hashsalt": "askalike", "svg.fonttype": "none", "font.size": 9}
-    from matplotlib import pyplot
+    from matplotlib import pyplot, ticker
 
     figure, axes = pyplot.subplots(1, len(CURVES), figsize=(9, 3.2))
     kinds = list(dict.fromkeys(course.row for course in courses))
@@ -54,6 +55,8 @@ def draw_curves(courses: Sequence[Course], path: Path) -> None:
                 axis.plot(*zip(*curve, strict=True), color=colour, linewidth=1, label=course.row)
         axis.set(xlabel="epoch", ylabel=label)
         axis.set_yscale("log")
+        axis.yaxis.set_major_formatter(ticker.FormatStrFormatter("%g"))
+        axis.yaxis.set_minor_formatter(ticker.FormatStrFormatter("%g"))
         axis.xaxis.get_major_locator().set_params(integer=True)
         axis.grid(alpha=0.3, which="both")
     lines, labels = axes[0].get_legend_handles_labels()
@@ -72,19 +75,18 @@ def reconstructions(trainer: AutoencoderTrainer, amount: int) -> list[dict[str, 
         file = Autoencoder(kind, amount, 0).folder(trainer.out) / "examples.json"
         if file.exists():
             for example in json.loads(file.read_bytes())[:EXAMPLES]:
-                read = " ".join(example["read"])
-                found.setdefault(read, {"read": read})[kind] = " ".join(example["written"])
+                found.setdefault(example["read"], {"read": example["read"]})[kind] = example["written"]
     return list(found.values())
 
 
 def epochs(courses: Sequence[Course]) -> dict[str, Any]:
-    """Return for each kind and amount the seconds of an epoch and the perplexity that was reached, by seed."""
+    """Return for each kind and amount the median seconds of an epoch and the perplexity reached, by seed."""
     found: dict[str, Any] = {}
     for course in courses:
         seconds = [value for _, value in course.curve("seconds")]
         perplexities = [value for _, value in course.curve("perplexity")]
         row = found.setdefault(f"{course.row}, {course.dataset} texts", {"epoch_s": [], "epochs": [], "perplexity": []})
-        row["epoch_s"].append(round(sum(seconds) / max(1, len(seconds)), 1))
+        row["epoch_s"].append(round(statistics.median(seconds), 1) if seconds else 0.0)
         row["epochs"].append(len(seconds))
         row["perplexity"].append(round(min(perplexities, default=0.0), 2))
     return found

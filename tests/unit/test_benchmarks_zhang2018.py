@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
 
 import pytest
 from benchmarks.logs import Course
-from benchmarks.zhang2018 import drawn_amount, finished
+from benchmarks.zhang2018 import drawn_amount, finished, reconstructions
 
 from askalike.experiments.zhang2018.training import Autoencoder, AutoencoderTrainer
 
@@ -48,3 +49,13 @@ def test_the_largest_amount_of_which_both_kinds_are_finished_is_drawn() -> None:
     assert drawn_amount(both, [20, 0]) == 0
     assert drawn_amount(both[:3], [20, 0]) == 20
     assert drawn_amount(both[:1], [20, 0]) == 20
+
+
+def test_what_each_decoder_wrote_stands_beside_what_was_read(tmp_path: Path) -> None:
+    ones = Autoencoder("attention", 20, 0), Autoencoder("gru", 20, 0)
+    made = trainer(tmp_path, *ones)
+    for one in ones:
+        example = {"read": "where is it", "written": f"{one.kind} is it"}
+        (one.folder(tmp_path) / "examples.json").write_text(json.dumps([example]), encoding="utf-8")
+    expected = {"read": "where is it", "attention": "attention is it", "gru": "gru is it"}
+    assert reconstructions(made, 20) == [expected]

@@ -131,7 +131,7 @@ def _epochs(found: Mapping[str, Any]) -> list[str]:
         (name, _listed(one["epochs"]), _listed(one["epoch_s"]), _listed(one["perplexity"]))
         for name, one in found.items()
     ]
-    return table(("autoencoder", "epochs", "s an epoch", "held-out perplexity"), lines)
+    return table(("autoencoder", "epochs", "s an epoch (median)", "held-out perplexity"), lines)
 
 
 def _reconstructions(found: Sequence[Mapping[str, str]]) -> list[str]:
