@@ -102,6 +102,17 @@ def test_the_steps_are_those_of_adam(tmp_path: Path) -> None:
     assert (ended.epoch, ended.is_done, ended.best) == (1, True, None)
 
 
+def test_moments_are_cleared_every_64_steps_and_at_the_end_of_an_epoch(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    heard = Heard()
+    cleared: list[int] = []
+    monkeypatch.setattr("askalike.train.loop.clear_moments", lambda _: cleared.append(heard.steps + 1))
+    bowl = Bowl(targets=[1.0] * 130)
+    run_stage(bowl, LoopSettings(epochs=2, patience=0), dict, place(tmp_path, progress=heard))
+    assert cleared == [64, 128, 130, 194, 258, 260]
+
+
 def test_the_steps_are_those_of_gradient_descent(tmp_path: Path) -> None:
     bowl = Bowl()
     settings = SgdSettings(epochs=2, patience=0, learning_rate=0.1, momentum=0.5, clip=100)
