@@ -30,7 +30,7 @@ if __name__ == "__main__":
 def write_number(folder: Path, name: str) -> None:
     (folder / f"{name}.part").write_text(str(os.getpid()))
     (folder / f"{name}.part").rename(folder / name)
-    time.sleep(600)
+    time.sleep(600)  # longer than anybody waits: it has to be ended
 
 
 def is_running(number: int) -> bool:
@@ -88,4 +88,8 @@ def test_no_training_goes_on_alone(tmp_path: Path, how: signal.Signals) -> None:
         process.send_signal(how)
     assert began
     numbers = [int((found / name).read_text()) for name in "ab"]
-    assert until(lambda: not any(map(is_running, numbers)))
+    try:
+        assert until(lambda: not any(map(is_running, numbers)))
+    finally:
+        for number in filter(is_running, numbers):
+            os.kill(number, signal.SIGKILL)
