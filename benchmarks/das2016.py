@@ -1,9 +1,13 @@
 """The table of Das et al. 2016 from rows that are finished; trains nothing.
 
 Command: ``python -m benchmarks.das2016 --out FOLDER``, after ``askalike reproduce das2016 --out FOLDER`` on the folder
-of the data sets. A row stands for the seeds that are finished. Writes ``results/das2016.json`` and, where networks were
-trained, ``docs/siamese.svg`` (the paper's figures 3 and 5, of dev sets) and ``results/das2016-logs.csv.gz``; with
-``--pairs N``, which stands for as many questions as the rows learned from, ``-N`` is part of these names.
+of the data sets. A row stands for the seeds that are finished. Writes ``results/das2016.json``,
+``results/das2016-outcomes.zip`` (every query's value of every row and seed) and, where networks were trained,
+``docs/siamese.svg`` (the paper's figures 3 and 5, of dev sets) and ``results/das2016-logs.csv.gz``; with ``--pairs N``,
+which stands for as many questions as the rows learned from, ``-N`` is part of these names.
+
+What the ZIP file holds and the folder lacks is written into the folder first, and counts as finished where data, recipe
+and grids are what they were. ``--take-back`` does this alone: then ``askalike reproduce`` goes on from there.
 """
 
 from __future__ import annotations
@@ -23,12 +27,14 @@ from askalike.experiments.das2016.sets import DasData, read_data
 from askalike.experiments.das2016.table import RowResult, results
 from askalike.experiments.tasks import RerankTask
 from askalike.train.log import read_log
-from benchmarks.logs import Course, write_logs
+from benchmarks.logs import Course, read_logs, write_logs
+from benchmarks.outcomes import keep, take_back
 from benchmarks.record import REPOSITORY, RESULTS, need_data, write
 
 COMMAND = "python -m benchmarks.das2016"
 SEEDS = range(5)
 NETWORKS = ("scqa", "dsqa")
+SET = "stand-ins"
 RIVALS = ("lmir", "phrase", "sqatm", "t-dsqa")
 """Whose answers the paper's table 3 shows beside those of T-SCQA."""
 OURS = "t-scqa"
@@ -75,14 +81,21 @@ def _parts(task: RerankTask, query: str, ours: Mapping[str, Any], theirs: Mappin
     return ranked == [is_better, not is_better]
 
 
-def courses(out: Path, found: Sequence[RowResult]) -> list[Course]:
-    """Return the course of every network whose row is finished."""
-    seeds = {one.row.id: [outcome.seed for outcome in one.outcomes] for one in found}
-    return [
-        Course("stand-ins", name, seed, read_log(out / f"{name}-seed{seed}" / "log.csv"))
-        for name in NETWORKS
-        for seed in seeds.get(name, [])
-    ]
+def courses(out: Path, found: Sequence[RowResult], published: Sequence[Course]) -> list[Course]:
+    """Return the course of every network whose row is finished.
+
+    Args:
+        published: of networks that the folder has not.
+    """
+    held = {(one.row, one.seed): one for one in published}
+    made = []
+    for name, seed in ((one.row.id, outcome.seed) for one in found for outcome in one.outcomes):
+        log = out / f"{name}-seed{seed}" / "log.csv"
+        if name in NETWORKS and log.exists():
+            made.append(Course(SET, name, seed, read_log(log)))
+        elif (name, seed) in held:
+            made.append(held[name, seed])
+    return made
 
 
 def by_epoch(trained: Sequence[Course], dev: Sequence[str]) -> dict[str, Any]:
@@ -139,7 +152,14 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--out", type=Path, required=True, help="the folder of the rows")
     parser.add_argument("--pairs", type=int, default=0, help="questions that were learned from, 0 for all")
+    parser.add_argument("--take-back", action="store_true", help="write what was published into the folder, no more")
     given = parser.parse_args()
+    name = f"das2016-{given.pairs}" if given.pairs else "das2016"
+    kept = RESULTS / f"{name}-outcomes.zip"
+    back = take_back(kept, given.out / "rows")
+    print(f"{len(back)} files of {kept.name} written into {given.out / 'rows'}")
+    if given.take_back:
+        return
     folder = need_data("semeval-task3-b").parent
     wanted = Wanted(
         folder, (), len(SEEDS), given.out, "scqa", (), (0,), None, "cpu", 1, as_json=True, pairs=given.pairs
@@ -149,9 +169,9 @@ def main() -> None:
         found = results(runner_of(data, wanted, progress), ROWS.values(), SEEDS)
     if not any(one.outcomes for one in found):
         raise SystemExit(f"no row is finished in {given.out}")
-    name = f"-{given.pairs}" if given.pairs else ""
-    logs, figure = RESULTS / f"das2016{name}-logs.csv.gz", REPOSITORY / "docs" / f"siamese{name}.svg"
-    trained, alphas = courses(given.out, found), alpha_curves(found)
+    logs = RESULTS / f"{name}-logs.csv.gz"
+    figure = REPOSITORY / "docs" / f"{name.replace('das2016', 'siamese')}.svg"
+    trained, alphas = courses(given.out, found, read_logs(logs)), alpha_curves(found)
     epochs = by_epoch(trained, [one.dev.name for one in data.sets])
     body = {
         "paper": "das2016",
@@ -161,11 +181,13 @@ def main() -> None:
         "examples": list(examples(data, found)),
         "logs": logs.name if trained else None,
         "figure": figure.name if trained else None,
+        "outcomes": kept.name,
     }
     if trained:
         write_logs(trained, logs)
         draw(epochs, alphas, figure)
-    write(f"das2016{name}", f"{COMMAND} --out FOLDER" + (f" --pairs {given.pairs}" if given.pairs else ""), body)
+    keep((given.out / "rows" / f"{one.row.id}-seed{seed.seed}.json" for one in found for seed in one.outcomes), kept)
+    write(name, f"{COMMAND} --out FOLDER" + (f" --pairs {given.pairs}" if given.pairs else ""), body)
 
 
 if __name__ == "__main__":

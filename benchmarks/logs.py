@@ -1,6 +1,6 @@
 """The course of many trainings in one file.
 
-Enters: logs of trainings. Leaves: a CSV file.
+Enters: logs of trainings. Leaves: a CSV file, and from it the same logs.
 """
 
 from __future__ import annotations
@@ -32,6 +32,21 @@ class Course:
     def curve(self, measure: str) -> list[tuple[int, float]]:
         """Return a measure by epoch."""
         return [(entry.epoch, entry.value) for entry in self.entries if entry.measure == measure]
+
+
+def read_logs(path: Path) -> list[Course]:
+    """Return what ``write_logs`` wrote; nothing where there is no file.
+
+    >>> read_logs(Path("nowhere.csv.gz"))
+    []
+    """
+    found: dict[tuple[str, str, int], list[Entry]] = {}
+    if path.exists():
+        with gzip.open(path, "rt", encoding="utf-8", newline="") as file:
+            for row in csv.DictReader(file):
+                entry = Entry(row["stage"], int(row["epoch"]), int(row["step"]), row["measure"], float(row["value"]))
+                found.setdefault((row["set"], row["row"], int(row["seed"])), []).append(entry)
+    return [Course(*name, entries) for name, entries in found.items()]
 
 
 def write_logs(courses: Iterable[Course], path: Path) -> None:

@@ -44,8 +44,7 @@ def write(name: str, command: str, body: dict[str, Any]) -> Path:
     record = {
         "name": name,
         "command": command,
-        "commit": _commit(),
-        "when": datetime.now(UTC).isoformat(timespec="seconds"),
+        **stamp(),
         "machine": {
             "cpu": _processor(),
             "cores": os.cpu_count(),
@@ -60,6 +59,11 @@ def write(name: str, command: str, body: dict[str, Any]) -> Path:
     path.write_text(json.dumps(record, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
     print(f"wrote {path.relative_to(REPOSITORY)}")
     return path
+
+
+def stamp() -> dict[str, str]:
+    """Return which commit is measured, and when."""
+    return {"commit": _commit(), "when": datetime.now(UTC).isoformat(timespec="seconds")}
 
 
 def _commit() -> str:

@@ -2,7 +2,8 @@
 
 Command: ``python -m benchmarks.zhang2018 --out FOLDER --amount N --amount M …``, after ``askalike reproduce zhang2018
 --out FOLDER`` with the same amounts and ``--unlabelled`` for each of ``ARCHIVES``. A row stands for the seeds that are
-finished. Writes ``results/zhang2018.json``, ``results/zhang2018-logs.csv.gz`` (the course of every training) and
+finished. Amounts that are not named stay as they were published, so that a curve grows point by point. Writes
+``results/zhang2018.json``, ``results/zhang2018-logs.csv.gz`` (the course of every training) and
 ``docs/autoencoders.svg`` (loss by epoch of both autoencoders).
 """
 
@@ -22,11 +23,12 @@ from askalike.experiments.zhang2018.data import read_data
 from askalike.experiments.zhang2018.training import KINDS, Autoencoder, AutoencoderTrainer
 from askalike.train.log import read_log
 from askalike.train.recipe import network_recipe
-from benchmarks.logs import Course, write_logs
-from benchmarks.record import REPOSITORY, RESULTS, need_data, write
+from benchmarks.logs import Course, read_logs, write_logs
+from benchmarks.record import REPOSITORY, RESULTS, need_data, stamp, write
 
 COMMAND = "python -m benchmarks.zhang2018"
 ARCHIVES = ("reddit/questions.jsonl.gz", "slicer-discourse/topics.jsonl.gz")
+RESULT = RESULTS / "zhang2018.json"
 LOGS = RESULTS / "zhang2018-logs.csv.gz"
 FIGURE = REPOSITORY / "docs" / "autoencoders.svg"
 MOST_SEEDS = 100
@@ -120,6 +122,28 @@ def drawn_amount(courses: Sequence[Course], amounts: Sequence[int]) -> int:
     return (both or [amount for amount in amounts if kinds[amount]])[-1]
 
 
+PARTS = ("compared", "tried_on_dev", "epochs", "measured")
+"""What a result has of each amount."""
+
+
+def with_published(body: Mapping[str, Any], published: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a result with what was published of amounts that it has not.
+
+    Args:
+        body: ``rows``, ``compared``, ``tried_on_dev``, ``epochs`` and ``measured`` of some amounts.
+        published: the same of some amounts, or nothing.
+    """
+    new = {row["texts"] for row in body["rows"] if row["texts"]}
+    kept = [row for row in published.get("rows", []) if row["texts"] and row["texts"] not in new]
+    shared = [row for row in body["rows"] if not row["texts"]]
+    rows = sorted((*kept, *(row for row in body["rows"] if row["texts"])), key=lambda row: int(row["texts"]))
+    return {
+        **body,
+        "rows": [*shared, *rows],
+        **{name: {**published.get(name, {}), **body[name]} for name in PARTS},
+    }
+
+
 def _named(amount: int) -> str:
     return str(amount or "all")
 
@@ -129,6 +153,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--out", type=Path, required=True, help="the folder of the trainings")
     parser.add_argument("--amount", type=int, action="append", required=True, help="texts, 0 for all")
+    parser.add_argument("--recipe", default="ramn", help="what they were trained by")
     given = parser.parse_args()
     archives = tuple(need_data(name) for name in ARCHIVES)
     data = read_data(need_data("semeval-task3-b"), archives)
@@ -137,28 +162,38 @@ def main() -> None:
         need_data("semeval-task3-b"), (), MOST_SEEDS, given.out, "ramn", archives, amounts, None, "cpu", 1, as_json=True
     )
     with BarProgress() as progress:
-        trainer = AutoencoderTrainer(network_recipe("ramn"), data, given.out, progress=progress)
+        trainer = AutoencoderTrainer(network_recipe(given.recipe), data, given.out, progress=progress)
         courses = finished(trainer, amounts)
         kept_settings(given.out, trainer.described())
         rows, choices = measured(data, trainer, KINDS, wanted)
+    published = json.loads(RESULT.read_bytes()) if RESULT.exists() else {}
+    new = {course.dataset for course in courses}
+    courses += [course for course in read_logs(LOGS) if course.dataset not in new]
+    courses.sort(key=lambda course: (_size(course) or len(data.texts), course.row, course.seed))
+    drawn = drawn_amount(courses, list(dict.fromkeys(map(_size, courses))))
     write_logs(courses, LOGS)
-    drawn = drawn_amount(courses, amounts)
     draw_curves([course for course in courses if course.dataset == _named(drawn)], FIGURE)
     tables: Mapping[str, Any] = tables_object(data, rows, choices)
+    made = {str(row.amount): stamp() for row in rows if row.amount}
+    body = with_published({**tables, "epochs": epochs(courses), "measured": made}, published)
+    written = reconstructions(trainer, drawn) or published.get("reconstructions", [])
     write(
         "zhang2018",
         f"{COMMAND} --out FOLDER " + " ".join(f"--amount {amount}" for amount in amounts),
         {
             "paper": "zhang2018",
-            **tables,
+            **body,
             "archives": list(ARCHIVES),
-            "epochs": epochs(courses),
-            "reconstructions": reconstructions(trainer, drawn),
+            "reconstructions": written,
             "drawn": _named(drawn),
             "logs": LOGS.name,
             "figure": FIGURE.name,
         },
     )
+
+
+def _size(course: Course) -> int:
+    return 0 if course.dataset == "all" else int(course.dataset)
 
 
 if __name__ == "__main__":

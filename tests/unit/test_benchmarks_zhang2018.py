@@ -9,7 +9,7 @@ from typing import Any, cast
 
 import pytest
 from benchmarks.logs import Course
-from benchmarks.zhang2018 import drawn_amount, finished, reconstructions
+from benchmarks.zhang2018 import drawn_amount, finished, reconstructions, with_published
 
 from askalike.experiments.zhang2018.training import Autoencoder, AutoencoderTrainer
 
@@ -59,3 +59,31 @@ def test_what_each_decoder_wrote_stands_beside_what_was_read(tmp_path: Path) -> 
         (one.folder(tmp_path) / "examples.json").write_text(json.dumps([example]), encoding="utf-8")
     expected = {"read": "where is it", "attention": "attention is it", "gru": "gru is it"}
     assert reconstructions(made, 20) == [expected]
+
+
+def rows(*amounts: int) -> list[dict[str, Any]]:
+    return [{"row": "ir" if amount == 0 else "attention-full", "texts": amount, "new": True} for amount in amounts]
+
+
+def test_amounts_that_are_not_measured_anew_stay_as_they_were_published() -> None:
+    old = [{**row, "new": False} for row in rows(0, 20, 42)]
+    published = {
+        "rows": old,
+        "compared": {"20": ["old"], "42": ["old"]},
+        "tried_on_dev": {"attention, 20 texts": ["old"]},
+        "epochs": {"attention, 20 texts": {"epochs": [1]}},
+        "measured": {"20": "then", "42": "then"},
+    }
+    body = {
+        "rows": rows(0, 42, 100),
+        "compared": {"42": ["new"], "100": ["new"]},
+        "tried_on_dev": {"attention, 42 texts": ["new"]},
+        "epochs": {"attention, 42 texts": {"epochs": [2]}},
+        "measured": {"42": "now", "100": "now"},
+    }
+    found = with_published(body, published)
+    assert [(row["texts"], row["new"]) for row in found["rows"]] == [(0, True), (20, False), (42, True), (100, True)]
+    assert found["compared"] == {"20": ["old"], "42": ["new"], "100": ["new"]}
+    assert list(found["tried_on_dev"]) == ["attention, 20 texts", "attention, 42 texts"]
+    assert found["measured"] == {"20": "then", "42": "now", "100": "now"}
+    assert with_published(body, {})["rows"] == body["rows"]

@@ -45,6 +45,7 @@ RESULT = {
         row("attention-full", 20, 0.6),
         row("attention-full", 42, 0.7),
         row("attention-combined", 42, 0.7),
+        row("attention-full", 100, 0.8),
     ],
     "compared": {"42": [COMPARED]},
     "reported": REPORTED,
@@ -57,7 +58,7 @@ RESULT = {
 }
 
 
-def test_the_table_is_of_the_largest_amount_and_says_so() -> None:
+def test_the_table_is_of_the_amount_with_most_trainings_and_says_so() -> None:
     text = "\n".join(reproduction(RESULT))
     assert "The rows of this table learned from the first 42." in text
     lines = [line for line in text.splitlines() if line.startswith("| attention-full | 1 |")]
