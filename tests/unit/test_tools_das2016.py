@@ -58,6 +58,7 @@ RESULT: dict[str, Any] = {
     "examples": [{"task": "travel dev", "query": "A visa?", "rival": "lmir", "found": {"t-scqa": [["Visas", 1]]}}],
     "figure": "siamese.svg",
     "logs": "das2016-logs.csv.gz",
+    "outcomes": "das2016-outcomes.zip",
 }
 
 
@@ -70,6 +71,7 @@ def test_rows_stand_beside_the_reported_figures_and_what_is_not_finished_is_name
     assert "| t-scqa | travel | 0.2 | 50.00 |" in text
     assert "smoothing dirichlet, weight 30.0" in text
     assert "  - t-scqa: + Visas" in text
+    assert "[das2016-outcomes.zip](../results/das2016-outcomes.zip)" in text
 
 
 def test_a_table_of_fewer_questions_says_so() -> None:
@@ -125,5 +127,9 @@ def test_curves_by_epoch_are_means_as_far_as_all_seeds_went(tmp_path: Path) -> N
     assert found == {"scqa": {"dev": {"map": [[0, 0.375]]}}}
     (tmp_path / "scqa-seed0").mkdir()
     (tmp_path / "scqa-seed0" / "log.csv").write_text("stage,epoch,step,measure,value\nsiamese,1,8,loss,2\n", "utf-8")
-    (read,) = courses(tmp_path, [result("scqa", {}), result("lmir", {})])
-    assert (read.row, read.seed, read.curve("loss")) == ("scqa", 0, [(1, 2.0)])
+    published = [Course("stand-ins", "scqa", seed, [Entry("siamese", 1, 8, "loss", 5.0)]) for seed in (0, 1, 2)]
+    read = courses(tmp_path, [result("scqa", {}, {}), result("lmir", {})], published)
+    assert [(one.row, one.seed, one.curve("loss")) for one in read] == [
+        ("scqa", 0, [(1, 2.0)]),
+        ("scqa", 1, [(1, 5.0)]),
+    ]

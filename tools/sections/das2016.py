@@ -38,6 +38,8 @@ def reproduction(result: Mapping[str, Any]) -> list[str]:
         lines += ["", *_curves(result)]
     if result["examples"]:
         lines += ["", *_examples(result["examples"])]
+    if kept := result.get("outcomes"):
+        lines += ["", f"Every query's value, of every row and seed, is in [{kept}](../results/{kept})."]
     return lines
 
 
