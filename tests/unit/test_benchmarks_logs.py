@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import doctest
 import json
 from pathlib import Path
 
+from benchmarks import logs, patience
 from benchmarks.logs import Course, read_logs, write_logs
 from benchmarks.outcomes import keep, take_back
 
@@ -35,3 +37,8 @@ def test_outcomes_come_back_where_there_are_none_and_replace_nothing(tmp_path: P
     assert json.loads((other / "a.json").read_bytes()) == {"value": 1.5}
     assert json.loads((other / "b.json").read_bytes()) == {"value": 7}
     assert take_back(tmp_path / "missing.zip", other) == []
+
+
+def test_the_examples_in_docstrings_hold() -> None:
+    assert [doctest.testmod(module).failed for module in (logs, patience)] == [0, 0]
+    assert all(doctest.testmod(module).attempted for module in (logs, patience))
