@@ -5,6 +5,9 @@ Command: ``python -m benchmarks.zhang2018 --out FOLDER --amount N --amount M …
 finished. Amounts that are not named stay as they were published, so that a curve grows point by point. Writes
 ``results/zhang2018.json``, ``results/zhang2018-logs.csv.gz`` (the course of every training) and
 ``docs/autoencoders.svg`` (loss by epoch of both autoencoders).
+
+With ``--first NAME``, where amounts took the texts of an archive in the folder NAME first (``askalike reproduce
+zhang2018 --first`` with the archive's own name), ``-NAME`` is part of the first two names and nothing is drawn.
 """
 
 from __future__ import annotations
@@ -28,8 +31,6 @@ from benchmarks.record import REPOSITORY, RESULTS, need_data, stamp, write
 
 COMMAND = "python -m benchmarks.zhang2018"
 ARCHIVES = ("reddit/questions.jsonl.gz", "slicer-discourse/topics.jsonl.gz")
-RESULT = RESULTS / "zhang2018.json"
-LOGS = RESULTS / "zhang2018-logs.csv.gz"
 FIGURE = REPOSITORY / "docs" / "autoencoders.svg"
 MOST_SEEDS = 100
 EXAMPLES = 3
@@ -154,9 +155,15 @@ def main() -> None:
     parser.add_argument("--out", type=Path, required=True, help="the folder of the trainings")
     parser.add_argument("--amount", type=int, action="append", required=True, help="texts, 0 for all")
     parser.add_argument("--recipe", default="ramn", help="what they were trained by")
+    first = {name.partition("/")[0]: name.rpartition("/")[2] for name in ARCHIVES}
+    parser.add_argument("--first", choices=tuple(first), help="the folder of the archive whose texts came first")
     given = parser.parse_args()
     archives = tuple(need_data(name) for name in ARCHIVES)
     data = read_data(need_data("semeval-task3-b"), archives)
+    name = "zhang2018"
+    if given.first:
+        data, name = data.beginning_with(first[given.first]), f"zhang2018-{given.first}"
+    result, logs = RESULTS / f"{name}.json", RESULTS / f"{name}-logs.csv.gz"
     amounts = tuple(sorted(set(given.amount), key=lambda amount: amount or len(data.texts)))
     wanted = Wanted(
         need_data("semeval-task3-b"), (), MOST_SEEDS, given.out, "ramn", archives, amounts, None, "cpu", 1, as_json=True
@@ -166,28 +173,31 @@ def main() -> None:
         courses = finished(trainer, amounts)
         kept_settings(given.out, trainer.described())
         rows, choices = measured(data, trainer, KINDS, wanted)
-    published = json.loads(RESULT.read_bytes()) if RESULT.exists() else {}
+    published = json.loads(result.read_bytes()) if result.exists() else {}
     new = {course.dataset for course in courses}
-    courses += [course for course in read_logs(LOGS) if course.dataset not in new]
+    courses += [course for course in read_logs(logs) if course.dataset not in new]
     courses.sort(key=lambda course: (_size(course) or len(data.texts), course.row, course.seed))
     drawn = drawn_amount(courses, list(dict.fromkeys(map(_size, courses))))
-    write_logs(courses, LOGS)
-    draw_curves([course for course in courses if course.dataset == _named(drawn)], FIGURE)
+    write_logs(courses, logs)
+    if not given.first:
+        draw_curves([course for course in courses if course.dataset == _named(drawn)], FIGURE)
     tables: Mapping[str, Any] = tables_object(data, rows, choices)
     made = {str(row.amount): stamp() for row in rows if row.amount}
     body = with_published({**tables, "epochs": epochs(courses), "measured": made}, published)
     written = reconstructions(trainer, drawn) or published.get("reconstructions", [])
+    options = [f"--amount {amount}" for amount in amounts] + ([f"--first {given.first}"] if given.first else [])
     write(
-        "zhang2018",
-        f"{COMMAND} --out FOLDER " + " ".join(f"--amount {amount}" for amount in amounts),
+        name,
+        f"{COMMAND} --out FOLDER " + " ".join(options),
         {
             "paper": "zhang2018",
             **body,
             "archives": list(ARCHIVES),
+            "first": given.first,
             "reconstructions": written,
             "drawn": _named(drawn),
-            "logs": LOGS.name,
-            "figure": FIGURE.name,
+            "logs": logs.name,
+            "figure": None if given.first else FIGURE.name,
         },
     )
 

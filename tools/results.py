@@ -36,6 +36,7 @@ SECTIONS: Mapping[str, Callable[[Mapping[str, Any]], list[str]]] = {
     "svm-baseline": quality.ranking_svm,
     "lei2016": lei2016.reproduction,
     "zhang2018": zhang2018.reproduction,
+    "zhang2018-reddit": zhang2018.other_text,
     "das2016": das2016.reproduction,
     "das2016-6000": das2016.part_of_the_pairs,
     "index-and-search": searching.indexing,

@@ -106,6 +106,16 @@ def test_texts_come_in_order_and_never_from_the_test_files(data: ZhangData, seme
         read_data(semeval, [tmp_path / "none.jsonl"])
 
 
+def test_another_kind_of_text_can_come_first(data: ZhangData) -> None:
+    turned = data.beginning_with("comments")
+    assert turned.kinds == {"comments": 18, "questions": 24}
+    assert turned.texts == data.texts[24:] + data.texts[:24]
+    assert data.beginning_with("questions") == data
+    with pytest.raises(SettingError, match="no texts 'reddit' to learn from") as raised:
+        data.beginning_with("reddit")
+    assert "questions, comments" in str(raised.value.hint)
+
+
 def test_archives_whose_texts_would_have_the_same_ids_are_refused(semeval: Path, tmp_path: Path) -> None:
     archives = [tmp_path / folder / "more.jsonl" for folder in ("a", "b")] + [tmp_path / "comments"]
     for number, archive in enumerate(archives):
@@ -198,6 +208,8 @@ def test_both_autoencoders_are_trained_once_and_scored(
     assert "trainings" not in told, "what is finished is not trained again"
     assert "77.79/85.76" in shown
     assert "gru-full" not in shown
+    assert call(monkeypatch, *words, "--first", "comments") == 2, "other texts come first in each amount"
+    assert "other texts" in capsys.readouterr().err
     recipe.write_text(RECIPE.replace("min_count = 1", "min_count = 2"), encoding="utf-8")
     assert call(monkeypatch, *words) == 2
     assert "another recipe" in capsys.readouterr().err
@@ -219,5 +231,7 @@ def test_wrong_uses_are_named(
     assert "expected one of attention, gru" in capsys.readouterr().err
     assert call(monkeypatch, "--data", semeval, "--out", tmp_path / "out", "--amount", 9999) == 2
     assert "--unlabelled" in capsys.readouterr().err
+    assert call(monkeypatch, "--data", semeval, "--out", tmp_path / "out", "--first", "reddit") == 2
+    assert "they are of questions, comments" in capsys.readouterr().err
     assert call(monkeypatch, "--data", semeval, "--out", tmp_path / "out", "--vectors", tmp_path / "vectors.txt") == 2
     assert "--vectors is an option of lei2016, not of zhang2018" in capsys.readouterr().err

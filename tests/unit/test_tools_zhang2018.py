@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tools.sections.zhang2018 import reproduction
+from tools.sections.zhang2018 import other_text, reproduction
 
 from askalike.experiments.zhang2018.reported import REPORTED
 
@@ -78,3 +78,11 @@ def test_every_line_of_a_table_has_as_many_cells_as_its_header() -> None:
     shapes = [{line.count("|") for line in table.splitlines()} for table in tables if table.startswith("|")]
     assert len(shapes) == 7
     assert all(len(shape) == 1 for shape in shapes)
+
+
+def test_where_other_text_came_first_the_curve_alone_is_shown() -> None:
+    lines = other_text({**RESULT, "first": "reddit"})
+    assert lines[0] == "## Zhang and Wu 2018: RAMN, learned from reddit first"
+    assert "24 of questions, 18 of comments, 1,000 of more.jsonl" in lines[2]
+    shown = [line.split(" | ")[:2] for line in lines if line.startswith("| attention-full |")]
+    assert shown == [["| attention-full", "20"], ["| attention-full", "42"], ["| attention-full", "100"]]

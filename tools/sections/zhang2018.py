@@ -7,7 +7,7 @@ from typing import Any
 
 from tools.sections.cells import compared, table
 
-__all__ = ["reproduction"]
+__all__ = ["other_text", "reproduction"]
 
 TASKS = {"dev": "dev", "test2016": "2016", "test2017": "2017"}
 SHOWN_TREATMENTS = 6
@@ -15,7 +15,6 @@ SHOWN_TREATMENTS = 6
 
 def reproduction(result: Mapping[str, Any]) -> list[str]:
     """Return the tables, what dev chose, the course of the trainings and some reconstructions."""
-    kinds = ", ".join(f"{count:,} of {name}" for name, count in result["texts"].items())
     rows = result["rows"]
     shown = _shown(rows)
     return [
@@ -27,7 +26,7 @@ def reproduction(result: Mapping[str, Any]) -> list[str]:
         " missing words, `full` adds the initial rank, `tuned` weighs the same three, `both` matches the candidate's"
         " words in the query too, and `combined` adds up all of these and BM25, each standardised over a query's"
         " candidates. Texts to learn from, in this"
-        f" order: {kinds}; the paper's are 189,941 questions of the forum itself and their 1,894,456"
+        f" order: {_counts(result)}; the paper's are 189,941 questions of the forum itself and their 1,894,456"
         f" comments. The rows of this table learned from the first {shown:,}.",
         "",
         *_table([row for row in rows if row["texts"] in (0, shown)], result["reported"]),
@@ -62,6 +61,23 @@ def reproduction(result: Mapping[str, Any]) -> list[str]:
         "",
         *_reconstructions(result["reconstructions"]),
     ]
+
+
+def other_text(result: Mapping[str, Any]) -> list[str]:
+    """Return the curve of amounts that took the texts of another place first."""
+    return [
+        f"## Zhang and Wu 2018: RAMN, learned from {result['first']} first",
+        "",
+        f"The same rows where amounts take texts in this order: {_counts(result)}. MAP:",
+        "",
+        *_curve(result["rows"]),
+        "",
+        *_epochs(result["epochs"]),
+    ]
+
+
+def _counts(result: Mapping[str, Any]) -> str:
+    return ", ".join(f"{count:,} of {name}" for name, count in result["texts"].items())
 
 
 def _shown(rows: Sequence[Mapping[str, Any]]) -> int:

@@ -25,7 +25,12 @@ PAPERS: Mapping[str, tuple[Callable[[Wanted], None], str]] = {
 }
 """Paper → what runs it, and its recipe."""
 
-_OWN: Mapping[str, str] = {"--amount": "zhang2018", "--vectors": "lei2016", "--pairs": "das2016"}
+_OWN: Mapping[str, str] = {
+    "--amount": "zhang2018",
+    "--first": "zhang2018",
+    "--vectors": "lei2016",
+    "--pairs": "das2016",
+}
 """Option of one paper alone → that paper."""
 
 
@@ -55,6 +60,12 @@ def reproduce(
         list[int] | None,
         typer.Option("--amount", help="zhang2018: so many texts, 0 for all; may be repeated for a curve.", min=0),
     ] = None,
+    first: Annotated[
+        str,
+        typer.Option(
+            "--first", help="zhang2018: the kind of text that amounts take first: questions, comments or an archive."
+        ),
+    ] = "",
     pairs: Annotated[
         int, typer.Option("--pairs", help="das2016: so many questions with answers, 0 for all.", min=0)
     ] = 0,
@@ -78,7 +89,13 @@ def reproduce(
     """
     if paper not in PAPERS:
         raise SettingError(f"there is no paper {paper!r}", f"expected one of {', '.join(PAPERS)}")
-    _refuse_options({"--amount": bool(amount), "--vectors": vectors is not None, "--pairs": bool(pairs)}, paper)
+    given = {
+        "--amount": bool(amount),
+        "--first": bool(first),
+        "--vectors": vectors is not None,
+        "--pairs": bool(pairs),
+    }
+    _refuse_options(given, paper)
     run, usual = PAPERS[paper]
     wanted = Wanted(
         data=data,
@@ -93,6 +110,7 @@ def reproduce(
         jobs=jobs,
         as_json=as_json,
         pairs=pairs,
+        first=first,
     )
     run(wanted)
     if not as_json:

@@ -41,11 +41,14 @@ def reproduce_zhang2018(wanted: Wanted) -> None:
     """Train what is not finished, and print the tables.
 
     Raises:
-        SettingError: an unknown kind; too few texts; or the folder is of another recipe or other texts.
+        SettingError: an unknown kind of autoencoder or of text; too few texts; or the folder is of another recipe or of
+            other texts.
         InputError: data cannot be read.
     """
     kinds = _kinds(wanted.only)
     data = read_data(wanted.data, wanted.unlabelled)
+    if wanted.first:
+        data = data.beginning_with(wanted.first)
     for archive, count in data.rejected.items():
         notice(f"{count:,} records of {archive} could not be read; askalike index names them")
     for amount in wanted.amounts:

@@ -26,6 +26,7 @@ class Wanted:
         out: folder for what is finished.
         recipe: a name or a file.
         amounts: texts to learn from, 0 for all; of papers that vary them.
+        first: the kind of text that amounts take first, "" for the usual one; of papers that vary amounts.
         pairs: questions with answers to learn from, 0 for all; of papers that learn from answers.
     """
 
@@ -41,6 +42,7 @@ class Wanted:
     jobs: int
     as_json: bool
     pairs: int = 0
+    first: str = ""
 
 
 def kept_settings(out: Path, settings: Mapping[str, object]) -> None:

@@ -3,7 +3,8 @@
 Enters: folders. Leaves: ``ZhangData``. May import: read, text's markup, types, errors, its neighbours in experiments.
 
 Texts come in this order, and an amount takes the first of them: the questions of the training and dev files, their
-comments, then the questions of the archives that were named, in their order. Every text is taken once, by its words:
+comments, then the questions of the archives that were named, in their order; another kind may be brought to the front,
+to learn from it alone. Every text is taken once, by its words:
 a thread of the forum is a candidate under several ids, and a twin of a held-out text would not be held out. So is every
 text of the test files left out, though no label would come with it: half of the candidates of 2016's test, and a fifth
 of those of 2017's, are candidates of the training and dev files too.
@@ -15,7 +16,7 @@ named can bring in.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final
 
@@ -64,6 +65,25 @@ class ZhangData:
                 "name more archives with --unlabelled, or a smaller --amount",
             )
         return self.texts[: amount or None]
+
+    def beginning_with(self, kind: str) -> ZhangData:
+        """Return the same with all texts of one kind before the others.
+
+        Args:
+            kind: ``questions``, ``comments`` or an archive's name.
+
+        Raises:
+            SettingError: there is none.
+        """
+        if kind not in self.kinds:
+            raise SettingError(f"there are no texts {kind!r} to learn from", f"they are of {', '.join(self.kinds)}")
+        parts: dict[str, tuple[Question, ...]] = {}
+        begin = 0
+        for name, count in self.kinds.items():
+            parts[name], begin = self.texts[begin : begin + count], begin + count
+        order = [kind, *(name for name in self.kinds if name != kind)]
+        texts = tuple(text for name in order for text in parts[name])
+        return replace(self, texts=texts, kinds={name: self.kinds[name] for name in order})
 
 
 def read_data(folder: Path, archives: Sequence[Path] = ()) -> ZhangData:
