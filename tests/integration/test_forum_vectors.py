@@ -25,7 +25,7 @@ from askalike.errors import (
 )
 from askalike.forum import vectors as vectors_module
 from askalike.forum.catchup import Steps, catch_up
-from askalike.forum.model_source import wanted_model
+from askalike.forum.model_source import own_model
 from askalike.forum.vector_follower import VectorFollower
 from askalike.forum.vector_set import VectorSet, forget_sets, make_set
 from askalike.progress import SilentProgress
@@ -407,7 +407,7 @@ def test_a_search_goes_on_with_the_new_model_where_the_old_one_went_before_it_wa
 def test_a_set_that_was_complete_but_not_switched_to_is_switched_to_at_open(small: Forum, tmp_path: Path) -> None:
     small.use_model(saved(synonym_model(PRINTERS_ARE_WIRELESS), tmp_path / "new"))
     layout = Layout(small.path)
-    source = wanted_model(layout)
+    source = own_model(layout)
     assert source is not None
     archive = Archive(layout.archive)
     made = make_set(layout.vectors, source, archive.last_change(), is_new=True)

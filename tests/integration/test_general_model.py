@@ -13,6 +13,7 @@ from askalike import Filters, Forum, ForumSettings, Model
 from askalike.cli.demo import QUESTIONS
 from askalike.cli.main import main
 from askalike.data import bundled_forum, default_model
+from askalike.errors import ModelNotFoundError
 from askalike.experiments.forum_trial import run_trial
 from askalike.forum.model_source import describe, fingerprint
 from askalike.rank import SearchSettings
@@ -125,3 +126,27 @@ def test_misspelt_words_are_read_as_what_was_meant_and_told(
     with pytest.raises(SystemExit):
         main()
     assert "note: windwos is read as windows" in capsys.readouterr().err
+
+
+def test_a_forum_in_another_language_is_not_encoded_by_a_model_that_cannot_read_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    table, path = tmp_path / "de.csv", tmp_path / "de.forum"
+    table.write_text("id,title\n1,Kopfhörer klingen dumpf\n2,Der Drucker druckt leere Seiten\n", encoding="utf-8")
+    said = shown(["index", str(table), "--into", str(path), "--language", "german"], monkeypatch, capsys)
+    assert "words alone answer: the model that comes along reads english, and the forum is in german" in said
+    with Forum.open(path) as forum:
+        assert (forum.vectors.model, forum.vectors.waiting, forum.vectors.next_model) == ("", 0, "")
+        assert not forum.similar("Welches Brot backe ich morgen?"), "nothing is alike where no word is"
+        (hit,) = forum.similar("Warum klingt mein Kopfhörer dumpf?")
+        assert (hit.question.id, hit.likelihood) == ("1", None)
+        with pytest.raises(ModelNotFoundError, match="carries none for german"):
+            forum.encode()
+    for words in (["encode", str(path), "--model", "general"], ["train", str(path), "--from", "general"]):
+        monkeypatch.setattr(sys, "argv", ["askalike", *words])
+        with pytest.raises(SystemExit) as stop:
+            main()
+        told = capsys.readouterr().err
+        assert stop.value.code == 2
+        assert "the general model reads english, and the forum is in german" in told
+        assert "--from nothing" in told

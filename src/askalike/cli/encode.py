@@ -34,7 +34,7 @@ def encode(
     began = time.monotonic()
     with BarProgress() as progress, Forum.open(forum, progress=progress) as opened:
         if model == "general":
-            remove_own_model(Layout(forum))
+            remove_own_model(Layout(forum), opened.analyzer.settings.language)
         elif model:
             opened.use_model(model)
         opened.encode(progress=progress)

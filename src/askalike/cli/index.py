@@ -15,6 +15,7 @@ import typer
 from askalike.cli.arguments import ForumArgument, JsonOption
 from askalike.cli.display import console, print_json, print_whole, safe
 from askalike.cli.progress import BarProgress
+from askalike.data import DEFAULT_MODEL_LANGUAGE
 from askalike.errors import ForumNotFoundError, SettingError
 from askalike.forum import Forum, ForumSettings, ImportOptions, ImportReport
 from askalike.read.detection import choose
@@ -70,12 +71,20 @@ def index(
     choose(archive, form or None)  # a wrong path or format is said before a forum is made
     with BarProgress() as progress, _opened_or_made(into, language, code, settings, progress) as forum:
         report = forum.load(archive, options=options, progress=progress)
-        waiting = forum.vectors.waiting
-    found = {**report_object(report, into, time.monotonic() - began), "not_encoded": waiting if encode else None}
+        vectors, held = forum.vectors, forum.analyzer.settings.language
+    found = {
+        **report_object(report, into, time.monotonic() - began),
+        "not_encoded": vectors.waiting if encode else None,
+    }
     if as_json:
         print_json(found)
     else:
         _print_report(found, into)
+        if encode and not vectors.model and held != DEFAULT_MODEL_LANGUAGE:
+            print_whole(
+                f"words alone answer: the model that comes along reads {DEFAULT_MODEL_LANGUAGE}, and the forum is in"
+                f" {held}. A model of its own:\n  askalike train {shlex.quote(str(into))}"
+            )
 
 
 def reindex(

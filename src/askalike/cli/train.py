@@ -18,7 +18,7 @@ from askalike.cli.arguments import ForumArgument, JsonOption
 from askalike.cli.display import errors, print_json, print_whole
 from askalike.cli.progress import BarProgress
 from askalike.cli.train_report import RankerVerdict, Verdict, plan_lines, plan_object, verdict
-from askalike.data import default_model
+from askalike.data import DEFAULT_MODEL_LANGUAGE, default_model
 from askalike.encode.model import Model
 from askalike.errors import MissingExtraError, SettingError
 from askalike.experiments.finished_model import MODEL, is_finished, keep_finished
@@ -28,7 +28,8 @@ from askalike.experiments.learned_marks import keep_learned
 from askalike.experiments.ranker_score import ranker_score
 from askalike.experiments.work_folder import clear_work, work_folder
 from askalike.forum import Forum, ForumSettings
-from askalike.forum.model_source import ModelSource, fingerprint, wanted_model
+from askalike.forum.model_source import ModelSource, fingerprint, general_model, own_model, wanted_model
+from askalike.forum.settings import stored_language
 from askalike.rank.reranker import learned_with
 from askalike.siamese import SiameseModel
 from askalike.text.settings import TextSettings
@@ -67,7 +68,7 @@ def train(
         typer.Option(
             "--from",
             help="general, own (the forum's), nothing, or a model's folder to go on from. If left out: the general "
-            "model for the default recipe where the package carries it, nothing for others.",
+            "model for the default recipe and a forum in English, where the package carries it; nothing for others.",
         ),
     ] = "",
     hold_out: Annotated[
@@ -223,8 +224,8 @@ def _take_ranker(path: Path, name: str, training: ForumTraining) -> RankerVerdic
 
 def _is_own(path: Path, model: Path) -> bool:
     """Return whether the forum's own model is this one."""
-    present = wanted_model(Layout(path))
-    return present is not None and present.name == "own" and present.fingerprint == fingerprint(model)
+    present = own_model(Layout(path))
+    return present is not None and present.fingerprint == fingerprint(model)
 
 
 def _make(
@@ -276,7 +277,7 @@ def _fit(recipe: Recipe, training: ForumTraining, start: ModelSource | None, fol
 
 def _compared(path: Path, training: ForumTraining, model: Model, is_kept: bool) -> Verdict:
     """Return whether the new model is better on dev than what answers now; nothing is compared where it is that."""
-    present = wanted_model(Layout(path))
+    present = wanted_model(Layout(path), stored_language(Layout(path)))
     if _is_own(path, Layout(path).training / MODEL):
         return Verdict(None, None, "own", is_taken=True, is_better=None, was_taken_before=True)
     if training.dev is None:
@@ -291,19 +292,20 @@ def _start(forum: Path, begin: str, recipe: str) -> ModelSource | None:
     """Return the model to go on from.
 
     Raises:
-        SettingError: the general model was asked for and the package carries none, or the forum's own and it has none.
+        SettingError: the general model was asked for and the package carries none for the forum's language, or the
+            forum's own and it has none.
         ModelError: there is no model in the folder.
     """
     if begin == "nothing" or (not begin and recipe != DEFAULT):
         return None
+    language = stored_language(Layout(forum))
+    if not begin and (default_model() is None or language != DEFAULT_MODEL_LANGUAGE):
+        return None
     if begin in ("", "general"):
-        folder = default_model()
-        if folder is None and begin:
-            raise SettingError("the package carries no general model", "say --from nothing, or a model's folder")
-        return ModelSource(folder, "general", fingerprint(folder)) if folder else None
+        return general_model(language)
     if begin == "own":
-        found = wanted_model(Layout(forum))
-        if found is None or found.name != "own":
+        found = own_model(Layout(forum))
+        if found is None:
             raise SettingError(
                 f"the forum at {forum} has no model of its own", "say --from general or nothing, or a model's folder"
             )

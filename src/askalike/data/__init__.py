@@ -13,7 +13,10 @@ from pathlib import Path
 
 from askalike.errors import InputError
 
-__all__ = ["bundled_forum", "default_model"]
+__all__ = ["DEFAULT_MODEL_LANGUAGE", "bundled_forum", "default_model"]
+
+DEFAULT_MODEL_LANGUAGE = "english"
+"""The language that the general model reads; words of others are unknown to it, and all such questions look alike."""
 
 
 def bundled_forum() -> Path:

@@ -19,7 +19,7 @@ from askalike.archive import Layout
 from askalike.durable import replace_whole
 from askalike.errors import DamagedForumError
 from askalike.forum import Forum
-from askalike.forum.model_source import wanted_model
+from askalike.forum.model_source import own_model
 from askalike.forum.vector_set import parse_current, read_current
 
 __all__ = ["keep_learned", "learned_marks"]
@@ -41,7 +41,7 @@ def keep_learned(forum: Path, model: str, learned: Iterable[str], start: str) ->
     before = _kept(forum)
     if model in before:
         return
-    present = wanted_model(Layout(forum))
+    present = own_model(Layout(forum))
     models = {name: ids for name, ids in before.items() if present is not None and name == present.fingerprint}
     models[model] = sorted({*learned, *before.get(start, ())})
     replace_whole(Layout(forum).learned, json.dumps({"format": _FORMAT, "models": models}).encode())

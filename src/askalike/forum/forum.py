@@ -131,7 +131,7 @@ class Forum(Asking):
         shown = progress or SilentProgress()
         report = import_archive(self._archive, Path(archive), options or ImportOptions(), self._layout.rejects, shown)
         self.catch_up(progress=shown)
-        if self.settings.has_vectors and wanted_model(self._layout) is not None:
+        if self.settings.has_vectors and wanted_model(self._layout, self.analyzer.settings.language) is not None:
             with contextlib.suppress(BusyForumError):
                 self._indexes.encode(shown)
         return report
@@ -273,7 +273,7 @@ class Forum(Asking):
         Archive(layout.archive).close()
         remove_indexes(layout, settings)
         forum = cls.open(path, settings=settings, progress=progress)
-        if settings.has_vectors and wanted_model(layout) is not None:
+        if settings.has_vectors and wanted_model(layout, forum.analyzer.settings.language) is not None:
             forum.encode(progress=progress)
         return forum
 

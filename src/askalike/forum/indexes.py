@@ -55,7 +55,8 @@ class Indexes:
         self._guard = threading.RLock()
         self._lock = filelock.FileLock(layout.lock, thread_local=False)
         self.lexical: LexicalIndex = self._open_lexical()
-        self.vectors = Vectors(layout, archive, settings.graph) if settings.has_vectors else None
+        language = analyzer.settings.language
+        self.vectors = Vectors(layout, archive, settings.graph, language) if settings.has_vectors else None
         self._begun = self._finished = 0
         self._rerankers = Rerankers(layout, settings.search, archive.answers)
         self._calibrations = Calibrations(archive)

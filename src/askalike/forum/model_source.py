@@ -1,6 +1,6 @@
 """Which model a forum is to be encoded with: its own, or the general one that the package carries.
 
-Enters: a forum's layout. Leaves: ``ModelSource``. May import: archive, data, durable, encode.
+Enters: a forum's layout and language. Leaves: ``ModelSource``. May import: archive, data, durable, encode.
 """
 
 from __future__ import annotations
@@ -12,14 +12,14 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from askalike.archive import Layout
-from askalike.data import default_model
+from askalike.data import DEFAULT_MODEL_LANGUAGE, default_model
 from askalike.durable import sync_folder
 from askalike.encode.layout import Layout as ModelLayout
 from askalike.encode.manifest import Manifest
 from askalike.encode.settings import ModelSettings
 from askalike.errors import DamagedModelError, ModelError, SettingError
 
-__all__ = ["ModelSource", "describe", "fingerprint", "remove_own_model", "wanted_model"]
+__all__ = ["ModelSource", "describe", "fingerprint", "general_model", "own_model", "remove_own_model", "wanted_model"]
 
 ENCODING_VERSION = 1
 """Raised whenever the same question and model give another vector than before, so that vectors are made anew."""
@@ -41,28 +41,57 @@ class ModelSource:
     fingerprint: str
 
 
-def wanted_model(layout: Layout) -> ModelSource | None:
-    """Return the forum's own model, else the package's general one, else None.
+def wanted_model(layout: Layout, language: str) -> ModelSource | None:
+    """Return the forum's own model, else the package's general one where it reads the forum's language, else None.
 
     Raises:
         ModelError: a model is there and its manifest cannot be read.
     """
-    found: tuple[str, Path | None] = ("general", default_model())
+    own = own_model(layout)
+    if own is None and language == DEFAULT_MODEL_LANGUAGE and default_model() is not None:
+        return general_model(language)
+    return own
+
+
+def own_model(layout: Layout) -> ModelSource | None:
+    """Return the forum's own model, if it has one.
+
+    Raises:
+        ModelError: its manifest cannot be read.
+    """
     own = ModelLayout(layout.model)
-    if own.folder.is_dir() or own.replaced.is_dir():
-        found = ("own", own.folder if own.folder.is_dir() else own.replaced)  # replaced: see encode.folder
-    name, folder = found
-    return None if folder is None else ModelSource(folder, name, fingerprint(folder))
+    folder = own.folder if own.folder.is_dir() else own.replaced  # replaced: see encode.folder
+    return ModelSource(folder, "own", fingerprint(folder)) if folder.is_dir() else None
 
 
-def remove_own_model(layout: Layout) -> None:
+def general_model(language: str) -> ModelSource:
+    """Return the package's general model for a forum in this language.
+
+    Raises:
+        SettingError: the package carries none, or it reads another language.
+        ModelError: its manifest cannot be read.
+    """
+    folder = default_model()
+    if folder is None:
+        raise SettingError(
+            "the package carries no general model",
+            "give a model's folder (./general for one so named), or train with --from nothing",
+        )
+    if language != DEFAULT_MODEL_LANGUAGE:
+        raise SettingError(
+            f"the general model reads {DEFAULT_MODEL_LANGUAGE}, and the forum is in {language}",
+            'train one of its own with "askalike train FORUM --from nothing"',
+        )
+    return ModelSource(folder, "general", fingerprint(folder))
+
+
+def remove_own_model(layout: Layout, language: str) -> None:
     """Take the forum's own model away, so that the general one is wanted; its vectors answer until others are made.
 
     Raises:
-        SettingError: the package carries no general model.
+        SettingError: the package carries no general model, or it reads another language.
     """
-    if default_model() is None:
-        raise SettingError("the package carries no general model", "give a model's folder; ./general for one so named")
+    general_model(language)
     own = ModelLayout(layout.model)
     going = own.folder.with_name(f".{own.folder.name}.going")
     shutil.rmtree(going, ignore_errors=True)

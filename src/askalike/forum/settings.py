@@ -6,6 +6,7 @@ May import: archive, errors, lexical, rank, text, vectors.
 from __future__ import annotations
 
 import json
+from contextlib import closing
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -16,7 +17,7 @@ from askalike.rank import SearchSettings
 from askalike.text.settings import TextSettings
 from askalike.vectors import GraphSettings
 
-__all__ = ["ForumSettings", "Neighbours", "stored_text_settings"]
+__all__ = ["ForumSettings", "Neighbours", "stored_language", "stored_text_settings"]
 
 Neighbours = Literal["auto", "exact"]
 
@@ -40,6 +41,16 @@ class ForumSettings:
     has_vectors: bool = True
     neighbours: Neighbours = "auto"
     graph: GraphSettings = field(default_factory=lambda: GraphSettings(above=60_000))
+
+
+def stored_language(layout: Layout) -> str:
+    """Return the language of the forum in a folder.
+
+    Raises:
+        ForumNotFoundError, ForumVersionError: there is none, or its settings are not understood.
+    """
+    with closing(Archive(layout.archive)) as archive:
+        return stored_text_settings(archive, layout).language
 
 
 def stored_text_settings(archive: Archive, layout: Layout) -> TextSettings:

@@ -72,11 +72,12 @@ class VectorsState:
 class Vectors:
     """The sets of vectors in a forum's folder; any thread may ask, one process at a time makes a set."""
 
-    def __init__(self, layout: Layout, archive: Archive, graph: GraphSettings) -> None:
+    def __init__(self, layout: Layout, archive: Archive, graph: GraphSettings, language: str) -> None:
         self._layout = layout
         self._folder = layout.vectors
         self._archive = archive
         self._graph = graph
+        self._language = language
         self._opening = threading.Lock()
         self._seen: bytes | None = None
         self._answering: VectorSet | None = None
@@ -122,7 +123,7 @@ class Vectors:
         Raises:
             ModelError, DamagedForumError: a model or a set cannot be read.
         """
-        source = wanted_model(self._layout)
+        source = wanted_model(self._layout, self._language)
         answering = self.answering()
         if answering is not None and self._waiting(answering.index) <= AT_ONCE:
             catch_up(self._archive, VectorFollower(answering), progress)
@@ -144,11 +145,11 @@ class Vectors:
             ModelNotFoundError: there is no model.
             ModelError, DamagedForumError: a model or a set cannot be read.
         """
-        source = wanted_model(self._layout)
+        source = wanted_model(self._layout, self._language)
         if source is None:
             raise ModelNotFoundError(
-                f"the forum at {self._layout.folder} has no model, and this package carries none",
-                'give one with "askalike encode FORUM --model FOLDER"',
+                f"the forum at {self._layout.folder} has no model, and this package carries none for {self._language}",
+                'train one with "askalike train FORUM", or give one with "askalike encode FORUM --model FOLDER"',
             )
         with self._making(is_waiting=True):
             answering = self.answering()
@@ -166,7 +167,7 @@ class Vectors:
         Raises:
             ModelError, DamagedForumError: a model or a set cannot be read.
         """
-        source = wanted_model(self._layout)
+        source = wanted_model(self._layout, self._language)
         answering = self.answering()
         if answering is None:
             waiting = 0 if source is None else self._waiting(self._begun(source))
