@@ -31,7 +31,8 @@ EXAMPLES: Mapping[str, tuple[str, ...]] = {
     ),
     "serve": (
         "askalike serve my.forum",
-        "askalike serve my.forum --host 0.0.0.0 --workers 4 --allow-origin https://forum.example.org --open-read",
+        "askalike serve my.forum --workers 4 --allow-host similar.example.org --allow-origin https://forum.example.org "
+        "--open-read",
     ),
     "keys": (
         "askalike keys my.forum --add read --name widget",

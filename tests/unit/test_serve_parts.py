@@ -79,7 +79,6 @@ def test_brackets_in_texts_are_not_nesting() -> None:
 @pytest.mark.parametrize(
     "found",
     [
-        {},
         {"title": 1},
         {"title": "a" * 1001},
         {"title": "a", "k": 0},
@@ -100,6 +99,10 @@ def test_brackets_in_texts_are_not_nesting() -> None:
 )
 def test_a_search_with_a_wrong_field_is_refused(found: object) -> None:
     assert status_of(lambda: checked(SimilarRequest, found)) == 422
+
+
+def test_a_body_alone_can_be_asked() -> None:
+    assert checked(SimilarRequest, {"body": "no sound"}).asked().body == "no sound"
 
 
 def test_a_refusal_names_the_field_and_never_its_value() -> None:
@@ -233,6 +236,7 @@ def test_rights_follow_from_the_settings_and_the_key(tmp_path: Path) -> None:
     assert rights_of({}, home, keys) == {"read", "write"}
     assert rights_of({}, away, keys) == frozenset()
     assert rights_of({}, ServeSettings("f", host="0.0.0.0", is_read_open=True), keys) == {"read"}
+    assert rights_of({}, ServeSettings("f", is_read_open=True), keys) == {"read"}, "a proxy may pass requests on"
     assert rights_of({}, ServeSettings("f", host="0.0.0.0", is_insecure=True), keys) == {"read", "write"}
     assert rights_of({"authorization": f"Bearer {reading}"}, away, keys) == {"read"}
     for wrong in ("Bearer x", "Basic x", "x", f"bearer{reading}"):
@@ -247,6 +251,7 @@ def test_elsewhere_nothing_is_served_without_a_key(tmp_path: Path) -> None:
         check_open(ServeSettings(str(tmp_path), allow_hosts=("forum.example",)))
     check_open(ServeSettings(str(tmp_path)))
     check_open(ServeSettings(str(tmp_path), host="0.0.0.0", is_insecure=True))
+    check_open(ServeSettings(str(tmp_path), host="0.0.0.0", is_read_open=True))
     Keys(tmp_path).add("", "read")
     check_open(settings)
 

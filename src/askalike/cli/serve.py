@@ -29,7 +29,9 @@ def serve(
         typer.Option("--allow-host", help="A name under which a proxy passes requests on; keys are asked for then."),
     ] = None,
     insecure: Annotated[bool, typer.Option("--insecure", help="Ask for no key, whoever may reach it.")] = False,
-    open_read: Annotated[bool, typer.Option("--open-read", help="Ask for a key for changes alone.")] = False,
+    open_read: Annotated[
+        bool, typer.Option("--open-read", help="Ask for a key for changes alone, wherever it listens.")
+    ] = False,
     rate: Annotated[float, typer.Option("--rate", help="Requests a second of one client; 0: no limit.", min=0)] = 50,
     timeout: Annotated[float, typer.Option("--timeout", help="Seconds until a request is given up.", min=0.1)] = 10,
     log_titles: Annotated[bool, typer.Option("--log-titles", help="Log the titles that are searched for.")] = False,

@@ -59,14 +59,14 @@ class _Request(BaseModel):
 class SimilarRequest(_Request):
     """A question that may have been asked before."""
 
-    title: Title = Field(description="One line; title or body must hold something.")
+    title: Title = Field("", description="One line; title or body must hold something.")
     body: Body = ""
     k: int = Field(10, ge=1, le=MOST_HITS, description="How many hits.")
     markup: Markup = Field("plain", description="How the body is written.")
     tags: list[Tag] = Field(default_factory=list, max_length=20, description="Only questions with all of these.")
     before: Moment | None = Field(None, description="Only questions asked before this moment.")
     exclude: list[Id] = Field(default_factory=list, max_length=1_000, description="Never these questions.")
-    ranker: Name | None = Field(None, description="One of the forum's rankers; its best if left out.")
+    ranker: Name | None = Field(None, description="One of the forum's rankers; its default if left out.")
     explain: bool = Field(False, description="Tell how much each word counts.")
     id: Id | None = Field(None, description="The question's own id, where the forum holds it.")
 

@@ -86,13 +86,15 @@ def check_address(settings: ServeSettings) -> None:
 def check_open(settings: ServeSettings) -> None:
     """Refuse to serve others than this machine's users without a key, unless that is said to be wanted.
 
+    Where reading is open, no key is needed to begin with: until there is one, nobody changes the forum over HTTP.
+
     Raises:
         SettingError: there is no key.
     """
-    if settings.needs_keys and not Keys(settings.folder).all():
+    if settings.needs_keys and not settings.is_read_open and not Keys(settings.folder).all():
         where = settings.host if not is_loopback(settings.host) else ", ".join(settings.allow_hosts)
         raise SettingError(
             f"the service would be reached from elsewhere, as {where}, and there is no key",
-            f'make one with "askalike keys {settings.folder} --add write", or say --insecure if everyone may read '
-            "and change the forum",
+            f'make one with "askalike keys {settings.folder} --add write", or say --open-read if everyone may '
+            "read, or --insecure if everyone may read and change the forum",
         )

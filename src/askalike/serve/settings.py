@@ -52,7 +52,7 @@ class ServeSettings:
         allow_origins: other sites whose pages may ask, as "https://forum.example.org".
         allow_hosts: names under which it is reached, beside those of the loopback; keys are asked for then.
         is_insecure: no key is asked for, wherever it listens.
-        is_read_open: reading needs no key where writing does.
+        is_read_open: reading needs no key, and writing does.
         is_page_reread: the page's files are read at each request, for who works on them.
         has_titles_logged: titles that are searched for are in the log.
         board: a folder in which workers tell each other their counts; "" where there is one worker.
@@ -88,8 +88,11 @@ class ServeSettings:
 
     @property
     def needs_keys(self) -> bool:
-        """Whether requests need a key: always where others than this machine's users may reach it."""
-        return not self.is_insecure and (bool(self.allow_hosts) or not is_loopback(self.host))
+        """Whether requests need a key: where others than this machine's users may reach it, or reading alone is open.
+
+        Who opens reading expects others: behind a proxy that says the loopback's name as ``Host``, nothing else tells.
+        """
+        return not self.is_insecure and (bool(self.allow_hosts) or self.is_read_open or not is_loopback(self.host))
 
     @property
     def folder(self) -> Path:
