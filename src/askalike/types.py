@@ -91,6 +91,16 @@ class Answer:
     author: str = ""
     is_accepted: bool = False
 
+    @property
+    def standing(self) -> tuple[bool, int]:
+        """What the answers to a question are ordered by, the best is the greatest: accepted, then most voted.
+
+        >>> disliked, new, liked = (Answer("a", "q", "Buy another.", score=score) for score in (-1, None, 2))
+        >>> disliked.standing < new.standing < liked.standing < Answer("b", "q", "Yes.", is_accepted=True).standing
+        True
+        """
+        return self.is_accepted, self.score or 0
+
 
 @dataclass(frozen=True, slots=True)
 class Link:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-__all__ = ["against", "compared", "figure", "measures_of", "numbers", "ranking_table", "seconds", "table"]
+__all__ = ["against", "compared", "figure", "mean", "measures_of", "numbers", "ranking_table", "seconds", "table"]
 
 
 def table(header: Iterable[str], rows: Iterable[Iterable[object]]) -> list[str]:
@@ -19,6 +19,12 @@ def figure(values: Mapping[str, Any], measure: str) -> str:
     """Return a mean with its interval."""
     low, high = values[f"{measure}_interval95"]
     return f"{values[measure]:.2f} ({low:.1f}–{high:.1f})"
+
+
+def mean(found: Mapping[str, Any]) -> str:
+    """Return a mean over seeds with the standard deviation of theirs, times 100."""
+    spread = "" if found["spread"] is None else f" ± {100 * found['spread']:.2f}"
+    return f"{100 * found['mean']:.2f}{spread}"
 
 
 def measures_of(values: Mapping[str, Any]) -> list[str]:

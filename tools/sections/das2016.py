@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from tools.sections.cells import compared, table
+from tools.sections.cells import compared, mean, table
 
 __all__ = ["part_of_the_pairs", "reproduction"]
 
@@ -82,10 +82,10 @@ def _table(result: Mapping[str, Any], one: Mapping[str, Any], task: str) -> list
                 row["row"],
                 row["name"],
                 str(len(row["seeds"])) if row["seeds"] else "",
-                _mean(row["found"][one["dev"]]["map"]),
-                f"{_mean(found['map'])} ({low:.1f}–{high:.1f})",
-                _mean(found["mrr"]),
-                _mean(found["p@1"]),
+                mean(row["found"][one["dev"]]["map"]),
+                f"{mean(found['map'])} ({low:.1f}–{high:.1f})",
+                mean(found["mrr"]),
+                mean(found["p@1"]),
                 "" if p_value is None else f"{p_value:.4f}",
                 " / ".join(f"{reported[name]:.1f}" for name in MEASURES) if reported else "",
             )
@@ -137,8 +137,3 @@ def _examples(found: Sequence[Mapping[str, Any]]) -> list[str]:
             shown = "; ".join(f"{'+' if relevant else '-'} {title}" for title, relevant in titles)
             lines.append(f"  - {name}: {shown}")
     return lines
-
-
-def _mean(found: Mapping[str, Any]) -> str:
-    spread = "" if found["spread"] is None else f" ± {100 * found['spread']:.2f}"
-    return f"{100 * found['mean']:.2f}{spread}"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from tools.sections.cells import compared, table
+from tools.sections.cells import compared, mean, table
 
 __all__ = ["reproduction"]
 
@@ -62,17 +62,12 @@ def _row(row: Mapping[str, Any], dev: str, task: str) -> tuple[str, ...]:
         row["row"],
         f"{row['parameters']:,}" if row["parameters"] else "",
         str(len(row["seeds"])) if row["parameters"] else "",
-        _mean(row["found"][dev]["mrr"]),
-        f"{_mean(found['map'])} ({low:.1f}–{high:.1f})",
-        *(_mean(found[name]) for name in MEASURES[1:]),
+        mean(row["found"][dev]["mrr"]),
+        f"{mean(found['map'])} ({low:.1f}–{high:.1f})",
+        *(mean(found[name]) for name in MEASURES[1:]),
         "" if p_value is None else f"{p_value:.4f}",
         " / ".join(_reported(reported.get(name)) for name in MEASURES) if reported else "",
     )
-
-
-def _mean(found: Mapping[str, Any]) -> str:
-    spread = "" if found["spread"] is None else f" ± {100 * found['spread']:.2f}"
-    return f"{100 * found['mean']:.2f}{spread}"
 
 
 def _reported(figure: Mapping[str, Any] | None) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from tools.sections.cells import compared, table
+from tools.sections.cells import compared, mean, table
 
 __all__ = ["other_text", "reproduction"]
 
@@ -96,7 +96,7 @@ def _table(rows: Sequence[Mapping[str, Any]], reported: Mapping[str, Any]) -> li
         for task in TASKS:
             found = row["found"][task]
             low, high = (100 * bound for bound in found["map"]["interval95"])
-            cells += [f"{_mean(found['map'])} ({low:.1f}–{high:.1f})", _mean(found["mrr"])]
+            cells += [f"{mean(found['map'])} ({low:.1f}–{high:.1f})", mean(found["mrr"])]
             if task != "dev":
                 p_value = found["map"]["p_value"]
                 cells.append("" if p_value is None else f"{p_value:.4f}")
@@ -118,7 +118,7 @@ def _curve(rows: Sequence[Mapping[str, Any]]) -> list[str]:
             row["row"],
             f"{row['texts']:,}",
             str(len(row["seeds"])),
-            *(_mean(row["found"][task]["map"]) for task in TASKS),
+            *(mean(row["found"][task]["map"]) for task in TASKS),
         )
         for row in sorted(shown, key=lambda row: (row["row"], row["texts"]))
     ]
@@ -165,8 +165,3 @@ def _reconstructions(found: Sequence[Mapping[str, str]]) -> list[str]:
 
 def _listed(values: Sequence[float]) -> str:
     return ", ".join(f"{value:g}" for value in values)
-
-
-def _mean(found: Mapping[str, Any]) -> str:
-    spread = "" if found["spread"] is None else f" ± {100 * found['spread']:.2f}"
-    return f"{100 * found['mean']:.2f}{spread}"

@@ -48,7 +48,7 @@ from askalike.train.corpus import TrainingData
 from askalike.train.language_recipe import LanguageRecipe
 from askalike.types import Answer
 
-__all__ = ["learn_language_model"]
+__all__ = ["learn_language_model", "votes_of"]
 
 _REPORTED: Final = 1000  # questions between two reports
 
@@ -91,7 +91,7 @@ def learn_language_model(
             TermLists.of(ids),
             TermLists.of(term_ids(vocabulary, reader.answer(answer)) for answer in held),
             np.array([rows[answer.question_id] for answer in held], np.int64),
-            np.array([_votes(answer, recipe.options.accepted_votes) for answer in held], np.int64),
+            np.array([votes_of(answer, recipe.options.accepted_votes) for answer in held], np.int64),
             size,
             learning,
             lambda *_: progress.advance(1),
@@ -114,7 +114,8 @@ def _best_answers(recipe: LanguageRecipe, data: TrainingData) -> list[Answer]:
     return found
 
 
-def _votes(answer: Answer, accepted: int) -> int:
+def votes_of(answer: Answer, accepted: int) -> int:
+    """Return how much an answer counts for topics that are learned by votes; being accepted is worth some more."""
     return (answer.score or 0) + accepted * answer.is_accepted
 
 

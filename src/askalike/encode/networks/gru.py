@@ -15,7 +15,7 @@ from torch.nn.utils.rnn import PackedSequence
 
 from askalike.encode.config import EncoderConfig
 from askalike.encode.networks.packing import Lane, Packing
-from askalike.encode.networks.unrolling import inward, is_unrolled, unrolled
+from askalike.encode.networks.unrolling import in_lanes, inward, unrolled
 
 __all__ = ["Gru", "torch_name"]
 
@@ -48,13 +48,7 @@ class Gru(nn.Module):
             packing: where they lie.
             start: h of each layer before the first word, texts in the order of the packing; None for zero.
         """
-        states, carries = [], []
-        for lane in packing.lanes:
-            begin = None if start is None else start[lane.texts]
-            found, carry = (self._unrolled if is_unrolled(words) else self._whole)(words[lane.words], lane, begin)
-            states.append(found)
-            carries.append(carry)
-        return torch.cat(states), torch.cat(carries)
+        return in_lanes(words, packing, start, self._unrolled, self._whole)
 
     def _whole(self, words: Tensor, lane: Lane, start: Tensor | None) -> tuple[Tensor, Tensor]:
         begin = None if start is None else start.transpose(0, 1).contiguous()

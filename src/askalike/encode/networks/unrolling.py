@@ -4,7 +4,7 @@ torch's own recurrences over packed words take step t as a slice of all words. T
 what it was cut from: zeros for all N words, added up at each of T steps, T · N rows of memory traffic for N rows of
 work. Splitting once has one gradient, of N rows.
 
-Enters: a step, what enters each step, counts. Leaves: states and carries. May import: rounding, torch.
+Enters: a step, what enters each step, counts. Leaves: states and carries. May import: packing, rounding, torch.
 """
 
 from __future__ import annotations
@@ -15,14 +15,36 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
+from askalike.encode.networks.packing import Lane, Packing
 from askalike.encode.networks.rounding import is_rounding, round_far_up
 
-__all__ = ["inward", "is_unrolled", "unrolled"]
+__all__ = ["LaneRun", "in_lanes", "inward", "is_unrolled", "unrolled"]
+
+LaneRun = Callable[[Tensor, Lane, Tensor | None], tuple[Tensor, Tensor]]
+"""(words of a lane, the lane, the carry before it or None) → its states, the carry after it."""
 
 
 def is_unrolled(words: Tensor) -> bool:
     """Return whether the loop is faster than torch's own recurrence: on the CPU, where a gradient is wanted."""
     return words.device.type == "cpu" and torch.is_grad_enabled()
+
+
+def in_lanes(
+    words: Tensor, packing: Packing, start: Tensor | None, stepwise: LaneRun, whole: LaneRun
+) -> tuple[Tensor, Tensor]:
+    """Return the states of all words (N, D), and what each text ended with (R, parts, D).
+
+    Args:
+        words: packed word vectors (N, D_in).
+        packing: where they lie.
+        start: the carry before the first word, texts in the order of the packing; None for zero.
+        stepwise: runs a lane as a loop of steps, where that is faster.
+        whole: runs it by torch's own recurrence.
+    """
+    run = stepwise if is_unrolled(words) else whole
+    found = [run(words[lane.words], lane, None if start is None else start[lane.texts]) for lane in packing.lanes]
+    states, carries = zip(*found, strict=True)
+    return torch.cat(states), torch.cat(carries)
 
 
 def inward(words: Tensor, weight: Tensor, bias: Tensor) -> Tensor:

@@ -42,7 +42,8 @@ from askalike.language.sqatm import learn_voted_topics
 from askalike.language.topic_training import TopicLearning
 from askalike.text.analyzer import Analyzer
 from askalike.text.settings import TextSettings
-from askalike.types import Answer, Question
+from askalike.train.language_model import votes_of
+from askalike.types import Question
 
 __all__ = ["Learner", "Texts"]
 
@@ -110,7 +111,7 @@ class Learner:
             TermLists.of(term_ids(vocabulary, terms) for terms in asked),
             TermLists.of(term_ids(vocabulary, terms) for terms in told),
             np.array([rows[answer.question_id] for answer in pairs.answers], np.int64),
-            np.array([_votes(answer) for answer in pairs.answers], np.int64),
+            np.array([votes_of(answer, ACCEPTED_VOTES) for answer in pairs.answers], np.int64),
         )
 
     @cached_property
@@ -191,7 +192,3 @@ class Learner:
             answered, votes = answered[is_best], votes[is_best]
         topics = learn_voted_topics(texts.questions, answers, answered, votes, size, learning)
         return Learned(Translations.none(size), PhraseTable.none(size), topics)
-
-
-def _votes(answer: Answer) -> int:
-    return (answer.score or 0) + ACCEPTED_VOTES * answer.is_accepted

@@ -209,7 +209,7 @@ def _one_by_one(records: Iterable[object]) -> Iterator[Thread]:
 
 
 def _best_first(answers: Iterable[Answer]) -> tuple[Answer, ...]:
-    return tuple(sorted(answers, key=lambda one: (not one.is_accepted, -(one.score or 0))))
+    return tuple(sorted(answers, key=lambda one: one.standing, reverse=True))
 
 
 def _linked(path: Path) -> frozenset[str]:

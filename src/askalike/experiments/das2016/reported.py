@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-__all__ = ["MEASURES", "REPORTED", "REPORTED_ALPHA", "REPORTED_EPOCH"]
+__all__ = ["MEASURES", "REPORTED", "REPORTED_ALPHA"]
 
 MEASURES: Final = ("map", "mrr", "p@1")
 
@@ -31,6 +31,3 @@ REPORTED: Final[Mapping[str, tuple[float, float, float]]] = {
 
 REPORTED_ALPHA: Final = 0.8
 """The weight α of SCQA beside BM25 (section 8.1)."""
-
-REPORTED_EPOCH: Final = 60
-"""Where the measures were saturated (section 8.1, figure 3)."""

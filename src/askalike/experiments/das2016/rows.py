@@ -88,7 +88,7 @@ COMPARED: Final[Sequence[tuple[str, str]]] = (
 
 
 def chosen_rows(names: Iterable[str]) -> list[Row]:
-    """Return the rows of these ids, learners or systems, in the table's order; all when none is named.
+    """Return the rows of these ids or systems, in the table's order; all when none is named.
 
     Raises:
         SettingError: no row has this name.

@@ -4,8 +4,8 @@ Enters: ``TrainingData`` or pairs, a recipe. Leaves: ``PairCorpus``. May import:
 data, errors, its own folder.
 
 Source: Das et al. 2016 (ACL), section 3.1: "relevant answers which are marked as best-answer or most voted answers".
-Reading: of a question's answers one is learned from: the accepted one, otherwise the one with most votes, otherwise the
-first.
+Reading: of a question's answers one is learned from: the accepted one, otherwise the one with most votes, 0 where
+nobody voted; of equals the first.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ def best_answers(answers: Iterable[Answer]) -> dict[str, Answer]:
     found: dict[str, Answer] = {}
     for answer in answers:
         held = found.get(answer.question_id)
-        if held is None or _worth(answer) > _worth(held):
+        if held is None or answer.standing > held.standing:
             found[answer.question_id] = answer
     return found
 
@@ -151,7 +151,3 @@ def _trigrams(
         yield reader.answer(answer)
         if done % _REPORTED == 0 or done == len(pairs):
             report((done - 1) % _REPORTED + 1)
-
-
-def _worth(answer: Answer) -> tuple[bool, float]:
-    return answer.is_accepted, -np.inf if answer.score is None else answer.score
