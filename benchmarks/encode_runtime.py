@@ -42,7 +42,7 @@ from askalike.types import Question
 from benchmarks.minilm import MiniLM
 from benchmarks.record import need_data, percentiles, write
 
-COMMAND = "python -m benchmarks.encode_runtime"
+COMMAND = "OMP_NUM_THREADS=1 python -m benchmarks.encode_runtime"
 INPUT, HIDDEN, ORDER = 200, 400, 2
 TEXTS, WORDS = 256, 100
 QUESTIONS = 2_000

@@ -63,6 +63,21 @@ SECTIONS: Mapping[str, Callable[[Mapping[str, Any]], list[str]]] = {
 """Name of the results file → how its section is written, in the document's order."""
 
 
+TRAINED: Mapping[str, str] = {
+    "quality-semantic": "`after-training` is what `askalike train travel.forum --hold-out-test` made of a forum of the"
+    " travel set",
+    "lei2016": "trained by `askalike reproduce lei2016 --data DATA --out FOLDER --vectors FILE`, FILE word2vec of 200"
+    " dimensions over the unlabelled texts of DATA (its SHA-256 is in the file)",
+    "zhang2018": "trained by `askalike reproduce zhang2018 --data DATA/semeval-task3-b --unlabelled"
+    " DATA/reddit/questions.jsonl.gz --unlabelled DATA/slicer-discourse/topics.jsonl.gz --out FOLDER --amount N`",
+    "zhang2018-reddit": "trained by the same with `--first questions.jsonl.gz`",
+    "das2016": "trained by `askalike reproduce das2016 --data DATA --out FOLDER`",
+    "das2016-6000": "trained by `askalike reproduce das2016 --data DATA --out FOLDER --pairs 6000`",
+    "misspelling": "FOLDER is the model of SCQA, seed 0, among those of `askalike reproduce das2016`",
+}
+"""Name of the results file → how what it measures was made, where its own command does not make it."""
+
+
 def results_document() -> str:
     """Return the document of the results that are there."""
     parts = [
@@ -70,13 +85,15 @@ def results_document() -> str:
         "",
         "Written from `results/*.json` by `python -m tools.document`; do not edit by hand. Quality figures are times"
         " 100, with 95 % bootstrap intervals over queries; p-values are of the paired randomisation test. Times were"
-        " taken on a shared machine: read ratios, not seconds.",
+        " taken on a shared machine: read ratios, not seconds. A commit with `-dirty` had changes on it that were not"
+        " committed yet. DATA is the folder of the data sets (`ASKALIKE_DATA`).",
     ]
     for name, make in SECTIONS.items():
         path = RESULTS / f"{name}.json"
         if path.is_file():
             result = json.loads(path.read_text(encoding="utf-8"))
-            parts += ["", *make(result), "", _provenance(result, path)]
+            made = f"; {TRAINED[name]}" if name in TRAINED else ""
+            parts += ["", *make(result), "", _provenance(result, path) + made]
     return "\n".join(parts) + "\n"
 
 

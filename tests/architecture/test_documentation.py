@@ -20,6 +20,7 @@ from askalike.evaluate.files import FORMATS
 from askalike.experiments.forum_trial import SYSTEMS
 from askalike.read.registry import READERS
 from askalike.text.settings import LANGUAGES
+from askalike.train.recipe import load_recipe
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 COMMANDS = typer.main.get_command(app).commands  # type: ignore[attr-defined]
@@ -42,6 +43,15 @@ WITH_MODEL = pytest.mark.skipif(default_model() is None, reason="it shows scores
 )
 def test_a_written_document_is_what_the_program_writes_now(name: str) -> None:
     assert text_of(name) == DOCUMENTS[name](), f"{name} is old: run python -m tools.document"
+
+
+def test_every_recipe_in_the_documents_can_be_used(tmp_path: Path) -> None:
+    found = [block for path in DOCS for block in blocks(path, "toml")]
+    assert len(found) >= 3
+    for number, block in enumerate(found):
+        file = tmp_path / f"{number}.toml"
+        file.write_text(block, encoding="utf-8")
+        load_recipe(file)
 
 
 @pytest.mark.parametrize("path", DOCS, ids=lambda path: str(path.relative_to(REPOSITORY)))

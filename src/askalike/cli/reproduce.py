@@ -40,11 +40,15 @@ def reproduce(
         Path,
         typer.Option(
             "--data",
-            help="The folder of the paper's data, or one with the sets that stand in for it: travel-stackexchange, "
-            "semeval-task3-b, slicer-discourse and the like.",
+            help="The folder of the paper's data, or one with the sets that stand in for it: see docs/recipes.md.",
         ),
     ],
-    only: Annotated[list[str] | None, typer.Option("--only", help="A row, a system or a set; may be repeated.")] = None,
+    only: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--only", help="A row or a set, of das2016 a system too, of zhang2018 attention or gru; may be repeated."
+        ),
+    ] = None,
     seeds: Annotated[int, typer.Option("--seeds", help="Trainings of each encoder.", min=1)] = 5,
     out: Annotated[
         Path | None, typer.Option("--out", help="Folder for what is finished; named after the paper if left out.")
@@ -54,7 +58,9 @@ def reproduce(
     ] = "",
     unlabelled: Annotated[
         list[Path] | None,
-        typer.Option("--unlabelled", help="An archive more whose texts are learned from; may be repeated."),
+        typer.Option(
+            "--unlabelled", help="lei2016, zhang2018: an archive more whose texts are learned from; may be repeated."
+        ),
     ] = None,
     amount: Annotated[
         list[int] | None,
