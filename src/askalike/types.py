@@ -1,6 +1,6 @@
 """The few plain values that travel between the stages of a question's journey.
 
-Enters: nothing. Leaves: frozen dataclasses and aliases. May import: nothing of askalike.
+Enters: nothing. Leaves: frozen dataclasses and aliases. May import: errors.
 """
 
 from __future__ import annotations
@@ -9,6 +9,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Literal
+
+from askalike.errors import SettingError
 
 __all__ = [
     "Answer",
@@ -171,6 +173,12 @@ class Filters:
     tags: tuple[str, ...] = ()
     before: datetime | None = None
     exclude_ids: frozenset[str] = frozenset()
+
+    def __post_init__(self) -> None:
+        """Raise SettingError for a text where several are expected: each of its letters would count."""
+        for name in ("tags", "exclude_ids"):
+            if isinstance(getattr(self, name), str):
+                raise SettingError(f"{name} is the text {getattr(self, name)!r}", "give several, such as a tuple")
 
     def admits(self, question: Question) -> bool:
         """Return whether a question satisfies them; ``before`` and the question's date have a time zone."""

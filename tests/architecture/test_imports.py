@@ -16,7 +16,7 @@ PACKAGE = Path(askalike.__file__).parent
 BASE = {"types", "errors", "_version"}
 ALLOWED: dict[str, set[str]] = {
     "_version": set(),
-    "types": set(),
+    "types": {"errors"},
     "errors": set(),
     "durable": set(),
     "mark": set(),

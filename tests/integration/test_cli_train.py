@@ -398,3 +398,32 @@ def test_several_processes_are_asked_for_with_their_threads(
     assert done.code == 0
     assert shapes == [(2, 1)]
     assert Model.load(forum / "model").dimensions == 8
+
+
+def test_what_a_ranker_learns_takes_away_nothing_of_another_training(run: Run, forum: Path, recipe: Path) -> None:
+    assert run("train", forum, "--recipe", recipe, "--keep").code == 0
+    work = forum / "training"
+    for name in ("1-contrastive.safetensors", "plan.json", "finished.json"):
+        (work / name).write_bytes(b"kept")
+    (work / "model").mkdir()
+    assert run("train", forum, "--recipe", "lmir").code == 0
+    assert {name.name for name in work.iterdir()} >= {
+        "1-contrastive.safetensors",
+        "plan.json",
+        "finished.json",
+        "model",
+    }
+    assert sorted(file.name for file in (work / "lmir").iterdir()) == ["lock"]
+
+
+def test_a_ranker_is_always_taken_and_keep_says_nothing_more(run: Run, forum: Path) -> None:
+    done = run("train", forum, "--recipe", "lmir", "--keep")
+    assert (done.code, "--keep with a recipe of lmir" in done.err) == (2, True)
+
+
+def test_a_recipe_of_a_ranker_that_is_none_says_so(run: Run, forum: Path, tmp_path: Path) -> None:
+    (tmp_path / "mine.toml").write_text('ranker = "nope"\n', encoding="utf-8")
+    done = run("train", forum, "--recipe", tmp_path / "mine.toml")
+    assert done.code == 2
+    assert "no recipe without an encoder has the ranker 'nope'" in done.err
+    assert "lmir" in done.err

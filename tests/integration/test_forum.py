@@ -145,6 +145,15 @@ def test_filters_by_tag_moment_and_id(small: Forum) -> None:
     assert ids(small, "printer", filters=Filters(exclude_ids=frozenset(["1"]))) == ["3"]
 
 
+def test_a_text_where_several_are_expected_is_refused(small: Forum) -> None:
+    for wrong in ({"tags": "wifi"}, {"exclude_ids": "12"}):
+        with pytest.raises(SettingError, match="is the text"):
+            Filters(**wrong)  # type: ignore[arg-type]
+    for k in (2.5, "3", None, True):
+        with pytest.raises(SettingError, match="whole number from 1 to"):
+            small.similar("printer", k=k)  # type: ignore[arg-type]
+
+
 def test_filters_do_not_change_scores(small: Forum) -> None:
     free = {hit.question.id: hit.score for hit in small.similar("router night")}
     kept = {hit.question.id: hit.score for hit in small.similar("router night", filters=Filters(tags=("wifi",)))}

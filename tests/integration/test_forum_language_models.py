@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import sys
 from pathlib import Path
 from typing import Any
@@ -152,7 +153,7 @@ def test_votes_are_learned_from(
         opened.add_answers([Answer("a7", "wlan", "reboot everything", score=1)])
     assert run(monkeypatch, "train", forum, "--recipe", "sqatm") == 0
     told = capsys.readouterr().out
-    assert "5 best answers, both ways, by 10 iterations of IBM's model 1, topics by 100 iterations" in told
+    assert "questions and 5 answers, both ways, by 10 iterations of IBM's model 1, topics by 100 iterations" in told
     words = LanguageModel.load(forum / "rankers" / "sqatm").vocabulary.words
     assert "reboot" in words, "of the second answer"
     with Forum.open(forum) as opened:
@@ -222,3 +223,26 @@ def test_a_forum_without_answers_learns_no_translations(tmp_path: Path, monkeypa
     assert run(monkeypatch, "train", tmp_path / "bare.forum", "--recipe", "translm") == 0
     with Forum.open(tmp_path / "bare.forum") as opened:
         assert opened.similar("printer offline", ranker="translm")[0].question.id == "printer"
+
+
+@pytest.mark.parametrize("damage", ["no manifest", "half a manifest", "a file"])
+def test_a_damaged_ranker_is_named_and_trained_again(
+    forum: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], damage: str
+) -> None:
+    assert run(monkeypatch, "train", forum, "--recipe", "lmir") == 0
+    place = forum / "rankers" / "lmir"
+    if damage == "no manifest":
+        (place / "manifest.json").unlink()
+    elif damage == "half a manifest":
+        (place / "manifest.json").write_bytes((place / "manifest.json").read_bytes()[:50])
+    else:
+        shutil.rmtree(place)
+        place.write_bytes(b"?")
+    capsys.readouterr()
+    assert run(monkeypatch, "search", forum, "printer", "--ranker", "lmir") == 1
+    told = capsys.readouterr().err
+    assert str(place) in told.replace("\n", "")
+    assert "--recipe lmir" in told
+    assert run(monkeypatch, "search", forum, "printer") == 0, "nothing else is lost"
+    assert run(monkeypatch, "train", forum, "--recipe", "lmir") == 0
+    assert run(monkeypatch, "search", forum, "printer", "--ranker", "lmir") == 0

@@ -311,3 +311,10 @@ def test_options_that_have_no_use_are_refused(run: Run, answered: Path, option: 
     done = run("train", answered, "--recipe", "scqa", *option)
     assert done.code == 2
     assert f"{option[0]} with a recipe of scqa, which begins anew" in " ".join(done.err.split())
+
+
+def test_both_rankers_of_a_network_are_known_to_be_there(forum: Path) -> None:
+    with Forum.open(forum) as opened:
+        known = opened.rankers()
+    assert (known["scqa"], known["t-scqa"]) == (True, True)
+    assert (known["dsqa"], known["t-dsqa"]) == (False, False)

@@ -30,7 +30,8 @@ class Layout:
           keys.json           hashes of the keys of the service, where some were made
           parts.json          which questions train, stop and test models, once one was trained
           learned.json        the marks that the forum's own model has learned
-          training/           what a training that was stopped goes on from
+          training/           what a training of the own model that was stopped goes on from
+          training/NAME/      the same of what a ranker learns
           rejects.jsonl       records of the last load that could not be read
     """
 
@@ -99,10 +100,9 @@ class Layout:
         """Return the file that says what the own model has learned; it need not be there."""
         return self.folder / "learned.json"
 
-    @property
-    def training(self) -> Path:
-        """Return the folder that a training works in."""
-        return self.folder / "training"
+    def training(self, ranker: str = "") -> Path:
+        """Return the folder that a training works in, that of the forum's own model or of what a ranker learns."""
+        return self.folder / "training" / ranker
 
     @property
     def rejects(self) -> Path:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tempfile
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -44,6 +45,8 @@ def evaluate(
         raise SettingError(f"there is no protocol {unknown[0]!r}", f"expected both or one of {', '.join(TASKS)}")
     if split not in ("all", *SPLITS):
         raise SettingError(f"there is no split {split!r}", f"expected all or one of {', '.join(SPLITS)}")
+    if save is not None:
+        _prepare(save)
     found: dict[str, Any] = {}
     learned: list[tuple[int, int]] = []
     with BarProgress() as progress, Forum.open(forum, progress=progress) as opened:
@@ -92,8 +95,20 @@ def _object(trial: Trial) -> dict[str, Any]:
     }
 
 
+def _prepare(folder: Path) -> None:
+    """Make the folder before hours are spent on what goes there.
+
+    Raises:
+        SettingError: it cannot be made or written to.
+    """
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        tempfile.TemporaryFile(dir=folder).close()
+    except OSError as error:
+        raise SettingError(f"--save: {folder} cannot be written to: {error.strerror}", "name another folder") from error
+
+
 def _save(trial: Trial, folder: Path) -> None:
-    folder.mkdir(parents=True, exist_ok=True)
     write_trec_qrels(folder / f"{trial.task}.qrels", trial.qrels)
     for name, run in trial.runs.items():
         write_trec_run(folder / f"{trial.task}.{name}.run", run, tag=name)

@@ -84,7 +84,9 @@ def train(
     resume: Annotated[
         bool, typer.Option("--resume/--fresh", help="Go on where a stopped training was, or begin anew.")
     ] = True,
-    threads: Annotated[int, typer.Option("--threads", help="Of each process; 0 takes torch's choice.", min=0)] = 0,
+    threads: Annotated[
+        int, typer.Option("--threads", help="Of each process; 0 takes torch's choice.", min=0, max=1024)
+    ] = 0,
     processes: Annotated[
         int, typer.Option("--processes", help="That share the batches; with --device cuda one a GPU.", min=1)
     ] = 1,
@@ -116,6 +118,8 @@ def train(
         "--device": device != "cpu",
         "--threads": threads > 0,
     }
+    if keep and chosen.ranker:
+        raise SettingError(f"--keep with a recipe of {chosen.ranker}, whose model is taken in any case", "leave it out")
     if isinstance(chosen, LanguageRecipe):
         _refuse(given, chosen, "trains no network")
         chosen = chosen.seeded(seed) if seed else chosen
@@ -138,7 +142,9 @@ def train(
         found = _trained(forum, (recipe, chosen), start, hold_out, choices, as_json)
     except KeyboardInterrupt:
         again = shlex.join(["askalike", *(word for word in sys.argv[1:] if word != "--fresh")])
-        print_whole(f"stopped; what was done is kept in {Layout(forum).training}. To go on:\n  {again}", errors)
+        print_whole(
+            f"stopped; what was done is kept in {Layout(forum).training(chosen.ranker)}. To go on:\n  {again}", errors
+        )
         raise typer.Exit(STOPPED) from None
     seconds = round(time.monotonic() - began, 1)
     if as_json:
@@ -178,7 +184,7 @@ def _trained(
     }
     dev = "" if training.dev is None else repr(sorted(training.dev.qrels.items()))
     plan = {**asked, "data": training.data.digest(), "dev": dev}
-    folder = Layout(path).training
+    folder = Layout(path).training(recipe.ranker)
     with work_folder(folder, plan, is_fresh=choices.is_fresh) as beginning:
         has_ended = is_finished(folder, asked, training.data)
         if has_ended and (choices.is_kept or _is_own(path, folder / MODEL)):
@@ -201,7 +207,7 @@ def _trained(
 
 def _take(path: Path, training: ForumTraining, start: ModelSource | None) -> None:
     """Let the finished model answer; the same again goes on where this was stopped."""
-    folder = Layout(path).training
+    folder = Layout(path).training()
     learned = {one for pair in training.data.pairs for one in pair}
     keep_learned(path, fingerprint(folder / MODEL), learned, start.fingerprint if start else "")
     if not _is_own(path, folder / MODEL):
@@ -214,7 +220,7 @@ def _take(path: Path, training: ForumTraining, start: ModelSource | None) -> Non
 
 def _take_ranker(path: Path, name: str, training: ForumTraining) -> RankerVerdict:
     """Let the ranker answer with what it has learned, and return how good it is on dev."""
-    folder = Layout(path).training
+    folder = Layout(path).training(name)
     with Forum.open(path, settings=ForumSettings(has_vectors=False)) as opened:
         opened.use_ranker(name, folder / MODEL)
         scores = {one: ranker_score(training.dev, opened, one) for one in learned_with(name)} if training.dev else {}
@@ -278,7 +284,7 @@ def _fit(recipe: Recipe, training: ForumTraining, start: ModelSource | None, fol
 def _compared(path: Path, training: ForumTraining, model: Model, is_kept: bool) -> Verdict:
     """Return whether the new model is better on dev than what answers now; nothing is compared where it is that."""
     present = wanted_model(Layout(path), stored_language(Layout(path)))
-    if _is_own(path, Layout(path).training / MODEL):
+    if _is_own(path, Layout(path).training() / MODEL):
         return Verdict(None, None, "own", is_taken=True, is_better=None, was_taken_before=True)
     if training.dev is None:
         return verdict(None, None, present.name if present else "", is_kept=is_kept)

@@ -268,7 +268,8 @@ def _network_lines(plan: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _language_lines(plan: Mapping[str, Any]) -> Iterator[str]:
-    read = f"all questions and {plan['answers']:,} best answers"
+    best = "" if plan["language_model"].get("most_answers", 1) > 1 else "best "
+    read = f"all questions and {plan['answers']:,} {best}answers"
     aligned = f", both ways, by {plan['iterations']} iterations of IBM's model 1" if plan["iterations"] else ""
     topics = f", topics by {plan['topic_iterations']} iterations" if plan["topic_iterations"] else ""
     yield f"learns     from {read if aligned or topics else 'all questions'}{aligned}{topics}; from no marks"

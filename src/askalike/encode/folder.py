@@ -5,9 +5,10 @@ Enters: a path; contents. Leaves: files; contents. May import: layout, manifest,
 
 from __future__ import annotations
 
+import contextlib
 import shutil
 import tempfile
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
@@ -117,11 +118,24 @@ def read_folder(path: Path) -> tuple[Manifest, Contents]:
     for _ in range(_TRIES):
         identity = _identity(path)
         try:
-            return _read(path)
+            with naming(path):
+                return _read(path)
         except ModelError:
             if _identity(path) == identity:
                 raise  # and not because another process put a new model here meanwhile
-    return _read(path)
+    with naming(path):
+        return _read(path)
+
+
+@contextlib.contextmanager
+def naming(path: Path) -> Iterator[None]:
+    """Let what is said of damage name the model's folder and what to do."""
+    try:
+        yield
+    except DamagedModelError as error:
+        if str(path) in error.message:
+            raise
+        raise DamagedModelError(f"{path}: {error.message}", error.hint or _AGAIN) from error
 
 
 def _identity(path: Path) -> tuple[int, int] | None:

@@ -73,7 +73,9 @@ class Manifest:
         known = {entry.name for entry in fields(cls)}
         fault = f"entries {sorted(found)}, but expected {sorted(known)}" if set(found) != known else _fault(found)
         if fault:
-            raise DamagedModelError(f"manifest.json has {fault}", "take the model from where it came")
+            raise DamagedModelError(
+                f"manifest.json has {fault}", "take the model from where it came, or train it again"
+            )
         return cls(**found)  # type: ignore[arg-type]  # checked just now
 
 
@@ -97,9 +99,11 @@ def json_object(data: bytes, name: str) -> dict[str, object]:
         found = json.loads(data.decode())
     except (ValueError, RecursionError) as error:
         reason = "nested too deeply" if isinstance(error, RecursionError) else str(error)[:200]
-        raise DamagedModelError(f"{name} is not JSON: {reason}", "take the model from where it came") from error
+        raise DamagedModelError(
+            f"{name} is not JSON: {reason}", "take the model from where it came, or train it again"
+        ) from error
     if not isinstance(found, dict):
-        raise DamagedModelError(f"{name} holds no JSON object", "take the model from where it came")
+        raise DamagedModelError(f"{name} holds no JSON object", "take the model from where it came, or train it again")
     return found
 
 

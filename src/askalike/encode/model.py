@@ -24,7 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from askalike.encode.batches import check_size, of_like_length
-from askalike.encode.folder import Contents, write_folder
+from askalike.encode.folder import Contents, naming, write_folder
 from askalike.encode.manifest import Manifest
 from askalike.encode.numbers import Numbers
 from askalike.encode.numpy_runtime import Runtime
@@ -100,7 +100,8 @@ class Model:
             DamagedModelError: a file is damaged, missing, or does not fit the others.
         """
         stored = read_model(Path(path), ModelSettings.from_json)
-        numbers = Numbers.taken_from(stored.arrays, stored.settings, stored.vocabulary)
+        with naming(Path(path)):
+            numbers = Numbers.taken_from(stored.arrays, stored.settings, stored.vocabulary)
         return cls(stored.settings, stored.vocabulary, numbers, stored.manifest)
 
     def save(self, path: Path | str) -> None:

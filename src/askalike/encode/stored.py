@@ -13,7 +13,7 @@ from typing import Generic, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from askalike.encode.folder import read_folder
+from askalike.encode.folder import naming, read_folder
 from askalike.encode.manifest import Manifest
 from askalike.encode.vocabulary import Vocabulary
 from askalike.errors import DamagedModelError, SettingError
@@ -49,8 +49,9 @@ def read_model(path: Path, settings_of: Callable[[Mapping[str, object]], _Settin
         DamagedModelError: a file is damaged or missing, or it is another sort of model.
     """
     manifest, contents = read_folder(path)
-    try:
-        settings = settings_of(contents.config)
-    except SettingError as error:
-        raise DamagedModelError(f"{path}: config.json: {error.message}", error.hint) from error
-    return Stored(manifest, settings, Vocabulary.from_bytes(contents.vocabulary), contents.arrays)
+    with naming(path):
+        try:
+            settings = settings_of(contents.config)
+        except SettingError as error:
+            raise DamagedModelError(f"config.json: {error.message}", error.hint) from error
+        return Stored(manifest, settings, Vocabulary.from_bytes(contents.vocabulary), contents.arrays)

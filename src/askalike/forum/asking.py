@@ -24,7 +24,7 @@ from askalike.forum.indexes import Indexes
 from askalike.forum.info import Info, forum_info
 from askalike.forum.pairs import Pairs
 from askalike.forum.vectors import VectorsState
-from askalike.rank import RANKERS, RERANKERS, Query, Suggestions, suggestions
+from askalike.rank import RANKERS, RERANKERS, Query, Suggestions, learned_as, suggestions
 from askalike.rank.calibration import Calibration
 from askalike.text.analyzer import Analyzer
 from askalike.types import Answer, Correction, Explanation, Feedback, Filters, Hit, Link, Markup, Question
@@ -207,7 +207,8 @@ class Asking:
         """Return each ranker's name, and whether this forum can be searched by it now."""
         has_vectors = bool(self.vectors.model)
         found = {name: has_vectors or not ranker.needs_vectors for name, ranker in RANKERS.items()}
-        return found | {name: Layout(self.path).ranker(name).is_dir() for name in RERANKERS}
+        learned = {name: Layout(self.path).ranker(learned_as(name)) for name in RERANKERS}
+        return found | {name: any(folder.glob("manifest.json")) for name, folder in learned.items()}
 
     def info(self) -> Info:
         """Return what the forum holds and whether its indexes are in step."""

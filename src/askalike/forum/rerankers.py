@@ -7,8 +7,9 @@ types, its own folder.
 from __future__ import annotations
 
 import contextlib
+import shutil
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Final, Protocol
@@ -99,7 +100,12 @@ def take_ranker(name: str, folder: Path, layout: Layout) -> None:
     """
     if name not in _LOADERS:
         raise SettingError(f"there is no ranker {name!r} that learns", f"expected one of {', '.join(_LOADERS)}")
-    _LOADERS[name](folder).save(layout.ranker(name))
+    model, place = _LOADERS[name](folder), layout.ranker(name)
+    if place.is_dir() and not ModelLayout(place).manifest.exists():
+        shutil.rmtree(place)  # what is left of one that was damaged
+    elif place.exists() and not place.is_dir():
+        place.unlink()
+    model.save(place)
 
 
 class Rerankers:
@@ -126,17 +132,30 @@ class Rerankers:
         folder = self._layout.ranker(learned)
         state = _state(ModelLayout(folder))
         if state is None:
+            if folder.exists() and (folder.is_file() or any(folder.iterdir())):
+                with self._telling_how_to_mend(learned):
+                    raise DamagedModelError(f"{folder} holds no manifest.json")
             return None
         with self._guard:
             held = self._read.get(learned)
             if held is None or held[0] != state:
-                held = self._read[learned] = (state, MAKERS[learned](folder, self._settings, self._answers))
+                with self._telling_how_to_mend(learned):
+                    held = self._read[learned] = (state, MAKERS[learned](folder, self._settings, self._answers))
             return held[1][name]
+
+    @contextlib.contextmanager
+    def _telling_how_to_mend(self, name: str) -> Iterator[None]:
+        try:
+            yield
+        except DamagedModelError as error:
+            forum = self._layout.folder
+            hint = f'train it again with "askalike train {forum} --recipe {name}"'
+            raise DamagedModelError(error.message, hint) from error
 
 
 def _state(layout: ModelLayout) -> bytes | None:
     """Return the manifest of a folder, None where there is none; one that is just being replaced stands beside it."""
     for place in (layout, ModelLayout(layout.replaced), layout):  # it may have come while the one before was looked for
-        with contextlib.suppress(FileNotFoundError):
+        with contextlib.suppress(FileNotFoundError, NotADirectoryError):
             return place.manifest.read_bytes()
     return None

@@ -84,8 +84,8 @@ class Searcher:
             SettingError: k is not between 1 and ``MAX_HITS``, or there is no such ranker.
             ForumError: the ranker was named, and the vectors or the model that it needs are not there.
         """
-        if not 1 <= k <= MAX_HITS:
-            raise SettingError(f"k is {k}", f"expected a number from 1 to {MAX_HITS}")
+        if isinstance(k, bool) or not isinstance(k, int) or not 1 <= k <= MAX_HITS:
+            raise SettingError(f"k is {k!r}", f"expected a whole number from 1 to {MAX_HITS}")
         chosen = self._chosen(ranker)
         query, corrections = self._corrected(query, chosen)
         asked = self._asked(query, chosen)

@@ -104,7 +104,10 @@ def load_semeval(path: Path, split: str, context: ReadContext) -> Judged:
     files = [file for file in _files(path) if _split_of(file) == split]
     if not files:
         present = sorted({_split_of(file) for file in _files(path)} - {""})
-        raise FormatError(f"{path.name} has no file of split {split!r}", f"it has: {', '.join(present) or 'none'}")
+        raise FormatError(
+            f"{path} has no file of split {split!r}",
+            f"it has: {', '.join(present)}" if present else "give the folder of SemEval's XML files",
+        )
     return read_semeval(files, _set_name(files[0]), context)
 
 

@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from askalike.encode.batches import check_size
-from askalike.encode.folder import Contents, write_folder
+from askalike.encode.folder import Contents, naming, write_folder
 from askalike.encode.manifest import Manifest
 from askalike.encode.precision import Packed
 from askalike.encode.stored import read_model
@@ -113,16 +113,17 @@ class SiameseModel:
         stored = read_model(Path(path), SiameseSettings.from_json)
         settings, arrays = stored.settings, stored.arrays
         shapes = settings.network.shapes()
-        packed = {name: Packed.taken_from(arrays, name, shapes[name], _PRECISION) for name in shapes}
-        if extra := sorted(set(arrays) - set(shapes)):
-            raise DamagedModelError(
-                f"weights.safetensors holds more than the model needs: {', '.join(extra)[:200]}", _AGAIN
-            )
-        try:
-            parameters = {name: one.unpacked() for name, one in packed.items()}
-            return cls(settings, stored.vocabulary, parameters, stored.manifest)
-        except SettingError as error:
-            raise DamagedModelError(f"{path}: {error.message}", error.hint) from error
+        with naming(Path(path)):
+            packed = {name: Packed.taken_from(arrays, name, shapes[name], _PRECISION) for name in shapes}
+            if extra := sorted(set(arrays) - set(shapes)):
+                raise DamagedModelError(
+                    f"weights.safetensors holds more than the model needs: {', '.join(extra)[:200]}", _AGAIN
+                )
+            try:
+                parameters = {name: one.unpacked() for name, one in packed.items()}
+                return cls(settings, stored.vocabulary, parameters, stored.manifest)
+            except SettingError as error:
+                raise DamagedModelError(error.message, error.hint) from error
 
     def save(self, path: Path | str) -> None:
         """Write the model's folder: whole or not at all. A model that is there is replaced by the complete new one.

@@ -17,6 +17,8 @@ from askalike.encode.config import EncoderConfig
 from askalike.encode.precision import Precision
 from askalike.encode.settings import ModelSettings, Reads, Unknown
 from askalike.errors import SettingError
+from askalike.language.kinds import KINDS
+from askalike.siamese.config import SIAMESE_KINDS
 from askalike.train.checking import check_choice, check_number, check_whole
 from askalike.train.language_recipe import LanguageRecipe
 from askalike.train.loop_settings import LoopSettings
@@ -250,6 +252,9 @@ def load_recipe(name: str | Path) -> AnyRecipe:
         for kind in (LanguageRecipe, SiameseRecipe):
             if kind.is_meant(stored):
                 return kind.from_mapping(stored)
+        if "ranker" in stored and "encoder" not in stored:
+            known = ", ".join(sorted((*KINDS, *SIAMESE_KINDS)))
+            raise SettingError(f"no recipe without an encoder has the ranker {stored['ranker']!r}", f"expected {known}")
         return Recipe.from_mapping(stored)
     except OSError as error:
         raise SettingError(f"recipe {path} cannot be read: {error.strerror}", "look at its permissions") from error

@@ -161,12 +161,18 @@ def _is_dev(text: str) -> bool:
 
 
 def _stand_ins(folder: Path) -> list[DasSet]:
-    readers = {name: read for name, read in find_sets(folder).items() if name in SETS}
+    try:
+        readers = {name: read for name, read in find_sets(folder).items() if name in SETS}
+    except FormatError:  # none that the other paper has too
+        readers = {}
     found = {name: _from_lei(read()) for name, read in readers.items()}
     if (folder / LINKS).exists():
         found["slicer"] = _slicer(folder)
     if not found:
-        raise FormatError(f"{folder} holds none of {', '.join(SETS)}", "give the folder of the sets")
+        raise FormatError(
+            f"{folder} holds no archive of Yahoo! Answers, and none of the sets {', '.join(SETS)}",
+            "give the folder that has one; docs/recipes.md names them",
+        )
     return [found[name] for name in SETS if name in found]
 
 

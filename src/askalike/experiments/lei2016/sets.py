@@ -79,6 +79,8 @@ def find_sets(folder: Path) -> dict[str, Callable[[], LeiSet]]:
     Raises:
         FormatError: it holds none of them.
     """
+    if not folder.is_dir():
+        raise FormatError(f"there is no folder {folder}", "give the folder of the data")
     if (folder / "train_random.txt").exists() or (folder / "train_random.txt.gz").exists():
         return {"askubuntu": lambda: _askubuntu(folder)}
     places: tuple[tuple[str, str, Callable[[Path], LeiSet]], ...] = (
