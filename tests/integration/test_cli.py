@@ -163,6 +163,8 @@ def test_score_of_a_single_query_has_no_interval(run: Run, tmp_path: Path) -> No
 
 
 def test_evaluate_ranks_the_forums_own_duplicates(run: Run, homenet: Path, tmp_path: Path) -> None:
+    (tmp_path / "file").write_bytes(b"")
+    assert "cannot be written to" in run("evaluate", homenet, "--save", tmp_path / "file").err
     found = run("evaluate", homenet, "--save", tmp_path / "runs", "--json").json
     assert found["retrieval"]["systems"]["search"]["queries"] == 60
     assert found["retrieval"]["systems"]["search"]["recall@100"] > 0.8

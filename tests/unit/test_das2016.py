@@ -101,6 +101,9 @@ def test_the_papers_data_is_found_and_some_of_its_queries_tune(data: DasData, tm
     assert data.pairs.best()[0].is_accepted
     assert len(read_data(tmp_path / "yahoo", 7).pairs.questions) == 7
     (tmp_path / "yahoo" / "labelled.tsv").unlink()
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(FormatError, match="no archive of Yahoo! Answers, and none of the sets"):
+        read_data(tmp_path / "empty")
     with pytest.raises(FormatError, match="0 labelled sets, expected one"):
         read_data(tmp_path / "yahoo")
 

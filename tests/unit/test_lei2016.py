@@ -133,6 +133,8 @@ def test_stand_ins_keep_training_apart_from_dev_and_test(tmp_path: Path) -> None
 def test_a_folder_that_holds_no_set_is_refused(tmp_path: Path) -> None:
     with pytest.raises(FormatError, match=r"holds no train_random.txt"):
         find_sets(tmp_path)
+    with pytest.raises(FormatError, match=r"there is no folder .*nowhere"):
+        find_sets(tmp_path / "nowhere")
 
 
 def test_baselines_run_and_encoders_without_a_trainer_say_why_not(askubuntu: LeiSet, tmp_path: Path) -> None:
