@@ -182,7 +182,8 @@ def main() -> None:
     if not given.first:
         draw_curves([course for course in courses if course.dataset == _named(drawn)], FIGURE)
     tables: Mapping[str, Any] = tables_object(data, rows, choices)
-    made = {str(row.amount): stamp() for row in rows if row.amount}
+    limit = max(stage.loop.epochs for stage in trainer.recipe.stages)
+    made = {str(row.amount): {**stamp(), "most_epochs": limit} for row in rows if row.amount}
     body = with_published({**tables, "epochs": epochs(courses), "measured": made}, published)
     written = reconstructions(trainer, drawn) or published.get("reconstructions", [])
     options = [f"--amount {amount}" for amount in amounts] + ([f"--first {given.first}"] if given.first else [])

@@ -51,6 +51,7 @@ RESULT = {
     "reported": REPORTED,
     "tried_on_dev": {"attention, 42 texts": [{**SETTINGS, "dev_map": 0.75}]},
     "epochs": {"attention, 42 texts": {"epochs": [3], "epoch_s": [1.5], "perplexity": [20.0]}},
+    "measured": {"42": {"commit": "abc", "when": "then", "most_epochs": 30}},
     "reconstructions": [{"read": "wifi drops", "attention": "wifi wifi"}],
     "figure": "autoencoders.svg",
     "drawn": "42",
@@ -84,5 +85,6 @@ def test_where_other_text_came_first_the_curve_alone_is_shown() -> None:
     lines = other_text({**RESULT, "first": "reddit"})
     assert lines[0] == "## Zhang and Wu 2018: RAMN, learned from reddit first"
     assert "24 of questions, 18 of comments, 1,000 of more.jsonl" in lines[2]
+    assert lines[-1] == "Epochs, at most: 30 with 42 texts."
     shown = [line.split(" | ")[:2] for line in lines if line.startswith("| attention-full |")]
     assert shown == [["| attention-full", "20"], ["| attention-full", "42"], ["| attention-full", "100"]]

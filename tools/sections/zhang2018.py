@@ -57,6 +57,8 @@ def reproduction(result: Mapping[str, Any]) -> list[str]:
         "",
         *_epochs(result["epochs"]),
         "",
+        _limits(result["measured"]),
+        "",
         "Held-out questions, and what each decoder wrote of them (words are stems):",
         "",
         *_reconstructions(result["reconstructions"]),
@@ -73,6 +75,8 @@ def other_text(result: Mapping[str, Any]) -> list[str]:
         *_curve(result["rows"]),
         "",
         *_epochs(result["epochs"]),
+        "",
+        _limits(result["measured"]),
     ]
 
 
@@ -154,6 +158,12 @@ def _epochs(found: Mapping[str, Any]) -> list[str]:
         for name, one in found.items()
     ]
     return table(("autoencoder", "epochs", "s an epoch (median)", "held-out perplexity"), lines)
+
+
+def _limits(measured: Mapping[str, Mapping[str, Any]]) -> str:
+    """Return where trainings were ended, which those of much text do not reach their best perplexity before."""
+    limits = ", ".join(f"{one['most_epochs']} with {int(amount):,} texts" for amount, one in measured.items())
+    return f"Epochs, at most: {limits}."
 
 
 def _reconstructions(found: Sequence[Mapping[str, str]]) -> list[str]:
