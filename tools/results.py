@@ -69,8 +69,8 @@ TRAINED: Mapping[str, str] = {
     "lei2016": "trained by `askalike reproduce lei2016 --data DATA --out FOLDER --vectors FILE`, FILE word2vec of 200"
     " dimensions over the unlabelled texts of DATA (its SHA-256 is in the file)",
     "zhang2018": "trained by `askalike reproduce zhang2018 --data DATA/semeval-task3-b --unlabelled"
-    " DATA/reddit/questions.jsonl.gz --unlabelled DATA/slicer-discourse/topics.jsonl.gz --out FOLDER --amount N`; where fewer epochs are named, by a copy of the recipe"
-    " `ramn` with so many",
+    " DATA/reddit/questions.jsonl.gz --unlabelled DATA/slicer-discourse/topics.jsonl.gz --out FOLDER --amount N`; where"
+    " fewer epochs are named, by a copy of the recipe `ramn` with so many",
     "zhang2018-reddit": "trained by the same with `--first questions.jsonl.gz`",
     "das2016": "trained by `askalike reproduce das2016 --data DATA --out FOLDER`",
     "das2016-6000": "trained by `askalike reproduce das2016 --data DATA --out FOLDER --pairs 6000`",
