@@ -186,7 +186,9 @@ def main() -> None:
     made = {str(row.amount): {**stamp(), "most_epochs": limit} for row in rows if row.amount}
     body = with_published({**tables, "epochs": epochs(courses), "measured": made}, published)
     written = reconstructions(trainer, drawn) or published.get("reconstructions", [])
-    options = [f"--amount {amount}" for amount in amounts] + ([f"--first {given.first}"] if given.first else [])
+    options = [f"--amount {amount}" for amount in body["measured"]] + (
+        [f"--first {given.first}"] if given.first else []
+    )
     write(
         name,
         f"{COMMAND} --out FOLDER " + " ".join(options),
