@@ -138,11 +138,9 @@ def with_published(body: Mapping[str, Any], published: Mapping[str, Any]) -> dic
     kept = [row for row in published.get("rows", []) if row["texts"] and row["texts"] not in new]
     shared = [row for row in body["rows"] if not row["texts"]]
     rows = sorted((*kept, *(row for row in body["rows"] if row["texts"])), key=lambda row: int(row["texts"]))
-    return {
-        **body,
-        "rows": [*shared, *rows],
-        **{name: {**published.get(name, {}), **body[name]} for name in PARTS},
-    }
+    parts = {name: {**published.get(name, {}), **body[name]} for name in PARTS}
+    parts["measured"] = dict(sorted(parts["measured"].items(), key=lambda one: int(one[0])))
+    return {**body, "rows": [*shared, *rows], **parts}
 
 
 def _named(amount: int) -> str:
