@@ -37,6 +37,8 @@ def main() -> None:
     parser.add_argument("--stop-on", default="held-out loss", help="what is to fall")
     parser.add_argument("--shown", default="map", help="what is told of the epoch that is kept")
     given = parser.parse_args()
+    if not given.logs.exists():
+        raise SystemExit(f"there is no file {given.logs}")
     courses = [course for course in read_logs(given.logs) if course.curve(given.stop_on)]
     if not courses:
         raise SystemExit(f"{given.logs} holds no course with {given.stop_on!r}")
