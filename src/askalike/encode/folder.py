@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from askalike.durable import sync_folder, writing_whole
 from askalike.encode import weights
 from askalike.encode.layout import MAX_BYTES, Layout
-from askalike.encode.manifest import FORMAT, Manifest, digest, json_bytes, json_object
+from askalike.encode.manifest import AGAIN, FORMAT, Manifest, digest, json_bytes, json_object
 from askalike.errors import (
     DamagedModelError,
     ModelError,
@@ -58,7 +58,6 @@ UPGRADES: Final[dict[int, Callable[[Contents], Contents]]] = {1: upgrade_1_to_2}
 """Format → what makes it the next one. The files of an older model stay as they are."""
 
 _TRIES: Final = 3
-_AGAIN: Final = "take the model from where it came, or train it again"
 
 
 def write_folder(path: Path, contents: Contents, manifest: Manifest) -> Manifest:
@@ -135,7 +134,7 @@ def naming(path: Path) -> Iterator[None]:
     except DamagedModelError as error:
         if str(path) in error.message:
             raise
-        raise DamagedModelError(f"{path}: {error.message}", error.hint or _AGAIN) from error
+        raise DamagedModelError(f"{path}: {error.message}", error.hint or AGAIN) from error
 
 
 def _identity(path: Path) -> tuple[int, int] | None:
@@ -163,13 +162,13 @@ def _read(path: Path) -> tuple[Manifest, Contents]:
         found = {entry.name for entry in layout.folder.iterdir()}
         if found != set(MAX_BYTES):
             wrong = ", ".join(sorted(found ^ set(MAX_BYTES))[:10])
-            raise DamagedModelError(f"{path}: missing or not part of a model: {wrong[:300]}", _AGAIN)
+            raise DamagedModelError(f"{path}: missing or not part of a model: {wrong[:300]}", AGAIN)
         files = {name: _read_capped(layout.folder / name) for name in manifest.files}
     except OSError as error:
         raise ModelError(f"{path} cannot be read: {error.strerror or error}", "check the rights") from error
     for name, data in files.items():
         if digest(data) != manifest.files[name]:
-            raise DamagedModelError(f"{path}: {name} is not what manifest.json says (SHA-256)", _AGAIN)
+            raise DamagedModelError(f"{path}: {name} is not what manifest.json says (SHA-256)", AGAIN)
     contents = Contents(
         config=json_object(files[layout.config.name], layout.config.name),
         vocabulary=files[layout.vocabulary.name],
@@ -188,11 +187,11 @@ def _read_capped(path: Path) -> bytes:
     """Return a file's bytes; pipes, folders and files beyond their cap are refused unread."""
     limit = MAX_BYTES[path.name]
     if path.exists() and not path.is_file():
-        raise DamagedModelError(f"{path} is not a file", _AGAIN)
+        raise DamagedModelError(f"{path} is not a file", AGAIN)
     with path.open("rb") as file:
         data = file.read(limit + 1) if path.stat().st_size <= limit else None
     if data is None or len(data) > limit:
-        raise DamagedModelError(f"{path} is larger than {limit} bytes", _AGAIN)
+        raise DamagedModelError(f"{path} is larger than {limit} bytes", AGAIN)
     return data
 
 

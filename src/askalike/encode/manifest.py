@@ -19,7 +19,10 @@ from askalike._version import __version__
 from askalike.encode.layout import MAX_BYTES
 from askalike.errors import DamagedModelError, SettingError
 
-__all__ = ["FORMAT", "Manifest", "digest", "json_bytes", "json_object"]
+__all__ = ["AGAIN", "FORMAT", "Manifest", "digest", "json_bytes", "json_object"]
+
+AGAIN: Final = "take the model from where it came, or train it again"
+"""What to do where a file of a model is damaged."""
 
 FORMAT: Final = 2
 """The format that this version writes."""
@@ -73,9 +76,7 @@ class Manifest:
         known = {entry.name for entry in fields(cls)}
         fault = f"entries {sorted(found)}, but expected {sorted(known)}" if set(found) != known else _fault(found)
         if fault:
-            raise DamagedModelError(
-                f"manifest.json has {fault}", "take the model from where it came, or train it again"
-            )
+            raise DamagedModelError(f"manifest.json has {fault}", AGAIN)
         return cls(**found)  # type: ignore[arg-type]  # checked just now
 
 
@@ -99,11 +100,9 @@ def json_object(data: bytes, name: str) -> dict[str, object]:
         found = json.loads(data.decode())
     except (ValueError, RecursionError) as error:
         reason = "nested too deeply" if isinstance(error, RecursionError) else str(error)[:200]
-        raise DamagedModelError(
-            f"{name} is not JSON: {reason}", "take the model from where it came, or train it again"
-        ) from error
+        raise DamagedModelError(f"{name} is not JSON: {reason}", AGAIN) from error
     if not isinstance(found, dict):
-        raise DamagedModelError(f"{name} holds no JSON object", "take the model from where it came, or train it again")
+        raise DamagedModelError(f"{name} holds no JSON object", AGAIN)
     return found
 
 
