@@ -116,6 +116,29 @@ def test_another_kind_of_text_can_come_first(data: ZhangData) -> None:
     assert "questions, comments" in str(raised.value.hint)
 
 
+UNLABELLED = """<xml><Thread THREAD_SEQUENCE="Q1">
+<RelQuestion RELQ_ID="Q1" RELQ_CATEGORY="Visas" RELQ_DATE="" RELQ_USERID="U1" RELQ_USERNAME="one">
+<RelQSubject>a visa</RelQSubject><RelQBody>how long does a visa take</RelQBody></RelQuestion>
+<RelComment RELC_ID="Q1_C1" RELC_DATE="" RELC_USERID="U2" RELC_USERNAME="two">
+<RelCText>a week, they told me</RelCText></RelComment>
+<RelComment RELC_ID="Q1_C2" RELC_DATE="" RELC_USERID="U3" RELC_USERNAME="three">
+<RelCText>A week,  they told me</RelCText></RelComment></Thread></xml>
+"""
+
+
+def test_the_forums_whole_archive_brings_its_comments_after_its_questions(
+    data: ZhangData, semeval: Path, tmp_path: Path
+) -> None:
+    archive = tmp_path / "QL-unannotated-data-subtaskA.xml"
+    archive.write_text(UNLABELLED, encoding="utf-8")
+    found = read_data(semeval, [archive])
+    assert found.kinds == data.kinds | {archive.name: 1, f"{archive.name} comments": 1}, (
+        "the second comment is the first"
+    )
+    assert [text.id for text in found.texts[-2:]] == [f"{archive.name}/Q1", f"{archive.name} comments/Q1_C1"]
+    assert [text.body for text in found.texts[-2:]] == ["how long does a visa take", "a week, they told me"]
+
+
 def test_archives_whose_texts_would_have_the_same_ids_are_refused(semeval: Path, tmp_path: Path) -> None:
     archives = [tmp_path / folder / "more.jsonl" for folder in ("a", "b")] + [tmp_path / "comments"]
     for number, archive in enumerate(archives):

@@ -3,8 +3,9 @@
 Enters: folders. Leaves: ``ZhangData``. May import: read, text's markup, types, errors, its neighbours in experiments.
 
 Texts come in this order, and an amount takes the first of them: the questions of the training and dev files, their
-comments, then the questions of the archives that were named, in their order; another kind may be brought to the front,
-to learn from it alone. Every text is taken once, by its words:
+comments, then the questions of the archives that were named, in their order; an archive of SemEval's format brings its
+comments after its questions. Another kind may be brought to the front, to learn from it alone. Every text is taken
+once, by its words:
 a thread of the forum is a candidate under several ids, and a twin of a held-out text would not be held out. So is every
 text of the test files left out, though no label would come with it: half of the candidates of 2016's test, and a fifth
 of those of 2017's, are candidates of the training and dev files too.
@@ -98,7 +99,7 @@ def read_data(folder: Path, archives: Sequence[Path] = ()) -> ZhangData:
         InputError: an archive cannot be read.
         SettingError: two archives have the same name, or one has a name that is taken.
     """
-    _check_names([archive.name for archive in archives])
+    _check_names([name for archive in archives for name in (archive.name, f"{archive.name} comments")])
     place = folder / FOLDER if (folder / FOLDER).is_dir() else folder
     sets = {split: read_judged(place, "semeval", split) for split in ("train", "dev", *TESTS)}
     own = [question for split in ("train", "dev") for question in questions_of(sets[split])]
@@ -108,17 +109,19 @@ def read_data(folder: Path, archives: Sequence[Path] = ()) -> ZhangData:
     texts |= {f"semeval/{question.id}": question for question in kept}
     kinds = {"questions": len(texts)}
     for answer in _comments(place, {question.id for question in kept}):
-        comment = Question(answer.id, "", answer.body, answer.markup)
+        comment = _as_text(answer)
         if _is_new(comment, seen):
             texts[f"comment/{answer.id}"] = comment
     kinds["comments"] = len(texts) - kinds["questions"]
     rejected: dict[str, int] = {}
     for archive in archives:
-        before, context = len(texts), ReadContext()
-        for question in _questions(archive, context):
-            if _is_new(question, seen):
-                texts.setdefault(f"{archive.name}/{question.id}", question)
-        kinds[archive.name] = len(texts) - before
+        context = ReadContext()
+        for kind, found in _by_kind(archive, context).items():
+            before = len(texts)
+            for text in found:
+                if _is_new(text, seen):
+                    texts.setdefault(f"{kind}/{text.id}", text)
+            kinds[kind] = len(texts) - before
         if context.rejects.count:
             rejected[archive.name] = context.rejects.count
     statistics = tuple(own)
@@ -158,12 +161,23 @@ def _comments(folder: Path, questions: set[str]) -> Iterator[Answer]:
             yield record
 
 
-def _questions(archive: Path, context: ReadContext) -> Iterator[Question]:
+def _by_kind(archive: Path, context: ReadContext) -> dict[str, list[Question]]:
+    """Return the questions of an archive, and its comments where it is of the judged sets' own format."""
     if not archive.exists():
         raise FormatError(f"there is no archive {archive}", "look at its name")
-    for record in choose(archive).read(archive, context):
+    reader = choose(archive)
+    questions: list[Question] = []
+    comments: list[Question] = []
+    for record in reader.read(archive, context):
         if isinstance(record, Question):
-            yield record
+            questions.append(record)
+        elif isinstance(record, Answer) and reader.name == "semeval":
+            comments.append(_as_text(record))
+    return {archive.name: questions} | ({f"{archive.name} comments": comments} if comments else {})
+
+
+def _as_text(answer: Answer) -> Question:
+    return Question(answer.id, "", answer.body, answer.markup)
 
 
 def _renamed(texts: Iterable[tuple[str, Question]]) -> Iterator[Question]:
