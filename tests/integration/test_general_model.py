@@ -13,7 +13,7 @@ from askalike import Filters, Forum, ForumSettings, Model
 from askalike.cli.demo import QUESTIONS
 from askalike.cli.main import main
 from askalike.data import bundled_forum, default_model
-from askalike.errors import ModelNotFoundError
+from askalike.errors import ModelNotFoundError, NotLearnedError
 from askalike.experiments.forum_trial import run_trial
 from askalike.forum.model_source import describe, fingerprint
 from askalike.rank import SearchSettings
@@ -142,6 +142,10 @@ def test_a_forum_in_another_language_is_not_encoded_by_a_model_that_cannot_read_
         assert (hit.question.id, hit.likelihood) == ("1", None)
         with pytest.raises(ModelNotFoundError, match="carries none for german"):
             forum.encode()
+        with pytest.raises(NotLearnedError) as raised:
+            forum.similar("Kopfhörer", ranker="hybrid")
+        assert "askalike train FORUM" in str(raised.value.hint)
+    assert json.loads(shown(["index", str(table), "--into", str(path), "--json"], monkeypatch, capsys))["model"] is None
     for words in (["encode", str(path), "--model", "general"], ["train", str(path), "--from", "general"]):
         monkeypatch.setattr(sys, "argv", ["askalike", *words])
         with pytest.raises(SystemExit) as stop:

@@ -74,6 +74,7 @@ def index(
         vectors, held = forum.vectors, forum.analyzer.settings.language
     found = {
         **report_object(report, into, time.monotonic() - began),
+        "model": vectors.model or None,
         "not_encoded": vectors.waiting if encode else None,
     }
     if as_json:

@@ -201,7 +201,8 @@ class Searcher:
             return RANKERS[LEXICAL]
         raise NotLearnedError(
             f"the ranker {name!r} needs vectors, and this forum has none",
-            'make them with "askalike encode FORUM", or search with the ranker "lexical"',
+            'make them with "askalike encode FORUM", in another language than English after "askalike train FORUM"; or '
+            'search with the ranker "lexical"',
         )
 
     def _asked(self, query: Query, chosen: Ranker) -> Asked:
