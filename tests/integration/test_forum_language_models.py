@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import json
 import shutil
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.command import Run
 
 from askalike import Answer, Forum, Link, Question
-from askalike.cli.main import main
 from askalike.errors import DamagedModelError, ModelError, SettingError
 from askalike.language.kinds import KINDS, TopicOptions
 from askalike.language.model import LanguageModel
@@ -39,25 +37,13 @@ def forum(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path / "my.forum"
 
 
-def run(monkeypatch: pytest.MonkeyPatch, *words: object) -> int:
-    monkeypatch.setattr(sys, "argv", ["askalike", *map(str, words)])
-    monkeypatch.setenv("COLUMNS", "100")
-    try:
-        main()
-    except SystemExit as stop:
-        return int(stop.code or 0)
-    return 0
-
-
 @pytest.fixture(params=list(KINDS))
 def learned(
     request: pytest.FixtureRequest,
     forum: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
+    run: Run,
 ) -> tuple[Path, str]:
-    assert run(monkeypatch, "train", forum, "--recipe", request.param) == 0
-    capsys.readouterr()
+    assert run("train", forum, "--recipe", request.param).code == 0
     return forum, request.param
 
 
@@ -89,10 +75,10 @@ def test_words_are_explained_by_the_word_that_stands_for_them(learned: tuple[Pat
         assert 0 < wireless.similarity <= 1
 
 
-def test_a_translation_makes_the_difference(forum: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_translation_makes_the_difference(forum: Path, run: Run) -> None:
     """Of three questions that share "evening", the one whose answer speaks of wireless comes first."""
     for name in ("lmir", "translation", "translm", "sqatm"):
-        assert run(monkeypatch, "train", forum, "--recipe", name) == 0
+        assert run("train", forum, "--recipe", name).code == 0
     with Forum.open(forum) as opened:
         for name in ("translation", "translm", "sqatm"):
             first, second = opened.similar("wireless evening", ranker=name)[:2]
@@ -101,13 +87,13 @@ def test_a_translation_makes_the_difference(forum: Path, monkeypatch: pytest.Mon
         assert opened.explain([], "wireless", ranker="lmir") == []
 
 
-def test_a_phrase_is_explained_by_a_phrase(forum: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_a_phrase_is_explained_by_a_phrase(forum: Path, run: Run, tmp_path: Path) -> None:
     with Forum.open(forum) as opened:
         opened.add([Question(f"n{n}", "reset router") for n in range(3)])
         opened.add_answers([Answer(f"b{n}", f"n{n}", "factory defaults") for n in range(3)])
     recipe = tmp_path / "mine.toml"
     recipe.write_text('ranker = "phrase"\n[options]\nlongest = 2\nheuristic = "union"\n', encoding="utf-8")
-    assert run(monkeypatch, "train", forum, "--recipe", recipe) == 0
+    assert run("train", forum, "--recipe", recipe).code == 0
     with Forum.open(forum) as opened:
         hits = opened.similar("factory defaults router", ranker="phrase")
         matches = opened.explain(hits, "factory defaults router", ranker="phrase")[0].matches
@@ -117,25 +103,24 @@ def test_a_phrase_is_explained_by_a_phrase(forum: Path, monkeypatch: pytest.Monk
     assert 0 < matches[0].similarity <= 1
 
 
-def test_the_plan_says_what_is_learned_from(
-    forum: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert run(monkeypatch, "train", forum, "--recipe", "translm") == 0
-    shown = capsys.readouterr().out
+def test_the_plan_says_what_is_learned_from(forum: Path, run: Run) -> None:
+    done = run("train", forum, "--recipe", "translm")
+    assert done.code == 0
+    shown = done.out
     assert "all questions and 4 best answers, both ways, by 10 iterations" in shown
     assert "translm; smoothing jelinek-mercer" in shown
     assert "--ranker translm" in shown
-    assert run(monkeypatch, "train", forum, "--recipe", "lmir", "--json") == 0
-    told: dict[str, Any] = json.loads(capsys.readouterr().out)
+    done = run("train", forum, "--recipe", "lmir", "--json")
+    assert done.code == 0
+    told: dict[str, Any] = done.json
     assert (told["ranker"], told["learned_marks"], told["iterations"], told["dev_ranker"]) == ("lmir", 0, 0, None)
     assert told["language_model"] == {"ranker": "lmir", "smoothing": "jelinek-mercer", "weight": 0.7}
 
 
-def test_topics_are_learned_from_answers_and_told(
-    forum: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert run(monkeypatch, "train", forum, "--recipe", "qatm", "--seed", 3) == 0
-    assert "all questions and 4 best answers, topics by 100 iterations; from no marks" in capsys.readouterr().out
+def test_topics_are_learned_from_answers_and_told(forum: Path, run: Run) -> None:
+    done = run("train", forum, "--recipe", "qatm", "--seed", 3)
+    assert done.code == 0
+    assert "all questions and 4 best answers, topics by 100 iterations; from no marks" in done.out
     assert LanguageModel.load(forum / "rankers" / "qatm").settings.options == TopicOptions(seed=3)
     with Forum.open(forum) as opened:
         before = opened.ranking("wlan evening", ranker="qatm")
@@ -146,13 +131,12 @@ def test_topics_are_learned_from_answers_and_told(
         assert after["printer"] == dict(before)["printer"]
 
 
-def test_votes_are_learned_from(
-    forum: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_votes_are_learned_from(forum: Path, run: Run) -> None:
     with Forum.open(forum) as opened:
         opened.add_answers([Answer("a7", "wlan", "reboot everything", score=1)])
-    assert run(monkeypatch, "train", forum, "--recipe", "sqatm") == 0
-    told = capsys.readouterr().out
+    done = run("train", forum, "--recipe", "sqatm")
+    assert done.code == 0
+    told = done.out
     assert "questions and 5 answers, both ways, by 10 iterations of IBM's model 1, topics by 100 iterations" in told
     words = LanguageModel.load(forum / "rankers" / "sqatm").vocabulary.words
     assert "reboot" in words, "of the second answer"
@@ -160,29 +144,27 @@ def test_votes_are_learned_from(
         assert opened.similar("wireless evening", ranker="sqatm")[0].question.id == "wlan"
 
 
-def test_with_a_dev_part_the_ranker_is_compared(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_with_a_dev_part_the_ranker_is_compared(tmp_path: Path, run: Run) -> None:
     with Forum.create(tmp_path / "big.forum") as made:
         words = [f"thing{letter}" for letter in "abcdefghijklmnop"]
         made.add([Question(f"{word}{n}", f"{word} broke", f"number {n} here") for word in words for n in range(2)])
         made.add_links([Link(f"{word}1", f"{word}0", "duplicate") for word in words])
-    assert run(monkeypatch, "train", tmp_path / "big.forum", "--recipe", "lmir", "--json") == 0
-    told = json.loads(capsys.readouterr().out)
+    done = run("train", tmp_path / "big.forum", "--recipe", "lmir", "--json")
+    assert done.code == 0
+    told = done.json
     assert told["dev_queries_that_count"] > 0
     assert told["dev_ranker"] == pytest.approx(1.0)
 
 
-def test_options_of_networks_are_refused(
-    forum: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_options_of_networks_are_refused(forum: Path, run: Run) -> None:
     for option in (("--from", "general"), ("--device", "cuda"), ("--threads", 2), ("--processes", 2)):
-        assert run(monkeypatch, "train", forum, "--recipe", "lmir", *option) != 0
-        assert "trains no network" in capsys.readouterr().err
+        done = run("train", forum, "--recipe", "lmir", *option)
+        assert done.code != 0
+        assert "trains no network" in done.err
 
 
-def test_a_new_answer_counts_at_once(forum: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert run(monkeypatch, "train", forum, "--recipe", "translm") == 0
+def test_a_new_answer_counts_at_once(forum: Path, run: Run) -> None:
+    assert run("train", forum, "--recipe", "translm").code == 0
     with Forum.open(forum) as opened:
         opened.add(Question("late", "evening trouble", "the whole house"))
         before = dict(opened.ranking("channel evening", ranker="translm"))
@@ -193,8 +175,8 @@ def test_a_new_answer_counts_at_once(forum: Path, monkeypatch: pytest.MonkeyPatc
         assert dict(opened.ranking("channel evening", ranker="translm"))["late"] > after["late"]
 
 
-def test_another_rankers_model_is_refused(forum: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert run(monkeypatch, "train", forum, "--recipe", "lmir") == 0
+def test_another_rankers_model_is_refused(forum: Path, run: Run) -> None:
+    assert run("train", forum, "--recipe", "lmir").code == 0
     with Forum.open(forum) as opened:
         with pytest.raises(DamagedModelError, match="holds the language model 'lmir', but expected 'translm'"):
             opened.use_ranker("translm", forum / "rankers" / "lmir")
@@ -205,31 +187,27 @@ def test_another_rankers_model_is_refused(forum: Path, monkeypatch: pytest.Monke
         assert opened.similar("printer", ranker="lmir"), "what was there answers"
 
 
-def test_the_command_line_shows_what_stands_for_each_word(
-    forum: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert run(monkeypatch, "train", forum, "--recipe", "translm") == 0
-    capsys.readouterr()
-    assert run(monkeypatch, "search", forum, "wireless evening unheard", "--ranker", "translm", "--explain") == 0
-    shown = capsys.readouterr().out
+def test_the_command_line_shows_what_stands_for_each_word(forum: Path, run: Run) -> None:
+    assert run("train", forum, "--recipe", "translm").code == 0
+    done = run("search", forum, "wireless evening unheard", "--ranker", "translm", "--explain")
+    assert done.code == 0
+    shown = done.out
     assert "times likelier a word" in shown
     assert "wireless█→" in shown
     assert "→ " not in shown, "nothing stands for a word that was never seen"
 
 
-def test_a_forum_without_answers_learns_no_translations(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_forum_without_answers_learns_no_translations(tmp_path: Path, run: Run) -> None:
     with Forum.create(tmp_path / "bare.forum") as made:
         made.add(QUESTIONS)
-    assert run(monkeypatch, "train", tmp_path / "bare.forum", "--recipe", "translm") == 0
+    assert run("train", tmp_path / "bare.forum", "--recipe", "translm").code == 0
     with Forum.open(tmp_path / "bare.forum") as opened:
         assert opened.similar("printer offline", ranker="translm")[0].question.id == "printer"
 
 
 @pytest.mark.parametrize("damage", ["no manifest", "half a manifest", "a file"])
-def test_a_damaged_ranker_is_named_and_trained_again(
-    forum: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], damage: str
-) -> None:
-    assert run(monkeypatch, "train", forum, "--recipe", "lmir") == 0
+def test_a_damaged_ranker_is_named_and_trained_again(forum: Path, run: Run, damage: str) -> None:
+    assert run("train", forum, "--recipe", "lmir").code == 0
     place = forum / "rankers" / "lmir"
     if damage == "no manifest":
         (place / "manifest.json").unlink()
@@ -238,11 +216,11 @@ def test_a_damaged_ranker_is_named_and_trained_again(
     else:
         shutil.rmtree(place)
         place.write_bytes(b"?")
-    capsys.readouterr()
-    assert run(monkeypatch, "search", forum, "printer", "--ranker", "lmir") == 1
-    told = capsys.readouterr().err
+    done = run("search", forum, "printer", "--ranker", "lmir")
+    assert done.code == 1
+    told = done.err
     assert str(place) in told.replace("\n", "")
     assert "--recipe lmir" in told
-    assert run(monkeypatch, "search", forum, "printer") == 0, "nothing else is lost"
-    assert run(monkeypatch, "train", forum, "--recipe", "lmir") == 0
-    assert run(monkeypatch, "search", forum, "printer", "--ranker", "lmir") == 0
+    assert run("search", forum, "printer").code == 0, "nothing else is lost"
+    assert run("train", forum, "--recipe", "lmir").code == 0
+    assert run("search", forum, "printer", "--ranker", "lmir").code == 0

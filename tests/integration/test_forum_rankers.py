@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import json
-import sys
 import threading
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from tests.command import Run
 from tests.tiny_models import synonym_model
 
 from askalike import Forum, ForumSettings, Question
-from askalike.cli.main import main
 from askalike.cli.train_report import RankerVerdict
 from askalike.errors import DamagedModelError, ForumError, ModelError, SettingError
 from askalike.forum.rerankers import MAKERS
@@ -40,15 +38,6 @@ def forum(tmp_path: Path, model: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         made.add(QUESTIONS)
         made.use_ranker("ramn", model)
     return tmp_path / "my.forum"
-
-
-def run(monkeypatch: pytest.MonkeyPatch, *words: object) -> int:
-    monkeypatch.setattr(sys, "argv", ["askalike", *map(str, words)])
-    try:
-        main()
-    except SystemExit as stop:
-        return int(stop.code or 0)
-    return 0
 
 
 def test_a_learned_ranker_answers_where_it_is_asked_for(forum: Path) -> None:
@@ -149,16 +138,16 @@ def test_every_learned_ranker_has_a_maker_and_a_name() -> None:
     assert set(RERANKERS) <= set(RANKER_NAMES)
 
 
-def test_the_command_line_shows_what_stands_for_each_word(
-    forum: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_command_line_shows_what_stands_for_each_word(forum: Path, run: Run) -> None:
     asked = ("search", forum, "wifi drops", "--ranker", "ramn", "--explain")
-    assert run(monkeypatch, *asked) == 0
-    shown = capsys.readouterr().out
+    done = run(*asked)
+    assert done.code == 0
+    shown = done.out
     assert "rank factor" in shown
     assert "→wireless 1.00" in shown
-    assert run(monkeypatch, *asked, "--json") == 0
-    first: dict[str, Any] = json.loads(capsys.readouterr().out)[0]
+    done = run(*asked, "--json")
+    assert done.code == 0
+    first: dict[str, Any] = done.json[0]
     assert [match["word"] for match in first["explanation"]["matches"]] == ["wifi", "drops"]
 
 

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import json
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from tests.command import Run
 
 from askalike import Filters, Forum, ForumSettings, Model
 from askalike.cli.demo import QUESTIONS
-from askalike.cli.main import main
 from askalike.data import bundled_forum, default_model
 from askalike.errors import ModelNotFoundError, NotLearnedError
 from askalike.experiments.forum_trial import run_trial
@@ -30,15 +28,6 @@ def homenet(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Forum]:
     with Forum.create(tmp_path_factory.mktemp("forums") / "homenet.forum") as forum:
         forum.load(bundled_forum())
         yield forum
-
-
-def shown(words: list[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> str:
-    monkeypatch.setattr(sys, "argv", ["askalike", *words])
-    monkeypatch.setenv("COLUMNS", "100")
-    with pytest.raises(SystemExit) as stop:
-        main()
-    assert not stop.value.code
-    return capsys.readouterr().out
 
 
 def test_the_general_model_is_sound_and_small() -> None:
@@ -71,16 +60,13 @@ def test_a_hit_has_both_scores(homenet: Forum) -> None:
     assert set(hit.components) == {"bm25", "bm25_share", "cosine"}
 
 
-def test_the_demo_finds_a_question_that_shares_no_content_word(
-    homenet: Forum, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_demo_finds_a_question_that_shares_no_content_word(homenet: Forum, tmp_path: Path, run: Run) -> None:
     assert homenet.similar(EARPHONES, ranker="lexical") == []
-    out = shown(["demo", "--into", str(tmp_path / "f"), "--json"], monkeypatch, capsys)
-    hits = json.loads(out)[EARPHONES]
+    hits = run("demo", "--into", tmp_path / "f", "--json").json[EARPHONES]
     assert {hit["question"]["id"] for hit in hits} >= REPEATED
     assert hits[0]["question"]["id"] in REPEATED
     assert hits[0]["matched"] == []
-    part = shown(["demo", "--into", str(tmp_path / "f")], monkeypatch, capsys).split(EARPHONES)[1].split("\n“")[0]
+    part = run("demo", "--into", tmp_path / "f").out.split(EARPHONES)[1].split("\n“")[0]
     assert "matched: no word, but the meaning" in part
     assert f"cosine {hits[0]['components']['cosine']:.2f} · bm25 0.00" in part
 
@@ -101,9 +87,7 @@ def test_a_question_is_nearest_to_itself(homenet: Forum) -> None:
         assert others[0][1] < 0.99
 
 
-def test_misspelt_words_are_read_as_what_was_meant_and_told(
-    homenet: Forum, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_misspelt_words_are_read_as_what_was_meant_and_told(homenet: Forum, run: Run) -> None:
     right, wrong = "Clock is wrong after booting Windows", "Clokc is wrong after boooting Windwos"
     assert [(one.written, one.meant) for one in homenet.corrections(wrong)] == [
         ("clokc", "clock"),
@@ -122,19 +106,15 @@ def test_misspelt_words_are_read_as_what_was_meant_and_told(
     with Forum.open(homenet.path, settings=as_written) as other:
         assert other.corrections(wrong) == ()
         assert other.ranking(wrong) != expected
-    monkeypatch.setattr(sys, "argv", ["askalike", "search", str(homenet.path), wrong])
-    with pytest.raises(SystemExit):
-        main()
-    assert "note: windwos is read as windows" in capsys.readouterr().err
+    assert "note: windwos is read as windows" in run("search", homenet.path, wrong).err
 
 
-def test_a_forum_in_another_language_is_not_encoded_by_a_model_that_cannot_read_it(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_forum_in_another_language_is_not_encoded_by_a_model_that_cannot_read_it(tmp_path: Path, run: Run) -> None:
     table, path = tmp_path / "de.csv", tmp_path / "de.forum"
     table.write_text("id,title\n1,Kopfhörer klingen dumpf\n2,Der Drucker druckt leere Seiten\n", encoding="utf-8")
-    said = shown(["index", str(table), "--into", str(path), "--language", "german"], monkeypatch, capsys)
-    assert "words alone answer: the model that comes along reads english, and the forum is in german" in said
+    said = run("index", table, "--into", path, "--language", "german")
+    assert said.code == 0
+    assert "words alone answer: the model that comes along reads english, and the forum is in german" in said.out
     with Forum.open(path) as forum:
         assert (forum.vectors.model, forum.vectors.waiting, forum.vectors.next_model) == ("", 0, "")
         assert not forum.similar("Welches Brot backe ich morgen?"), "nothing is alike where no word is"
@@ -145,12 +125,9 @@ def test_a_forum_in_another_language_is_not_encoded_by_a_model_that_cannot_read_
         with pytest.raises(NotLearnedError) as raised:
             forum.similar("Kopfhörer", ranker="hybrid")
         assert "askalike train FORUM" in str(raised.value.hint)
-    assert json.loads(shown(["index", str(table), "--into", str(path), "--json"], monkeypatch, capsys))["model"] is None
-    for words in (["encode", str(path), "--model", "general"], ["train", str(path), "--from", "general"]):
-        monkeypatch.setattr(sys, "argv", ["askalike", *words])
-        with pytest.raises(SystemExit) as stop:
-            main()
-        told = capsys.readouterr().err
-        assert stop.value.code == 2
-        assert "the general model reads english, and the forum is in german" in told
-        assert "--from nothing" in told
+    assert run("index", table, "--into", path, "--json").json["model"] is None
+    for words in (["encode", path, "--model", "general"], ["train", path, "--from", "general"]):
+        done = run(*words)
+        assert done.code == 2
+        assert "the general model reads english, and the forum is in german" in done.err
+        assert "--from nothing" in done.err

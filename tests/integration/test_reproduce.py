@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import gzip
 import json
-import sys
 from pathlib import Path
 
 import pytest
-
-from askalike.cli.main import main
+from tests.command import Run
 
 
 @pytest.fixture
@@ -26,37 +24,27 @@ def askubuntu(tmp_path: Path) -> Path:
     return folder
 
 
-def call(monkeypatch: pytest.MonkeyPatch, *words: object) -> int:
-    monkeypatch.setattr(sys, "argv", ["askalike", "reproduce", *map(str, words)])
-    monkeypatch.setenv("COLUMNS", "100")
-    try:
-        main()
-    except SystemExit as stop:
-        return int(stop.code or 0)
-    return 0
-
-
-def test_rows_are_printed_beside_the_reported_figures(
-    askubuntu: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_rows_are_printed_beside_the_reported_figures(askubuntu: Path, tmp_path: Path, run: Run) -> None:
     words = ("lei2016", "--data", askubuntu, "--only", "tfidf-title", "--only", "askubuntu", "--out", tmp_path / "out")
-    assert call(monkeypatch, *words) == 0
-    out, err = capsys.readouterr()
+    code, out, err = run("reproduce", *words)
+    assert code == 0
     assert "AskUbuntu, the data of the paper: askubuntu-test, 2 queries" in out
     assert "=56.0/=68.0/=53.8/=42.5" in out
     assert "54.3/66.8/52.7/–" in out
     assert "75.00" in out  # BM25 has the positives at ranks 2 and 1
     assert "askubuntu: tfidf-title" in err
-    assert call(monkeypatch, *words) == 0
-    assert "askubuntu: tfidf-title" not in capsys.readouterr().err, "what is finished is not run again"
+    done = run("reproduce", *words)
+    assert done.code == 0
+    assert "askubuntu: tfidf-title" not in done.err, "what is finished is not run again"
 
 
 def test_json_holds_what_was_found_and_what_was_not_run(
-    askubuntu: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    askubuntu: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, run: Run
 ) -> None:
     monkeypatch.setattr("askalike.experiments.lei2016.training.importlib.util.find_spec", lambda name: None)
-    assert call(monkeypatch, "lei2016", "--data", askubuntu, "--only", "gru", "--out", tmp_path / "out", "--json") == 0
-    found = json.loads(capsys.readouterr().out)["sets"]["askubuntu"]
+    done = run("reproduce", "lei2016", "--data", askubuntu, "--only", "gru", "--out", tmp_path / "out", "--json")
+    assert done.code == 0
+    found = done.json["sets"]["askubuntu"]
     assert found["is_the_papers_data"]
     assert found["tasks"] == {"askubuntu-dev": 2, "askubuntu-test": 2}
     first, *others = found["rows"]
@@ -99,15 +87,14 @@ def test_an_encoders_rows_are_trained_each_once_and_share_word_vectors(
     askubuntu: Path,
     recipe: Path,
     tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
+    run: Run,
 ) -> None:
     out = tmp_path / "out"
     rows = ("rcnn-last", "rcnn-last-title", "rcnn-last-pretrained", "gru-last")
     named = [word for row in rows for word in ("--only", row)]
     words = ("lei2016", "--data", askubuntu, "--out", out, "--recipe", recipe, "--seeds", 1, "--json", *named)
-    assert call(monkeypatch, *words) == 0
-    shown, told = capsys.readouterr()
+    code, shown, told = run("reproduce", *words)
+    assert code == 0
     found = {row["row"]: row for row in json.loads(shown)["sets"]["askubuntu"]["rows"]}
     for row in rows:
         assert found[row]["seeds"] == [0]
@@ -117,30 +104,31 @@ def test_an_encoders_rows_are_trained_each_once_and_share_word_vectors(
     assert len(list((out / "words").glob("*/words.txt"))) == 1
     assert [path.name for path in (out / "pretrained").iterdir()] == ["rcnn-400-title-and-body-seed0"]
     assert (out / "askubuntu" / "rcnn-last-seed0" / "log.csv").exists()
-    assert call(monkeypatch, *words) == 0
-    assert "trainings" not in capsys.readouterr().err, "what is finished is not trained again"
+    done = run("reproduce", *words)
+    assert done.code == 0
+    assert "trainings" not in done.err, "what is finished is not trained again"
 
 
 def test_rows_of_other_settings_are_not_mixed_in_one_table(
     askubuntu: Path,
     recipe: Path,
     tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
+    run: Run,
 ) -> None:
     words = ("lei2016", "--data", askubuntu, "--out", tmp_path / "out", "--only", "cnn-max", "--recipe", recipe)
     words = (*words, "--seeds", 1)
-    assert call(monkeypatch, *words) == 0
+    assert run("reproduce", *words).code == 0
     recipe.write_text(RECIPE.replace("min_count = 1", "min_count = 2"), encoding="utf-8")
-    assert call(monkeypatch, *words) == 2
-    assert "--out" in capsys.readouterr().err
+    done = run("reproduce", *words)
+    assert done.code == 2
+    assert "--out" in done.err
 
 
 def test_word_vectors_of_a_file_and_more_texts_are_taken(
     askubuntu: Path,
     recipe: Path,
     tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
+    run: Run,
 ) -> None:
     numbers = " ".join(["0.1"] * 200)
     (tmp_path / "vectors.txt").write_text(f"2 200\nprinter {numbers}\nwifi {numbers}\n", encoding="utf-8")
@@ -148,26 +136,26 @@ def test_word_vectors_of_a_file_and_more_texts_are_taken(
         '{"kind": "question", "id": "m1", "title": "new words here"}\n', encoding="utf-8"
     )
     words = ("lei2016", "--data", askubuntu, "--recipe", recipe, "--seeds", 1, "--only", "cnn-max", "--json")
-    assert call(monkeypatch, *words, "--out", tmp_path / "a", "--vectors", tmp_path / "vectors.txt") == 0
+    assert run("reproduce", *words, "--out", tmp_path / "a", "--vectors", tmp_path / "vectors.txt").code == 0
     assert not (tmp_path / "a" / "words").exists()
-    assert call(monkeypatch, *words, "--out", tmp_path / "b", "--unlabelled", tmp_path / "more.jsonl") == 0
+    assert run("reproduce", *words, "--out", tmp_path / "b", "--unlabelled", tmp_path / "more.jsonl").code == 0
     (trained,) = (tmp_path / "b" / "words").glob("*/words.txt")
     assert "here" in {line.split()[0] for line in trained.read_text(encoding="utf-8").splitlines()}
 
 
-def test_an_unknown_paper_or_row_is_a_wrong_use(
-    askubuntu: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert call(monkeypatch, "lei2015", "--data", askubuntu) == 2
-    assert "expected one of lei2016" in capsys.readouterr().err
-    assert call(monkeypatch, "lei2016", "--data", askubuntu, "--only", "bert") == 2
-    assert "rcnn-last-pretrained" in capsys.readouterr().err
-    assert call(monkeypatch, "lei2016", "--data", askubuntu, "--amount", 20) == 2
-    assert "--amount is an option of zhang2018, not of lei2016" in capsys.readouterr().err
+def test_an_unknown_paper_or_row_is_a_wrong_use(askubuntu: Path, run: Run) -> None:
+    done = run("reproduce", "lei2015", "--data", askubuntu)
+    assert done.code == 2
+    assert "expected one of lei2016" in done.err
+    done = run("reproduce", "lei2016", "--data", askubuntu, "--only", "bert")
+    assert done.code == 2
+    assert "rcnn-last-pretrained" in done.err
+    done = run("reproduce", "lei2016", "--data", askubuntu, "--amount", 20)
+    assert done.code == 2
+    assert "--amount is an option of zhang2018, not of lei2016" in done.err
 
 
-def test_a_folder_without_a_set_is_named(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert call(monkeypatch, "lei2016", "--data", tmp_path) == 1
-    assert "travel-stackexchange" in capsys.readouterr().err
+def test_a_folder_without_a_set_is_named(tmp_path: Path, run: Run) -> None:
+    done = run("reproduce", "lei2016", "--data", tmp_path)
+    assert done.code == 1
+    assert "travel-stackexchange" in done.err

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import json
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.command import Run
 from tests.tiny_das2016 import write_yahoo
 
-from askalike.cli.main import main
 from askalike.experiments.das2016.pairs import read_pairs
 
 RECIPE = """
@@ -31,16 +30,6 @@ epochs = 2
 """
 
 
-def call(monkeypatch: pytest.MonkeyPatch, *words: object) -> int:
-    monkeypatch.setattr(sys, "argv", ["askalike", "reproduce", "das2016", *map(str, words)])
-    monkeypatch.setenv("COLUMNS", "120")
-    try:
-        main()
-    except SystemExit as stop:
-        return int(stop.code or 0)
-    return 0
-
-
 @pytest.fixture
 def asked(tmp_path: Path) -> tuple[object, ...]:
     (tmp_path / "tiny.toml").write_text(RECIPE, encoding="utf-8")
@@ -49,14 +38,14 @@ def asked(tmp_path: Path) -> tuple[object, ...]:
 
 
 def test_the_whole_table_is_run_once_and_printed_beside_the_reported_figures(
-    asked: tuple[object, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    asked: tuple[object, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, run: Run
 ) -> None:
     pytest.importorskip("torch", reason="training needs torch, which is not installed")
     few = "askalike.experiments.das2016.grids."
     for name, values in (("LONGEST", (2,)), ("TOPICS", (2,)), ("COARSE", (("jelinek-mercer", 0.5),))):
         monkeypatch.setattr(few + name, values)
-    assert call(monkeypatch, *asked, "--json") == 0
-    shown, told = capsys.readouterr()
+    code, shown, told = run("reproduce", "das2016", *asked, "--json")
+    assert code == 0
     found: dict[str, Any] = json.loads(shown)
     assert "13 trainings and measurements" in told, "five rows once, two of topics and two of networks twice"
     rows = {row["row"]: row for row in found["rows"]}
@@ -68,32 +57,30 @@ def test_the_whole_table_is_run_once_and_printed_beside_the_reported_figures(
     assert {(one["better"], one["worse"]) for one in found["compared"]} >= {("scqa", "dsqa"), ("t-scqa", "scqa")}
     assert found["is_the_papers_data"]
     assert (tmp_path / "out" / "scqa-seed1" / "log.csv").exists()
-    assert call(monkeypatch, *asked, "--only", "t-scqa", "--only", "lmir", "--only", "yahoo") == 0
-    shown, told = capsys.readouterr()
+    code, shown, told = run("reproduce", "das2016", *asked, "--only", "t-scqa", "--only", "lmir", "--only", "yahoo")
+    assert code == 0
     assert "trainings" not in told, "what is finished is not run again"
     assert "85.2/93.4/84.9" in shown
     assert "t-dsqa" not in shown
 
 
-def test_rows_are_run_in_processes_of_their_own(
-    asked: tuple[object, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert call(monkeypatch, *asked, "--only", "lmir", "--only", "bm25", "--jobs", 2) == 0
-    assert "2 of 2 done" in capsys.readouterr().err
+def test_rows_are_run_in_processes_of_their_own(asked: tuple[object, ...], tmp_path: Path, run: Run) -> None:
+    done = run("reproduce", "das2016", *asked, "--only", "lmir", "--only", "bm25", "--jobs", 2)
+    assert done.code == 0
+    assert "2 of 2 done" in done.err
     assert sorted(path.name for path in (tmp_path / "out" / "rows").iterdir()) == ["bm25-seed0.json", "lmir-seed0.json"]
 
 
 def test_networks_are_not_run_where_torch_is_missing(
-    asked: tuple[object, ...], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    asked: tuple[object, ...], monkeypatch: pytest.MonkeyPatch, run: Run
 ) -> None:
     monkeypatch.setattr("askalike.experiments.das2016.running.importlib.util.find_spec", lambda name: None)
-    assert call(monkeypatch, *asked, "--only", "scqa", "--only", "bm25") == 0
-    assert "not run, since training a siamese network needs torch" in capsys.readouterr().out
+    done = run("reproduce", "das2016", *asked, "--only", "scqa", "--only", "bm25")
+    assert done.code == 0
+    assert "not run, since training a siamese network needs torch" in done.out
 
 
-def test_wrong_uses_are_named(
-    asked: tuple[object, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_wrong_uses_are_named(asked: tuple[object, ...], tmp_path: Path, run: Run) -> None:
     for words, message in (
         (("--only", "lstm"), "there is no row or set 'lstm'"),
         (("--only", "travel"), "it holds yahoo"),
@@ -101,10 +88,12 @@ def test_wrong_uses_are_named(
         (("--amount", 5), "--amount is an option of zhang2018, not of das2016"),
         (("--unlabelled", tmp_path), "--unlabelled is no option of das2016"),
     ):
-        assert call(monkeypatch, *asked, *words) == 2
-        assert message in capsys.readouterr().err
-    assert call(monkeypatch, "--data", tmp_path / "none") == 1
-    assert "there is no folder" in capsys.readouterr().err
+        done = run("reproduce", "das2016", *asked, *words)
+        assert done.code == 2
+        assert message in done.err
+    done = run("reproduce", "das2016", "--data", tmp_path / "none")
+    assert done.code == 1
+    assert "there is no folder" in done.err
 
 
 @pytest.mark.data

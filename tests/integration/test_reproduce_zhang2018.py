@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import json
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.command import Run
 from tests.tiny_models import synonym_model
 
-from askalike.cli.main import main
 from askalike.cli.reproduction import kept_settings
 from askalike.errors import FormatError, SettingError
 from askalike.experiments.matcher import Matcher
@@ -81,16 +80,6 @@ def semeval(tmp_path: Path) -> Path:
 @pytest.fixture
 def data(semeval: Path) -> ZhangData:
     return read_data(semeval)
-
-
-def call(monkeypatch: pytest.MonkeyPatch, *words: object) -> int:
-    monkeypatch.setattr(sys, "argv", ["askalike", "reproduce", "zhang2018", *map(str, words)])
-    monkeypatch.setenv("COLUMNS", "120")
-    try:
-        main()
-    except SystemExit as stop:
-        return int(stop.code or 0)
-    return 0
 
 
 def test_texts_come_in_order_and_never_from_the_test_files(data: ZhangData, semeval: Path, tmp_path: Path) -> None:
@@ -202,16 +191,14 @@ def test_a_weighted_sum_of_the_parts_is_chosen_by_dev(data: ZhangData) -> None:
     assert judge(data.dev, combined_run(data.dev, found, alone)).means["map"] == 0.5
 
 
-def test_both_autoencoders_are_trained_once_and_scored(
-    semeval: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_both_autoencoders_are_trained_once_and_scored(semeval: Path, tmp_path: Path, run: Run) -> None:
     pytest.importorskip("torch", reason="training needs torch, which is not installed")
     recipe, out = tmp_path / "tiny.toml", tmp_path / "out"
     recipe.write_text(RECIPE, encoding="utf-8")
     amounts = ("--amount", 20, "--amount", 0, "--amount", 20)
     words = ("--data", semeval, "--out", out, "--recipe", recipe, "--seeds", 2, *amounts)
-    assert call(monkeypatch, *words, "--json") == 0
-    shown, told = capsys.readouterr()
+    code, shown, told = run("reproduce", "zhang2018", *words, "--json")
+    assert code == 0
     found: dict[str, Any] = json.loads(shown)
     assert "8 trainings" in told
     kinds = {(row["row"], row["texts"]): row for row in found["rows"]}
@@ -226,16 +213,18 @@ def test_both_autoencoders_are_trained_once_and_scored(
     }
     assert json.loads((out / "gru-20-seed1" / "examples.json").read_bytes())
     assert not list(out.glob("*/*.safetensors")), "checkpoints are cleared when the model is there"
-    assert call(monkeypatch, *words, "--only", "attention") == 0
-    shown, told = capsys.readouterr()
+    code, shown, told = run("reproduce", "zhang2018", *words, "--only", "attention")
+    assert code == 0
     assert "trainings" not in told, "what is finished is not trained again"
     assert "77.79/85.76" in shown
     assert "gru-full" not in shown
-    assert call(monkeypatch, *words, "--first", "comments") == 2, "other texts come first in each amount"
-    assert "other texts" in capsys.readouterr().err
+    done = run("reproduce", "zhang2018", *words, "--first", "comments")
+    assert done.code == 2, "other texts come first in each amount"
+    assert "other texts" in done.err
     recipe.write_text(RECIPE.replace("min_count = 1", "min_count = 2"), encoding="utf-8")
-    assert call(monkeypatch, *words) == 2
-    assert "another recipe" in capsys.readouterr().err
+    done = run("reproduce", "zhang2018", *words)
+    assert done.code == 2
+    assert "another recipe" in done.err
 
 
 def test_a_folder_in_which_nothing_was_trained_takes_other_settings(tmp_path: Path) -> None:
@@ -247,14 +236,18 @@ def test_a_folder_in_which_nothing_was_trained_takes_other_settings(tmp_path: Pa
         kept_settings(tmp_path / "out", {"recipe": "of another width"})
 
 
-def test_wrong_uses_are_named(
-    semeval: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert call(monkeypatch, "--data", semeval, "--out", tmp_path / "out", "--only", "lstm") == 2
-    assert "expected one of attention, gru" in capsys.readouterr().err
-    assert call(monkeypatch, "--data", semeval, "--out", tmp_path / "out", "--amount", 9999) == 2
-    assert "--unlabelled" in capsys.readouterr().err
-    assert call(monkeypatch, "--data", semeval, "--out", tmp_path / "out", "--first", "reddit") == 2
-    assert "they are of questions, comments" in capsys.readouterr().err
-    assert call(monkeypatch, "--data", semeval, "--out", tmp_path / "out", "--vectors", tmp_path / "vectors.txt") == 2
-    assert "--vectors is an option of lei2016, not of zhang2018" in capsys.readouterr().err
+def test_wrong_uses_are_named(semeval: Path, tmp_path: Path, run: Run) -> None:
+    done = run("reproduce", "zhang2018", "--data", semeval, "--out", tmp_path / "out", "--only", "lstm")
+    assert done.code == 2
+    assert "expected one of attention, gru" in done.err
+    done = run("reproduce", "zhang2018", "--data", semeval, "--out", tmp_path / "out", "--amount", 9999)
+    assert done.code == 2
+    assert "--unlabelled" in done.err
+    done = run("reproduce", "zhang2018", "--data", semeval, "--out", tmp_path / "out", "--first", "reddit")
+    assert done.code == 2
+    assert "they are of questions, comments" in done.err
+    done = run(
+        "reproduce", "zhang2018", "--data", semeval, "--out", tmp_path / "out", "--vectors", tmp_path / "vectors.txt"
+    )
+    assert done.code == 2
+    assert "--vectors is an option of lei2016, not of zhang2018" in done.err
