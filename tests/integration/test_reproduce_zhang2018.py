@@ -12,12 +12,13 @@ from tests.tiny_models import synonym_model
 
 from askalike.cli.reproduction import kept_settings
 from askalike.errors import FormatError, SettingError
-from askalike.experiments.matcher import Matcher
+from askalike.experiments.matcher import Matcher, WordsAlone
 from askalike.experiments.tasks import judge
 from askalike.experiments.zhang2018.combination import PARTS, choose_weights, combined_run, parts
 from askalike.experiments.zhang2018.data import ZhangData, read_data
 from askalike.experiments.zhang2018.rows import LAYERS, choose_settings
-from askalike.experiments.zhang2018.table import search_rows
+from askalike.experiments.zhang2018.table import Trained, kind_rows, search_rows, words_alone
+from askalike.forum.states import ModelStates
 from askalike.rank.ramn import RamnSettings
 
 FILES = {
@@ -162,7 +163,7 @@ def test_the_search_engines_order_and_the_best_there_is(data: ZhangData) -> None
 
 
 def test_dev_chooses_settings_and_each_row_has_its_layers(data: ZhangData) -> None:
-    matcher = Matcher(synonym_model())
+    matcher = Matcher(ModelStates(synonym_model()))
     choice = choose_settings([matcher], data.dev)
     base, mismatch, full, tuned, both = (choice.settings[name] for name in LAYERS)
     assert both.is_both_ways
@@ -177,9 +178,22 @@ def test_dev_chooses_settings_and_each_row_has_its_layers(data: ZhangData) -> No
     assert values == sorted(values, reverse=True)  # type: ignore[type-var]  # numbers
 
 
+def test_without_the_autoencoder_the_order_by_meaning_is_the_given_one(data: ZhangData) -> None:
+    states = ModelStates(synonym_model())
+    alone = Matcher(WordsAlone(states))
+    base = RamnSettings(similarity="cosine", has_mismatch=False, alpha=0.0)
+    assert alone.run(data.dev, base).keys() == data.dev.given.keys()
+    assert all(score == 0 for found in alone.run(data.dev, base).values() for _, score in found)
+    mismatch = RamnSettings(similarity="cosine", alpha=0.0)
+    assert alone.run(data.dev, mismatch) != Matcher(states).run(data.dev, mismatch)
+    rows, _ = kind_rows(data, words_alone(Trained("attention", 42, (0,), (Matcher(states),))))
+    assert [row.id for row in rows] == [f"words-{layers}" for layers in (*LAYERS[1:], "combined")]
+    assert {row.amount for row in rows} == {42}
+
+
 def test_a_weighted_sum_of_the_parts_is_chosen_by_dev(data: ZhangData) -> None:
     settings = RamnSettings(similarity="cosine")
-    found = parts(Matcher(synonym_model()), data.dev, settings)
+    found = parts(Matcher(ModelStates(synonym_model())), data.dev, settings)
     assert {one.shape for one in found.values()} == {(len(PARTS), len(SUBJECTS))}
     query = next(iter(found))
     assert found[query][PARTS.index("rank")].round(3).tolist() == [1.225, 0.0, -1.225]
@@ -191,7 +205,9 @@ def test_a_weighted_sum_of_the_parts_is_chosen_by_dev(data: ZhangData) -> None:
     assert judge(data.dev, combined_run(data.dev, found, alone)).means["map"] == 0.5
 
 
-def test_both_autoencoders_are_trained_once_and_scored(semeval: Path, tmp_path: Path, run: Run) -> None:
+def test_both_autoencoders_are_trained_once_and_scored(
+    semeval: Path, data: ZhangData, tmp_path: Path, run: Run
+) -> None:
     pytest.importorskip("torch", reason="training needs torch, which is not installed")
     recipe, out = tmp_path / "tiny.toml", tmp_path / "out"
     recipe.write_text(RECIPE, encoding="utf-8")
@@ -202,12 +218,15 @@ def test_both_autoencoders_are_trained_once_and_scored(semeval: Path, tmp_path: 
     found: dict[str, Any] = json.loads(shown)
     assert "8 trainings" in told
     kinds = {(row["row"], row["texts"]): row for row in found["rows"]}
-    assert len(kinds) == 3 + 2 * 2 * 6
+    assert len(kinds) == 3 + 2 * (2 * 6 + 5)
     assert kinds["attention-full", 42]["seeds"] == [0, 1]
+    assert kinds["words-full", 42]["seeds"] == []
+    assert len(kinds["gru-full", 20]["average_precision"]["test2017"]) == len(data.tests["test2017"].queries)
     assert 0 <= kinds["gru-tuned", 20]["found"]["test2016"]["map"]["mean"] <= 1
     assert max(kinds["gru-combined", 20]["weights"].values()) == 1
     said = {(one["better"], one["worse"]) for one in found["compared"]["42"]}
     assert {("attention-full", "gru-full"), ("attention-full", "ir"), ("attention-combined", "bm25")} <= said
+    assert {("attention-full", "words-full"), ("attention-combined", "words-combined")} <= said
     assert found["tried_on_dev"].keys() == {
         f"{kind}, {amount} texts" for kind in ("gru", "attention") for amount in (20, 42)
     }

@@ -1,25 +1,56 @@
 """RAMN over a re-ranking task: comparisons once, then a run for every variant of the score.
 
-Enters: a model with the states of words, tasks, settings. Leaves: runs. May import: encode, forum, rank, types, its own
-folder.
+Enters: a model with the states of words, or what else gives them, tasks, settings. Leaves: runs. May import: encode,
+forum, rank, types, its own folder.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
+from numpy.typing import NDArray
 
 from askalike.encode.model import Model
 from askalike.experiments.tasks import RerankTask, judge
 from askalike.forum.states import ModelStates
 from askalike.rank.query import Query
-from askalike.rank.ramn import Comparison, RamnSettings, compare, log_scores
-from askalike.rank.word_states import Similarity
-from askalike.types import Run
+from askalike.rank.ramn import Comparison, RamnSettings, StateSource, compare, log_scores
+from askalike.rank.word_states import Similarity, WordStates
+from askalike.types import Question, Run
 
-__all__ = ["Matcher", "ramn_score"]
+__all__ = ["Matcher", "WordsAlone", "ramn_score"]
+
+
+class WordsAlone:
+    """A source of states that are all the same: what RAMN is without its autoencoder, every word matched alike.
+
+    Args:
+        source: its words and their frequencies are taken.
+    """
+
+    def __init__(self, source: StateSource) -> None:
+        self._source = source
+        self.frequencies = source.frequencies
+
+    def of_query(self, query: Query) -> WordStates:
+        """Return the words of a query, all with the state 1."""
+        return _alike(self._source.of_query(query))
+
+    def of_questions(self, questions: Sequence[tuple[int, Question]]) -> list[WordStates]:
+        """Return the words of questions, all with the state 1."""
+        return [_alike(one) for one in self._source.of_questions(questions)]
+
+
+@dataclass(frozen=True, slots=True)
+class _Alike:
+    words: tuple[str, ...]
+    states: NDArray[np.float32]
+
+
+def _alike(found: WordStates) -> WordStates:
+    return _Alike(found.words, np.ones((len(found.words), 1), dtype=np.float32))
 
 
 @dataclass
@@ -27,10 +58,10 @@ class Matcher:
     """RAMN with one autoencoder; what does not depend on the settings is computed once for each task.
 
     Args:
-        model: its encoder gives the states, its counts the words' frequencies.
+        source: of states and frequencies.
     """
 
-    model: Model
+    source: StateSource
     _compared: dict[tuple[str, Similarity], Mapping[str, Comparison]] = field(default_factory=dict)
 
     def run(self, task: RerankTask, settings: RamnSettings) -> Run:
@@ -50,7 +81,7 @@ class Matcher:
         return self._compared[key]
 
     def _compare(self, task: RerankTask, similarity: Similarity) -> Mapping[str, Comparison]:
-        source = ModelStates(self.model)
+        source = self.source
         found: dict[str, Comparison] = {}
         for query, entries in task.given.items():
             asked = task.queries[query]
@@ -67,4 +98,4 @@ class Matcher:
 
 def ramn_score(task: RerankTask, model: Model, settings: RamnSettings) -> float:
     """Return the MRR of a task's candidates in the order that RAMN gives them."""
-    return judge(task, Matcher(model).run(task, settings)).means["mrr"]
+    return judge(task, Matcher(ModelStates(model)).run(task, settings)).means["mrr"]

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Final
+from typing import Final, Literal
 
-from askalike.experiments.matcher import Matcher
+from askalike.experiments.matcher import Matcher, WordsAlone
 from askalike.experiments.row_comparison import Compared, compare_rows
 from askalike.experiments.seed_means import SeedMean, over_seeds, seed_mean
 from askalike.experiments.tasks import RerankTask, judge
@@ -18,10 +18,21 @@ from askalike.experiments.zhang2018.combination import choose_weights, combined_
 from askalike.experiments.zhang2018.data import TESTS, ZhangData
 from askalike.experiments.zhang2018.rows import LAYERS, Choice, choose_settings
 from askalike.experiments.zhang2018.training import Autoencoder, AutoencoderTrainer, Kind
+from askalike.forum.states import ModelStates
 from askalike.rank.ramn import RamnSettings
 from askalike.types import Run
 
-__all__ = ["COMPARED", "MEASURES", "TableRow", "Trained", "compared", "kind_rows", "search_rows", "trained"]
+__all__ = [
+    "COMPARED",
+    "MEASURES",
+    "TableRow",
+    "Trained",
+    "compared",
+    "kind_rows",
+    "search_rows",
+    "trained",
+    "words_alone",
+]
 
 MEASURES = ("map", "mrr")
 
@@ -34,10 +45,18 @@ COMPARED: Final[Sequence[tuple[str, str]]] = (
     ("attention-tuned", "ir"),
     ("attention-both", "attention-tuned"),
     ("attention-both", "ir"),
+    ("attention-full", "words-full"),
+    ("attention-tuned", "words-tuned"),
+    ("attention-both", "words-both"),
+    ("attention-combined", "words-combined"),
+    ("gru-full", "words-full"),
     ("attention-combined", "bm25"),
 )
-"""What the paper says of rows: attention helps, every layer helps, and all of them beat the search engine. The last
-four are of rows that we added."""
+"""What the paper says of rows: attention helps, every layer helps, and all of them beat the search engine. From
+``attention-tuned`` on, it is what we ask of rows that we added."""
+
+WORDS: Final[Literal["words"]] = "words"
+"""The kind of the rows without an autoencoder: what its states bring is what the others are above these."""
 
 Values = Mapping[str, Mapping[str, Mapping[str, float]]]
 """Task → measure → query → value."""
@@ -48,8 +67,9 @@ class TableRow:
     """A row.
 
     Args:
-        id: "ir", "bm25", "oracle", or kind and layers as in "attention-full"; "attention-combined" is our own sum.
-        amount: texts that its autoencoder learned from; 0 without one.
+        id: "ir", "bm25", "oracle", or kind and layers as in "attention-full"; "attention-combined" is our own sum, and
+            "words-full" and the like are the same without an autoencoder.
+        amount: texts that its autoencoder learned from, or its words were counted in; 0 without any.
         seeds: of the autoencoders.
         settings: of RAMN, or None.
         means: task → measure → mean over seeds; p-values are against the search engine's order.
@@ -68,9 +88,9 @@ class TableRow:
 
 @dataclass(frozen=True, slots=True)
 class Trained:
-    """The autoencoders of one kind and amount, one for each seed."""
+    """The autoencoders of one kind and amount, one for each seed; or in their place the words alone, without one."""
 
-    kind: Kind
+    kind: Kind | Literal["words"]
     amount: int
     seeds: tuple[int, ...]
     matchers: tuple[Matcher, ...]
@@ -84,9 +104,14 @@ def trained(trainer: AutoencoderTrainer, kind: Kind, amount: int, seeds: Sequenc
     """
     ones = [Autoencoder(kind, amount, seed) for seed in seeds]
     ready = [one for one in ones if trainer.is_finished(one)]
-    matchers = tuple(Matcher(trainer.model(one)) for one in ready)
+    matchers = tuple(Matcher(ModelStates(trainer.model(one))) for one in ready)
     count = amount or len(trainer.data.texts)
     return Trained(kind, count, tuple(one.seed for one in ready), matchers)
+
+
+def words_alone(found: Trained) -> Trained:
+    """Return what is left without the autoencoders: the words, and how often they occur in what was learned from."""
+    return Trained(WORDS, found.amount, (), (Matcher(WordsAlone(found.matchers[0].source)),))
 
 
 def search_rows(data: ZhangData) -> list[TableRow]:
@@ -107,7 +132,7 @@ def kind_rows(data: ZhangData, found: Trained) -> tuple[list[TableRow], Choice]:
     base = _values(tasks, {name: task.given for name, task in tasks.items()})
     choice = choose_settings(found.matchers, data.dev)
     rows = []
-    for layers in LAYERS:
+    for layers in LAYERS if found.kind != WORDS else LAYERS[1:]:  # without states there is no match by meaning
         settings = choice.settings[layers]
         by_seed = [
             _values(tasks, {name: matcher.run(task, settings) for name, task in tasks.items()})
