@@ -155,6 +155,17 @@ def test_an_unknown_paper_or_row_is_a_wrong_use(askubuntu: Path, run: Run) -> No
     assert "--amount is an option of zhang2018, not of lei2016" in done.err
 
 
+def test_a_file_in_the_place_of_the_folder_and_an_unknown_device_are_refused_at_once(tmp_path: Path, run: Run) -> None:
+    (tmp_path / "out").write_text("notes", encoding="utf-8")
+    done = run("reproduce", "lei2016", "--data", tmp_path, "--out", tmp_path / "out")
+    assert done.code == 2
+    assert "is a file" in done.err
+    pytest.importorskip("torch", reason="devices are torch's, which is not installed")
+    done = run("reproduce", "lei2016", "--data", tmp_path, "--device", "abacus")
+    assert done.code == 2
+    assert "device 'abacus' is not known" in done.err
+
+
 def test_a_folder_without_a_set_is_named(tmp_path: Path, run: Run) -> None:
     done = run("reproduce", "lei2016", "--data", tmp_path)
     assert done.code == 1

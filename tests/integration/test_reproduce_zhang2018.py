@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,13 +15,16 @@ from tests.tiny_models import synonym_model
 from askalike.cli.reproduction import kept_settings
 from askalike.errors import FormatError, SettingError
 from askalike.experiments.matcher import Matcher, WordsAlone
-from askalike.experiments.tasks import judge
+from askalike.experiments.tasks import RerankTask, judge
 from askalike.experiments.zhang2018.combination import PARTS, choose_weights, combined_run, parts
 from askalike.experiments.zhang2018.data import ZhangData, read_data
+from askalike.experiments.zhang2018.reported import REPORTED
 from askalike.experiments.zhang2018.rows import LAYERS, choose_settings
 from askalike.experiments.zhang2018.table import Trained, kind_rows, search_rows, words_alone
+from askalike.experiments.zhang2018.training import KINDS, kind_recipe
 from askalike.forum.states import ModelStates
 from askalike.rank.ramn import RamnSettings
+from askalike.train.recipe import network_recipe
 
 FILES = {
     "SemEval2016-Task3-CQA-QL-train-part1.xml": "A",
@@ -176,6 +181,59 @@ def test_dev_chooses_settings_and_each_row_has_its_layers(data: ZhangData) -> No
     assert judge(data.dev, matcher.run(data.dev, base)).means["map"] == 1, "wlan stands for wifi, lost for drops"
     values = [one["dev_map"] for one in choice.tried]
     assert values == sorted(values, reverse=True)  # type: ignore[type-var]  # numbers
+
+
+def marked(task: RerankTask, found: Callable[[int], int]) -> RerankTask:
+    """Return a task in which the candidate at one place is the relevant one, by the number of candidates."""
+    qrels = {
+        query: {document: int(place == found(len(entries))) for place, (document, _) in enumerate(entries)}
+        for query, entries in task.given.items()
+    }
+    return replace(task, qrels=qrels)
+
+
+def test_no_test_set_has_a_say_in_any_setting(data: ZhangData) -> None:
+    """With other candidates relevant, dev would say something else of a choice; in the tests that does not count."""
+    found = Trained("attention", 42, (0,), (Matcher(ModelStates(synonym_model())),))
+    first, last = (lambda count: 0), (lambda count: count - 1)
+    turned = {way: {name: marked(task, way) for name, task in data.tests.items()} for way in (first, last)}
+    dev = choose_settings(found.matchers, data.dev)
+    assert choose_settings(found.matchers, turned[first]["test2016"]).tried != dev.tried
+    rows = {way: kind_rows(replace(data, tests=tests), found) for way, tests in turned.items()}
+    for made, choice in rows.values():
+        assert choice == dev
+        assert [row.settings for row in made[:-1]] == [dev.settings[layers] for layers in LAYERS]
+    (combined, *others) = (made[-1].weights for made, _ in rows.values())
+    assert others == [combined]
+    states = parts(found.matchers[0], turned[first]["test2016"], dev.settings["full"])
+    assert choose_weights([states], turned[first]["test2016"]) != combined
+
+
+def test_what_the_paper_reports_is_beside_the_rows() -> None:
+    """Its tables 2 to 4."""
+    assert REPORTED["attention-full"] == {"test2016": (77.79, 85.76), "test2017": (48.53, 52.75)}
+    assert REPORTED["attention-mismatch"] == {"test2016": (75.92, 84.29), "test2017": (47.40, 51.61)}
+    assert REPORTED["attention-base"] == {"test2016": (73.05, 81.51), "test2017": (45.36, 51.27)}
+    assert REPORTED["gru-full"] == {"test2016": (77.06, 84.16), "test2017": (46.38, 52.07)}
+    assert REPORTED["gru-base"] == {"test2016": (71.76, 81.14), "test2017": (43.59, 48.80)}
+    assert REPORTED["ir"] == {"test2016": (74.57, 83.79), "test2017": (41.85, 46.42)}
+    assert REPORTED["campaign"] == {"test2016": (76.70, 83.02), "test2017": (47.22, 50.07)}
+
+
+def test_the_recipe_is_the_papers() -> None:
+    recipe = network_recipe("ramn")
+    (stage,) = recipe.stages
+    assert (recipe.encoder.hidden_size, recipe.encoder.layers, recipe.words.size, recipe.word_limit) == (
+        200,
+        2,
+        200,
+        128,
+    )
+    assert (stage.loop.learning_rate, stage.loop.patience, stage.options.batch_size) == (4e-4, 3, 48)
+    assert recipe.words.is_trained
+    for kind in KINDS:
+        encoder = kind_recipe(recipe, kind).encoder
+        assert (encoder.kind, encoder.pooling, encoder.hidden_size, encoder.layers) == (kind, "mean", 200, 2)
 
 
 def test_without_the_autoencoder_the_order_by_meaning_is_the_given_one(data: ZhangData) -> None:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from math import exp, log
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -17,10 +19,11 @@ from askalike.rank.query import Query
 from askalike.rank.ramn import RamnReranker, RamnSettings, compare, log_scores, scores
 from askalike.rank.ramn.comparison import importance
 from askalike.rank.ramn.score import rank_factors, reduced
-from askalike.rank.ramn.settings import ALPHAS
+from askalike.rank.ramn.settings import ALPHAS, FORUM
 from askalike.rank.word_states import Similarity
 from askalike.types import Question
 
+REPOSITORY = Path(__file__).parents[2]
 BASE = RamnSettings(has_mismatch=False, alpha=0)
 
 
@@ -68,11 +71,19 @@ def by_the_paper(query: Text, candidate: Text, rank: int, settings: RamnSettings
 
 
 def test_the_papers_example_of_the_reduced_vector() -> None:
-    counts = np.array([5401, 75, 4221, 8, 295])  # we propose an unsupervised model
-    shares = importance(counts)
-    assert shares.round(4).tolist() == [0.5401, 0.0075, 0.4221, 0.0008, 0.0295]
-    occurs = np.array([[True], [True], [False], [False], [True]])  # in "we propose a supervised model"
-    assert reduced(shares, occurs)[:, 0].round(4).tolist() == [1, 1, 0.4221, 0.0008, 1]
+    words = "we propose an unsupervised model"
+    counts = dict(zip(words.split(), (5401, 75, 4221, 8, 295), strict=True))
+    query, candidate = random_text(words, 1), random_text("we propose a supervised model", 2)
+    found = compare(query, [candidate], lambda asked: np.array([counts[word] for word in asked]))
+    assert found.importance.round(4).tolist() == [0.5401, 0.0075, 0.4221, 0.0008, 0.0295]
+    assert reduced(found.importance, found.occurs)[:, 0].round(4).tolist() == [1, 1, 0.4221, 0.0008, 1]
+
+
+def test_a_forums_settings_are_those_that_were_chosen() -> None:
+    tuned = json.loads((REPOSITORY / "results" / "tune-ramn.json").read_bytes())
+    assert asdict(FORUM) == tuned["chosen"]
+    assert len(ALPHAS) == 19
+    assert (ALPHAS[0], ALPHAS[1], ALPHAS[-1]) == (0.01, 0.015, 0.1)
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Annotated
@@ -102,12 +103,19 @@ def reproduce(
         "--pairs": bool(pairs),
     }
     _refuse_options(given, paper)
+    if device != "cpu" and importlib.util.find_spec("torch") is not None:
+        from askalike.train.fit import device_named
+
+        device_named(device)  # before anything is read
+    folder = out or Path(paper)
+    if folder.exists() and not folder.is_dir():
+        raise SettingError(f"{folder} is a file, and what is finished needs a folder", "name a folder with --out")
     run, usual = PAPERS[paper]
     wanted = Wanted(
         data=data,
         only=tuple(only or ()),
         seeds=seeds,
-        out=out or Path(paper),
+        out=folder,
         recipe=recipe or usual,
         unlabelled=tuple(unlabelled or ()),
         amounts=tuple(dict.fromkeys(amount or (0,))),
