@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from math import exp, log
 from pathlib import Path
 from typing import Any
@@ -81,7 +81,7 @@ def test_the_papers_example_of_the_reduced_vector() -> None:
 
 def test_a_forums_settings_are_those_that_were_chosen() -> None:
     tuned = json.loads((REPOSITORY / "results" / "tune-ramn.json").read_bytes())
-    assert asdict(FORUM) == tuned["chosen"]
+    assert RamnSettings(**tuned["chosen"]) == FORUM
     assert len(ALPHAS) == 19
     assert (ALPHAS[0], ALPHAS[1], ALPHAS[-1]) == (0.01, 0.015, 0.1)
 

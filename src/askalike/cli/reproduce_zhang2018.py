@@ -39,7 +39,7 @@ LEGEND = (
     "interval of MAP over queries; p is the paired randomisation test of MAP against the search engine's order. Dev "
     "chose every setting. Rows: base is the match by meaning, mismatch adds the missing words, full adds the initial "
     "rank, tuned weighs the same three, both matches the candidate's words too, and combined adds up all of these and "
-    "BM25; rows of words have all that without the match by meaning."
+    "BM25; white are the same with whitened states, and words all that without the match by meaning."
 )
 
 Found = tuple[list[TableRow], dict[str, Choice]]

@@ -59,43 +59,61 @@ class Matcher:
 
     Args:
         source: of states and frequencies.
+        whitened: of whitened states, where there are any.
     """
 
     source: StateSource
-    _compared: dict[tuple[str, Similarity], Mapping[str, Comparison]] = field(default_factory=dict)
+    whitened: StateSource | None = None
+    _compared: dict[tuple[str, Similarity, bool], Mapping[str, Comparison]] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, model: Model) -> Matcher:
+        """Return the matcher of an autoencoder's states, and of its whitened ones where it has learned how."""
+        white = None if model.whitening is None else ModelStates(model, is_whitened=True)
+        return cls(ModelStates(model), white)
 
     def run(self, task: RerankTask, settings: RamnSettings) -> Run:
         """Return every query's candidates, in their given order, with log g(q, Q); theirs is the initial rank."""
-        compared = self.comparisons(task, settings.similarity)
+        compared = self.comparisons(task, settings)
         run: Run = {}
         for query, found in task.given.items():
             scores = log_scores(compared[query], np.arange(1, len(found) + 1), settings).tolist()
             run[query] = [(document, score) for (document, _), score in zip(found, scores, strict=True)]
         return run
 
-    def comparisons(self, task: RerankTask, similarity: Similarity) -> Mapping[str, Comparison]:
-        """Return each query beside its candidates, in both directions."""
-        key = (task.name, similarity)
+    def comparisons(self, task: RerankTask, settings: RamnSettings) -> Mapping[str, Comparison]:
+        """Return each query beside its candidates, in both directions.
+
+        Args:
+            settings: similarity and whitening are taken from these.
+
+        Raises:
+            ValueError: there are no whitened states.
+        """
+        key = (task.name, settings.similarity, settings.is_whitened)
         if key not in self._compared:
-            self._compared[key] = self._compare(task, similarity)
+            source = self.whitened if settings.is_whitened else self.source
+            if source is None:
+                raise ValueError("the model has not learned how its states are whitened")
+            self._compared[key] = _compare(source, task, settings.similarity)
         return self._compared[key]
 
-    def _compare(self, task: RerankTask, similarity: Similarity) -> Mapping[str, Comparison]:
-        source = self.source
-        found: dict[str, Comparison] = {}
-        for query, entries in task.given.items():
-            asked = task.queries[query]
-            candidates = [(-place, task.documents[document]) for place, (document, _) in enumerate(entries)]
-            found[query] = compare(
-                source.of_query(Query(asked.title, asked.body, asked.markup)),
-                source.of_questions(candidates),
-                source.frequencies,
-                similarity,
-                is_both_ways=True,
-            )
-        return found
+
+def _compare(source: StateSource, task: RerankTask, similarity: Similarity) -> Mapping[str, Comparison]:
+    found: dict[str, Comparison] = {}
+    for query, entries in task.given.items():
+        asked = task.queries[query]
+        candidates = [(-place, task.documents[document]) for place, (document, _) in enumerate(entries)]
+        found[query] = compare(
+            source.of_query(Query(asked.title, asked.body, asked.markup)),
+            source.of_questions(candidates),
+            source.frequencies,
+            similarity,
+            is_both_ways=True,
+        )
+    return found
 
 
 def ramn_score(task: RerankTask, model: Model, settings: RamnSettings) -> float:
     """Return the MRR of a task's candidates in the order that RAMN gives them."""
-    return judge(task, Matcher(ModelStates(model)).run(task, settings)).means["mrr"]
+    return judge(task, Matcher.of(model).run(task, settings)).means["mrr"]

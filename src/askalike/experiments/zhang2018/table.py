@@ -16,9 +16,8 @@ from askalike.experiments.seed_means import SeedMean, over_seeds, seed_mean
 from askalike.experiments.tasks import RerankTask, judge
 from askalike.experiments.zhang2018.combination import choose_weights, combined_run, parts
 from askalike.experiments.zhang2018.data import TESTS, ZhangData
-from askalike.experiments.zhang2018.rows import LAYERS, Choice, choose_settings
+from askalike.experiments.zhang2018.rows import Choice, choose_settings
 from askalike.experiments.zhang2018.training import Autoencoder, AutoencoderTrainer, Kind
-from askalike.forum.states import ModelStates
 from askalike.rank.ramn import RamnSettings
 from askalike.types import Run
 
@@ -45,10 +44,17 @@ COMPARED: Final[Sequence[tuple[str, str]]] = (
     ("attention-tuned", "ir"),
     ("attention-both", "attention-tuned"),
     ("attention-both", "ir"),
+    ("attention-white-base", "attention-base"),
+    ("attention-white-full", "attention-full"),
+    ("attention-white-both", "attention-both"),
+    ("attention-white-combined", "attention-combined"),
     ("attention-full", "words-full"),
     ("attention-tuned", "words-tuned"),
     ("attention-both", "words-both"),
     ("attention-combined", "words-combined"),
+    ("attention-white-full", "words-full"),
+    ("attention-white-both", "words-both"),
+    ("attention-white-combined", "words-combined"),
     ("gru-full", "words-full"),
     ("attention-combined", "bm25"),
 )
@@ -104,7 +110,7 @@ def trained(trainer: AutoencoderTrainer, kind: Kind, amount: int, seeds: Sequenc
     """
     ones = [Autoencoder(kind, amount, seed) for seed in seeds]
     ready = [one for one in ones if trainer.is_finished(one)]
-    matchers = tuple(Matcher(ModelStates(trainer.model(one))) for one in ready)
+    matchers = tuple(Matcher.of(trainer.model(one)) for one in ready)
     count = amount or len(trainer.data.texts)
     return Trained(kind, count, tuple(one.seed for one in ready), matchers)
 
@@ -132,14 +138,19 @@ def kind_rows(data: ZhangData, found: Trained) -> tuple[list[TableRow], Choice]:
     base = _values(tasks, {name: task.given for name, task in tasks.items()})
     choice = choose_settings(found.matchers, data.dev)
     rows = []
-    for layers in LAYERS if found.kind != WORDS else LAYERS[1:]:  # without states there is no match by meaning
-        settings = choice.settings[layers]
+    for layers, settings in choice.settings.items():
+        if found.kind == WORDS and layers == "base":
+            continue  # without states there is no match by meaning
         by_seed = [
             _values(tasks, {name: matcher.run(task, settings) for name, task in tasks.items()})
             for matcher in found.matchers
         ]
         rows.append(replace(_row(f"{found.kind}-{layers}", by_seed, base), settings=settings))
-    rows.append(_combined(found, tasks, choice.settings["full"], base))
+    rows += [
+        replace(_combined(found, tasks, choice.settings[f"{states}full"], base), id=f"{found.kind}-{states}combined")
+        for states in ("", "white-")
+        if f"{states}full" in choice.settings
+    ]
     return [replace(row, amount=found.amount, seeds=found.seeds) for row in rows], choice
 
 
@@ -156,7 +167,7 @@ def _combined(found: Trained, tasks: Mapping[str, RerankTask], settings: RamnSet
         _values(tasks, {name: combined_run(task, one[name], weights) for name, task in tasks.items()})
         for one in by_seed
     ]
-    return replace(_row(f"{found.kind}-combined", values, base), weights=weights)
+    return replace(_row("", values, base), weights=weights)
 
 
 def _row(name: str, by_seed: Sequence[Values], base: Values | None) -> TableRow:
