@@ -25,6 +25,7 @@ from askalike.experiments.tasks import RerankTask, judge
 from askalike.experiments.zhang2018.data import read_data
 from askalike.experiments.zhang2018.training import Autoencoder
 from askalike.forum import Forum
+from askalike.forum.states import ModelStates
 from askalike.rank.ramn import RamnSettings
 from askalike.rank.ramn.settings import FORUM
 from askalike.rank.word_states import Similarity
@@ -61,7 +62,7 @@ def semeval(out: Path, amount: int) -> Judged:
     """Return SemEval's dev set, and the attention autoencoders that are finished."""
     folders = [Autoencoder("attention", amount, seed).folder(out) / "model" for seed in range(MOST_SEEDS)]
     dev = read_data(need_data("semeval-task3-b")).dev
-    return dev, [Matcher.of(Model.load(folder)) for folder in folders if folder.is_dir()]
+    return dev, [Matcher(ModelStates(Model.load(folder))) for folder in folders if folder.is_dir()]
 
 
 def forum_dev(path: Path) -> Judged:
@@ -74,7 +75,7 @@ def forum_dev(path: Path) -> Judged:
         training = forum_training(forum, is_test_held_out=True)
     if training.dev is None:
         raise SystemExit(f"{path} has no dev part: {training.why_no_dev}")
-    return training.dev, [Matcher.of(Model.load(Layout(path).ranker("ramn")))]
+    return training.dev, [Matcher(ModelStates(Model.load(Layout(path).ranker("ramn"))))]
 
 
 def mean_map(judged: Judged, settings: RamnSettings) -> float:

@@ -14,12 +14,12 @@ from tests.tiny_models import synonym_model
 
 from askalike.cli.reproduction import kept_settings
 from askalike.errors import FormatError, SettingError
-from askalike.experiments.matcher import Matcher, WordsAlone
+from askalike.experiments.matcher import ChangedStates, Matcher, all_alike
 from askalike.experiments.tasks import RerankTask, judge
 from askalike.experiments.zhang2018.combination import PARTS, choose_weights, combined_run, parts
 from askalike.experiments.zhang2018.data import ZhangData, read_data
 from askalike.experiments.zhang2018.reported import REPORTED
-from askalike.experiments.zhang2018.rows import LAYERS, WHITE, choose_settings
+from askalike.experiments.zhang2018.rows import LAYERS, choose_settings
 from askalike.experiments.zhang2018.table import Trained, kind_rows, search_rows, words_alone
 from askalike.experiments.zhang2018.training import KINDS, kind_recipe
 from askalike.forum.states import ModelStates
@@ -168,7 +168,7 @@ def test_the_search_engines_order_and_the_best_there_is(data: ZhangData) -> None
 
 
 def test_dev_chooses_settings_and_each_row_has_its_layers(data: ZhangData) -> None:
-    matcher = Matcher.of(synonym_model())
+    matcher = Matcher(ModelStates(synonym_model()))
     choice = choose_settings([matcher], data.dev)
     base, mismatch, full, tuned, both = (choice.settings[name] for name in LAYERS)
     assert both.is_both_ways
@@ -194,7 +194,7 @@ def marked(task: RerankTask, found: Callable[[int], int]) -> RerankTask:
 
 def test_no_test_set_has_a_say_in_any_setting(data: ZhangData) -> None:
     """With other candidates relevant, dev would say something else of a choice; in the tests that does not count."""
-    found = Trained("attention", 42, (0,), (Matcher.of(synonym_model()),))
+    found = Trained("attention", 42, (0,), (Matcher(ModelStates(synonym_model())),))
     first, last = (lambda count: 0), (lambda count: count - 1)
     turned = {way: {name: marked(task, way) for name, task in data.tests.items()} for way in (first, last)}
     dev = choose_settings(found.matchers, data.dev)
@@ -238,7 +238,7 @@ def test_the_recipe_is_the_papers() -> None:
 
 def test_without_the_autoencoder_the_order_by_meaning_is_the_given_one(data: ZhangData) -> None:
     states = ModelStates(synonym_model())
-    alone = Matcher(WordsAlone(states))
+    alone = Matcher(ChangedStates(states, all_alike))
     base = RamnSettings(similarity="cosine", has_mismatch=False, alpha=0.0)
     assert alone.run(data.dev, base).keys() == data.dev.given.keys()
     assert all(score == 0 for found in alone.run(data.dev, base).values() for _, score in found)
@@ -249,24 +249,9 @@ def test_without_the_autoencoder_the_order_by_meaning_is_the_given_one(data: Zha
     assert {row.amount for row in rows} == {42}
 
 
-def test_whitened_states_are_compared_where_the_model_has_learned_them(data: ZhangData) -> None:
-    settings = RamnSettings(is_whitened=True)
-    plain = Matcher.of(synonym_model())
-    with pytest.raises(ValueError, match="has not learned how its states are whitened"):
-        plain.run(data.dev, settings)
-    assert not [layers for layers in choose_settings([plain], data.dev).settings if layers in WHITE]
-    learned = Matcher.of(synonym_model().with_whitening(data.first(0)))
-    assert learned.run(data.dev, settings) != plain.run(data.dev, RamnSettings())
-    assert learned.run(data.dev, RamnSettings()) == plain.run(data.dev, RamnSettings())
-    choice = choose_settings([learned], data.dev)
-    assert tuple(choice.settings) == (*LAYERS, *WHITE)
-    assert [choice.settings[layers].is_whitened for layers in (*LAYERS, *WHITE)] == [False] * 5 + [True] * 3
-    assert choice.settings["white-base"].alpha == 0
-
-
 def test_a_weighted_sum_of_the_parts_is_chosen_by_dev(data: ZhangData) -> None:
     settings = RamnSettings(similarity="cosine")
-    found = parts(Matcher.of(synonym_model()), data.dev, settings)
+    found = parts(Matcher(ModelStates(synonym_model())), data.dev, settings)
     assert {one.shape for one in found.values()} == {(len(PARTS), len(SUBJECTS))}
     query = next(iter(found))
     assert found[query][PARTS.index("rank")].round(3).tolist() == [1.225, 0.0, -1.225]
@@ -291,7 +276,7 @@ def test_both_autoencoders_are_trained_once_and_scored(
     found: dict[str, Any] = json.loads(shown)
     assert "8 trainings" in told
     kinds = {(row["row"], row["texts"]): row for row in found["rows"]}
-    assert len(kinds) == 3 + 2 * (2 * 10 + 5)
+    assert len(kinds) == 3 + 2 * (4 * 6 + 5)
     assert kinds["attention-full", 42]["seeds"] == [0, 1]
     assert kinds["words-full", 42]["seeds"] == []
     assert len(kinds["gru-full", 20]["average_precision"]["test2017"]) == len(data.tests["test2017"].queries)
@@ -300,10 +285,11 @@ def test_both_autoencoders_are_trained_once_and_scored(
     said = {(one["better"], one["worse"]) for one in found["compared"]["42"]}
     assert {("attention-full", "gru-full"), ("attention-full", "ir"), ("attention-combined", "bm25")} <= said
     assert {("attention-full", "words-full"), ("attention-combined", "words-combined")} <= said
-    assert kinds["attention-white-full", 42]["settings"]["is_whitened"]
-    assert not kinds["attention-full", 42]["settings"]["is_whitened"]
     assert found["tried_on_dev"].keys() == {
-        f"{kind}, {amount} texts" for kind in ("gru", "attention") for amount in (20, 42)
+        f"{kind}{white}, {amount} texts"
+        for kind in ("gru", "attention")
+        for white in ("", "-white")
+        for amount in (20, 42)
     }
     assert json.loads((out / "gru-20-seed1" / "examples.json").read_bytes())
     assert not list(out.glob("*/*.safetensors")), "checkpoints are cleared when the model is there"

@@ -278,7 +278,7 @@ def _read_or_refuse(data: bytes) -> None:
 @pytest.mark.parametrize(
     "name",
     [
-        *("vocabulary", "precision", "layout", "manifest", "settings", "weights", "whitening", "folder", "model"),
+        *("vocabulary", "precision", "layout", "manifest", "settings", "weights", "folder", "model"),
         *("reader", "batches", "numbers", "states"),
     ],
 )

@@ -27,6 +27,7 @@ from askalike.experiments.zhang2018.table import (
     kind_rows,
     search_rows,
     trained,
+    whitened,
     words_alone,
 )
 from askalike.experiments.zhang2018.training import KINDS, Autoencoder, AutoencoderTrainer, Kind, train_all
@@ -88,9 +89,10 @@ def measured(data: ZhangData, trainer: AutoencoderTrainer, kinds: Sequence[Kind]
         rows += [row for found in ready[:1] for row in kind_rows(data, words_alone(found))[0]]
         for found in ready:
             notice(f"scoring {found.kind}, {found.amount:,} texts, {len(found.seeds)} seeds")
-            of_kind, choice = kind_rows(data, found)
-            rows += of_kind
-            choices[f"{found.kind}, {found.amount:,} texts"] = choice
+            for one in (found, whitened(found, data)):
+                of_kind, choice = kind_rows(data, one)
+                rows += of_kind
+                choices[f"{one.kind}, {one.amount:,} texts"] = choice
     return rows, choices
 
 

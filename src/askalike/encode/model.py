@@ -33,15 +33,11 @@ from askalike.encode.settings import ModelSettings
 from askalike.encode.states import WordStates, states_of
 from askalike.encode.stored import read_model
 from askalike.encode.vocabulary import Vocabulary
-from askalike.encode.whitening import Whitening
-from askalike.errors import SettingError
 from askalike.types import Question
 
 __all__ = ["Model"]
 
 _BATCHES_AT_ONCE: Final = 16  # texts of so many batches are sorted by length together
-WHITENED: Final = 2000
-"""Questions whose states a whitening is of: some 100,000 words for a few hundred dimensions."""
 _Item = TypeVar("_Item")
 
 
@@ -132,27 +128,6 @@ class Model:
         At 0 are all unknown words together; not to be changed.  # (V,)
         """
         return self._numbers.counts
-
-    @property
-    def whitening(self) -> Whitening | None:
-        """Return the map that takes from states what all words share, or None where it was not learned."""
-        return self._numbers.whitening
-
-    def with_whitening(self, questions: Sequence[Question]) -> Model:
-        """Return the same model with the ``whitening`` of its own states in these questions.
-
-        Args:
-            questions: those that it was trained on; of many, ``WHITENED`` evenly spread ones are read.
-
-        Raises:
-            SettingError: they have no words.
-        """
-        step = max(1, len(questions) // WHITENED)
-        found = [one.states for one in self.states(questions[::step][:WHITENED]) if one.words]
-        if not found:
-            raise SettingError("there are no words whose states could be looked at", "give questions with words")
-        numbers = replace(self._numbers, whitening=Whitening.of(np.concatenate(found)))
-        return Model(self.settings, self.vocabulary, numbers, self.origin)
 
     def parameters(self) -> dict[str, NDArray[np.float32]]:
         """Return the encoder's parameters in float32, to go on training from; not to be changed."""

@@ -1,7 +1,7 @@
-"""A model's numbers: word vectors, the encoder's parameters, and what was found of its words where it was trained.
+"""A model's numbers: word vectors, the encoder's parameters, and how often its words occurred where it was trained.
 
 Enters: arrays, from training or from a file. Leaves: ``Numbers`` that fit settings and vocabulary.
-May import: precision, settings, vocabulary, whitening, errors.
+May import: precision, settings, vocabulary, errors.
 """
 
 from __future__ import annotations
@@ -16,15 +16,12 @@ from numpy.typing import NDArray
 from askalike.encode.precision import Packed
 from askalike.encode.settings import ModelSettings
 from askalike.encode.vocabulary import UNKNOWN, Vocabulary
-from askalike.encode.whitening import Whitening
 from askalike.errors import DamagedModelError, SettingError
 
 __all__ = ["Numbers"]
 
 _EMBEDDING: Final = "embedding"
 _COUNTS: Final = "counts"
-_MEAN: Final = "whitening.mean"
-_MATRIX: Final = "whitening.matrix"
 _AGAIN: Final = "take the files of one model from where they came"
 
 
@@ -37,13 +34,11 @@ class Numbers:
         parameters: the encoder's, with the names and shapes of ``EncoderConfig.shapes()``, in the settings' precision.
         counts: how often each word occurred in the texts that were learned from, or None where that is not known; at 0
             all words outside the vocabulary together.  # (V,) int64
-        whitening: of the states of words in those texts, or None where they were not looked at.
     """
 
     embedding: Packed
     parameters: Mapping[str, Packed]
     counts: NDArray[np.int64] | None = None
-    whitening: Whitening | None = None
 
     @classmethod
     def rounded(
@@ -78,8 +73,7 @@ class Numbers:
         """Return what goes into the file."""
         packed = {**self.parameters, _EMBEDDING: self.embedding}
         found = {key: array for name in packed for key, array in packed[name].arrays(name).items()}
-        found |= {} if self.counts is None else {_COUNTS: self.counts}
-        return found if self.whitening is None else {**found, **_of_whitening(self.whitening)}
+        return found if self.counts is None else {**found, _COUNTS: self.counts}
 
     @classmethod
     def taken_from(
@@ -106,12 +100,7 @@ class Numbers:
         counts = arrays.get(_COUNTS)
         if fault := _fault_of_counts(counts, vocabulary):
             raise DamagedModelError(f"weights hold {fault}", _AGAIN)
-        found = cls(
-            embedding,
-            parameters,
-            None if counts is None else counts.astype(np.int64),
-            _whitening(arrays, settings.encoder.hidden_size),
-        )
+        found = cls(embedding, parameters, None if counts is None else counts.astype(np.int64))
         if extra := set(arrays) - set(found.arrays()):
             raise DamagedModelError(
                 f"weights.safetensors holds more than the model needs: {', '.join(sorted(extra))[:200]}", _AGAIN
@@ -119,27 +108,6 @@ class Numbers:
         if settings.unknown == "zero" and embedding.rows(np.array([UNKNOWN])).any():
             raise DamagedModelError("unknown words are to be zero, but their vector is not", "train the model again")
         return found
-
-
-def _of_whitening(whitening: Whitening) -> dict[str, NDArray[np.generic]]:
-    return {_MEAN: whitening.mean, _MATRIX: whitening.matrix}
-
-
-def _whitening(arrays: Mapping[str, NDArray[np.generic]], size: int) -> Whitening | None:
-    """Return the map of a file, if it has one.
-
-    Raises:
-        DamagedModelError: half of it is there, or it does not fit states of this size.
-    """
-    shapes = {_MEAN: (size,), _MATRIX: (size, size)}
-    if not shapes.keys() & arrays.keys():
-        return None
-    for name, shape in shapes.items():
-        array = arrays.get(name)
-        if array is None or array.dtype != np.float32 or array.shape != shape or not np.isfinite(array).all():
-            what = "nothing" if array is None else f"{array.dtype.name} {array.shape}"
-            raise DamagedModelError(f"{name} holds {what}, but expected finite float32 {shape}", _AGAIN)
-    return Whitening(arrays[_MEAN].astype(np.float32), arrays[_MATRIX].astype(np.float32))
 
 
 def _fault_of_counts(counts: NDArray[np.generic] | None, vocabulary: Vocabulary) -> str:

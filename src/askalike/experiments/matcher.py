@@ -6,7 +6,7 @@ forum, rank, types, its own folder.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -20,37 +20,44 @@ from askalike.rank.ramn import Comparison, RamnSettings, StateSource, compare, l
 from askalike.rank.word_states import Similarity, WordStates
 from askalike.types import Question, Run
 
-__all__ = ["Matcher", "WordsAlone", "ramn_score"]
+__all__ = ["ChangedStates", "Matcher", "all_alike", "ramn_score"]
+
+Floats = NDArray[np.float32]
 
 
-class WordsAlone:
-    """A source of states that are all the same: what RAMN is without its autoencoder, every word matched alike.
+class ChangedStates:
+    """A source of the same words with other states.
 
     Args:
-        source: its words and their frequencies are taken.
+        source: words, states and frequencies.
+        change: states of one text (T, D) → its states instead (T, D').
     """
 
-    def __init__(self, source: StateSource) -> None:
-        self._source = source
+    def __init__(self, source: StateSource, change: Callable[[Floats], Floats]) -> None:
+        self._source, self._change = source, change
         self.frequencies = source.frequencies
 
     def of_query(self, query: Query) -> WordStates:
-        """Return the words of a query, all with the state 1."""
-        return _alike(self._source.of_query(query))
+        """Return the words of a query with their changed states."""
+        return self._changed(self._source.of_query(query))
 
     def of_questions(self, questions: Sequence[tuple[int, Question]]) -> list[WordStates]:
-        """Return the words of questions, all with the state 1."""
-        return [_alike(one) for one in self._source.of_questions(questions)]
+        """Return the words of questions with their changed states."""
+        return [self._changed(one) for one in self._source.of_questions(questions)]
+
+    def _changed(self, found: WordStates) -> WordStates:
+        return _Text(found.words, self._change(found.states))
 
 
 @dataclass(frozen=True, slots=True)
-class _Alike:
+class _Text:
     words: tuple[str, ...]
-    states: NDArray[np.float32]
+    states: Floats
 
 
-def _alike(found: WordStates) -> WordStates:
-    return _Alike(found.words, np.ones((len(found.words), 1), dtype=np.float32))
+def all_alike(states: Floats) -> Floats:
+    """Return the state 1 for each word: every word is matched by every other as well as by itself.  # (T, 1)"""
+    return np.ones((len(states), 1), dtype=np.float32)
 
 
 @dataclass
@@ -59,61 +66,43 @@ class Matcher:
 
     Args:
         source: of states and frequencies.
-        whitened: of whitened states, where there are any.
     """
 
     source: StateSource
-    whitened: StateSource | None = None
-    _compared: dict[tuple[str, Similarity, bool], Mapping[str, Comparison]] = field(default_factory=dict)
-
-    @classmethod
-    def of(cls, model: Model) -> Matcher:
-        """Return the matcher of an autoencoder's states, and of its whitened ones where it has learned how."""
-        white = None if model.whitening is None else ModelStates(model, is_whitened=True)
-        return cls(ModelStates(model), white)
+    _compared: dict[tuple[str, Similarity], Mapping[str, Comparison]] = field(default_factory=dict)
 
     def run(self, task: RerankTask, settings: RamnSettings) -> Run:
         """Return every query's candidates, in their given order, with log g(q, Q); theirs is the initial rank."""
-        compared = self.comparisons(task, settings)
+        compared = self.comparisons(task, settings.similarity)
         run: Run = {}
         for query, found in task.given.items():
             scores = log_scores(compared[query], np.arange(1, len(found) + 1), settings).tolist()
             run[query] = [(document, score) for (document, _), score in zip(found, scores, strict=True)]
         return run
 
-    def comparisons(self, task: RerankTask, settings: RamnSettings) -> Mapping[str, Comparison]:
-        """Return each query beside its candidates, in both directions.
-
-        Args:
-            settings: similarity and whitening are taken from these.
-
-        Raises:
-            ValueError: there are no whitened states.
-        """
-        key = (task.name, settings.similarity, settings.is_whitened)
+    def comparisons(self, task: RerankTask, similarity: Similarity) -> Mapping[str, Comparison]:
+        """Return each query beside its candidates, in both directions."""
+        key = (task.name, similarity)
         if key not in self._compared:
-            source = self.whitened if settings.is_whitened else self.source
-            if source is None:
-                raise ValueError("the model has not learned how its states are whitened")
-            self._compared[key] = _compare(source, task, settings.similarity)
+            self._compared[key] = self._compare(task, similarity)
         return self._compared[key]
 
-
-def _compare(source: StateSource, task: RerankTask, similarity: Similarity) -> Mapping[str, Comparison]:
-    found: dict[str, Comparison] = {}
-    for query, entries in task.given.items():
-        asked = task.queries[query]
-        candidates = [(-place, task.documents[document]) for place, (document, _) in enumerate(entries)]
-        found[query] = compare(
-            source.of_query(Query(asked.title, asked.body, asked.markup)),
-            source.of_questions(candidates),
-            source.frequencies,
-            similarity,
-            is_both_ways=True,
-        )
-    return found
+    def _compare(self, task: RerankTask, similarity: Similarity) -> Mapping[str, Comparison]:
+        source = self.source
+        found: dict[str, Comparison] = {}
+        for query, entries in task.given.items():
+            asked = task.queries[query]
+            candidates = [(-place, task.documents[document]) for place, (document, _) in enumerate(entries)]
+            found[query] = compare(
+                source.of_query(Query(asked.title, asked.body, asked.markup)),
+                source.of_questions(candidates),
+                source.frequencies,
+                similarity,
+                is_both_ways=True,
+            )
+        return found
 
 
 def ramn_score(task: RerankTask, model: Model, settings: RamnSettings) -> float:
     """Return the MRR of a task's candidates in the order that RAMN gives them."""
-    return judge(task, Matcher.of(model).run(task, settings)).means["mrr"]
+    return judge(task, Matcher(ModelStates(model)).run(task, settings)).means["mrr"]

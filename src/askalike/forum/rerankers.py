@@ -69,8 +69,7 @@ def _likelihood(kind: str, folder: Path, settings: SearchSettings, answers: Answ
 
 
 def _ramn(folder: Path, settings: SearchSettings, answers: Answers) -> Mapping[str, Reranker]:
-    states = ModelStates(Model.load(folder), is_whitened=settings.ramn.is_whitened)
-    return {"ramn": RamnReranker(states, settings.ramn)}
+    return {"ramn": RamnReranker(ModelStates(Model.load(folder)), settings.ramn)}
 
 
 def _siamese(kind: str, folder: Path, settings: SearchSettings, answers: Answers) -> Mapping[str, Reranker]:

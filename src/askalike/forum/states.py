@@ -6,7 +6,6 @@ Enters: queries, questions. Leaves: ``WordStates``. May import: encode, errors, 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -60,13 +59,12 @@ class ModelStates(KeptStates):
     Args:
         model: knows how often each word occurred in what it was trained on.
         size_bytes: states that are kept.
-        is_whitened: give states less what all words share, where the model has learned that; else as they are.
 
     Raises:
         DamagedModelError: the model knows no frequencies.
     """
 
-    def __init__(self, model: Model, size_bytes: int = CACHE_BYTES, *, is_whitened: bool = False) -> None:
+    def __init__(self, model: Model, size_bytes: int = CACHE_BYTES) -> None:
         if model.counts is None:
             raise DamagedModelError(
                 "the ranker's model does not say how often its words occur",
@@ -74,16 +72,8 @@ class ModelStates(KeptStates):
             )
         super().__init__(model, size_bytes)
         self._counts = model.counts
-        self._whitening = model.whitening if is_whitened else None
 
     def frequencies(self, words: Sequence[str]) -> NDArray[np.integer]:
         """Return how often each word occurred in the texts that were learned from, 0 for one that did not.  # (T,)"""
         ids = np.array(self.model.vocabulary.ids(words), dtype=np.intp)
         return np.where(ids > 0, self._counts[ids], 0)
-
-    def _states(self, questions: list[Question]) -> list[WordStates]:
-        found = super()._states(questions)
-        if self._whitening is None:
-            return found
-        with one_blas_thread():
-            return [replace(one, states=self._whitening.applied(one.states)) for one in found]

@@ -221,7 +221,7 @@ def _judge(network: TextNetwork, corpus: Corpus) -> Callable[[], dict[str, float
 
 def _model(recipe: Recipe, vocabulary: Vocabulary, network: TextNetwork, data: TrainingData, corpus: Corpus) -> Model:
     embedding: NDArray[np.float32] = network.embedding.detach().cpu().numpy()
-    model = Model.build(
+    return Model.build(
         recipe.model_settings(),
         vocabulary,
         embedding,
@@ -230,7 +230,6 @@ def _model(recipe: Recipe, vocabulary: Vocabulary, network: TextNetwork, data: T
         training_data=data.digest(),
         dev_scores=_judge(network, corpus)(),
     )
-    return model.with_whitening(data.questions) if recipe.ranker else model  # rankers compare states, others vectors
 
 
 def device_named(name: str) -> torch.device:

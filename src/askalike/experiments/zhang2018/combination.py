@@ -58,9 +58,9 @@ def parts(matcher: Matcher, task: RerankTask, settings: RamnSettings) -> Parts:
     """Return the parts of each query's candidates.
 
     Args:
-        settings: similarity, whitening and floor are taken from these.
+        settings: similarity and floor are taken from these.
     """
-    compared = matcher.comparisons(task, settings)
+    compared = matcher.comparisons(task, settings.similarity)
     match = RamnSettings(has_mismatch=False, alpha=0.0, floor=settings.floor, is_per_word=True)
     found = {}
     for query, entries in task.given.items():

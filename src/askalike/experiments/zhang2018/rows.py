@@ -8,9 +8,7 @@ Policy, in this one place; all choices are by the mean of dev MAP over the seeds
 - *treatment*: similarity, floor and repeats, the full model's best over the paper's grid of α;
 - *full*: all three layers with that treatment and its best α; *mismatch*: without the rank; *base*: without both;
 - *tuned*: the same features, each layer with a weight: γ of the mismatch, α from 0, product or mean over words;
-- *both*: as tuned, per word, and the candidate's words are matched in the query too;
-- *white-base*, *white-full*, *white-both*: base, full and both with whitened states, and the treatment that is best
-  for these.
+- *both*: as tuned, per word, and the candidate's words are matched in the query too.
 """
 
 from __future__ import annotations
@@ -27,10 +25,9 @@ from askalike.rank.ramn import RamnSettings
 from askalike.rank.ramn.settings import ALPHAS, Repeats
 from askalike.rank.word_states import Similarity
 
-__all__ = ["LAYERS", "WHITE", "Choice", "choose_settings"]
+__all__ = ["LAYERS", "Choice", "choose_settings"]
 
 LAYERS: Final = ("base", "mismatch", "full", "tuned", "both")
-WHITE: Final = ("white-base", "white-full", "white-both")
 SIMILARITIES: Final[tuple[Similarity, ...]] = ("dot", "cosine", "shifted-cosine")
 REPEATS: Final[tuple[Repeats, ...]] = ("each", "once")
 FLOORS: Final = (1e-3, 1e-2, 0.1)
@@ -56,45 +53,25 @@ def choose_settings(matchers: Sequence[Matcher], dev: RerankTask) -> Choice:
     Args:
         matchers: one for each seed.
     """
-    tried = _treatments(matchers, dev, RamnSettings())
-    full = max(tried, key=lambda one: one[0])[1]
-    weighted, both = _weighted(full)
-    settings = {
-        "base": replace(full, has_mismatch=False, alpha=0.0),
-        "mismatch": replace(full, alpha=0.0),
-        "full": full,
-        "tuned": _best(matchers, dev, weighted)[1],
-        "both": _best(matchers, dev, both)[1],
-    }
-    if all(one.whitened is not None for one in matchers):
-        of_white = _treatments(matchers, dev, RamnSettings(is_whitened=True))
-        white = max(of_white, key=lambda one: one[0])[1]
-        settings |= {
-            "white-base": replace(white, has_mismatch=False, alpha=0.0),
-            "white-full": white,
-            "white-both": _best(matchers, dev, _weighted(white)[1])[1],
-        }
-        tried += of_white
-    ordered = sorted(tried, key=lambda one: -one[0])
-    return Choice(settings, [{**asdict(one), "dev_map": value} for value, one in ordered])
-
-
-def _treatments(matchers: Sequence[Matcher], dev: RerankTask, begun: RamnSettings) -> list[tuple[float, RamnSettings]]:
-    """Return every treatment with its best α, and its dev MAP."""
-    tried = []
+    tried: list[tuple[float, RamnSettings]] = []
     for similarity, floor, repeats in product(SIMILARITIES, FLOORS, REPEATS):
-        treated = replace(begun, similarity=similarity, floor=floor, repeats=repeats)
+        treated = RamnSettings(similarity=similarity, floor=floor, repeats=repeats)
         tried.append(_best(matchers, dev, (replace(treated, alpha=alpha) for alpha in ALPHAS)))
-    return tried
-
-
-def _weighted(full: RamnSettings) -> tuple[list[RamnSettings], list[RamnSettings]]:
-    """Return what each layer may weigh, as a product or per word; and per word in both directions."""
+    full = max(tried, key=lambda one: one[0])[1]
     weighted = [
         replace(full, mismatch_weight=weight, alpha=alpha) for weight, alpha in product(WEIGHTS, (0.0, *ALPHAS))
     ]
     per_word = [replace(one, is_per_word=True) for one in weighted]
-    return weighted + per_word, [replace(one, repeats="each", is_both_ways=True) for one in per_word]
+    both = [replace(one, repeats="each", is_both_ways=True) for one in per_word]
+    settings = {
+        "base": replace(full, has_mismatch=False, alpha=0.0),
+        "mismatch": replace(full, alpha=0.0),
+        "full": full,
+        "tuned": _best(matchers, dev, weighted + per_word)[1],
+        "both": _best(matchers, dev, both)[1],
+    }
+    ordered = sorted(tried, key=lambda one: -one[0])
+    return Choice(settings, [{**asdict(one), "dev_map": value} for value, one in ordered])
 
 
 def _best(matchers: Sequence[Matcher], dev: RerankTask, settings: Iterable[RamnSettings]) -> tuple[float, RamnSettings]:

@@ -8,16 +8,18 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Final, Literal
+from typing import Final
 
-from askalike.experiments.matcher import Matcher, WordsAlone
+from askalike.experiments.matcher import ChangedStates, Matcher, all_alike
 from askalike.experiments.row_comparison import Compared, compare_rows
 from askalike.experiments.seed_means import SeedMean, over_seeds, seed_mean
 from askalike.experiments.tasks import RerankTask, judge
+from askalike.experiments.whitening import Whitening
 from askalike.experiments.zhang2018.combination import choose_weights, combined_run, parts
 from askalike.experiments.zhang2018.data import TESTS, ZhangData
-from askalike.experiments.zhang2018.rows import Choice, choose_settings
+from askalike.experiments.zhang2018.rows import LAYERS, Choice, choose_settings
 from askalike.experiments.zhang2018.training import Autoencoder, AutoencoderTrainer, Kind
+from askalike.forum.states import ModelStates
 from askalike.rank.ramn import RamnSettings
 from askalike.types import Run
 
@@ -30,6 +32,7 @@ __all__ = [
     "kind_rows",
     "search_rows",
     "trained",
+    "whitened",
     "words_alone",
 ]
 
@@ -44,25 +47,24 @@ COMPARED: Final[Sequence[tuple[str, str]]] = (
     ("attention-tuned", "ir"),
     ("attention-both", "attention-tuned"),
     ("attention-both", "ir"),
-    ("attention-white-base", "attention-base"),
-    ("attention-white-full", "attention-full"),
-    ("attention-white-both", "attention-both"),
-    ("attention-white-combined", "attention-combined"),
     ("attention-full", "words-full"),
     ("attention-tuned", "words-tuned"),
     ("attention-both", "words-both"),
     ("attention-combined", "words-combined"),
-    ("attention-white-full", "words-full"),
+    ("gru-full", "words-full"),
+    ("attention-white-base", "attention-base"),
+    ("attention-white-full", "attention-full"),
     ("attention-white-both", "words-both"),
     ("attention-white-combined", "words-combined"),
-    ("gru-full", "words-full"),
     ("attention-combined", "bm25"),
 )
 """What the paper says of rows: attention helps, every layer helps, and all of them beat the search engine. From
 ``attention-tuned`` on, it is what we ask of rows that we added."""
 
-WORDS: Final[Literal["words"]] = "words"
+WORDS: Final = "words"
 """The kind of the rows without an autoencoder: what its states bring is what the others are above these."""
+WHITE: Final = "white"
+"""Ends the kind of rows with whitened states."""
 
 Values = Mapping[str, Mapping[str, Mapping[str, float]]]
 """Task → measure → query → value."""
@@ -94,9 +96,13 @@ class TableRow:
 
 @dataclass(frozen=True, slots=True)
 class Trained:
-    """The autoencoders of one kind and amount, one for each seed; or in their place the words alone, without one."""
+    """The autoencoders of one kind and amount, one for each seed.
 
-    kind: Kind | Literal["words"]
+    Args:
+        kind: "attention" or "gru", "attention-white" or "gru-white" with whitened states; "words" with no autoencoder.
+    """
+
+    kind: str
     amount: int
     seeds: tuple[int, ...]
     matchers: tuple[Matcher, ...]
@@ -110,14 +116,22 @@ def trained(trainer: AutoencoderTrainer, kind: Kind, amount: int, seeds: Sequenc
     """
     ones = [Autoencoder(kind, amount, seed) for seed in seeds]
     ready = [one for one in ones if trainer.is_finished(one)]
-    matchers = tuple(Matcher.of(trainer.model(one)) for one in ready)
+    matchers = tuple(Matcher(ModelStates(trainer.model(one))) for one in ready)
     count = amount or len(trainer.data.texts)
     return Trained(kind, count, tuple(one.seed for one in ready), matchers)
 
 
 def words_alone(found: Trained) -> Trained:
     """Return what is left without the autoencoders: the words, and how often they occur in what was learned from."""
-    return Trained(WORDS, found.amount, (), (Matcher(WordsAlone(found.matchers[0].source)),))
+    return Trained(WORDS, found.amount, (), (Matcher(ChangedStates(found.matchers[0].source, all_alike)),))
+
+
+def whitened(found: Trained, data: ZhangData) -> Trained:
+    """Return the same autoencoders with whitened states, by those of the texts that they learned from."""
+    sources = [one.source for one in found.matchers]
+    maps = [Whitening.of_texts(source, data.first(found.amount)) for source in sources]
+    changed = [ChangedStates(source, one.applied) for source, one in zip(sources, maps, strict=True)]
+    return replace(found, kind=f"{found.kind}-{WHITE}", matchers=tuple(map(Matcher, changed)))
 
 
 def search_rows(data: ZhangData) -> list[TableRow]:
@@ -138,19 +152,14 @@ def kind_rows(data: ZhangData, found: Trained) -> tuple[list[TableRow], Choice]:
     base = _values(tasks, {name: task.given for name, task in tasks.items()})
     choice = choose_settings(found.matchers, data.dev)
     rows = []
-    for layers, settings in choice.settings.items():
-        if found.kind == WORDS and layers == "base":
-            continue  # without states there is no match by meaning
+    for layers in LAYERS if found.kind != WORDS else LAYERS[1:]:  # without states there is no match by meaning
+        settings = choice.settings[layers]
         by_seed = [
             _values(tasks, {name: matcher.run(task, settings) for name, task in tasks.items()})
             for matcher in found.matchers
         ]
         rows.append(replace(_row(f"{found.kind}-{layers}", by_seed, base), settings=settings))
-    rows += [
-        replace(_combined(found, tasks, choice.settings[f"{states}full"], base), id=f"{found.kind}-{states}combined")
-        for states in ("", "white-")
-        if f"{states}full" in choice.settings
-    ]
+    rows.append(_combined(found, tasks, choice.settings["full"], base))
     return [replace(row, amount=found.amount, seeds=found.seeds) for row in rows], choice
 
 
@@ -167,7 +176,7 @@ def _combined(found: Trained, tasks: Mapping[str, RerankTask], settings: RamnSet
         _values(tasks, {name: combined_run(task, one[name], weights) for name, task in tasks.items()})
         for one in by_seed
     ]
-    return replace(_row("", values, base), weights=weights)
+    return replace(_row(f"{found.kind}-combined", values, base), weights=weights)
 
 
 def _row(name: str, by_seed: Sequence[Values], base: Values | None) -> TableRow:

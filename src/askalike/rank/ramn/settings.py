@@ -41,8 +41,6 @@ class RamnSettings:
         is_both_ways: the candidate's words are matched in the query too, and the mean of both counts, so that a long
             candidate, which has something for every word, is not above a short one that says the same. It takes
             ``is_per_word`` and the words as often as they occur.
-        is_whitened: states are compared less what all words share (``encode.whitening``); whoever gives the states
-            heeds it.
 
     Raises:
         SettingError: a value that is not listed or out of range, or values that do not go together.
@@ -56,7 +54,6 @@ class RamnSettings:
     mismatch_weight: float = 1.0
     is_per_word: bool = False
     is_both_ways: bool = False
-    is_whitened: bool = False
 
     def __post_init__(self) -> None:
         for name, choices in (("similarity", get_args(Similarity)), ("repeats", get_args(Repeats))):

@@ -5,24 +5,30 @@
     μ, Σ      mean and covariance of the states h of many words, Σ = V diag(λ) Vᵀ
     h'        (h - μ) V diag(max(λ, ε λ_max))^(-1/2)                    mean 0, covariance I, with ε = 10⁻⁴
 
-States of an encoder lie close together in a narrow cone, so that the cosine of any two words says little; h' does not.
+States of an encoder lie close together in a narrow cone, so that the cosine of any two words says little; h' do not.
 
-Enters: states. Leaves: ``Whitening``. May import: nothing of askalike.
+Enters: states, or what gives them and texts. Leaves: ``Whitening``. May import: rank, types.
 Source: Mu and Viswanath 2018 (ICLR), All-but-the-Top, for mean and leading directions; Su et al. 2021
 (arXiv:2103.15316), for this map, of vectors of sentences there and of words here.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Whitening"]
+from askalike.rank.ramn import StateSource
+from askalike.types import Question
+
+__all__ = ["WHITENED", "Whitening"]
 
 Floats = NDArray[np.float32]
+WHITENED: Final = 2000
+"""Texts whose states are looked at: some 100,000 words for a few hundred dimensions."""
 LEAST_SHARE: Final = 1e-4
 """ε: a direction with less of the largest variance counts as having so much; few states leave some with none."""
 TINY: Final = 1e-30
@@ -60,6 +66,17 @@ class Whitening:
         least = max(float(variances[-1]) * LEAST_SHARE, TINY)
         matrix = directions / np.sqrt(np.maximum(variances, least))
         return cls(mean, matrix.astype(np.float32))
+
+    @classmethod
+    def of_texts(cls, source: StateSource, texts: Sequence[Question]) -> Whitening:
+        """Return the map of the states of many words.
+
+        Args:
+            texts: those that were learned from; of many, ``WHITENED`` evenly spread ones are read. One has words.
+        """
+        step = max(1, len(texts) // WHITENED)
+        read = source.of_questions(list(enumerate(texts[::step][:WHITENED])))
+        return cls.of(np.concatenate([one.states for one in read if one.words]))
 
     def applied(self, states: Floats) -> Floats:
         """Return h' of each state.  # (T, D)"""
