@@ -20,6 +20,7 @@ from askalike.forum.states import ModelStates
 from askalike.rank import Query
 from askalike.rank.pool import Pooled
 from askalike.rank.ramn import RamnReranker
+from askalike.rank.ramn.settings import FORUM
 from askalike.text.stemmer import stemmer_of
 from askalike.text.tokens import words
 from askalike.train.recipe import load_recipe
@@ -65,7 +66,7 @@ def random_model(recipe: str, questions: Sequence[Question]) -> Model:
 
 
 def by_ramn(model: Model, *, is_known: bool) -> Callable[[Question, Sequence[Question]], object]:
-    """Return what scores candidates by RAMN."""
+    """Return what scores candidates by RAMN with a forum's settings."""
     source = ModelStates(model)
 
     def score(query: Question, candidates: Sequence[Question]) -> object:
@@ -74,7 +75,7 @@ def by_ramn(model: Model, *, is_known: bool) -> Callable[[Question, Sequence[Que
             for rank, question in enumerate(candidates, start=1)
         ]
         states = source if is_known else ModelStates(model)
-        return RamnReranker(states).scores(Query(query.title, query.body), found)
+        return RamnReranker(states, FORUM).scores(Query(query.title, query.body), found)
 
     return score
 

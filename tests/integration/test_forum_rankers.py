@@ -13,7 +13,9 @@ from tests.tiny_models import synonym_model
 
 from askalike import Forum, ForumSettings, Question
 from askalike.cli.train_report import RankerVerdict
+from askalike.data import bundled_forum
 from askalike.errors import DamagedModelError, ForumError, ModelError, SettingError
+from askalike.experiments.likeness import likeness
 from askalike.forum.rerankers import MAKERS
 from askalike.forum.states import ModelStates
 from askalike.rank import RANKER_NAMES, RERANKERS, Query, SearchSettings, learned_as
@@ -23,6 +25,30 @@ QUESTIONS = [
     Question("printer", "printer offline", "drops"),
     Question("body", "wireless question", "my wireless drops"),
 ]
+
+
+TINY = """
+reads = "joined"
+word_limit = 10
+stems = "english"
+ranker = "ramn"
+
+[words]
+size = 8
+vectors = "random"
+is_trained = true
+
+[encoder]
+kind = "attention"
+hidden_size = 8
+layers = 1
+pooling = "mean"
+
+[[stage]]
+objective = "reconstruction"
+epochs = 1
+stop_on = "perplexity"
+"""
 
 
 @pytest.fixture
@@ -179,3 +205,33 @@ def test_it_is_said_where_the_search_orders_better_than_what_was_learned(learned
     lines = list(RankerVerdict("ramn", 0.3, {"ramn": learned}).lines(Path("my.forum"), 1.0))
     assert any("better than what was learned" in line for line in lines) is is_said
     assert lines[-1].endswith("--ranker ramn")
+
+
+@pytest.mark.parametrize(("alike", "is_said"), [(0.99, True), (0.5, False), (None, False)])
+def test_it_is_said_where_all_words_are_alike_to_what_was_learned(alike: float | None, is_said: bool) -> None:
+    verdict = RankerVerdict("ramn", None, {}, alike)
+    lines = list(verdict.lines(Path("my.forum"), 1.0))
+    assert any("mean cosine 0.99" in line for line in lines) is is_said
+    assert verdict.to_json().get("likeness") == alike
+
+
+def test_likeness_is_that_of_words_that_have_nothing_to_do_with_each_other() -> None:
+    alike = synonym_model([{"wifi", "wireless", "wlan", "drops"}, {"printer"}])
+    texts = [Question("1", "wifi drops"), Question("2", "wireless wlan")]
+    assert likeness(alike, texts) == pytest.approx(1)
+    assert likeness(synonym_model(), texts) == pytest.approx(0.5), "wifi and wireless, drops and wlan"
+    assert likeness(alike, [Question("1", "?!")]) == 0
+
+
+def test_an_autoencoder_of_a_forum_is_trained_and_answers(tmp_path: Path, run: Run) -> None:
+    pytest.importorskip("torch", reason="training needs torch, which is not installed")
+    recipe = tmp_path / "tiny.toml"
+    recipe.write_text(TINY, encoding="utf-8")
+    with Forum.create(tmp_path / "home.forum") as made:
+        made.load(bundled_forum())
+    done = run("train", tmp_path / "home.forum", "--recipe", recipe, "--json")
+    assert done.code == 0
+    assert done.json["ranker"] == "ramn"
+    assert -1 <= done.json["likeness"] <= 1
+    found = run("search", tmp_path / "home.forum", "router drops wifi", "--ranker", "ramn", "--explain", "--json")
+    assert found.json[0]["explanation"]["matches"]

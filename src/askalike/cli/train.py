@@ -25,6 +25,7 @@ from askalike.experiments.finished_model import MODEL, is_finished, keep_finishe
 from askalike.experiments.forum_parts import keep_parts
 from askalike.experiments.forum_training import ForumTraining, dev_score, forum_training, going_on
 from askalike.experiments.learned_marks import keep_learned
+from askalike.experiments.likeness import likeness
 from askalike.experiments.ranker_score import ranker_score
 from askalike.experiments.work_folder import clear_work, work_folder
 from askalike.forum import Forum, ForumSettings
@@ -224,8 +225,9 @@ def _take_ranker(path: Path, name: str, training: ForumTraining) -> RankerVerdic
     with Forum.open(path, settings=ForumSettings(has_vectors=False)) as opened:
         opened.use_ranker(name, folder / MODEL)
         scores = {one: ranker_score(training.dev, opened, one) for one in learned_with(name)} if training.dev else {}
+    alike = likeness(Model.load(folder / MODEL), training.data.questions) if name in OF_NETWORKS else None
     clear_work(folder)
-    return RankerVerdict(name, dev_score(training.dev, None, 0).search if training.dev else None, scores)
+    return RankerVerdict(name, dev_score(training.dev, None, 0).search if training.dev else None, scores, alike)
 
 
 def _is_own(path: Path, model: Path) -> bool:

@@ -15,6 +15,7 @@ from typing import Any, Final
 from askalike.cli.display import safe
 from askalike.evaluate import Comparison, compare
 from askalike.experiments.forum_training import DevScore, ForumTraining
+from askalike.experiments.likeness import COLLAPSED
 from askalike.experiments.work_folder import Beginning
 from askalike.rank import learned_with
 from askalike.train.recipe import AnyRecipe, LanguageRecipe, Recipe, SiameseRecipe
@@ -109,15 +110,18 @@ class RankerVerdict:
     Args:
         search: MRR of dev queries by the search for words; None where there is no dev part.
         rankers: the same by the ranker, and by others that use what it has learned; empty where there is no dev part.
+        likeness: of the states of its words, where it compares these; see ``experiments.likeness``.
     """
 
     name: str
     search: float | None
     rankers: Mapping[str, float]
+    likeness: float | None = None
 
     def to_json(self) -> dict[str, Any]:
         """Return what came of it as JSON."""
         found = {"ranker": self.name, "dev_search": self.search, "dev_ranker": self.rankers.get(self.name)}
+        found |= {} if self.likeness is None else {"likeness": self.likeness}
         return {**found, "dev_rankers": dict(self.rankers), "is_taken": True}
 
     def lines(self, forum: Path, seconds: float) -> Iterator[str]:
@@ -127,6 +131,11 @@ class RankerVerdict:
             yield f"dev MRR    {by}, {self.search:.4f} by the search for words alone"
             if max(self.rankers.values()) < self.search:
                 yield "on dev the search orders candidates better than what was learned; it stays the default"
+        if self.likeness is not None and self.likeness > COLLAPSED:
+            yield (
+                f"note: all words are nearly alike to it (mean cosine {self.likeness:.2f}): so few questions teach it"
+                " the words themselves, and next to nothing of their meaning"
+            )
         others = [name for name in learned_with(self.name) if name != self.name]
         also = f", as does {', '.join(others)}" if others else ""
         yield f"the ranker {self.name} answers where it is asked for{also} ({seconds:.1f} s)"

@@ -44,8 +44,13 @@ def similarities(own: Floats, theirs: Floats, similarity: Similarity) -> Floats:
     """
     if similarity == "dot":
         return np.asarray(own @ theirs.T)
-    found = _unit(own) @ _unit(theirs).T
-    return np.asarray(found if similarity == "cosine" else (1 + found) / 2)
+    found = own @ theirs.T
+    found *= _inverse_lengths(own)[:, None]
+    found *= _inverse_lengths(theirs)
+    if similarity == "shifted-cosine":
+        found += 1
+        found /= 2
+    return np.asarray(found)
 
 
 def word_matches(
@@ -70,5 +75,6 @@ def word_matches(
     )
 
 
-def _unit(states: Floats) -> Floats:
-    return np.asarray(states / np.maximum(np.linalg.norm(states, axis=1, keepdims=True), _TINY))
+def _inverse_lengths(states: Floats) -> Floats:
+    """Return 1/|h| of each state: there are fewer products than numbers in all states to be brought to length 1."""
+    return np.asarray(1 / np.maximum(np.sqrt(np.einsum("td,td->t", states, states)), _TINY))
