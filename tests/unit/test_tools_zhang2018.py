@@ -74,6 +74,19 @@ def test_what_the_paper_says_of_rows_and_the_weights_of_the_sum_are_shown() -> N
     assert "| attention-combined | 42 | 0.5 | 1.0 |" in lines
 
 
+def test_what_the_limit_of_epochs_ended_is_said() -> None:
+    assert "Patience ended every training." in reproduction(RESULT)
+    cut = {"gru, 42 texts": {"epochs": [30, 12], "epoch_s": [1.5, 1.5], "perplexity": [20.0, 30.0]}}
+    (line,) = (line for line in reproduction({**RESULT, "epochs": cut}) if "not by patience" in line)
+    assert line.endswith("gru, 42 texts (1 of 2, after 30).")
+
+
+def test_how_often_the_end_of_the_grid_was_best_is_said() -> None:
+    ended = [{**one, "settings": {**SETTINGS, "alpha": 0.1}} for one in RESULT["rows"] if one["texts"] == 20]
+    (line,) = (line for line in reproduction({**RESULT, "rows": [*RESULT["rows"], *ended]}) if "dev chose, 42" in line)
+    assert "In 1 of the 4 rows `full`" in line
+
+
 def test_every_line_of_a_table_has_as_many_cells_as_its_header() -> None:
     tables = "\n".join(reproduction(RESULT)).split("\n\n")
     shapes = [{line.count("|") for line in table.splitlines()} for table in tables if table.startswith("|")]
@@ -85,6 +98,6 @@ def test_where_other_text_came_first_the_curve_alone_is_shown() -> None:
     lines = other_text({**RESULT, "first": "reddit"})
     assert lines[0] == "## Zhang and Wu 2018: RAMN, learned from reddit first"
     assert "24 of questions, 18 of comments, 1,000 of more.jsonl" in lines[2]
-    assert lines[-1] == "Epochs, at most: 30 with 42 texts."
+    assert lines[-1] == "Trained with 42 texts at most 30 epochs (commit `abc`)."
     shown = [line.split(" | ")[:2] for line in lines if line.startswith("| attention-full |")]
     assert shown == [["| attention-full", "20"], ["| attention-full", "42"], ["| attention-full", "100"]]

@@ -5,12 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from askalike.rank.ramn.settings import ALPHAS
 from tools.sections.cells import compared, mean, table
 
 __all__ = ["other_text", "reproduction"]
 
 TASKS = {"dev": "dev", "test2016": "2016", "test2017": "2017"}
 SHOWN_TREATMENTS = 6
+CURVES = ("-base", "-full", "-both", "-combined")
+"""Rows that are shown for every amount of text."""
 
 
 def reproduction(result: Mapping[str, Any]) -> list[str]:
@@ -25,30 +28,34 @@ def reproduction(result: Mapping[str, Any]) -> list[str]:
         " the search engine's order. Dev alone chose every setting. `base` is the match by meaning, `mismatch` adds the"
         " missing words, `full` adds the initial rank, `tuned` weighs the same three, `both` matches the candidate's"
         " words in the query too, and `combined` adds up all of these and BM25, each standardised over a query's"
-        " candidates. Texts to learn from, in this"
+        " candidates. Rows of `words` have no autoencoder: all words are matched alike, so that missing words, rank and"
+        " BM25 alone remain, and what an autoencoder brings is what its rows are above these. In rows of `white`,"
+        " states are whitened: less their mean, with the same variance in all directions. Texts to learn from, in this"
         f" order: {_counts(result)}; the paper's are 189,941 questions of the forum itself and their 1,894,456"
         f" comments. The rows of this table learned from the first {shown:,}.",
         "",
         *_table([row for row in rows if row["texts"] in (0, shown)], result["reported"]),
         "",
         "What the paper says of rows, by MAP; p of the paired randomisation test, two-sided. The rows `tuned`,"
-        " `both` and `combined` are ours:",
+        " `both`, `combined`, `white` and `words` are ours:",
         "",
         *compared(result["compared"][str(shown)]),
+        "",
+        _cut(result["epochs"], result["measured"]),
         "",
         "How it moves with the amount of text, MAP:",
         "",
         *_curve(rows),
         "",
-        "What dev chose:",
+        f"What dev chose, {shown:,} texts. {_edge(rows)}",
         "",
-        *_settings(rows),
+        *_settings([row for row in rows if row["texts"] == shown]),
         "",
-        *_weights(rows),
+        *_weights([row for row in rows if row["texts"] == shown]),
         "",
         f"The best {SHOWN_TREATMENTS} treatments of what the paper leaves open, each with its best α, by dev MAP:",
         "",
-        *_tried(result["tried_on_dev"]),
+        *_tried({name: found for name, found in result["tried_on_dev"].items() if name.endswith(f" {shown:,} texts")}),
         "",
         f"![Loss and perplexity by epoch]({result['figure']})",
         "",
@@ -99,8 +106,7 @@ def _table(rows: Sequence[Mapping[str, Any]], reported: Mapping[str, Any]) -> li
         cells = [row["row"], str(len(row["seeds"])) if row["seeds"] else ""]
         for task in TASKS:
             found = row["found"][task]
-            low, high = (100 * bound for bound in found["map"]["interval95"])
-            cells += [f"{mean(found['map'])} ({low:.1f}–{high:.1f})", mean(found["mrr"])]
+            cells += [_with_interval(found["map"]), mean(found["mrr"])]
             if task != "dev":
                 p_value = found["map"]["p_value"]
                 cells.append("" if p_value is None else f"{p_value:.4f}")
@@ -116,17 +122,46 @@ def _table(rows: Sequence[Mapping[str, Any]], reported: Mapping[str, Any]) -> li
 
 
 def _curve(rows: Sequence[Mapping[str, Any]]) -> list[str]:
-    shown = [row for row in rows if row["row"].endswith(("-base", "-full", "-tuned", "-both", "-combined"))]
+    shown = [row for row in rows if row["row"].endswith(CURVES)]
     cells = [
         (
             row["row"],
             f"{row['texts']:,}",
-            str(len(row["seeds"])),
-            *(mean(row["found"][task]["map"]) for task in TASKS),
+            str(len(row["seeds"])) if row["seeds"] else "",
+            *(_with_interval(row["found"][task]["map"]) for task in TASKS),
         )
         for row in sorted(shown, key=lambda row: (row["row"], row["texts"]))
     ]
     return table(("row", "texts", "seeds", *TASKS.values()), cells)
+
+
+def _with_interval(found: Mapping[str, Any]) -> str:
+    low, high = (100 * bound for bound in found["interval95"])
+    return f"{mean(found)} ({low:.1f}–{high:.1f})"
+
+
+def _edge(rows: Sequence[Mapping[str, Any]]) -> str:
+    """Return how often the end of the paper's grid of α was best."""
+    full = [row["settings"]["alpha"] for row in rows if row["row"].endswith("-full")]
+    most = max(ALPHAS)
+    count = sum(alpha == most for alpha in full)
+    return (
+        f"In {count} of the {len(full)} rows `full` of all amounts it is the end of the paper's grid, α = {most}:"
+        " a factor of at most ten is little beside a product over all words."
+    )
+
+
+def _cut(found: Mapping[str, Mapping[str, Any]], measured: Mapping[str, Mapping[str, Any]]) -> str:
+    """Return which trainings the limit of epochs ended while their perplexity was still falling."""
+    cut = []
+    for name, one in found.items():
+        limit = measured[name.split(", ")[1].split()[0]]["most_epochs"]
+        count = sum(epochs >= limit for epochs in one["epochs"])
+        if count:
+            cut.append(f"{name} ({count} of {len(one['epochs'])}, after {limit})")
+    if not cut:
+        return "Patience ended every training."
+    return f"Ended by the limit of epochs, not by patience, and so below what longer training gives: {', '.join(cut)}."
 
 
 def _settings(rows: Sequence[Mapping[str, Any]]) -> list[str]:
@@ -161,9 +196,12 @@ def _epochs(found: Mapping[str, Any]) -> list[str]:
 
 
 def _limits(measured: Mapping[str, Mapping[str, Any]]) -> str:
-    """Return where trainings were ended, which those of much text do not reach their best perplexity before."""
-    limits = ", ".join(f"{one['most_epochs']} with {int(amount):,} texts" for amount, one in measured.items())
-    return f"Epochs, at most: {limits}."
+    """Return where trainings were ended at the latest, and by which commit each amount was scored."""
+    limits = ", ".join(
+        f"{int(amount):,} texts at most {one['most_epochs']} epochs (commit `{one['commit']}`)"
+        for amount, one in measured.items()
+    )
+    return f"Trained with {limits}."
 
 
 def _reconstructions(found: Sequence[Mapping[str, str]]) -> list[str]:

@@ -12,9 +12,12 @@ Enters: a ``Comparison``, ranks. Leaves: scores. May import: comparison, setting
 
 Source: Zhang and Wu 2018 (AAAI), equations 12 and 16 to 19.
 Differs: the product over up to 128 words is a sum of logarithms. The paper does not say what becomes of products ≤ 0:
-here a similarity counts as at least a small positive number, ``floor``. Ranks go up to the number of candidates N; the
-paper has ten of them, and where there are more the rank counts as 10 · rank / N, so that R is never negative. It is 0
-for the tenth of ten under α = 0.1, and counts as a millionth then. Both directions are ours.
+here a similarity counts as at least a small positive number, ``floor``. Nor of a word that the query repeats: each of
+its occurrences is a factor, or the best one alone; dev chose between these, and among floors (docs/results.md). Nor of
+texts without words: a candidate without any has the floor for every word of the query, and beside a query without any
+the rank alone counts. Ranks go up to the number of candidates N; the paper has ten of them, and where there are more
+the rank counts as 10 · rank / N, so that R is never negative. It is 0 for the tenth of ten under α = 0.1, and counts as
+a millionth then. Both directions are ours.
 """
 
 from __future__ import annotations
