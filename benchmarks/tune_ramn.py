@@ -4,31 +4,40 @@ Command: ``python -m benchmarks.tune_ramn --out FOLDER --amount N --forum FORUM`
 --out FOLDER --amount N`` and ``askalike train FORUM --recipe ramn --hold-out-test`` on a forum of travel's duplicates.
 SemEval's dev set has ten candidates a query in a web search engine's order, the forum's dev part the twenty best of its
 search by words. MAP by each one's own protocol, the mean over the autoencoder's seeds; no test part is looked at.
-Writes ``results/tune-ramn.json``.
+
+States are compared as the encoder gives them, whitened, and with all words alike: what is left without any encoder.
+Words that the corpus does not hold count as if they had occurred once, as often as the median word of the vocabulary,
+or as the most frequent one. Writes ``results/tune-ramn.json``.
 """
 
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterator
-from dataclasses import asdict
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict, dataclass
 from itertools import product
 from pathlib import Path
 from statistics import fmean
 from typing import Final
 
+import numpy as np
+from numpy.typing import NDArray
+
 from askalike.archive import Layout
 from askalike.encode.model import Model
 from askalike.experiments.forum_training import forum_training
-from askalike.experiments.matcher import Matcher
+from askalike.experiments.matcher import ChangedStates, Matcher, all_alike
 from askalike.experiments.tasks import RerankTask, judge
+from askalike.experiments.whitening import Whitening
 from askalike.experiments.zhang2018.data import read_data
 from askalike.experiments.zhang2018.training import Autoencoder
 from askalike.forum import Forum
 from askalike.forum.states import ModelStates
-from askalike.rank.ramn import RamnSettings
+from askalike.rank.query import Query
+from askalike.rank.ramn import RamnSettings, StateSource
 from askalike.rank.ramn.settings import FORUM
-from askalike.rank.word_states import Similarity
+from askalike.rank.word_states import Similarity, WordStates
+from askalike.types import Question
 from benchmarks.record import need_data, write
 
 COMMAND = "python -m benchmarks.tune_ramn"
@@ -43,12 +52,48 @@ WAYS: Final = {
 """Name → (per word, both ways)."""
 MOST_SEEDS = 100
 
-Judged = tuple[RerankTask, list[Matcher]]
+Sources = list[StateSource]
+"""One a seed."""
 
 
-def variants() -> Iterator[tuple[str, RamnSettings]]:
+@dataclass(frozen=True)
+class Judged:
+    """A dev set, and the autoencoders of its texts.
+
+    Args:
+        models: one a seed.
+        texts: that they learned from.
+    """
+
+    task: RerankTask
+    models: list[Model]
+    texts: Sequence[Question]
+
+
+@dataclass(frozen=True)
+class Recounted:
+    """A source whose unknown words count as often as is said."""
+
+    source: StateSource
+    unknown: int
+
+    def of_query(self, query: Query) -> WordStates:
+        """Return the source's."""
+        return self.source.of_query(query)
+
+    def of_questions(self, questions: Sequence[tuple[int, Question]]) -> Sequence[WordStates]:
+        """Return the source's."""
+        return self.source.of_questions(questions)
+
+    def frequencies(self, words: Sequence[str]) -> NDArray[np.integer]:
+        """Return the source's, but for words that never occurred."""
+        found = self.source.frequencies(words)
+        return np.where(found > 0, found, self.unknown)
+
+
+def variants(similarities: Sequence[Similarity]) -> Iterator[tuple[str, RamnSettings]]:
     """Yield every variant with the name of its way of matching."""
-    for (way, (per_word, both)), similarity in product(WAYS.items(), SIMILARITIES):
+    for (way, (per_word, both)), similarity in product(WAYS.items(), similarities):
         for weight, alpha in product(WEIGHTS, ALPHAS):
             yield (
                 way,
@@ -61,8 +106,8 @@ def variants() -> Iterator[tuple[str, RamnSettings]]:
 def semeval(out: Path, amount: int) -> Judged:
     """Return SemEval's dev set, and the attention autoencoders that are finished."""
     folders = [Autoencoder("attention", amount, seed).folder(out) / "model" for seed in range(MOST_SEEDS)]
-    dev = read_data(need_data("semeval-task3-b")).dev
-    return dev, [Matcher(ModelStates(Model.load(folder))) for folder in folders if folder.is_dir()]
+    data = read_data(need_data("semeval-task3-b"))
+    return Judged(data.dev, [Model.load(folder) for folder in folders if folder.is_dir()], data.first(amount))
 
 
 def forum_dev(path: Path) -> Judged:
@@ -75,13 +120,64 @@ def forum_dev(path: Path) -> Judged:
         training = forum_training(forum, is_test_held_out=True)
     if training.dev is None:
         raise SystemExit(f"{path} has no dev part: {training.why_no_dev}")
-    return training.dev, [Matcher(ModelStates(Model.load(Layout(path).ranker("ramn"))))]
+    return Judged(training.dev, [Model.load(Layout(path).ranker("ramn"))], training.data.questions)
 
 
-def mean_map(judged: Judged, settings: RamnSettings) -> float:
+def as_given(judged: Judged) -> Sources:
+    """Return the states of the encoders."""
+    return [ModelStates(model) for model in judged.models]
+
+
+def whitened(judged: Judged) -> Sources:
+    """Return them whitened."""
+    sources = as_given(judged)
+    return [ChangedStates(source, Whitening.of_texts(source, judged.texts).applied) for source in sources]
+
+
+def alike(judged: Judged) -> Sources:
+    """Return one state for all words; seeds do not differ then."""
+    return [ChangedStates(source, all_alike) for source in as_given(judged)[:1]]
+
+
+STATES: Final[dict[str, tuple[Callable[[Judged], Sources], tuple[Similarity, ...]]]] = {
+    "of the encoder": (as_given, SIMILARITIES),
+    "whitened": (whitened, SIMILARITIES),
+    "all alike": (alike, ("cosine",)),
+}
+"""Name → what gives them, and how they are compared."""
+
+
+def recounted(judged: Judged) -> dict[str, Sources]:
+    """Return the sources by how often unknown words are said to have occurred."""
+    counts = [model.counts[1:] for model in judged.models if model.counts is not None]
+    often = {
+        "once": [1 for _ in counts],
+        "as the median word": [int(np.median(one)) for one in counts],
+        "as the most frequent word": [int(one.max()) for one in counts],
+    }
+    return {
+        name: [Recounted(source, count) for source, count in zip(as_given(judged), found, strict=True)]
+        for name, found in often.items()
+    }
+
+
+def unknown_words(judged: Judged) -> float:
+    """Return which share of the words of queries and candidates the autoencoders do not know, in %."""
+    source = ModelStates(judged.models[0])
+    questions = [*judged.task.queries.values(), *judged.task.documents.values()]
+    counted = np.concatenate([source.frequencies(one.words) for one in source.of_questions(list(enumerate(questions)))])
+    return round(100 * float((counted == 0).mean()), 2)
+
+
+def without_words(judged: Judged) -> int:
+    """Return how many of the candidates have no words."""
+    read = ModelStates(judged.models[0]).of_questions(list(enumerate(judged.task.documents.values())))
+    return sum(not one.words for one in read)
+
+
+def mean_map(task: RerankTask, matchers: Sequence[Matcher], settings: RamnSettings) -> float:
     """Return the mean over seeds of dev MAP, times 100."""
-    task, matchers = judged
-    return 100 * fmean(judge(task, matcher.run(task, settings)).means["map"] for matcher in matchers)
+    return round(100 * fmean(judge(task, matcher.run(task, settings)).means["map"] for matcher in matchers), 2)
 
 
 def main() -> None:
@@ -92,22 +188,41 @@ def main() -> None:
     parser.add_argument("--forum", type=Path, required=True, help="a forum that has learned the ranker ramn")
     given = parser.parse_args()
     sets = {"semeval dev": semeval(given.out, given.amount), "forum dev": forum_dev(given.forum)}
-    if not sets["semeval dev"][1]:
+    if not sets["semeval dev"].models:
         raise SystemExit(f"no autoencoder of {given.amount:,} texts is finished in {given.out}")
     tried = []
-    for way, settings in variants():
-        values = {name: round(mean_map(judged, settings), 2) for name, judged in sets.items()}
-        tried.append({"way": way, **asdict(settings), **values, "mean": round(fmean(values.values()), 2)})
-    lexical = {name: round(100 * judge(task, task.given).means["map"], 2) for name, (task, _) in sets.items()}
+    for states, (sources, similarities) in STATES.items():
+        matchers = {name: list(map(Matcher, sources(judged))) for name, judged in sets.items()}
+        for way, settings in variants(similarities):
+            values = {name: mean_map(judged.task, matchers[name], settings) for name, judged in sets.items()}
+            mean = round(fmean(values.values()), 2)
+            tried.append({"states": states, "way": way, **asdict(settings), **values, "mean": mean})
+        print(states, flush=True)
+    unknown = [
+        {
+            "settings": name,
+            "unknown": often,
+            **{
+                of_set: mean_map(judged.task, list(map(Matcher, recounted(judged)[often])), settings)
+                for of_set, judged in sets.items()
+            },
+        }
+        for name, settings in {"the paper's": RamnSettings(), "a forum's": FORUM}.items()
+        for often in recounted(sets["semeval dev"])
+    ]
+    lexical = {name: round(100 * judge(one.task, one.task.given).means["map"], 2) for name, one in sets.items()}
     write(
         "tune-ramn",
         f"{COMMAND} --out FOLDER --amount {given.amount} --forum FORUM",
         {
-            "queries": {name: len(task.queries) for name, (task, _) in sets.items()},
-            "seeds": {name: len(matchers) for name, (_, matchers) in sets.items()},
+            "queries": {name: len(one.task.queries) for name, one in sets.items()},
+            "seeds": {name: len(one.models) for name, one in sets.items()},
             "given": lexical,
             "chosen": asdict(FORUM),
             "tried": tried,
+            "unknown_share": {name: unknown_words(one) for name, one in sets.items()},
+            "without_words": {name: without_words(one) for name, one in sets.items()},
+            "unknown": unknown,
         },
     )
 

@@ -88,25 +88,33 @@ def compare(
     """
     lengths = np.array([len(candidate.words) for candidate in candidates], dtype=np.intp)
     starts = np.cumsum(lengths) - lengths
-    shape = (len(query.words), len(candidates))
-    best, occurs = np.full(shape, -np.inf, np.float32), np.zeros(shape, np.bool_)
+    best = np.full((len(query.words), len(candidates)), -np.inf, np.float32)
     has_words = lengths > 0
     words = [word for candidate in candidates for word in candidate.words]
-    back, held = np.full(len(words), -np.inf, np.float32), np.zeros(len(words), np.bool_)
+    numbers: dict[str, int] = {}  # those of the query's words first
+    own = _numbered(query.words, numbers)
+    distinct = len(numbers)
+    theirs = _numbered(words, numbers)
+    held = theirs < distinct
+    marks = np.zeros((distinct, len(candidates)), np.bool_)
+    marks[theirs[held], np.repeat(np.arange(len(candidates)), lengths)[held]] = True
+    back = np.full(len(words), -np.inf, np.float32)
     if query.words and words:
         states = np.concatenate([candidate.states for candidate in candidates if candidate.words])
         found = similarities(query.states, states, similarity)  # (T, M)
         best[:, has_words] = np.maximum.reduceat(found, starts[has_words], axis=1)
-        numbers = {word: number for number, word in enumerate(dict.fromkeys(query.words))}
-        own = np.array([numbers[word] for word in query.words])
-        theirs = np.array([numbers.get(word, -1) for word in words])
-        occurs[:, has_words] = np.logical_or.reduceat(own[:, None] == theirs, starts[has_words], axis=1)
-        back, held = (found.max(axis=0), theirs >= 0) if is_both_ways else (back, held)
-    shares = importance(frequencies(query.words))
+        back = found.max(axis=0) if is_both_ways else back
+    counted = frequencies(list(numbers)[: None if is_both_ways else distinct])
+    shares = importance(counted[own])
     if not is_both_ways:
-        return Comparison(query.words, best, occurs, shares)
-    theirs_shares = _shares(np.maximum(frequencies(words), 1), lengths) if words else np.zeros(0)
-    return Comparison(query.words, best, occurs, shares, Backwards(lengths, back, held, theirs_shares))
+        return Comparison(query.words, best, marks[own], shares)
+    theirs_shares = _shares(np.maximum(counted[theirs], 1), lengths) if words else np.zeros(0)
+    return Comparison(query.words, best, marks[own], shares, Backwards(lengths, back, held, theirs_shares))
+
+
+def _numbered(words: Sequence[str], numbers: dict[str, int]) -> NDArray[np.intp]:
+    """Return the number of each word; new ones are numbered on."""
+    return np.array([numbers.setdefault(word, len(numbers)) for word in words], dtype=np.intp)
 
 
 def importance(frequencies: NDArray[np.integer]) -> NDArray[np.float64]:
