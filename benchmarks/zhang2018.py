@@ -2,7 +2,8 @@
 
 Command: ``python -m benchmarks.zhang2018 --out FOLDER --amount N --amount M …``, after ``askalike reproduce zhang2018
 --out FOLDER`` with the same amounts and ``--unlabelled`` for each of ``ARCHIVES``. A row stands for the seeds that are
-finished. Amounts that are not named stay as they were published, so that a curve grows point by point. Writes
+finished. Amounts that are not named, and kinds of which nothing is finished, stay as they were published, so that a
+curve grows point by point; every comparison says by which commit both its rows were scored. Writes
 ``results/zhang2018.json``, ``results/zhang2018-logs.csv.gz`` (the course of every training) and
 ``docs/autoencoders.svg`` (loss by epoch of both autoencoders).
 
@@ -123,24 +124,36 @@ def drawn_amount(courses: Sequence[Course], amounts: Sequence[int]) -> int:
     return (both or [amount for amount in amounts if kinds[amount]])[-1]
 
 
-PARTS = ("compared", "tried_on_dev", "epochs", "measured")
-"""What a result has of each amount."""
+PARTS = ("tried_on_dev", "epochs", "measured")
+"""What a result has of each kind and amount."""
 
 
 def with_published(body: Mapping[str, Any], published: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a result with what was published of amounts that it has not.
+    """Return a result with what was published of rows that it has not.
 
     Args:
-        body: ``rows``, ``compared``, ``tried_on_dev``, ``epochs`` and ``measured`` of some amounts.
-        published: the same of some amounts, or nothing.
+        body: ``rows``, ``compared``, ``tried_on_dev``, ``epochs`` and ``measured`` of some kinds and amounts.
+        published: the same of some, or nothing.
     """
-    new = {row["texts"] for row in body["rows"] if row["texts"]}
-    kept = [row for row in published.get("rows", []) if row["texts"] and row["texts"] not in new]
     shared = [row for row in body["rows"] if not row["texts"]]
-    rows = sorted((*kept, *(row for row in body["rows"] if row["texts"])), key=lambda row: int(row["texts"]))
+    rows = _joined(published.get("rows", []), body["rows"], ("texts", "row"))
+    order = list(dict.fromkeys(row["row"] for row in (*body["rows"], *rows)))
+    rows.sort(key=lambda row: (row["texts"], order.index(row["row"])))
     parts = {name: {**published.get(name, {}), **body[name]} for name in PARTS}
-    parts["measured"] = dict(sorted(parts["measured"].items(), key=lambda one: int(one[0])))
-    return {**body, "rows": [*shared, *rows], **parts}
+    before = published.get("compared", {})
+    compared = {
+        amount: _joined(before.get(amount, []), body["compared"].get(amount, []), ("better", "worse", "task"))
+        for amount in sorted({*before, *body["compared"]}, key=int)
+    }
+    return {**body, "rows": [*shared, *(row for row in rows if row["texts"])], **parts, "compared": compared}
+
+
+def _joined(
+    before: Sequence[Mapping[str, Any]], now: Sequence[Mapping[str, Any]], names: Sequence[str]
+) -> list[Mapping[str, Any]]:
+    """Return what there is now, then what there was before of other names."""
+    new = {tuple(one[name] for name in names) for one in now}
+    return [*now, *(one for one in before if tuple(one[name] for name in names) not in new)]
 
 
 def _named(amount: int) -> str:
@@ -172,8 +185,8 @@ def main() -> None:
         kept_settings(given.out, trainer.described())
         rows, choices = measured(data, trainer, KINDS, wanted)
     published = json.loads(result.read_bytes()) if result.exists() else {}
-    new = {course.dataset for course in courses}
-    courses += [course for course in read_logs(logs) if course.dataset not in new]
+    new = set(map(_key, courses))
+    courses += [course for course in read_logs(logs) if _key(course) not in new]
     courses.sort(key=lambda course: (_size(course) or len(data.texts), course.row, course.seed))
     drawn = drawn_amount(courses, list(dict.fromkeys(map(_size, courses))))
     write_logs(courses, logs)
@@ -181,12 +194,12 @@ def main() -> None:
         draw_curves([course for course in courses if course.dataset == _named(drawn)], FIGURE)
     tables: Mapping[str, Any] = tables_object(data, rows, choices)
     limit = max(stage.loop.epochs for stage in trainer.recipe.stages)
-    made = {str(row.amount): {**stamp(), "most_epochs": limit} for row in rows if row.amount}
-    body = with_published({**tables, "epochs": epochs(courses), "measured": made}, published)
+    made = {name: {**stamp(), "most_epochs": limit} for name in epochs([one for one in courses if _key(one) in new])}
+    scored = {amount: [{**one, **stamp()} for one in found] for amount, found in tables["compared"].items()}
+    body = with_published({**tables, "compared": scored, "epochs": epochs(courses), "measured": made}, published)
     written = reconstructions(trainer, drawn) or published.get("reconstructions", [])
-    options = [f"--amount {amount}" for amount in body["measured"]] + (
-        [f"--first {given.first}"] if given.first else []
-    )
+    amounts_of_rows = dict.fromkeys(row["texts"] for row in body["rows"] if row["texts"])
+    options = [f"--amount {amount}" for amount in amounts_of_rows] + ([f"--first {given.first}"] if given.first else [])
     write(
         name,
         f"{COMMAND} --out FOLDER " + " ".join(options),
@@ -201,6 +214,10 @@ def main() -> None:
             "figure": None if given.first else FIGURE.name,
         },
     )
+
+
+def _key(course: Course) -> tuple[str, str]:
+    return course.dataset, course.row
 
 
 def _size(course: Course) -> int:

@@ -61,29 +61,50 @@ def test_what_each_decoder_wrote_stands_beside_what_was_read(tmp_path: Path) -> 
     assert reconstructions(made, 20) == [expected]
 
 
-def rows(*amounts: int) -> list[dict[str, Any]]:
-    return [{"row": "ir" if amount == 0 else "attention-full", "texts": amount, "new": True} for amount in amounts]
+def rows(*named: tuple[str, int], new: bool = True) -> list[dict[str, Any]]:
+    return [{"row": name, "texts": amount, "new": new} for name, amount in named]
 
 
-def test_amounts_that_are_not_measured_anew_stay_as_they_were_published() -> None:
-    old = [{**row, "new": False} for row in rows(0, 20, 42)]
+def comparison(better: str, *, new: bool) -> dict[str, Any]:
+    return {"better": better, "worse": "ir", "task": "dev", "new": new}
+
+
+def test_rows_that_are_not_scored_anew_stay_as_they_were_published() -> None:
     published = {
-        "rows": old,
-        "compared": {"20": ["old"], "42": ["old"]},
+        "rows": rows(("ir", 0), ("attention-full", 20), ("attention-full", 42), ("gru-full", 42), new=False),
+        "compared": {
+            "20": [comparison("attention-full", new=False)],
+            "42": [comparison("attention-full", new=False), comparison("gru-full", new=False)],
+        },
         "tried_on_dev": {"attention, 20 texts": ["old"]},
         "epochs": {"attention, 20 texts": {"epochs": [1]}},
-        "measured": {"20": "then", "42": "then"},
+        "measured": {"attention, 20 texts": "then", "attention, 42 texts": "then", "gru, 42 texts": "then"},
     }
     body = {
-        "rows": rows(0, 42, 100),
-        "compared": {"42": ["new"], "100": ["new"]},
+        "rows": rows(("ir", 0), ("words-full", 42), ("attention-full", 42), ("attention-full", 100)),
+        "compared": {
+            "42": [comparison("attention-full", new=True)],
+            "100": [comparison("attention-full", new=True)],
+        },
         "tried_on_dev": {"attention, 42 texts": ["new"]},
         "epochs": {"attention, 42 texts": {"epochs": [2]}},
-        "measured": {"42": "now", "100": "now"},
+        "measured": {"attention, 42 texts": "now", "attention, 100 texts": "now"},
     }
     found = with_published(body, published)
-    assert [(row["texts"], row["new"]) for row in found["rows"]] == [(0, True), (20, False), (42, True), (100, True)]
-    assert found["compared"] == {"20": ["old"], "42": ["new"], "100": ["new"]}
+    assert [(row["row"], row["texts"], row["new"]) for row in found["rows"]] == [
+        ("ir", 0, True),
+        ("attention-full", 20, False),
+        ("words-full", 42, True),
+        ("attention-full", 42, True),
+        ("gru-full", 42, False),
+        ("attention-full", 100, True),
+    ]
+    said = {amount: [(one["better"], one["new"]) for one in of] for amount, of in found["compared"].items()}
+    assert said == {
+        "20": [("attention-full", False)],
+        "42": [("attention-full", True), ("gru-full", False)],
+        "100": [("attention-full", True)],
+    }
     assert list(found["tried_on_dev"]) == ["attention, 20 texts", "attention, 42 texts"]
-    assert found["measured"] == {"20": "then", "42": "now", "100": "now"}
+    assert found["measured"] == published["measured"] | body["measured"]
     assert with_published(body, {})["rows"] == body["rows"]

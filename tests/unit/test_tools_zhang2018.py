@@ -37,6 +37,7 @@ COMPARED = {
     "difference": 0.2,
     "interval95": [0.1, 0.3],
     "p_value": 0.01,
+    "commit": "abc",
 }
 RESULT = {
     "texts": {"questions": 24, "comments": 18, "more.jsonl": 1000},
@@ -51,7 +52,7 @@ RESULT = {
     "reported": REPORTED,
     "tried_on_dev": {"attention, 42 texts": [{**SETTINGS, "dev_map": 0.75}]},
     "epochs": {"attention, 42 texts": {"epochs": [3], "epoch_s": [1.5], "perplexity": [20.0]}},
-    "measured": {"42": {"commit": "abc", "when": "then", "most_epochs": 30}},
+    "measured": {"attention, 42 texts": {"commit": "abc", "when": "then", "most_epochs": 30}},
     "reconstructions": [{"read": "wifi drops", "attention": "wifi wifi"}],
     "figure": "autoencoders.svg",
     "drawn": "42",
@@ -77,8 +78,20 @@ def test_what_the_paper_says_of_rows_and_the_weights_of_the_sum_are_shown() -> N
 def test_what_the_limit_of_epochs_ended_is_said() -> None:
     assert "Patience ended every training." in reproduction(RESULT)
     cut = {"gru, 42 texts": {"epochs": [30, 12], "epoch_s": [1.5, 1.5], "perplexity": [20.0, 30.0]}}
-    (line,) = (line for line in reproduction({**RESULT, "epochs": cut}) if "not by patience" in line)
+    result = {**RESULT, "epochs": cut, "measured": {"gru, 42 texts": {"commit": "abc", "most_epochs": 30}}}
+    (line,) = (line for line in reproduction(result) if "not by patience" in line)
     assert line.endswith("gru, 42 texts (1 of 2, after 30).")
+
+
+def test_comparisons_of_another_time_are_named() -> None:
+    assert not any("earlier training" in line for line in reproduction(RESULT))
+    earlier = {**COMPARED, "better": "attention-base", "worse": "gru-base", "commit": "old"}
+    (line,) = (
+        line
+        for line in reproduction({**RESULT, "compared": {"42": [COMPARED, COMPARED, earlier]}})
+        if "earlier training" in line
+    )
+    assert line.startswith("Both rows of attention-base over gru-base are of an earlier training")
 
 
 def test_how_often_the_end_of_the_grid_was_best_is_said() -> None:
@@ -98,6 +111,6 @@ def test_where_other_text_came_first_the_curve_alone_is_shown() -> None:
     lines = other_text({**RESULT, "first": "reddit"})
     assert lines[0] == "## Zhang and Wu 2018: RAMN, learned from reddit first"
     assert "24 of questions, 18 of comments, 1,000 of more.jsonl" in lines[2]
-    assert lines[-1] == "Trained with 42 texts at most 30 epochs (commit `abc`)."
+    assert lines[-1] == "Trained: attention, 42 texts at most 30 epochs (commit `abc`)."
     shown = [line.split(" | ")[:2] for line in lines if line.startswith("| attention-full |")]
     assert shown == [["| attention-full", "20"], ["| attention-full", "42"], ["| attention-full", "100"]]

@@ -41,6 +41,7 @@ def reproduction(result: Mapping[str, Any]) -> list[str]:
         "",
         *compared(result["compared"][str(shown)]),
         "",
+        *_elsewhere(result["compared"][str(shown)]),
         _cut(result["epochs"], result["measured"]),
         "",
         "How it moves with the amount of text, MAP:",
@@ -155,7 +156,7 @@ def _cut(found: Mapping[str, Mapping[str, Any]], measured: Mapping[str, Mapping[
     """Return which trainings the limit of epochs ended while their perplexity was still falling."""
     cut = []
     for name, one in found.items():
-        limit = measured[name.split(", ")[1].split()[0]]["most_epochs"]
+        limit = measured[name]["most_epochs"]
         count = sum(epochs >= limit for epochs in one["epochs"])
         if count:
             cut.append(f"{name} ({count} of {len(one['epochs'])}, after {limit})")
@@ -196,12 +197,26 @@ def _epochs(found: Mapping[str, Any]) -> list[str]:
 
 
 def _limits(measured: Mapping[str, Mapping[str, Any]]) -> str:
-    """Return where trainings were ended at the latest, and by which commit each amount was scored."""
-    limits = ", ".join(
-        f"{int(amount):,} texts at most {one['most_epochs']} epochs (commit `{one['commit']}`)"
-        for amount, one in measured.items()
+    """Return where trainings were ended at the latest, and by which commit they were scored."""
+    limits = "; ".join(
+        f"{name} at most {one['most_epochs']} epochs (commit `{one['commit']}`)" for name, one in measured.items()
     )
-    return f"Trained with {limits}."
+    return f"Trained: {limits}."
+
+
+def _elsewhere(found: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Return which comparisons are of rows that were scored at another time than most."""
+    commits = [one["commit"] for one in found]
+    usual = max(commits, key=commits.count)
+    others = list(dict.fromkeys(f"{one['better']} over {one['worse']}" for one in found if one["commit"] != usual))
+    if not others:
+        return []
+    what = ", ".join(others)
+    return [
+        f"Both rows of {what} are of an earlier training of the same seeds, which differs from that in the table by"
+        " rounding on another machine.",
+        "",
+    ]
 
 
 def _reconstructions(found: Sequence[Mapping[str, str]]) -> list[str]:
