@@ -281,6 +281,42 @@ def test_a_service_with_keys_asks_for_one_and_the_page_sends_it(opened: Opened) 
     assert page.evaluate("[sessionStorage.length, localStorage.getItem('askalike.key')]") == [1, None]
 
 
+def test_a_key_that_is_refused_keeps_the_dialogue_open_with_the_reason(opened: Opened) -> None:
+    page = opened("/example.html", may_fail=True)
+    keys: list[str | None] = []
+
+    def guard(route: Route) -> None:
+        keys.append(route.request.headers.get("authorization"))
+        if keys[-1] == "Bearer right":
+            rest = {name: value for name, value in route.request.headers.items() if name != "authorization"}
+            route.continue_(headers=rest)
+        else:
+            error = "the key is not known" if keys[-1] else "a key is needed"
+            route.fulfill(status=401, json={"error": error, "hint": "make one"})
+
+    page.route("**/v1/**", guard)
+    page.goto(page.url.replace("example.html", "#/ask"))
+    dialogue = page.get_by_role("dialog")
+    field = page.get_by_label("Key", exact=True)
+    expect(dialogue).to_be_visible()
+    expect(dialogue.locator("#key-refused")).to_be_empty()
+    field.fill("nonsense")
+    page.keyboard.press("Enter")
+    expect(dialogue.get_by_role("alert")).to_have_text("The key is not known. Make one")
+    expect(field).to_be_focused()
+    page.keyboard.press("Escape")
+    page.wait_for_function("sessionStorage.length === 0")  # a key that was refused is not kept
+    page.fill("#title", TITLE)
+    page.get_by_role("button", name="Enter a key").click()
+    field.fill("nonsense")
+    page.keyboard.press("Enter")
+    expect(dialogue.get_by_role("alert")).to_have_text("The key is not known. Make one")
+    field.fill("right")
+    page.keyboard.press("Enter")
+    page.wait_for_selector(".hit")
+    expect(dialogue).to_be_hidden()
+
+
 def test_the_status_tells_the_forums_size_its_model_and_how_fast_it_is(opened: Opened) -> None:
     page = opened("/#/status")
     page.wait_for_selector(".tile")

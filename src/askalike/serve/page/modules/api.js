@@ -58,8 +58,17 @@ export function status(signal) {
 
 async function call(method, path, { sent, signal, writes = false } = {}) {
   let answer = await request(method, path, sent, signal);
-  const lacks = answer.status === 401 || (writes && answer.status === 403);
-  if (lacks && (await keyFor(writes, Boolean(storedKey())))) answer = await request(method, path, sent, signal);
+  const refusal = async () => {
+    const lacksKey = answer.status === 401 || (writes && answer.status === 403);
+    return lacksKey ? problem(answer, await json(answer.clone())) : null;
+  };
+  const again = async () => {
+    answer = await request(method, path, sent, signal);
+    return refusal();
+  };
+  const refused = await refusal();
+  const isGiven = refused && (await keyFor(writes, storedKey() ? refused : null, again));
+  if (isGiven && (await refusal())) await again(); // the dialogue has tried another call
   return read(answer);
 }
 
@@ -89,16 +98,24 @@ async function request(method, path, sent, signal) {
 }
 
 async function read(answer) {
-  let body = null;
+  const body = await json(answer);
+  if (answer.ok && body) return body;
+  throw problem(answer, body);
+}
+
+async function json(answer) {
   try {
-    body = await answer.json();
+    return await answer.json();
   } catch (error) {
     if (error.name === "AbortError") throw error;
+    return null;
   }
-  if (answer.ok && body) return body;
+}
+
+function problem(answer, body) {
   const kinds = { 401: "key", 403: "key", 429: "busy", 503: "busy", 504: "busy" };
   const pause = Number(answer.headers.get("Retry-After"));
-  throw new ServiceError(sentence(body?.error) || `The service answered ${answer.status}`, {
+  return new ServiceError(sentence(body?.error) || `The service answered ${answer.status}`, {
     hint: [sentence(body?.hint), pause > 0 ? `Try again in ${pause} s.` : ""].filter(Boolean).join(" "),
     kind: kinds[answer.status] ?? "refused",
     status: answer.status,

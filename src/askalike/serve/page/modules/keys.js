@@ -28,11 +28,13 @@ function store(key) {
 
 /**
  * Asks for a key; true when one was given. Calls that wait for the same key share one dialogue. Who has declined once is not
- * asked at each letter typed, but when something is to be written, or after `mayAskAgain`.
+ * asked at each letter typed, but when something is to be written, or after `mayAskAgain`. The dialogue stays, and says why,
+ * until a key is taken or none is given: `refused` is why the key of this tab was (null where there is none), `again` asks
+ * with the key that was given and returns why that one was refused, or null.
  */
-export function keyFor(writes, hadKey = false) {
+export function keyFor(writes, refused, again) {
   if (hasDeclined && !writes) return Promise.resolve(false);
-  asking ??= ask(writes, hadKey).then((isGiven) => {
+  asking ??= ask(writes, refused, again).then((isGiven) => {
     asking = null;
     hasDeclined = !isGiven;
     return isGiven;
@@ -45,47 +47,68 @@ export function mayAskAgain() {
   hasDeclined = false;
 }
 
-function ask(writes, hadKey) {
+function ask(writes, refused, again) {
   const dialogue = document.getElementById("key-dialogue");
-  const field = h("input", {
+  const before = storedKey();
+  const field = keyField();
+  const why = h("p", { class: "why-not", id: "key-refused", role: "alert" });
+  const use = h("button", { class: "button main", type: "submit" }, "Use this key");
+  const cancel = h("button", { class: "button", type: "button", on: { click: () => dialogue.close("") } }, "Cancel");
+  const form = h("form", {}, words(writes), keyLabel(field), why, h("div", { class: "row end" }, cancel, use));
+  const say = (error) => {
+    if (!error) return;
+    fill(why, h("strong", {}, `${error.message}.`), " ", error.hint);
+    field.setAttribute("aria-invalid", "true");
+    field.select();
+  };
+  form.addEventListener("submit", async (event) => {
+    event.preventDefault();
+    if (use.disabled) return;
+    use.disabled = true;
+    store(field.value.trim());
+    const error = await again().catch((wrong) => (wrong.name === "AbortError" ? null : wrong));
+    use.disabled = false;
+    if (!form.isConnected || !dialogue.open) return; // left meanwhile
+    if (error) say(error);
+    else dialogue.close("given");
+  });
+  fill(dialogue, form);
+  return new Promise((resolve) => {
+    const closed = () => {
+      const isGiven = dialogue.returnValue === "given";
+      if (!isGiven) store(before);
+      resolve(isGiven);
+    };
+    dialogue.addEventListener("close", closed, { once: true });
+    dialogue.returnValue = "";
+    dialogue.showModal();
+    say(refused);
+    field.focus();
+  });
+}
+
+function words(writes) {
+  const about = writes
+    ? "Judging pairs changes the forum's feedback, so it needs a key that may write."
+    : "This service answers only with a key.";
+  return [
+    h("h2", { id: "key-title" }, writes ? "A key that may write" : "A key, please"),
+    h("p", { id: "key-about", class: "aside" }, `${about} It stays in this tab and goes to this service only.`),
+  ];
+}
+
+function keyField() {
+  return h("input", {
     class: "field",
     id: "key",
     type: "password",
     autocomplete: "off",
     spellcheck: "false",
     required: true,
-    "aria-describedby": "key-about",
+    "aria-describedby": "key-about key-refused",
   });
-  const about = writes
-    ? "Judging pairs changes the forum's feedback, so it needs a key that may write."
-    : "This service answers only with a key.";
-  const form = h(
-    "form",
-    {},
-    h(
-      "h2",
-      { id: "key-title" },
-      hadKey ? "This key may not do that" : writes ? "A key that may write" : "A key, please",
-    ),
-    h("p", { id: "key-about", class: "aside" }, `${about} It stays in this tab and goes to this service only.`),
-    h("div", {}, h("label", { class: "label", for: "key" }, "Key"), field),
-    h(
-      "div",
-      { class: "row end" },
-      h("button", { class: "button", type: "button", on: { click: () => dialogue.close("") } }, "Cancel"),
-      h("button", { class: "button main", type: "submit" }, "Use this key"),
-    ),
-  );
-  fill(dialogue, form);
-  return new Promise((resolve) => {
-    form.addEventListener("submit", (event) => {
-      event.preventDefault();
-      store(field.value.trim());
-      dialogue.close("given");
-    });
-    dialogue.addEventListener("close", () => resolve(dialogue.returnValue === "given"), { once: true });
-    dialogue.returnValue = "";
-    dialogue.showModal();
-    field.focus();
-  });
+}
+
+function keyLabel(field) {
+  return h("div", {}, h("label", { class: "label", for: "key" }, "Key"), field);
 }
