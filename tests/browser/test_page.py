@@ -43,6 +43,17 @@ def test_typing_shows_similar_questions_with_the_shared_words_marked(opened: Ope
     assert page.locator(".weighed").count() >= 3
 
 
+def test_words_of_scripts_without_spaces_are_marked_as_the_service_reads_them(opened: Opened) -> None:
+    page = opened()
+    found = page.evaluate(
+        """async () => {
+          const { pattern } = await import("./modules/marks.js");
+          return Array.from("無線LANとWLAN".matchAll(pattern(["lan", "線"])), (match) => match[0]);
+        }"""
+    )
+    assert found == ["線", "LAN"]
+
+
 def test_a_misspelt_word_is_told_as_what_it_was_read(opened: Opened) -> None:
     page = opened()
     ask(page, "Laptop keeps losing the wirelss")

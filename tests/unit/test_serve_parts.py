@@ -365,6 +365,32 @@ def test_words_are_found_where_they_stand(text: str, expected: list[tuple[int, i
     assert highlights(text, [], ANALYZER) == []
 
 
+@pytest.mark.parametrize(
+    ("text", "words", "expected"),
+    [
+        ("無線LANが切れる", ["LAN"], [(2, 5)]),
+        ("無線LANが切れる", ["無", "線", "切"], [(0, 2), (6, 7)]),
+        ("プリンタで印刷できない。プリンタ", ["プリンタ", "印"], [(0, 4), (5, 6), (12, 16)]),
+        ("打印机 无法打印", ["打"], [(0, 1), (6, 7)]),
+        ("พิมพ์ไม่ได้ ครับ", ["ครับ"], [(12, 16)]),
+        ("x ｄｏｎ’ｔ Core™", ["Core™"], [(8, 13)]),
+        ("see /etc/hosts.", ["hosts"], [(4, 14)]),
+    ],
+)
+def test_words_are_found_where_the_tokens_are_in_scripts_without_spaces(
+    text: str, words: list[str], expected: list[tuple[int, int]]
+) -> None:
+    found = highlights(text, [Match(word, "title", 1.0) for word in words], ANALYZER)
+    assert found == expected
+
+
+def test_every_word_that_matched_is_marked_in_the_text_it_came_from() -> None:
+    text = "無線LANのプリンタが、急に印刷できない (Core™ i7-8700K)"
+    for word, term in ANALYZER.pairs(text):
+        places = ANALYZER.spans_among(text, {term})
+        assert word in [text[start:end] for start, end in places]
+
+
 def test_only_files_of_the_table_are_served(tmp_path: Path) -> None:
     (tmp_path / "index.html").write_text("a")
     (tmp_path / "secret.py").write_text("b")

@@ -33,6 +33,7 @@ LONGEST_TERM = 64
 
 _ENGLISH = ("english", "porter")
 _CONTRACTION = re.compile(r"'(?:s|m|d|re|ve|ll)$")
+_PIECE = re.compile(r"\S+")
 _HAS_DIGIT = re.compile(r"\d")
 _BEFORE, _AFTER = "(\"'[*", ".,;:!?)\"']*"  # around a plain word, these are never part of a token
 _LONGEST_REMEMBERED = 64
@@ -122,21 +123,42 @@ class Analyzer:
         pieces = [piece for piece in text.split() if not wanted.isdisjoint(memory[piece])]
         return [pair for piece in pieces for pair in self._pairs_of_piece(piece) if pair[1] in wanted]
 
+    def spans_among(self, text: str, wanted: Set[str]) -> list[tuple[int, int]]:
+        """Return where ``text`` holds the words of ``pairs_among(text, wanted)``: (start, end) of each, ascending.
+
+        >>> Analyzer(TextSettings()).spans_among("無線LANが切れる", {"線", "lan"})
+        [(1, 2), (2, 5)]
+        """
+        found: list[tuple[int, int]] = []
+        for piece in _PIECE.finditer(text):
+            if not wanted.isdisjoint(self._memory[piece[0]]):
+                at = piece.start()
+                spans = [(at + start, at + end) for start, end, term in self._places(piece[0]) if term in wanted]
+                found += dict.fromkeys(spans)  # a compound is there once for each of its terms
+        return found
+
     def prepare(self, title: str, body: str, markup: Markup) -> Prepared:
         """Return the index terms of a question; code blocks count if the settings say so, banners never."""
         return Prepared(self.terms(title), self.terms(readable(body, markup, with_code=self.settings.with_code)))
 
     def _pairs_of_piece(self, piece: str) -> Iterator[tuple[str, str]]:
+        return ((piece[start:end], term) for start, end, term in self._places(piece))
+
+    def _places(self, piece: str) -> Iterator[tuple[int, int, str]]:
+        """Yield start and end of a word in ``piece``, and a term of it.
+
+        What the text had there: the piece without the signs around it where normalising moved its characters.
+        """
         form = normalised(piece)
+        stripped = piece.strip(_BEFORE + _AFTER) or piece
+        whole = piece.find(stripped)
         position = 0
         for surface in surfaces(form):
-            position = form.find(surface, position)
-            end = position + len(surface)
-            # show what the text had there: the piece as a whole where normalising moved its characters
-            written = piece[position:end] if len(form) == len(piece) else piece.strip(_BEFORE + _AFTER)
+            start = form.find(surface, position)
+            position = start + len(surface)
+            place = (start, position) if len(form) == len(piece) else (whole, whole + len(stripped))
             for term in self._of_word[word_of(surface)]:
-                yield written or piece, term
-            position = end
+                yield *place, term
 
     def _terms_of_piece(self, piece: str) -> tuple[str, ...]:
         core = piece.lstrip(_BEFORE).rstrip(_AFTER)

@@ -4,13 +4,22 @@ import { h } from "./dom.js";
 
 const MOST_WORDS = 120;
 
+// As the service reads text: an ideograph or a Hiragana sign is a word of its own, and parts those beside it.
+const IDEOGRAPH = "\\u3041-\\u309f\\u3400-\\u4dbf\\u4e00-\\u9fff\\uf900-\\ufaff\\u{20000}-\\u{3134f}";
+const GOES_ON = `(?:(?![${IDEOGRAPH}])[\\p{L}\\p{N}])`;
+const BEGINS = new RegExp(`^[${IDEOGRAPH}]`, "u");
+const ENDS = new RegExp(`[${IDEOGRAPH}]$`, "u");
+
 /** The pattern that finds these words whole, whatever their case; null where there are none. */
 export function pattern(words) {
   const unique = [...new Set([...words].map((word) => word.toLowerCase()))].filter(Boolean).slice(0, MOST_WORDS);
   if (!unique.length) return null;
   unique.sort((one, other) => other.length - one.length);
-  const escaped = unique.map((word) => word.replace(/[.*+?^${}()|[\]\\/]/g, "\\$&"));
-  return new RegExp(`(?<![\\p{L}\\p{N}])(?:${escaped.join("|")})(?![\\p{L}\\p{N}])`, "giu");
+  const whole = unique.map((word) => {
+    const escaped = word.replace(/[.*+?^${}()|[\]\\/]/g, "\\$&");
+    return `${BEGINS.test(word) ? "" : `(?<!${GOES_ON})`}${escaped}${ENDS.test(word) ? "" : `(?!${GOES_ON})`}`;
+  });
+  return new RegExp(whole.join("|"), "giu");
 }
 
 /** A text as nodes, with what the pattern finds in `<mark>`. */
