@@ -164,6 +164,22 @@ def test_a_question_is_explored_by_its_id_and_by_its_neighbours(opened: Opened) 
     expect(page.get_by_role("heading", name=onward)).to_be_hidden()
 
 
+def test_a_question_without_a_title_has_the_same_words_for_it_everywhere(opened: Opened) -> None:
+    page = opened("/example.html")
+
+    def untitled(route: Route) -> None:
+        found = route.fetch().json()
+        found["question"]["title"] = ""
+        route.fulfill(json=found)
+
+    page.route("**/v1/questions/q1001", untitled)
+    page.goto(page.url.replace("example.html", "#/explore/q1001"))
+    expect(page.locator(".question h2")).to_have_text("(no title)")
+    expect(page).to_have_title("(no title) · askalike")
+    page.locator(".neighbours a").first.click()
+    expect(page.locator(".trail a").first).to_have_text("(no title)")
+
+
 def test_what_was_asked_again_is_listed_under_the_question_to_answer_it_by(opened: Opened, service: str) -> None:
     wait_for_pairs(service)
     page = opened("/#/explore")

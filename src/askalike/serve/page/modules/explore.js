@@ -8,7 +8,7 @@ import { likelihoodLine } from "./likelihood.js";
 import { markedRanges } from "./marks.js";
 import { note, waiting, wrong } from "./notes.js";
 import { nearnessPicture } from "./picture.js";
-import { count, date } from "./words.js";
+import { count, date, titleOf } from "./words.js";
 
 const NEIGHBOURS = 10;
 const LISTED = 12;
@@ -138,7 +138,7 @@ function clusterRow({ canonical, size, questions }) {
   );
 }
 
-const pickLink = (one) => h("a", { href: exploreAddress(one.id) }, one.title || "(no title)");
+const pickLink = (one) => h("a", { href: exploreAddress(one.id) }, titleOf(one));
 
 function pickList(questions) {
   return h(
@@ -159,8 +159,8 @@ async function showQuestion(place, id, signal) {
   const [found, near] = await Promise.all([fetchQuestion(id, signal), neighbours(id, NEIGHBOURS, signal)]);
   if (signal.aborted) return;
   remember(found.question);
-  document.title = `${found.question.title} · askalike`;
-  announce(`${found.question.title}: ${count(near.hits.length, "neighbour")}`);
+  document.title = `${titleOf(found.question)} · askalike`;
+  announce(`${titleOf(found.question)}: ${count(near.hits.length, "neighbour")}`);
   const list = neighbourList(near.hits);
   const picture = near.hits.length
     ? nearnessPicture(found.question, near.hits, (hit, isLit) => light(list, hit, isLit))
@@ -189,7 +189,7 @@ function light(list, hit, isLit) {
 function remember(question) {
   const at = trail.findIndex((one) => one.id === question.id);
   if (at >= 0) trail.length = at;
-  trail.push({ id: question.id, title: question.title });
+  trail.push({ id: question.id, title: titleOf(question) });
   if (trail.length > LONGEST_TRAIL) trail.shift();
 }
 
@@ -212,7 +212,7 @@ function questionCard({ question, html, answers, links }) {
   return h(
     "article",
     { class: "card question" },
-    h("h2", {}, question.url ? titleLink(question, question.title) : question.title),
+    h("h2", {}, question.url ? titleLink(question, titleOf(question)) : titleOf(question)),
     aboutLine(question),
     bodyElement(html),
     linkGroups(links),
@@ -229,7 +229,7 @@ function linkGroups(links) {
   return LINK_GROUPS.map(([name, belongs]) => {
     const rows = once
       .filter(belongs)
-      .map((one) => h("li", {}, h("a", { href: exploreAddress(one.id) }, one.title || one.id)));
+      .map((one) => h("li", {}, h("a", { href: exploreAddress(one.id) }, titleOf(one))));
     if (!rows.length) return null;
     const more = rows.splice(SHOWN_LINKS);
     const rest = more.length
@@ -270,7 +270,7 @@ function neighbourList(hits) {
           h(
             "a",
             { href: exploreAddress(hit.question.id) },
-            markedRanges(hit.question.title || "(no title)", hit.highlights.title),
+            markedRanges(titleOf(hit.question), hit.highlights.title),
           ),
           likelihoodLine(hit),
         ),

@@ -5,7 +5,7 @@ import { h, icon, PATHS } from "./dom.js";
 import { likelihoodLine } from "./likelihood.js";
 import { webAddress } from "./links.js";
 import { markedRanges, markWithin, pattern } from "./marks.js";
-import { count, date } from "./words.js";
+import { count, date, titleOf } from "./words.js";
 
 const SHOWN_WORDS = 7;
 const READ_MOST = 3;
@@ -22,7 +22,7 @@ export function hitCard(hit, opened) {
     "li",
     { class: "card hit", "data-id": question.id },
     likelihoodLine(hit),
-    h("h3", {}, titleLink(question, markedRanges(question.title || "(no title)", hit.highlights.title))),
+    h("h3", {}, titleLink(question, markedRanges(titleOf(question), hit.highlights.title))),
     aboutLine(question, hit.via),
     hit.excerpt ? h("p", { class: "excerpt" }, markedRanges(hit.excerpt, hit.highlights.excerpt)) : null,
     whyLine(hit),
@@ -46,7 +46,7 @@ export function titleLink(question, children) {
 export function aboutLine(question, via = null) {
   const facts = [date(question.created)];
   if (question.score !== null && question.score !== undefined) facts.push(count(question.score, "vote"));
-  if (via) facts.push(`found through its duplicate “${via.title}”`);
+  if (via) facts.push(`found through its duplicate “${titleOf(via)}”`);
   const said = facts.filter(Boolean).join(" · ");
   if (!said && !question.tags?.length) return null;
   return h(
@@ -134,7 +134,7 @@ function answerPart(hit, opened) {
 }
 
 function unseenOf(hit) {
-  return h("span", { class: "unseen" }, ` of “${hit.question.title}”`);
+  return h("span", { class: "unseen" }, ` of “${titleOf(hit.question)}”`);
 }
 
 function answerNodes(hit) {

@@ -5,7 +5,7 @@ import { bodyElement } from "./body.js";
 import { differences } from "./differences.js";
 import { fill, h, icon, PATHS } from "./dom.js";
 import { aboutLine, byLine, exploreAddress, titleLink } from "./hit.js";
-import { count } from "./words.js";
+import { count, titleOf } from "./words.js";
 
 /** What was fetched of questions, once each. */
 export class Texts {
@@ -39,13 +39,13 @@ export function pairElement(pair, texts) {
 }
 
 function side(brief, pair) {
-  const title = h("h2", {}, titleLink(brief, brief.title || "(no title)"));
+  const title = h("h2", {}, titleLink(brief, titleOf(brief)));
   const text = h("div", { class: "post" }, h("p", {}, brief.excerpt));
   const walk = h(
     "a",
     { class: "button quiet", href: exploreAddress(brief.id) },
     "Neighbours",
-    h("span", { class: "unseen" }, ` of “${brief.title}”`),
+    h("span", { class: "unseen" }, ` of “${titleOf(brief)}”`),
     icon(PATHS.walk),
   );
   const element = h(

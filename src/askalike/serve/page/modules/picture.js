@@ -4,7 +4,7 @@
 import { s } from "./dom.js";
 import { exploreAddress } from "./hit.js";
 import { nearness } from "./likelihood.js";
-import { percent } from "./words.js";
+import { percent, titleOf } from "./words.js";
 
 const WIDTH = 560;
 const HEIGHT = 400;
@@ -45,7 +45,7 @@ export function nearnessPicture(question, hits, onLight) {
     s(
       "g",
       { class: "middle" },
-      s("title", {}, question.title),
+      s("title", {}, titleOf(question)),
       s("circle", { r: 20 }),
       s("circle", { class: "eye", r: 7 }),
     ),
@@ -90,7 +90,7 @@ function dot(hit, { x, y }, onLight) {
         pointerleave: () => onLight(hit, false),
       },
     },
-    s("title", {}, hit.question.title),
+    s("title", {}, titleOf(hit.question)),
     s("circle", { r: DOT }),
     s("text", { y: 5 }, hit.rank),
   );

@@ -6,7 +6,7 @@ import { likelihoodLine } from "./likelihood.js";
 import { note, waiting, wrong } from "./notes.js";
 import { nameOf, pairElement, Texts } from "./pair.js";
 import { listenToKeys, keysSwitch } from "./shortcuts.js";
-import { count } from "./words.js";
+import { count, titleOf } from "./words.js";
 
 const MINIMUM = 0.5;
 const PRELOAD = 3;
@@ -135,7 +135,7 @@ class Queue {
       this.buttons(),
     );
     if (holds) this.place.querySelector(".verdicts button").focus();
-    announce(`${pair.question.title}. And: ${pair.candidate.title}`);
+    announce(`${titleOf(pair.question)}. And: ${titleOf(pair.candidate)}`);
     this.readAhead(this.pairs[this.at + 1]);
   }
 
@@ -201,7 +201,7 @@ class Queue {
       pair.verdict = verdict;
       this.judged.push({ pair, at: this.at });
       this.at += 1;
-      fill(this.said, `Judged ${VERDICTS[verdict]}: “${pair.question.title}”`);
+      fill(this.said, `Judged ${VERDICTS[verdict]}: “${titleOf(pair.question)}”`);
     });
   }
 
@@ -215,7 +215,7 @@ class Queue {
     };
     const undone = () => {
       delete last.pair.verdict;
-      back(`Undone: “${last.pair.question.title}”`);
+      back(`Undone: “${titleOf(last.pair.question)}”`);
     };
     await this.send(last.pair, "withdrawn", undone, (error) => {
       if (error.status !== UNKNOWN_VERDICT) return false;

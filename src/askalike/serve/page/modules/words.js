@@ -37,6 +37,9 @@ export function duration(seconds) {
   return parts.join(" ") || "0 s";
 }
 
+/** A question's title, or what stands for one where it has none. */
+export const titleOf = (question) => question.title || "(no title)";
+
 export const milliseconds = (ms) =>
   ms >= 1000 ? `${(ms / 1000).toFixed(1)} s` : `${ms < 10 ? ms.toFixed(1) : Math.round(ms)} ms`;
 
