@@ -164,6 +164,60 @@ def test_a_question_is_explored_by_its_id_and_by_its_neighbours(opened: Opened) 
     expect(page.get_by_role("heading", name=onward)).to_be_hidden()
 
 
+LONG = "<p>A line of a log.</p>" * 400 + "<p><a href='https://far.example/'>far below</a></p>"
+
+
+def lengthen(route: Route) -> None:
+    """Make the body and the answers of a question that is fetched long."""
+    found = route.fetch().json()
+    found["html"] = LONG
+    found["answers"] = [{**answer, "html": LONG, "author": "", "created": None} for answer in found["answers"]]
+    route.fulfill(json=found)
+
+
+def test_a_long_post_is_folded_until_all_of_it_is_asked_for(opened: Opened) -> None:
+    page = opened("/example.html", width=375)
+    page.route("**/v1/questions/q1001", lengthen)
+    page.goto(page.url.replace("example.html", "#/explore/q1001"))
+    posts, buttons = page.locator(".question .post"), page.locator(".question .all:visible")
+    expect(buttons).to_have_text(["Show all", "Show all"])  # of the question, and of the answer that is open
+    height = "document.documentElement.scrollHeight"
+    folded = page.evaluate(height)
+    assert folded < 4_000
+    assert accessibility_wrongs(page) == []
+    buttons.first.focus()
+    page.keyboard.press("Enter")
+    expect(buttons.first).to_have_attribute("aria-expanded", "true")
+    assert page.evaluate(height) > folded + 10_000
+    page.keyboard.press("Enter")
+    expect(buttons.first).to_have_text("Show all")
+    assert page.evaluate(height) == folded
+    posts.first.get_by_text("far below").focus()
+    expect(buttons.first).to_have_text("Show less")
+
+
+def test_long_posts_are_folded_in_review_and_in_what_was_asked_before(opened: Opened) -> None:
+    page = opened("/#/review")
+    page.wait_for_selector("#pair .question details")
+    assert page.locator(".all").count() == 0
+    page.route("**/v1/questions/*", lengthen)
+    page.reload()
+    expect(page.locator("#pair .all:visible")).to_have_text(["Show all", "Show all"])
+
+    def answer_at_length(route: Route) -> None:
+        found = route.fetch().json()
+        for hit in found["hits"]:
+            if hit["best_answer"]:
+                hit["best_answer"]["html"] = LONG
+        route.fulfill(json=found)
+
+    page.route("**/v1/similar", answer_at_length)
+    page.evaluate("location.hash = '#/ask'")
+    ask(page)
+    page.locator(".unfold").first.click()
+    expect(page.locator(".answer .all:visible")).to_have_text("Show all")
+
+
 def test_a_question_without_a_title_has_the_same_words_for_it_everywhere(opened: Opened) -> None:
     page = opened("/example.html")
 

@@ -4,6 +4,7 @@
 
 import { h } from "./dom.js";
 import { link } from "./links.js";
+import { foldedWhereLong } from "./long.js";
 
 const KEPT = new Set(
   "P BR PRE CODE KBD SAMP EM I STRONG B S DEL INS SUB SUP UL OL LI BLOCKQUOTE TABLE THEAD TBODY TR TH TD HR DL DT DD".split(
@@ -20,10 +21,10 @@ const DROPPED = new Set(
 const DEEPEST = 30;
 const MOST_NODES = 5000;
 
-/** A post's HTML as an element. */
+/** A post's HTML as an element, folded where it is long. */
 export function bodyElement(html) {
   const parsed = new DOMParser().parseFromString(html, "text/html");
-  return h("div", { class: "post" }, copies(parsed.body, 0, { left: MOST_NODES }));
+  return foldedWhereLong(h("div", { class: "post" }, copies(parsed.body, 0, { left: MOST_NODES })));
 }
 
 function copies(parent, depth, budget) {

@@ -150,5 +150,5 @@ export function byLine(answer) {
     answer.score === null || answer.score === undefined ? "" : count(answer.score, "vote"),
   ].filter(Boolean);
   const seal = answer.accepted ? h("span", { class: "seal" }, icon(PATHS.check), "Accepted") : null;
-  return h("p", { class: "about" }, seal, h("span", {}, facts.join(" · ")));
+  return h("p", { class: "about" }, seal, h("span", {}, facts.join(" · ") || (seal ? "" : "Answer")));
 }
