@@ -164,6 +164,32 @@ def test_a_question_is_explored_by_its_id_and_by_its_neighbours(opened: Opened) 
     expect(page.get_by_role("heading", name=onward)).to_be_hidden()
 
 
+@pytest.mark.parametrize(
+    ("scores", "rings"),
+    [
+        ([0.8, 0.4], ["score 0.75", "score 0.50", "score 0.25", "score 0.00"]),
+        ([0.096, 0.02], ["score 0.0720", "score 0.0480", "score 0.0240", "score 0.00"]),
+        ([12.0, 3.0], ["score 9.00", "score 6.00", "score 3.00", "score 0.00"]),
+        ([-2.0, -6.0], ["score -3.00", "score -4.00", "score -5.00", "score -6.00"]),
+    ],
+)
+def test_rings_of_the_picture_are_named_by_scores_where_there_are_no_likelihoods(
+    opened: Opened, scores: list[float], rings: list[str]
+) -> None:
+    page = opened("/example.html")
+
+    def by_scores(route: Route) -> None:
+        found = route.fetch().json()
+        found["hits"] = found["hits"][: len(scores)]
+        for hit, score in zip(found["hits"], scores, strict=True):
+            hit.update(score=score, likelihood={"value": None, "word": "unknown"})
+        route.fulfill(json=found)
+
+    page.route("**/v1/questions/q1001/similar?*", by_scores)
+    page.goto(page.url.replace("example.html", "#/explore/q1001"))
+    expect(page.locator(".names text")).to_have_text(rings)
+
+
 LONG = "<p>A line of a log.</p>" * 400 + "<p><a href='https://far.example/'>far below</a></p>"
 
 

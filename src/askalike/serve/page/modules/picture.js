@@ -1,10 +1,10 @@
-// A question among its neighbours: the nearer the likelier, drawn as circles around it. The list beside it says the same in
-// words and is walked by keyboard, so the picture is left out for screen readers.
+// A question among its neighbours, drawn as circles around it: the nearer the likelier, or the higher their scores. The list
+// beside it says the same in words and is walked by keyboard, so the picture is left out for screen readers.
 
 import { s } from "./dom.js";
 import { exploreAddress } from "./hit.js";
 import { nearness } from "./likelihood.js";
-import { percent, titleOf } from "./words.js";
+import { titleOf } from "./words.js";
 
 const WIDTH = 560;
 const HEIGHT = 400;
@@ -19,13 +19,12 @@ const radius = (near) => INNER + (OUTER - INNER) * (1 - near);
 
 /** The picture, and a function that lights the circle of a rank. `onLight(hit, isLit)` is called as the pointer passes. */
 export function nearnessPicture(question, hits, onLight) {
-  const best = hits[0].score;
-  const isLikelihood = hits.some((hit) => hit.likelihood.value !== null);
+  const { of, text } = nearness(hits);
   const nodes = new Map();
   const lines = s("g", { class: "lines" });
   const dots = s("g", { class: "dots" });
   hits.forEach((hit, at) => {
-    const near = nearness(hit, best);
+    const near = of(hit);
     const place = position(near, at, hits.length);
     lines.append(s("line", { x1: 0, y1: 0, x2: place.x, y2: place.y, "stroke-width": 1 + 2.5 * near }));
     const node = dot(hit, place, onLight);
@@ -50,13 +49,11 @@ export function nearnessPicture(question, hits, onLight) {
       s("circle", { class: "eye", r: 7 }),
     ),
     dots,
-    isLikelihood
-      ? s(
-          "g",
-          { class: "names" },
-          RINGS.map((near) => ringName(near, hits.length)),
-        )
-      : null,
+    s(
+      "g",
+      { class: "names" },
+      RINGS.map((near) => ringName(near, text(near), hits.length)),
+    ),
   );
   const light = (rank) => nodes.forEach((node, one) => node.classList.toggle("lit", one === rank));
   return { element, light };
@@ -73,9 +70,9 @@ function ring(near) {
   return s("ellipse", { class: "ring", rx: radius(near) * WIDER, ry: radius(near) });
 }
 
-function ringName(near, total) {
+function ringName(near, name, total) {
   const { x, y } = position(near, total - 0.5, total);
-  return s("text", { x, y: y + 4 }, percent(near));
+  return s("text", { x, y: y + 4 }, name);
 }
 
 function dot(hit, { x, y }, onLight) {
