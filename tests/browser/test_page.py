@@ -54,6 +54,44 @@ def test_words_of_scripts_without_spaces_are_marked_as_the_service_reads_them(op
     assert found == ["線", "LAN"]
 
 
+def test_what_the_per_cent_is_is_told_where_the_order_is_another(opened: Opened) -> None:
+    page = opened()
+    shares = [0.54, 0.66]
+
+    def at_odds(route: Route) -> None:
+        found = route.fetch().json()
+        found["hits"] = found["hits"][:2]
+        for hit, share in zip(found["hits"], shares, strict=True):
+            hit["likelihood"] = {"value": share, "word": "likely"}
+        route.fulfill(json=found)
+
+    page.route("**/v1/similar", at_odds)
+    ask(page)
+    told = page.get_by_text("by meaning; the order weighs words too")
+    expect(told).to_be_visible()
+    expect(page.locator(".hit .likelihood").first).to_have_attribute("title", re.compile("Per cent: how likely"))
+    shares.reverse()
+    page.fill("#title", f"{TITLE} now")
+    expect(page.locator(".hit .number").first).to_have_text("66 %")
+    expect(told).to_be_hidden()
+
+
+@pytest.mark.parametrize("width", [320, 375, 900, 1280])
+@pytest.mark.parametrize(("view", "field"), [("ask", "#title"), ("explore", "#find")])
+def test_what_a_field_asks_for_is_not_cut(opened: Opened, view: str, field: str, width: int) -> None:
+    page = opened(f"/#/{view}", width=width)
+    room, needed = page.locator(field).evaluate(
+        """field => {
+          const style = getComputedStyle(field);
+          const context = document.createElement("canvas").getContext("2d");
+          context.font = style.font;
+          const room = field.clientWidth - parseFloat(style.paddingLeft) - parseFloat(style.paddingRight);
+          return [room, context.measureText(field.placeholder).width];
+        }"""
+    )
+    assert needed <= room
+
+
 def test_a_misspelt_word_is_told_as_what_it_was_read(opened: Opened) -> None:
     page = opened()
     ask(page, "Laptop keeps losing the wirelss")

@@ -3,6 +3,7 @@
 import { similar } from "./api.js";
 import { announce, fill, h } from "./dom.js";
 import { hitCard } from "./hit.js";
+import { isOrderedOtherwise, PER_CENT } from "./likelihood.js";
 import { note, waiting, wrong } from "./notes.js";
 import { count, milliseconds } from "./words.js";
 
@@ -24,7 +25,7 @@ export function showAsk(section, { query }) {
     type: "text",
     maxlength: LONGEST_TITLE,
     autocomplete: "off",
-    placeholder: "In one line, as you would ask a person",
+    placeholder: "In one line",
   });
   const body = h("textarea", {
     class: "field",
@@ -154,6 +155,8 @@ function draw({ results, took, weights }, answer) {
   announce(`${count(answer.hits.length, "similar question")} found`);
   fill(
     results,
+    isOrderedOtherwise(answer.hits) &&
+      h("p", { class: "aside order" }, `${PER_CENT}; the order weighs words too.`),
     h(
       "ol",
       { class: "hits" },

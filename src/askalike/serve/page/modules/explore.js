@@ -60,7 +60,7 @@ function finder(place, signal) {
     id: "find",
     type: "search",
     autocomplete: "off",
-    placeholder: "Begin with an id, or a few words",
+    placeholder: "An id, or words",
   });
   const find = async (event) => {
     event.preventDefault();

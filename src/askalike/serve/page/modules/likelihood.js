@@ -13,6 +13,15 @@ const NAMES = {
   unlikely: "Unlikely the same",
 };
 
+/** What the per cent is. */
+export const PER_CENT = "Per cent: how likely the same, by meaning";
+
+/** Whether the order of hits is another than that of their likelihoods. */
+export function isOrderedOtherwise(hits) {
+  const values = hits.map(({ likelihood }) => likelihood.value).filter((value) => value !== null);
+  return values.some((value, at) => at > 0 && percent(value) !== percent(values[at - 1]) && value > values[at - 1]);
+}
+
 /** A line such as "▮▮▮▯ Likely the same 78 %". */
 export function likelihoodLine({ likelihood, components = {}, score }) {
   const level = LEVELS[likelihood.word] ?? 0;
@@ -27,7 +36,7 @@ export function likelihoodLine({ likelihood, components = {}, score }) {
   }
   return h(
     "p",
-    { class: `likelihood level-${level}`, title: parts(components) },
+    { class: `likelihood level-${level}`, title: `${PER_CENT}. ${parts(components)}` },
     h(
       "span",
       { class: "bars", "aria-hidden": "true" },
