@@ -26,7 +26,7 @@ ALLOWED: dict[str, set[str]] = {
     "wire": {"types"},
     "client": {"errors"},
     "text": {"types", "errors"},
-    "read": {"types", "errors"},
+    "read": {"types", "errors", "text"},
     "evaluate": {"types", "errors"},
     "archive": {"types", "errors"},
     "lexical": {"types", "errors", "durable", "mark"},

@@ -166,6 +166,7 @@ def test_topics_and_posts_that_cannot_be_used_are_rejected(tmp_path: Path) -> No
         {"post_stream": {}, "title": "no id"},
         5,
         topic(2, post(1), post(2, cooked="")),
+        topic(3, post(1, cooked="<p></p>"), title=""),
     ]
     records, context, _ = read_value(tmp_path, values)
     assert len(records) == 1
@@ -174,6 +175,7 @@ def test_topics_and_posts_that_cannot_be_used_are_rejected(tmp_path: Path) -> No
         "no topic id",
         "a JSON int, expected an object",
         "post 2 of topic 2: the post is empty",
+        "the title is empty, and the body is html without text",
     ]
 
 

@@ -108,6 +108,7 @@ def test_unknown_fields_are_left_out_and_named_once(tmp_path: Path) -> None:
         ('{"id": ' + "1" * 5000 + "}", "not JSON: Exceeds the limit"),
         ('{"title": "t"}', "no id"),
         ('{"id": "1"}', "title and body are empty"),
+        ('{"id": "1", "body": "<p></p>", "markup": "html"}', "the title is empty, and the body is html without text"),
         ('{"id": "1", "title": ["t"]}', "the title is a list, expected text"),
         ('{"id": "1", "title": "t", "markup": "rtf"}', "the markup is 'rtf', expected one of html, markdown, plain"),
         ('{"id": "1", "title": "t", "answers": {}}', "answers is a dict, expected a list"),

@@ -113,6 +113,7 @@ def test_the_address_of_the_site_makes_urls(tmp_path: Path) -> None:
     [
         (row(PostTypeId=1, Title="no id"), "no Id"),
         (row(Id=7, PostTypeId=1, Title=" ", Body=" "), "Title and Body are empty"),
+        (row(Id=7, PostTypeId=1, Body="<p></p>"), "the title is empty, and the body is html without text"),
         (row(Id=7, PostTypeId=2, Body="x"), "no ParentId"),
         (row(Id=7, PostTypeId=2, ParentId=1, Body=""), "the answer is empty"),
         (row(Id=7, PostTypeId=99), "the PostTypeId is '99'"),

@@ -158,6 +158,13 @@ def test_a_row_that_cannot_be_used_is_rejected_with_its_line(tmp_path: Path, row
     assert context.rejects.first[0].reason.startswith(reason)
 
 
+def test_a_row_whose_html_shows_no_text_is_rejected_where_it_has_no_title(tmp_path: Path) -> None:
+    records, context, _ = read_text(tmp_path, "id,title,body\n1,t,<p>b</p>\n2,,<p></p>\n3,t,<p></p>\n")
+    assert [question.id for question in questions(records)] == ["1", "3"]
+    expected = (3, "the title is empty, and the body is html without text")
+    assert [(reject.line, reject.reason) for reject in context.rejects.first] == [expected]
+
+
 @pytest.mark.parametrize("accepted", ["x" * 2000, "\t", "2\x00"])
 def test_an_accepted_answer_whose_id_cannot_be_read_is_counted(tmp_path: Path, accepted: str) -> None:
     table = f"id,type,title,accepted_answer_id\n1,1,Why?,{accepted}\n"

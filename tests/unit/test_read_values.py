@@ -8,7 +8,8 @@ from datetime import UTC, date, datetime
 import pytest
 
 from askalike.read.frame import Limits, ReadContext, ReadOptions
-from askalike.read.values import Unreadable, identifier, moment, one_line, tags, text, whole_number
+from askalike.read.values import Unreadable, check_has_text, identifier, moment, one_line, tags, text, whole_number
+from askalike.types import Markup
 
 NOON = datetime(2020, 5, 1, 12, 0, tzinfo=UTC)
 
@@ -129,3 +130,21 @@ def test_an_identifier_that_cannot_be_kept_is_refused(value: object) -> None:
 )
 def test_tags_are_read_in_every_layout(value: object, expected: tuple[str, ...]) -> None:
     assert tags(value, ReadContext()) == expected
+
+
+@pytest.mark.parametrize(
+    ("body", "markup"),
+    [
+        ("<p></p>", "html"),
+        ("<p>&nbsp;</p>\n<p><br></p>", "html"),
+        ("<p>\u200b</p>", "html"),
+        ("<!-- nothing --><script>x</script>", "html"),
+        ("&nbsp;", "markdown"),
+        ("\u200b \xa0", "plain"),
+    ],
+)
+def test_a_question_without_a_title_is_refused_where_its_body_shows_no_text(body: str, markup: Markup) -> None:
+    with pytest.raises(Unreadable, match=f"the title is empty, and the body is {markup} without text"):
+        check_has_text("", body, markup)
+    check_has_text("a title", body, markup)
+    check_has_text("", f"{body} word", markup)

@@ -18,7 +18,7 @@ from askalike.errors import FormatError
 from askalike.read.files import first_bytes, folder_members, member, plain_suffix, regular_size
 from askalike.read.frame import ReadContext
 from askalike.read.json_items import read_json_items
-from askalike.read.values import Unreadable, identifier, moment, one_line, tags, text, whole_number
+from askalike.read.values import Unreadable, check_has_text, identifier, moment, one_line, tags, text, whole_number
 from askalike.types import Answer, Link, Markup, Question, Record
 
 __all__ = ["DiscourseReader"]
@@ -130,8 +130,7 @@ class _Topic:
             return None
         title = one_line(data.get("title"), "title", context)
         body, markup = _body(first, context)
-        if not title and not body.strip():
-            raise Unreadable("title and first post are empty")
+        check_has_text(title, body, markup, "title and first post are empty")
         site, slug = context.options.site_url.rstrip("/"), one_line(data.get("slug"), "slug", context) or "-"
         return Question(
             id=topic_id,

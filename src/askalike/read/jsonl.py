@@ -20,7 +20,7 @@ from askalike.errors import FormatError
 from askalike.read.files import first_bytes, member, plain_suffix, read_lines, regular_size
 from askalike.read.frame import ReadContext
 from askalike.read.pairs import read_pairs
-from askalike.read.values import Unreadable, identifier, moment, one_line, tags, text, whole_number
+from askalike.read.values import Unreadable, check_has_text, identifier, moment, one_line, tags, text, whole_number
 from askalike.types import Answer, Link, LinkKind, Markup, Question, Record
 
 __all__ = ["JsonlReader", "load_object"]
@@ -137,13 +137,13 @@ class _Lines:
         context = self.context
         title = one_line(data.get("title"), "title", context)
         body = text(data["body"] if "body" in data else data.get("text"), "body", context)
-        if not title and not body.strip():
-            raise Unreadable("title and body are empty")
+        markup = _markup(data.get("markup"), self.markup)
+        check_has_text(title, body, markup)
         return Question(
             id=question_id,
             title=title,
             body=body,
-            markup=_markup(data.get("markup"), self.markup),
+            markup=markup,
             tags=tags(data.get("tags"), context),
             created=moment(data["created"] if "created" in data else data.get("date"), context),
             closed=moment(data.get("closed"), context),

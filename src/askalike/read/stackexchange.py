@@ -18,7 +18,7 @@ from askalike.errors import FormatError
 from askalike.read.accepted import AcceptedAnswers
 from askalike.read.files import first_bytes, member, open_bytes, regular_size
 from askalike.read.frame import Limits, ReadContext
-from askalike.read.values import Unreadable, identifier, moment, one_line, tags, text, whole_number
+from askalike.read.values import Unreadable, check_has_text, identifier, moment, one_line, tags, text, whole_number
 from askalike.read.xml import read_xml
 from askalike.types import Answer, Link, LinkKind, Question, Record
 
@@ -146,8 +146,7 @@ def _post(row: dict[str, str], kind: str, context: ReadContext) -> Question | An
     if kind != "1":
         raise Unreadable(f"the PostTypeId is {kind[:40]!r}, expected a number from 1 to 8")
     title = one_line(row.get("Title"), "Title", context)
-    if not title and not body.strip():
-        raise Unreadable("Title and Body are empty")
+    check_has_text(title, body, "html", "Title and Body are empty")
     site = context.options.site_url.rstrip("/")
     return Question(
         id=post_id,

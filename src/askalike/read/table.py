@@ -19,7 +19,17 @@ from askalike.read.files import first_bytes, plain_suffix, regular_size
 from askalike.read.frame import ReadContext
 from askalike.read.jsonl import load_object
 from askalike.read.table_rows import Row, header_of, open_table
-from askalike.read.values import Unreadable, identifier, moment, one_line, tags, text, unescaped, whole_number
+from askalike.read.values import (
+    Unreadable,
+    check_has_text,
+    identifier,
+    moment,
+    one_line,
+    tags,
+    text,
+    unescaped,
+    whole_number,
+)
 from askalike.types import Answer, Link, Markup, Question, Record
 
 __all__ = ["TableReader"]
@@ -176,8 +186,7 @@ class _Rows:
         context = self.context
         title = one_line(cells.get("title"), "title", context)
         body = text(cells.get("body"), "body", context)
-        if not title and not body.strip():
-            raise Unreadable("title and body are empty")
+        check_has_text(title, body, self.style.markup)
         site = context.options.site_url.rstrip("/")
         return Question(
             id=question_id,

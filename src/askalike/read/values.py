@@ -1,6 +1,6 @@
 """One value of a record at a time: text, identifier, number, moment, tags, made fit to be stored.
 
-Enters: what JSON, CSV, XML or Parquet gave. Leaves: the types of ``askalike.types``. May import: the frame.
+Enters: what JSON, CSV, XML or Parquet gave. Leaves: the types of ``askalike.types``. May import: the frame, text.
 
 A value that makes the whole record useless raises ``Unreadable``, and the reader rejects the record with that reason. A
 value that can be missed (a date, a score) is left out and counted in ``ReadContext.repaired``.
@@ -15,8 +15,21 @@ import re
 from datetime import UTC, date, datetime
 
 from askalike.read.frame import ReadContext
+from askalike.text.characters import normalised
+from askalike.text.markup import plain_text
+from askalike.types import Markup
 
-__all__ = ["Unreadable", "identifier", "moment", "one_line", "tags", "text", "unescaped", "whole_number"]
+__all__ = [
+    "Unreadable",
+    "check_has_text",
+    "identifier",
+    "moment",
+    "one_line",
+    "tags",
+    "text",
+    "unescaped",
+    "whole_number",
+]
 
 _UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
 _HUGE_REFERENCE = re.compile("&#[0-9]{8,};?")  # beyond every character; Python refuses to read thousands of digits
@@ -52,6 +65,23 @@ def text(value: object, name: str, context: ReadContext) -> str:
         return value
     context.repair("texts with NUL characters or half surrogate pairs, replaced by U+FFFD")
     return _UNSTORABLE.sub("\ufffd", value)
+
+
+def check_has_text(title: str, body: str, markup: Markup, reason: str = "title and body are empty") -> None:
+    """Refuse a question in which nothing can be read: ``<p></p>`` without a title is as empty as no body.
+
+    Args:
+        reason: what is said where the body holds nothing at all.
+
+    Raises:
+        Unreadable: neither the title nor the body has text.
+    """
+    if title:
+        return
+    if not body.strip():
+        raise Unreadable(reason)
+    if not normalised(plain_text(body, markup)).strip():
+        raise Unreadable(f"the title is empty, and the body is {markup} without text")
 
 
 def one_line(value: object, name: str, context: ReadContext) -> str:
