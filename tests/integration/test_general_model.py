@@ -109,6 +109,33 @@ def test_misspelt_words_are_read_as_what_was_meant_and_told(homenet: Forum, run:
     assert "note: windwos is read as windows" in run("search", homenet.path, wrong).err
 
 
+GERMAN = """Drucker verschwindet nach Stromausfall|Ich habe den Router neu gestartet, aber er wird nicht mehr gefunden.
+Passwort vergessen|Die E-Mail mit dem Link kommt nicht an, und ich komme nicht mehr in mein Konto.
+WLAN bricht jeden Abend ab|Gegen acht Uhr verliert mein Laptop die Verbindung, am Handy läuft alles normal.
+Docker startet nach dem Update nicht|Ich bekomme permission denied, wenn ich docker ausführe. Was ist falsch?"""
+
+
+def test_a_text_that_does_not_read_like_the_forums_language_is_told(tmp_path: Path, run: Run) -> None:
+    table = tmp_path / "de.csv"
+    rows = [f'{number},"{title}","{body}"' for number, title, body in _numbered(GERMAN)]
+    table.write_text("\n".join(["id,title,body", *rows]), encoding="utf-8")
+    said = run("index", table, "--into", tmp_path / "f").out
+    assert "note: the text does not read like English, in which the general model was trained" in said
+    assert run("index", table, "--into", tmp_path / "f", "--json").json["is_in_its_language"] is False
+    for others in (("--language", "german"), ("--no-encode",)):
+        assert "does not read like" not in run("index", table, "--into", tmp_path / others[-1], *others).out
+    assert run("index", table, "--into", tmp_path / "german", "--json").json["is_in_its_language"] is True
+    english = run("index", bundled_forum(), "--into", tmp_path / "en")
+    assert "does not read like" not in english.out
+    assert run("index", bundled_forum(), "--into", tmp_path / "en", "--json").json["is_in_its_language"] is True
+
+
+def _numbered(lines: str) -> Iterator[tuple[int, str, str]]:
+    for number, line in enumerate(lines.splitlines(), start=1):
+        title, _, body = line.partition("|")
+        yield number, title, body
+
+
 def test_a_forum_in_another_language_is_not_encoded_by_a_model_that_cannot_read_it(tmp_path: Path, run: Run) -> None:
     table, path = tmp_path / "de.csv", tmp_path / "de.forum"
     table.write_text("id,title\n1,Kopfhörer klingen dumpf\n2,Der Drucker druckt leere Seiten\n", encoding="utf-8")

@@ -7,6 +7,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict
+from itertools import islice
 from pathlib import Path
 from typing import Annotated, Any, cast, get_args
 
@@ -21,12 +22,16 @@ from askalike.forum import Forum, ForumSettings, ImportOptions, ImportReport
 from askalike.read.detection import choose
 from askalike.read.frame import ReadOptions
 from askalike.read.registry import READERS
+from askalike.text.function_words import reads_like
+from askalike.text.markup import plain_text
 from askalike.text.settings import TextSettings
 from askalike.types import Markup
 
 __all__ = ["index", "reindex"]
 
 SHOWN_REJECTS = 5
+SAMPLE = 500
+"""Questions by which it is told whether a forum reads like its language."""
 
 
 def index(
@@ -72,10 +77,12 @@ def index(
     with BarProgress() as progress, _opened_or_made(into, language, code, settings, progress) as forum:
         report = forum.load(archive, options=options, progress=progress)
         vectors, held = forum.vectors, forum.analyzer.settings.language
+        is_in_its_language = _is_in_its_language(forum)
     found = {
         **report_object(report, into, time.monotonic() - began),
         "model": vectors.model or None,
         "not_encoded": vectors.waiting if encode else None,
+        "is_in_its_language": is_in_its_language,
     }
     if as_json:
         print_json(found)
@@ -85,6 +92,12 @@ def index(
             print_whole(
                 f"words alone answer: the model that comes along reads {DEFAULT_MODEL_LANGUAGE}, and the forum is in"
                 f" {held}. A model of its own:\n  askalike train {shlex.quote(str(into))}"
+            )
+        if vectors.model.startswith("general") and is_in_its_language is False:
+            print_whole(
+                f"note: the text does not read like {held.title()}, in which the general model was trained: matching"
+                " by meaning will mislead; index into a new forum with --language german (or whichever it is), or with"
+                " --no-encode"
             )
 
 
@@ -148,6 +161,13 @@ def _print_report(found: dict[str, Any], into: Path) -> None:
         print_whole(f"waiting    {found['not_encoded']:,} not encoded: askalike encode {shlex.quote(str(into))}")
     print_whole(f"{into} is ready after {found['seconds']:.1f} s; ask it:")
     print_whole(f'  askalike search {shlex.quote(str(into))} "your question"')
+
+
+def _is_in_its_language(forum: Forum) -> bool | None:
+    """Return whether a forum's first questions read like its language; None where it cannot be told."""
+    first = islice(forum.questions(), SAMPLE)
+    texts = (f"{question.title}\n{plain_text(question.body, question.markup)}" for question in first)
+    return reads_like(texts, forum.analyzer.settings.language)
 
 
 def _mapping(columns: list[str]) -> dict[str, str]:
