@@ -317,6 +317,16 @@ def test_an_interrupted_indexing_keeps_what_was_loaded(
     assert run("info", tmp_path / "f", "--json").json["indexed"] == 252
 
 
+def test_a_language_without_a_stemmer_is_indexed_as_the_hint_says(run: Run, tmp_path: Path) -> None:
+    archive, forum = tmp_path / "ja.jsonl", tmp_path / "f"
+    archive.write_text('{"id": "1", "title": "停電の後"}\n{"id": "2", "title": "パスワード"}\n', encoding="utf-8")
+    assert "none for any other" in run("index", archive, "--into", forum, "--language", "japanese").err
+    said = run("index", archive, "--into", forum, "--language", "none").out
+    assert "words alone answer: the model that comes along reads english, and the forum is in another language" in said
+    assert [hit["question"]["id"] for hit in run("search", forum, "停電", "--json").json] == ["1"]
+    assert run("info", forum, "--json").json["language"] == "none"
+
+
 def test_the_version_is_shown(run: Run) -> None:
     assert run("--version").out.startswith("askalike 0.")
 

@@ -7,7 +7,8 @@ import json
 import pytest
 
 from askalike.errors import SettingError
-from askalike.text.settings import LANGUAGES, TextSettings
+from askalike.text.analyzer import Analyzer
+from askalike.text.settings import LANGUAGES, NO_LANGUAGE, TextSettings
 
 
 def test_settings_survive_json() -> None:
@@ -24,6 +25,14 @@ def test_an_unknown_language_is_refused_with_the_choices() -> None:
         TextSettings(language="klingon")
     assert "'klingon'" in caught.value.message
     assert all(language in caught.value.message for language in LANGUAGES)
+
+
+def test_any_other_language_is_read_as_it_is_written() -> None:
+    with pytest.raises(SettingError) as caught:
+        TextSettings(language="japanese")
+    assert NO_LANGUAGE in caught.value.hint
+    terms = Analyzer(TextSettings.from_json({"language": NO_LANGUAGE})).terms
+    assert terms("The routers, 停電 mounting") == ["the", "routers", "停", "電", "mounting"]
 
 
 @pytest.mark.parametrize("name", ["with_code", "stem", "stop_words"])

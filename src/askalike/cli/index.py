@@ -24,7 +24,7 @@ from askalike.read.frame import ReadOptions
 from askalike.read.registry import READERS
 from askalike.text.function_words import reads_like
 from askalike.text.markup import plain_text
-from askalike.text.settings import TextSettings
+from askalike.text.settings import NO_LANGUAGE, TextSettings
 from askalike.types import Markup
 
 __all__ = ["index", "reindex"]
@@ -48,7 +48,13 @@ def index(
         str, typer.Option("--markup", help="How bodies of a table are written: html, markdown, plain.")
     ] = "",
     site_url: Annotated[str, typer.Option("--site-url", help="The forum's address, for links to questions.")] = "",
-    language: Annotated[str, typer.Option("--language", help="Language of a new forum; English if left out.")] = "",
+    language: Annotated[
+        str,
+        typer.Option(
+            "--language",
+            help=f"Language of a new forum; English if left out. {NO_LANGUAGE}: words are kept as they are written.",
+        ),
+    ] = "",
     code: Annotated[
         bool | None,
         typer.Option("--code/--no-code", help="Whether code blocks of a new forum count; they do if left out."),
@@ -88,17 +94,9 @@ def index(
         print_json(found)
     else:
         _print_report(found, into)
-        if encode and not vectors.model and held != DEFAULT_MODEL_LANGUAGE:
-            print_whole(
-                f"words alone answer: the model that comes along reads {DEFAULT_MODEL_LANGUAGE}, and the forum is in"
-                f" {held}. A model of its own:\n  askalike train {shlex.quote(str(into))}"
-            )
-        if vectors.model.startswith("general") and is_in_its_language is False:
-            print_whole(
-                f"note: the text does not read like {held.title()}, in which the general model was trained: matching"
-                " by meaning will mislead; index into a new forum with --language german (or whichever it is), or with"
-                " --no-encode"
-            )
+        if encode:
+            for line in _about_language(held, found, into):
+                print_whole(line)
 
 
 def reindex(
@@ -161,6 +159,22 @@ def _print_report(found: dict[str, Any], into: Path) -> None:
         print_whole(f"waiting    {found['not_encoded']:,} not encoded: askalike encode {shlex.quote(str(into))}")
     print_whole(f"{into} is ready after {found['seconds']:.1f} s; ask it:")
     print_whole(f'  askalike search {shlex.quote(str(into))} "your question"')
+
+
+def _about_language(held: str, found: dict[str, Any], into: Path) -> Iterator[str]:
+    """Yield what keeps the general model from being of use to a forum; nothing mostly."""
+    if not found["model"] and held != DEFAULT_MODEL_LANGUAGE:
+        named = "another language" if held == NO_LANGUAGE else held
+        yield (
+            f"words alone answer: the model that comes along reads {DEFAULT_MODEL_LANGUAGE}, and the forum is in"
+            f" {named}. A model of its own:\n  askalike train {shlex.quote(str(into))}"
+        )
+    elif found["is_in_its_language"] is False and str(found["model"]).startswith("general"):
+        yield (
+            f"note: the text does not read like {held.title()}, in which the general model was trained: matching by"
+            " meaning will mislead; index into a new forum with --language german (or whichever it is), or with"
+            " --no-encode"
+        )
 
 
 def _is_in_its_language(forum: Forum) -> bool | None:

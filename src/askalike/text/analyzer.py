@@ -21,7 +21,7 @@ import Stemmer
 
 from askalike.text.characters import normalised
 from askalike.text.markup import readable
-from askalike.text.settings import TextSettings
+from askalike.text.settings import NO_LANGUAGE, TextSettings
 from askalike.text.stop_words import STOP_WORDS
 from askalike.text.tokens import is_compound, parts, surfaces, word_of
 from askalike.types import Markup
@@ -92,7 +92,8 @@ class Analyzer:
         self.settings = settings
         self._stops = STOP_WORDS.get(settings.language, frozenset()) if settings.stop_words else frozenset()
         self._is_english = settings.language in _ENGLISH
-        self._stemmer = Stemmer.Stemmer(settings.language, 0) if settings.stem else None
+        is_stemmed = settings.stem and settings.language != NO_LANGUAGE
+        self._stemmer = Stemmer.Stemmer(settings.language, 0) if is_stemmed else None
         self._lock = Lock()  # a Snowball stemmer has inner state
         self._memory = _Memory(self._terms_of_piece, _MOST_PIECES)
         self._of_word = _Memory(self._terms_of_word, _MOST_WORDS)

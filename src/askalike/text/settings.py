@@ -14,10 +14,13 @@ import Stemmer
 
 from askalike.errors import SettingError
 
-__all__ = ["LANGUAGES", "TextSettings"]
+__all__ = ["LANGUAGES", "NO_LANGUAGE", "TextSettings"]
 
 LANGUAGES: Final[tuple[str, ...]] = tuple(sorted(Stemmer.algorithms()))
 """Every language for which the installed PyStemmer has a Snowball stemmer."""
+
+NO_LANGUAGE: Final = "none"
+"""Stands for any language without a stemmer: words are kept as they are written, all of them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +28,7 @@ class TextSettings:
     """How titles and bodies become index terms.
 
     Args:
-        language: a Snowball stemmer, one of ``LANGUAGES``.
+        language: a Snowball stemmer, one of ``LANGUAGES``; or ``NO_LANGUAGE``, for which the two last ones do nothing.
         with_code: index the text of code blocks too.
         stem: bring words to their stem (``mounting`` and ``mounted`` become ``mount``).
         stop_words: drop function words (``the``, ``is``). Languages without a list in ``stop_words.STOP_WORDS``
@@ -44,10 +47,10 @@ class TextSettings:
     stop_words: bool = True
 
     def __post_init__(self) -> None:
-        if self.language not in LANGUAGES:
+        if self.language not in (NO_LANGUAGE, *LANGUAGES):
             raise SettingError(
                 f"text language {self.language!r}, but expected one of: {', '.join(LANGUAGES)}",
-                "choose a listed language; for any other, take the closest with stem and stop_words false",
+                f"choose a listed language, or {NO_LANGUAGE} for any other: words are then read as they are written",
             )
         for name in ("with_code", "stem", "stop_words"):
             value: object = getattr(self, name)
