@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 
@@ -222,11 +223,26 @@ def test_without_a_dev_part_a_model_that_is_there_stays_unless_told_to(
     words = ("train", tmp_path / "f", "--recipe", recipe, "--from", "nothing")
     done = run(*words)
     assert "nothing says that the new model is better: the general model stays" in done.out
-    assert "--keep" in done.out
+    plan, result = done.out.split("work  ")
+    assert "taken      with --keep alone" in plan
+    assert f"until then it lies in {tmp_path / 'f' / 'training'} (0 MB), which may be deleted" in result
     not_trained()
     kept = run(*words, "--keep")
+    assert "with --keep alone" not in kept.out
     assert "holds the finished model" in kept.out
     assert run("info", tmp_path / "f", "--json").json["model"] == "own (rcnn, 8 dimensions)"
+
+
+@pytest.mark.usefixtures("general")
+def test_what_a_training_left_may_be_deleted(run: Run, tmp_path: Path, recipe: Path) -> None:
+    with Forum.create(tmp_path / "f") as made:
+        made.add([Question(str(number), f"wifi drops {number % 3}", "the router is old") for number in range(6)])
+    words = ("train", tmp_path / "f", "--recipe", recipe, "--from", "nothing", "--json")
+    run(*words)
+    shutil.rmtree(tmp_path / "f" / "training")
+    assert len(run("search", tmp_path / "f", "wifi", "--json").json) == 6
+    assert run("info", tmp_path / "f", "--json").json["model"] == "general (cnn, 4 dimensions)"
+    assert run(*words).json["beginning"] == "anew"
 
 
 def test_a_finished_model_is_taken_later_though_questions_came_and_not_after_other_changes(

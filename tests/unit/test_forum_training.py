@@ -258,3 +258,16 @@ def test_a_verdict_says_how_sure_the_difference_is() -> None:
     assert "+0.5000 (+0.5000 to +0.5000), p = 0.2500 over 3 queries; it may be chance" in shown
     assert verdict(bad, bad, "own", is_kept=False).to_json()["dev_difference"]["p_value"] == 1
     assert "chance" not in "\n".join(verdict(bad, bad, "own", is_kept=False).lines(Path("a.forum"), 1.0))
+
+
+@pytest.mark.parametrize(("different", "said"), [(5, "dev cannot tell"), (6, "training did not help")])
+def test_too_few_queries_to_tell_by_are_said_to_be_too_few(different: int, said: str) -> None:
+    right, wrong = [("right", 2.0), ("wrong", 1.0)], [("wrong", 2.0), ("right", 1.0)]
+    qrels = {f"q{number}": {"right": 1, "wrong": 0} for number in range(9)}
+    worse = {query: wrong if number < different else right for number, query in enumerate(qrels)}
+    before, after = (
+        DevScore(mean, 0.0, evaluate(qrels, run, "trec", ["mrr"]))
+        for mean, run in ((1.0, dict.fromkeys(qrels, right)), (0.5, worse))
+    )
+    lines = list(verdict(before, after, "general", is_kept=False).lines(Path("a.forum"), 1.0))
+    assert any(line.startswith(said) for line in lines)

@@ -17,7 +17,8 @@ from askalike.archive import Layout
 from askalike.cli.arguments import ForumArgument, JsonOption
 from askalike.cli.display import errors, print_json, print_whole
 from askalike.cli.progress import BarProgress
-from askalike.cli.train_report import RankerVerdict, Verdict, plan_lines, plan_object, verdict
+from askalike.cli.train_plan import plan_lines, plan_object
+from askalike.cli.train_report import RankerVerdict, Verdict, verdict
 from askalike.data import DEFAULT_MODEL_LANGUAGE, default_model
 from askalike.encode.model import Model
 from askalike.errors import MissingExtraError, SettingError
@@ -192,6 +193,9 @@ def _trained(
             beginning = "finished"
         keep_parts(path, training.parts)
         told = plan_object(path, (name, recipe), start.name if start else "", training, (folder, beginning))
+        told["is_taken_with_keep_alone"] = not (
+            recipe.ranker or training.dev or choices.is_kept or wanted_model(Layout(path), text.language) is None
+        )
         if not is_quiet:
             for line in plan_lines(told):
                 print_whole(line)
