@@ -14,6 +14,7 @@ from rich.console import Console
 from tests.command import Run
 
 from askalike import Forum, ForumSettings
+from askalike.cli.calling import command
 from askalike.cli.demo import QUESTIONS
 from askalike.cli.display import safe
 from askalike.cli.progress import BarProgress
@@ -36,6 +37,21 @@ def test_demo_indexes_answers_three_questions_and_says_what_next(run: Run, tmp_p
     assert "Windows shows wrong time after I've been in Ubuntu" in done.out
     assert "Try next" in done.out
     assert run("demo", "--into", tmp_path / "demo.forum").code == 0
+
+
+def test_commands_to_copy_are_found_as_they_are_written(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    script = tmp_path / "its folder" / "askalike"
+    script.parent.mkdir()
+    script.touch(mode=0o755)
+    monkeypatch.setattr(sys, "argv", [str(script)])
+    monkeypatch.setenv("PATH", "/usr/bin:/bin")
+    assert command("search", "a b") == f"'{script}' search 'a b'"
+    monkeypatch.setenv("PATH", str(script.parent))
+    assert command("search", "a b") == "askalike search 'a b'"
+    monkeypatch.setattr(sys, "argv", ["-c"])
+    assert command("info") == "askalike info"
 
 
 def test_demo_does_not_mix_with_a_forum_of_ones_own(run: Run, tmp_path: Path) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 import time
 from pathlib import Path
 from typing import Annotated, Final
@@ -11,6 +10,7 @@ import typer
 from rich.text import Text
 
 from askalike.cli.arguments import JsonOption
+from askalike.cli.calling import command
 from askalike.cli.display import console, print_hits, print_json, print_whole
 from askalike.cli.explained import scores
 from askalike.cli.progress import BarProgress
@@ -71,8 +71,8 @@ def demo(
     console.rule(style="dim")
     console.print("Try next:", style="bold")
     for line in (
-        f'askalike search {shlex.quote(str(into))} "printer gone after a power cut" -k 5',
-        f"askalike evaluate {shlex.quote(str(into))}",
-        "askalike index YOUR-ARCHIVE --into my.forum      (Stack Exchange dump, Discourse, CSV, JSONL, …)",
+        f'{command("search", into)} "printer gone after a power cut" -k 5',
+        command("evaluate", into),
+        f"{command('index', 'YOUR-ARCHIVE', '--into', 'my.forum')}   (Stack Exchange dump, Discourse, CSV, JSONL, …)",
     ):
         print_whole(f"  {line}")

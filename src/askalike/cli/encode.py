@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 import time
 from typing import Annotated
 
@@ -10,6 +9,7 @@ import typer
 
 from askalike.archive import Layout
 from askalike.cli.arguments import ForumArgument, JsonOption
+from askalike.cli.calling import command
 from askalike.cli.display import console, print_json, print_whole, safe
 from askalike.cli.progress import BarProgress
 from askalike.forum import Forum
@@ -53,4 +53,4 @@ def encode(
         )
         return
     console.print(f"{vectors.entries:,} questions are encoded by the model {safe(vectors.model)} ({seconds:.1f} s)")
-    print_whole(f'  askalike search {shlex.quote(str(forum))} "your question"')
+    print_whole(f'  {command("search", forum)} "your question"')

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -14,6 +13,7 @@ from typing import Annotated, Any, cast, get_args
 import typer
 
 from askalike.cli.arguments import ForumArgument, JsonOption
+from askalike.cli.calling import command
 from askalike.cli.display import console, print_json, print_whole, safe
 from askalike.cli.progress import BarProgress
 from askalike.data import DEFAULT_MODEL_LANGUAGE
@@ -156,9 +156,9 @@ def _print_report(found: dict[str, Any], into: Path) -> None:
             named = " ".join(filter(None, (safe(where), safe(reject["record_id"]))))
             print_whole(f"           {named}: {safe(reject['reason'])}")
     if found["not_encoded"]:
-        print_whole(f"waiting    {found['not_encoded']:,} not encoded: askalike encode {shlex.quote(str(into))}")
+        print_whole(f"waiting    {found['not_encoded']:,} not encoded: {command('encode', into)}")
     print_whole(f"{into} is ready after {found['seconds']:.1f} s; ask it:")
-    print_whole(f'  askalike search {shlex.quote(str(into))} "your question"')
+    print_whole(f'  {command("search", into)} "your question"')
 
 
 def _about_language(held: str, found: dict[str, Any], into: Path) -> Iterator[str]:
@@ -167,7 +167,7 @@ def _about_language(held: str, found: dict[str, Any], into: Path) -> Iterator[st
         named = "another language" if held == NO_LANGUAGE else held
         yield (
             f"words alone answer: the model that comes along reads {DEFAULT_MODEL_LANGUAGE}, and the forum is in"
-            f" {named}. A model of its own:\n  askalike train {shlex.quote(str(into))}"
+            f" {named}. A model of its own:\n  {command('train', into)}"
         )
     elif found["is_in_its_language"] is False and str(found["model"]).startswith("general"):
         yield (

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import Annotated, Any
@@ -10,6 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from askalike.cli.arguments import ForumArgument, JsonOption, body_text, moment
+from askalike.cli.calling import command
 from askalike.cli.display import console, errors, print_hits, print_json, print_whole, safe
 from askalike.cli.explained import hit_lines, query_lines
 from askalike.cli.progress import BarProgress
@@ -93,7 +93,7 @@ def _lacking(forum: Forum, ranker: str | None) -> Iterator[str]:
     chosen = ranker_named(ranker or SETTINGS.search.ranker)
     if vectors.waiting and chosen is not None and chosen.needs_vectors:
         yield f"note: {_unencoded(vectors)}"
-        yield f"hint: askalike encode {shlex.quote(str(forum.path))}"
+        yield f"hint: {command('encode', forum.path)}"
 
 
 def _unencoded(state: VectorsState) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib.util
-import shlex
 import sys
 import time
 from collections.abc import Mapping
@@ -15,6 +14,7 @@ import typer
 
 from askalike.archive import Layout
 from askalike.cli.arguments import ForumArgument, JsonOption
+from askalike.cli.calling import command
 from askalike.cli.display import errors, print_json, print_whole
 from askalike.cli.progress import BarProgress
 from askalike.cli.train_plan import plan_lines, plan_object
@@ -143,7 +143,7 @@ def train(
     try:
         found = _trained(forum, (recipe, chosen), start, hold_out, choices, as_json)
     except KeyboardInterrupt:
-        again = shlex.join(["askalike", *(word for word in sys.argv[1:] if word != "--fresh")])
+        again = command(*(word for word in sys.argv[1:] if word != "--fresh"))
         print_whole(
             f"stopped; what was done is kept in {Layout(forum).training(chosen.ranker)}. To go on:\n  {again}", errors
         )

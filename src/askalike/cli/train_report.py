@@ -6,13 +6,13 @@ rank's names.
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
 from askalike.archive import Layout
+from askalike.cli.calling import command
 from askalike.evaluate import Comparison, compare
 from askalike.experiments.forum_training import DevScore
 from askalike.experiments.likeness import COLLAPSED
@@ -63,7 +63,6 @@ class Verdict:
 
     def lines(self, forum: Path, seconds: float) -> Iterator[str]:
         """Yield what came of it as lines."""
-        path = shlex.quote(str(forum))
         if self.before and self.after:
             yield f"dev MRR    {'search':>8s} {'cosine':>8s}"
             before = f"{self.before.cosine:8.4f}" if self.present else " " * 8
@@ -81,7 +80,7 @@ class Verdict:
             yield "  say the same with --keep to take the new model anyhow; it is not trained again for that"
             yield f"  until then it lies in {place} ({size_bytes(place) / 1e6:,.0f} MB), which may be deleted"
         else:
-            yield f'  askalike search {path} "your question"'
+            yield f'  {command("search", forum)} "your question"'
 
     def _outcome(self, seconds: float) -> Iterator[str]:
         if self.was_taken_before:
@@ -139,7 +138,7 @@ class RankerVerdict:
         others = [name for name in learned_with(self.name) if name != self.name]
         also = f", as does {', '.join(others)}" if others else ""
         yield f"the ranker {self.name} answers where it is asked for{also} ({seconds:.1f} s)"
-        yield f'  askalike search {shlex.quote(str(forum))} "your question" --ranker {self.name}'
+        yield f'  {command("search", forum)} "your question" --ranker {self.name}'
 
 
 def verdict(before: DevScore | None, after: DevScore | None, present: str, *, is_kept: bool) -> Verdict:
