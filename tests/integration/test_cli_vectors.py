@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from pathlib import Path
+from typing import Any
 
 import filelock
 import pytest
@@ -14,6 +15,9 @@ from askalike import Forum, ForumSettings, Question
 from askalike.archive import Archive, Layout
 from askalike.cli.explained import bar
 from askalike.data import bundled_forum
+from askalike.encode.model import Model
+from askalike.forum.catchup import Steps
+from askalike.forum.vector_follower import VectorFollower
 from askalike.forum.vector_set import lock_of_makers
 from askalike.forum.word_follower import fingerprint
 from askalike.lexical import LexicalIndex
@@ -73,6 +77,59 @@ def test_info_tells_of_model_and_vectors(run: Run, forum: Path, model: Path) -> 
     after = run("info", forum, "--json").json
     assert (after["model"], after["next_model"], after["encoded"]) == ("own (cnn, 4 dimensions)", None, 2)
     assert "own (cnn, 4 dimensions)" in run("info", forum).out
+
+
+def test_encoding_that_is_stopped_says_what_stays_and_how_to_go_on(
+    run: Run, tmp_path: Path, model: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def stop_after(batches: int) -> None:
+        """Let Ctrl-C come when so many batches were encoded and put on disk."""
+        left = iter([None] * batches)
+
+        def encode(*of: Any, **how: Any) -> Any:
+            if next(left, "") == "":
+                raise KeyboardInterrupt
+            return real(*of, **how)
+
+        monkeypatch.setattr("askalike.encode.model.Model.encode", encode)
+
+    real, forum = Model.encode, tmp_path / "f"
+    monkeypatch.setattr("askalike.forum.model_source.default_model", lambda: model)
+    monkeypatch.setattr("askalike.forum.vectors.AT_ONCE", 1)
+    monkeypatch.setattr(VectorFollower.__init__, "__defaults__", (Steps(batch=64, scan=64, changes=64),))
+    words = ("index", bundled_forum(), "--into", forum)
+    stop_after(1)
+    done = run(*words)
+    assert done.code == 130
+    assert (
+        f"stopped; all was read, and what was encoded is kept in {forum}. To go on:\n  askalike encode {forum}\n"
+        in (done.err)
+    )
+    found = run("info", forum, "--json").json
+    assert (found["encoded_by_next_model"], found["not_encoded"], found["questions"]) == (64, 252 - 64, 252)
+    assert ["encoded", "by", "next", "model", "64"] in [line.split() for line in run("info", forum).out.splitlines()]
+    stop_after(2)
+    done = run("encode", forum)
+    assert done.code == 130
+    assert f"stopped; what was encoded is kept. To go on:\n  askalike encode {forum}\n" in done.err
+    assert run("info", forum, "--json").json["encoded_by_next_model"] == 192
+    done = run(*words)
+    assert (done.code, done.err.splitlines()[-1]) == (130, f"  askalike {' '.join(map(str, words))}")
+    monkeypatch.setattr("askalike.encode.model.Model.encode", real)
+    run("encode", forum)
+    found = run("info", forum, "--json").json
+    assert (found["encoded"], found["encoded_by_next_model"], found["not_encoded"]) == (252, 0, 0)
+
+
+def test_reading_that_is_stopped_leaves_no_forum(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def stopped(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("askalike.forum.importing.load", stopped)
+    words = ("index", bundled_forum(), "--into", tmp_path / "f")
+    done = run(*words)
+    assert (done.code, (tmp_path / "f").exists()) == (130, False)
+    assert "nothing was read to the end, and there is no forum yet. To go on:\n  askalike index" in done.err
 
 
 def test_explain_shows_scores_and_the_weight_of_each_word(run: Run, forum: Path, tmp_path: Path) -> None:

@@ -12,6 +12,7 @@ from askalike.cli.arguments import ForumArgument, JsonOption
 from askalike.cli.calling import command
 from askalike.cli.display import console, print_json, print_whole, safe
 from askalike.cli.progress import BarProgress
+from askalike.cli.stopping import same_again, telling_how_to_go_on
 from askalike.forum import Forum
 from askalike.forum.model_source import remove_own_model
 
@@ -32,7 +33,11 @@ def encode(
 ) -> None:
     """Encode what is not encoded yet; everything, when the model has changed. It can be interrupted and goes on."""
     began = time.monotonic()
-    with BarProgress() as progress, Forum.open(forum, progress=progress) as opened:
+    with (
+        telling_how_to_go_on(lambda: ("what was encoded is kept", same_again())),
+        BarProgress() as progress,
+        Forum.open(forum, progress=progress) as opened,
+    ):
         if model == "general":
             remove_own_model(Layout(forum), opened.analyzer.settings.language)
         elif model:

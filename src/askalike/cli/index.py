@@ -12,10 +12,12 @@ from typing import Annotated, Any, cast, get_args
 
 import typer
 
+from askalike.archive import Layout
 from askalike.cli.arguments import ForumArgument, JsonOption
 from askalike.cli.calling import command
 from askalike.cli.display import console, print_json, print_whole, safe
 from askalike.cli.progress import BarProgress
+from askalike.cli.stopping import same_again, telling_how_to_go_on
 from askalike.data import DEFAULT_MODEL_LANGUAGE
 from askalike.errors import ForumNotFoundError, SettingError
 from askalike.forum import Forum, ForumSettings, ImportOptions, ImportReport
@@ -80,7 +82,12 @@ def index(
     began = time.monotonic()
     settings = ForumSettings(has_vectors=encode)
     choose(archive, form or None)  # a wrong path or format is said before a forum is made
-    with BarProgress() as progress, _opened_or_made(into, language, code, settings, progress) as forum:
+    is_new = not Layout(into).archive.exists()
+    with (
+        telling_how_to_go_on(lambda: _kept(into, is_new)),
+        BarProgress() as progress,
+        _opened_or_made(into, language, code, settings, progress) as forum,
+    ):
         report = forum.load(archive, options=options, progress=progress)
         vectors, held = forum.vectors, forum.analyzer.settings.language
         is_in_its_language = _is_in_its_language(forum)
@@ -134,6 +141,15 @@ def report_object(report: ImportReport, into: Path, seconds: float) -> dict[str,
         **asdict(report.load),
         "first_rejects": [asdict(reject) for reject in report.first_rejects],
     }
+
+
+def _kept(into: Path, was_new: bool) -> tuple[str, str]:
+    """Return what an import that was stopped leaves, and the command that goes on: reading is whole or not at all."""
+    if not Layout(into).archive.exists():
+        return "nothing was read to the end, and there is no forum yet", same_again()
+    if was_new and Layout(into).vectors.is_dir():  # vectors come last
+        return f"all was read, and what was encoded is kept in {into}", command("encode", into)
+    return f"what was read to the end and encoded is kept in {into}", same_again()
 
 
 def _print_report(found: dict[str, Any], into: Path) -> None:

@@ -48,6 +48,7 @@ def info_object(found: Info) -> dict[str, Any]:
         "model": found.vectors.model or None,
         "next_model": found.vectors.next_model or None,
         "encoded": found.vectors.entries,
+        "encoded_by_next_model": found.vectors.next_entries,
         "not_encoded": found.vectors.waiting,
         "neighbour_graph": "built" if found.vectors.has_graph else None,
         "size_bytes": found.size_bytes,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib.util
-import sys
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -14,9 +13,9 @@ import typer
 
 from askalike.archive import Layout
 from askalike.cli.arguments import ForumArgument, JsonOption
-from askalike.cli.calling import command
-from askalike.cli.display import errors, print_json, print_whole
+from askalike.cli.display import print_json, print_whole
 from askalike.cli.progress import BarProgress
+from askalike.cli.stopping import same_again, telling_how_to_go_on
 from askalike.cli.train_plan import plan_lines, plan_object
 from askalike.cli.train_report import RankerVerdict, Verdict, verdict
 from askalike.data import DEFAULT_MODEL_LANGUAGE, default_model
@@ -43,9 +42,6 @@ __all__ = ["train"]
 DEFAULT = "default"
 OF_NETWORKS = ("ramn",)
 """The rankers that look at the states of a network."""
-
-STOPPED = 130
-"""The exit code of a command that Ctrl-C stopped, as shells have it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,14 +136,9 @@ def train(
         chosen = going_on(chosen, Model.load(start.folder))
     began = time.monotonic()
     choices = _Choices(seed, device, threads, processes, not resume, keep)
-    try:
+    place = Layout(forum).training(chosen.ranker)
+    with telling_how_to_go_on(lambda: (f"what was done is kept in {place}", same_again())):
         found = _trained(forum, (recipe, chosen), start, hold_out, choices, as_json)
-    except KeyboardInterrupt:
-        again = command(*(word for word in sys.argv[1:] if word != "--fresh"))
-        print_whole(
-            f"stopped; what was done is kept in {Layout(forum).training(chosen.ranker)}. To go on:\n  {again}", errors
-        )
-        raise typer.Exit(STOPPED) from None
     seconds = round(time.monotonic() - began, 1)
     if as_json:
         print_json({**found[0], **found[1].to_json(), "seconds": seconds})

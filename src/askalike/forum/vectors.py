@@ -58,6 +58,7 @@ class VectorsState:
         model: what answers, such as "own (rcnn, 400 dimensions)"; "" where words alone do.
         entries: vectors in the set that answers.
         next_model: the model whose vectors are still to be made, or "".
+        next_entries: vectors by the next model that are made already; they answer when all are.
         waiting: questions and changes that are still to be encoded, for the model that is wanted.
         has_graph: whether a neighbour graph was built.
     """
@@ -67,6 +68,7 @@ class VectorsState:
     next_model: str = ""
     waiting: int = 0
     has_graph: bool = False
+    next_entries: int = 0
 
 
 class Vectors:
@@ -169,17 +171,20 @@ class Vectors:
         """
         source = wanted_model(self._layout, self._language)
         answering = self.answering()
+        is_wanted = source is None or (answering is not None and source.fingerprint == answering.fingerprint)
+        begun = None if source is None or is_wanted else self._begun(source)
+        made = 0 if begun is None else begun.entries
         if answering is None:
-            waiting = 0 if source is None else self._waiting(self._begun(source))
-            return VectorsState(next_model=_shown(source), waiting=waiting)
+            waiting = 0 if source is None else self._waiting(begun)
+            return VectorsState(next_model=_shown(source), waiting=waiting, next_entries=made)
         index = answering.index
-        is_wanted = source is None or source.fingerprint == answering.fingerprint
         return VectorsState(
             model=f"{answering.name} ({describe(answering.folder / 'model')})",
             entries=index.entries,
             next_model="" if is_wanted else _shown(source),
-            waiting=self._waiting(index if is_wanted or source is None else self._begun(source)),
+            waiting=self._waiting(index if is_wanted else begun),
             has_graph=index.has_graph,
+            next_entries=made,
         )
 
     def _begun(self, source: ModelSource) -> VectorIndex | None:
