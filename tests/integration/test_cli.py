@@ -252,6 +252,11 @@ def test_an_archive_that_cannot_be_read_leaves_no_forum(run: Run, tmp_path: Path
         ("edit", "FORUM", "q1001"),
         ("index", "ARCHIVE", "--into", "FORUM2", "--language", "klingon"),
         ("index", "ARCHIVE", "--into", "FORUM2", "--markup", "bbcode"),
+        ("index", "ARCHIVE", "--into", "FORUM2", "--site-url", "forum.example.org"),
+        ("index", "ARCHIVE", "--into", "FORUM2", "--site-url", "ftp://forum.example.org"),
+        ("serve", "FORUM", "--allow-origin", "forum.example.org"),
+        ("serve", "FORUM", "--allow-host", "https://x.example.org"),
+        ("serve", "FORUM", "--allow-host", "x.example.org/forum"),
     ],
 )
 def test_a_wrong_value_is_wrong_usage(run: Run, homenet: Path, tmp_path: Path, words: tuple[str, ...]) -> None:

@@ -5,7 +5,10 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from askalike.read.frame import ReadContext, Rejects
+import pytest
+
+from askalike.errors import SettingError
+from askalike.read.frame import ReadContext, ReadOptions, Rejects
 from askalike.types import Reject
 
 
@@ -57,3 +60,14 @@ def test_a_repair_is_told_once_and_counted_every_time() -> None:
         context.repair("dates that cannot be read, left out")
     assert len(told) == 1
     assert context.repaired["dates that cannot be read, left out"] == 3
+
+
+@pytest.mark.parametrize("address", ["https://forum.example.org", "http://a.example:8080/forum/", ""])
+def test_an_address_is_taken_that_links_can_begin_with(address: str) -> None:
+    assert ReadOptions(site_url=address).site_url == address
+
+
+@pytest.mark.parametrize("address", ["forum.example.org", "ftp://a.example", "https://", "https://a.example/?q=1"])
+def test_an_address_that_no_link_begins_with_is_refused(address: str) -> None:
+    with pytest.raises(SettingError, match="the forum's address"):
+        ReadOptions(site_url=address)

@@ -472,3 +472,14 @@ def test_where_there_is_no_glibc_nothing_fails(monkeypatch: pytest.MonkeyPatch, 
     monkeypatch.setattr(memory.sys, "platform", platform)
     monkeypatch.setattr(memory.os, "environ", {})
     memory.few_arenas()
+
+
+@pytest.mark.parametrize("host", ["a.example", "A-b.example:8443", "127.0.0.1", "[::1]", "[::1]:80"])
+def test_a_hosts_name_is_taken_as_a_browser_sends_it(host: str) -> None:
+    check_host({"host": host}, ServeSettings("f", host="0.0.0.0", allow_hosts=(host,)))
+
+
+@pytest.mark.parametrize("host", ["https://a.example", "a.example/", "a example", "::1", "bücher.example", ""])
+def test_what_no_browser_sends_is_no_hosts_name(host: str) -> None:
+    with pytest.raises(SettingError, match="no host's name"):
+        ServeSettings("f", allow_hosts=(host,))

@@ -12,6 +12,7 @@ links (tag wikis, deleted posts, system messages) is no record: it is counted by
 from __future__ import annotations
 
 import json
+import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field
@@ -19,11 +20,13 @@ from pathlib import Path
 from types import TracebackType
 from typing import IO, Protocol
 
+from askalike.errors import SettingError
 from askalike.types import Markup, Record, Reject
 
 __all__ = ["Limits", "ReadContext", "ReadOptions", "Reader", "Rejects"]
 
 _PREVIEW = 20
+_ADDRESS = re.compile(r"https?://[^\s/?#]+(/[^\s?#]*)?", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,6 +112,9 @@ class ReadOptions:
         markup: how bodies are written, where the format leaves it open; None: what the format's reader says.
         is_html_escaped_twice: bodies are HTML escaped once more; None: found out from the first bodies and shown.
         limits: how much of an input is believed.
+
+    Raises:
+        SettingError: the address is none that a link could begin with.
     """
 
     mapping: Mapping[str, str] = field(default_factory=dict)
@@ -116,6 +122,12 @@ class ReadOptions:
     markup: Markup | None = None
     is_html_escaped_twice: bool | None = None
     limits: Limits = field(default_factory=Limits)
+
+    def __post_init__(self) -> None:
+        if self.site_url and not _ADDRESS.fullmatch(self.site_url):
+            raise SettingError(
+                f"the forum's address {self.site_url!r} is none", "expected one such as https://forum.example.org"
+            )
 
 
 def _ignore_bytes(count: int) -> None:

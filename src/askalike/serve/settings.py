@@ -7,14 +7,18 @@ from __future__ import annotations
 
 import ipaddress
 import json
+import re
 from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 from urllib.parse import urlsplit
 
 from askalike.errors import SettingError
 
 __all__ = ["Limits", "ServeSettings", "is_loopback"]
+
+_HOST: Final = re.compile(r"(?:[A-Za-z0-9_.-]+|\[[0-9A-Fa-f:.]+\])(?::[0-9]+)?")
+"""What a browser may send as ``Host``."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +62,7 @@ class ServeSettings:
         board: a folder in which workers tell each other their counts; "" where there is one worker.
 
     Raises:
-        SettingError: an origin is none, or there is no worker.
+        SettingError: an origin or a host is none, or there is no worker.
     """
 
     forum: str
@@ -83,6 +87,9 @@ class ServeSettings:
                 or origin != f"{parts.scheme}://{parts.netloc}"
             ):
                 raise SettingError(f"{origin!r} is no origin", "expected one such as https://forum.example.org")
+        for host in self.allow_hosts:
+            if not _HOST.fullmatch(host):
+                raise SettingError(f"{host!r} is no host's name", "expected one such as askalike.example.org")
         if self.workers < 1:
             raise SettingError(f"{self.workers} workers", "expected 1 or more")
 
