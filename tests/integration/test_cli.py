@@ -348,6 +348,23 @@ def test_a_language_without_a_stemmer_is_indexed_as_the_hint_says(run: Run, tmp_
     assert run("info", forum, "--json").json["language"] == "none"
 
 
+def test_columns_are_named_without_saying_that_it_is_a_table(run: Run, tmp_path: Path) -> None:
+    table, forum = tmp_path / "posts.txt", tmp_path / "f"
+    table.write_text("7,x,Printer is offline\n8,x,Scanner is offline\n", encoding="utf-8")
+    words = ("index", table, "--into", forum)
+    assert run(*words, "--column", "id=#1", "--column", "title=#3", "--json").json["questions"]["added"] == 2
+    done = run(*words, "--column", "title=heading")
+    assert done.code == 2
+    assert "posts.txt has no column 'heading'" in done.err
+
+
+def test_an_array_that_is_called_jsonl_is_refused_with_what_to_do(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "arr.json").write_text('[{"id": "1", "title": "one"}]', encoding="utf-8")
+    done = run("index", tmp_path / "arr.json", "--into", tmp_path / "f", "--format", "jsonl")
+    assert "arr.json is a JSON array, expected one object a line" in done.err
+    assert "jq -c" in done.err
+
+
 def test_the_version_is_shown(run: Run) -> None:
     assert run("--version").out.startswith("askalike 0.")
 

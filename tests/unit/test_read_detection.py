@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 import os
+import re
 from pathlib import Path
 
 import py7zr
@@ -71,8 +72,8 @@ def test_several_particular_formats_are_listed(tmp_path: Path) -> None:
     assert "--format stackexchange, --format discourse" in caught.value.hint
 
 
-@pytest.mark.parametrize("content", [b"", b"hello", b"\x00\xff" * 100, b"{", b"[1, 2]", b"<html>", b"PK\x03\x04"])
-@pytest.mark.parametrize("name", ["a", "a.xml", "a.json", "a.jsonl", "a.csv", "a.tsv.gz", "a.parquet", "a.7z"])
+@pytest.mark.parametrize("content", [b"hello", b"\x00\xff" * 100, b"{", b"<html>"])
+@pytest.mark.parametrize("name", ["a", "a.xml", "a.json", "a.jsonl", "a.csv", "a.tsv", "a.parquet", "a.7z"])
 def test_a_file_of_no_format_lists_the_choices(tmp_path: Path, name: str, content: bytes) -> None:
     (tmp_path / name).write_bytes(content)
     with pytest.raises(FormatError, match="is not recognised") as caught:
@@ -95,17 +96,39 @@ def test_a_pipe_is_refused_whatever_its_format_is_said_to_be(tmp_path: Path, nam
 
 
 @pytest.mark.parametrize(
-    ("name", "content", "why"),
+    ("name", "content", "why", "what_to_do"),
     [
-        ("a.jsonl", b"", "it is empty"),
-        ("a.csv", "hello".encode("utf-16"), "it is UTF-16, expected UTF-8"),
-        ("a.csv.gz", b"hello", "it holds no gzip data"),
+        ("a.jsonl", b"", "it is empty", "fetch"),
+        ("a.csv", "hello".encode("utf-16"), "it is UTF-16, expected UTF-8", "iconv -f utf-16"),
+        ("a.csv.gz", b"hello", "it holds no gzip data", "without .gz"),
+        ("a.csv", gzip.compress(b"id,title"), "it is packed by gzip", "posts.csv.gz"),
+        ("a.zip", b"PK\x03\x04" * 9, "it is a zip archive", "unpack it first"),
+        ("a.xlsx", b"PK\x03\x04" * 9, "it is a workbook", "save its sheet as CSV"),
+        ("a.tar", b"Posts.xml".ljust(257, b"\0") + b"ustar", "it is a tar archive", "unpack it first"),
+        ("a.tar.gz", gzip.compress(b"q".ljust(257, b"\0") + b"ustar"), "it is a tar archive", "unpack it first"),
+        ("a.json", b'[{"id": 1, "title": "t"}]', "it is a JSON array", "jq -c"),
+        ("a.jsonl", b'[\n{"id": 1, "title": "t"}]', "it is a JSON array", "jq -c"),
+        ("a.json", b'{"id": 1, "title": "t"}\n', "it holds JSON objects", "posts.jsonl"),
+        ("a.txt", b"id,title\n1,t\n", "it is a table", "name it so"),
+        ("a.csv", b"sep=;\nid;title\n1;t\n", "its first line is Excel's 'sep=;'", "delete that line"),
+        (
+            "a.csv",
+            b"title,body\nt,b\n",
+            "no column is known to hold an id; the columns are 'title', 'body'",
+            "id=COLUMN",
+        ),
+        ("a.tsv", b"id\theading\n1\tb\n", "no column is known to hold a title or a body", "--column title=COLUMN"),
+        ("a.jsonl", b'{"title": "t"}\n', "no column is known to hold an id", "--column id=COLUMN"),
+        ("a.jsonl", b'{"id": 1, "heading": "t"}\n', "no column is known to hold a title or a body", "--column"),
     ],
 )
-def test_what_can_be_told_of_an_unknown_file_is_told(tmp_path: Path, name: str, content: bytes, why: str) -> None:
+def test_what_can_be_told_of_an_unknown_file_is_told(
+    tmp_path: Path, name: str, content: bytes, why: str, what_to_do: str
+) -> None:
     (tmp_path / name).write_bytes(content)
-    with pytest.raises(FormatError, match=f"is not recognised: {why}"):
+    with pytest.raises(FormatError, match=f"is not recognised: {re.escape(why)}") as caught:
         detect(tmp_path / name)
+    assert what_to_do in caught.value.hint
 
 
 def test_nothing_at_the_path_is_said(tmp_path: Path) -> None:

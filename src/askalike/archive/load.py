@@ -204,7 +204,7 @@ class _Loading:
                 raise InputError(found, "index the questions first")
             if self.number not in owners:
                 return
-        raise InputError(f"{self.source.name} holds no question", "look at the rejects, or name the right --format")
+        raise InputError(f"{self.source.name} holds no question", "name the right --format")
 
     def _check_contested(self) -> None:
         if self.contested:

@@ -71,6 +71,7 @@ def index(
     as_json: JsonOption = False,
 ) -> None:
     """Read an archive into a forum: add what is new, update what was edited, delete what has gone."""
+    form = form or ("table" if column else "")  # other formats have no columns to name
     options = ImportOptions(
         format=form,
         source=source,

@@ -1,6 +1,6 @@
 """Finds the reader for a path, and never guesses between two.
 
-Enters: a path. Leaves: its reader. May import: errors, files, the registry.
+Enters: a path. Leaves: its reader. May import: errors, the registry, its own folder.
 
 The rules, all of them: each reader looks at names and first bytes. Readers of a particular format come before the
 readers of general ones, ``jsonl`` before ``table``. Of several in the same place none is taken: the user says which.
@@ -8,13 +8,12 @@ readers of general ones, ``jsonl`` before ``table``. Of several in the same plac
 
 from __future__ import annotations
 
-import codecs
 from pathlib import Path
 
 from askalike.errors import FormatError, InputError
-from askalike.read.files import first_bytes
 from askalike.read.frame import Reader
 from askalike.read.registry import READERS
+from askalike.read.unrecognised import unrecognised
 
 __all__ = ["GENERAL", "choose", "detect", "named"]
 
@@ -64,10 +63,11 @@ def detect(path: Path) -> Reader:
         )
     if general:
         return general[0]
-    hint = f"say it with --format, one of {', '.join(sorted(READERS))}"
-    if path.is_file():
-        hint += "; a table with other column names: --format table --column id=NAME --column title=NAME"
-    raise FormatError(f"the format of {path} is not recognised{_why(path)}", hint)
+    cause, hint = unrecognised(path)
+    raise FormatError(
+        f"the format of {path} is not recognised{': ' if cause else ''}{cause}",
+        hint or f"say it with --format, one of {', '.join(sorted(READERS))}; docs/formats.md shows each",
+    )
 
 
 def _check_there(path: Path) -> None:
@@ -78,18 +78,6 @@ def _check_there(path: Path) -> None:
             f"{path} is a device, a pipe or a socket, expected a file or folder",
             "save what comes through it in a file first",
         )
-
-
-def _why(path: Path) -> str:
-    """Say what can be told about a file that no reader knows."""
-    if not path.is_file():
-        return ""
-    if not path.stat().st_size:
-        return ": it is empty"
-    start = first_bytes(path, 2)
-    if not start and path.name.lower().endswith(".gz"):
-        return ": it holds no gzip data, or nothing in it"
-    return ": it is UTF-16, expected UTF-8" if start in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE) else ""
 
 
 def _recognises(reader: Reader, path: Path) -> bool:

@@ -23,7 +23,10 @@ from askalike.read.pairs import read_pairs
 from askalike.read.values import Unreadable, check_has_text, identifier, moment, one_line, tags, text, whole_number
 from askalike.types import Answer, Link, LinkKind, Markup, Question, Record
 
-__all__ = ["JsonlReader", "load_object"]
+__all__ = ["ARRAY_HINT", "JsonlReader", "load_object"]
+
+ARRAY_HINT = "write it so, as with: jq -c '.[]' questions.json > questions.jsonl"
+"""What to do with an array of objects."""
 
 _ANSWER_NAMES = frozenset(["id", "body", "text", "markup", "created", "date", "score", "author", "accepted"])
 _LINK_NAMES = frozenset(["duplicate_of", "related", "links"])
@@ -31,6 +34,7 @@ _QUESTION_NAMES = (_ANSWER_NAMES - {"accepted"}) | _LINK_NAMES | {"title", "tags
 _MARKUPS = frozenset(get_args(Markup))
 _LOOKS_NATIVE = re.compile(rb'"id"\s*:')
 _HAS_TEXT = re.compile(rb'"(title|body)"\s*:')
+_BEGINS_ARRAY = re.compile(rb"\s*\[\s*(\{|$)")
 _MOST_NAMES_TOLD = 20
 
 
@@ -85,6 +89,8 @@ class JsonlReader:
         for number, line in read_lines(questions, questions.name, context):
             if not line or line.isspace():
                 context.skipped["blank line"] += 1
+            elif not context.records_in and _BEGINS_ARRAY.match(line):
+                raise FormatError(f"{questions.name} is a JSON array, expected one object a line", ARRAY_HINT)
             else:
                 yield from lines.records(number, line)
         for table, kind in tables:
