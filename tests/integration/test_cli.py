@@ -81,8 +81,19 @@ def test_index_names_rejects_and_where_they_are_kept(run: Run, tmp_path: Path) -
     done = run("index", table, "--into", tmp_path / "f")
     assert done.code == 0
     assert "rejected   1 record, kept in" in done.out
-    assert "posts.csv:3: " in done.out
+    assert "posts.csv line 3: " in done.out
     assert (tmp_path / "f" / "rejects.jsonl").is_file()
+
+
+def test_rejects_are_counted_once_and_their_lines_are_told_from_their_ids(run: Run, tmp_path: Path) -> None:
+    archive = tmp_path / "q.jsonl"
+    lines = ['{"id": "3", "title": "one"}', '{"id": "3", "title": "two"}', '{"id": "9", "title": ""}']
+    archive.write_text("\n".join(lines), encoding="utf-8")
+    shown = run("index", archive, "--into", tmp_path / "f").out
+    assert "questions  1 added\n" in shown
+    assert "rejected   2 records, kept in" in shown
+    assert "q.jsonl record 3: a record with this id came before" in shown
+    assert "q.jsonl line 3, record 9: title and body are empty" in shown
 
 
 def test_index_takes_columns_from_the_command_line(run: Run, tmp_path: Path) -> None:

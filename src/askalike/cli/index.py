@@ -156,9 +156,9 @@ def _kept(into: Path, was_new: bool) -> tuple[str, str]:
 def _print_report(found: dict[str, Any], into: Path) -> None:
     for kind in ("questions", "answers", "links"):
         counts = found[kind]
-        if any(counts.values()):
-            shown = ", ".join(f"{value:,} {name}" for name, value in counts.items() if value)
-            console.print(f"{kind:10s} {shown}")
+        stored = {name: value for name, value in counts.items() if value and name != "rejected"}  # told together below
+        if stored:
+            console.print(f"{kind:10s} {', '.join(f'{value:,} {name}' for name, value in stored.items())}")
     for kind, count in found["skipped"].items():
         console.print(f"left out   {count:,} {safe(kind)}", markup=False)
     for kind, count in found["repaired"].items():
@@ -169,9 +169,10 @@ def _print_report(found: dict[str, Any], into: Path) -> None:
         count = f"{found['rejected']:,} record{'' if found['rejected'] == 1 else 's'}"
         print_whole(f"rejected   {count}, kept in {into / 'rejects.jsonl'}; the first:")
         for reject in found["first_rejects"][:SHOWN_REJECTS]:
-            where = f"{reject['file']}:{reject['line']}" if reject["line"] else reject["file"]
-            named = " ".join(filter(None, (safe(where), safe(reject["record_id"]))))
-            print_whole(f"           {named}: {safe(reject['reason'])}")
+            line = f"line {reject['line']}" if reject["line"] else ""
+            record = f"record {safe(reject['record_id'])}" if reject["record_id"] else ""
+            place = " ".join(filter(None, (safe(reject["file"]), ", ".join(filter(None, (line, record))))))
+            print_whole(f"           {place}: {safe(reject['reason'])}")
     if found["not_encoded"]:
         print_whole(f"waiting    {found['not_encoded']:,} not encoded: {command('encode', into)}")
     print_whole(f"{into} is ready after {found['seconds']:.1f} s; ask it:")

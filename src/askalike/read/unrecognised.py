@@ -104,5 +104,7 @@ def _lacking(header: list[str], path: Path) -> Cause:
     try:
         choose_columns(header, {}, path.name)
     except FormatError as error:
-        return error.message.removeprefix(f"{path.name}: "), f"{error.hint}; #1, #2, … where the first line is a record"
+        return error.message.removeprefix(
+            f"{path.name}: "
+        ), f"{error.hint}; as #1, #2, … where the first line is a record"
     return "", ""
