@@ -134,6 +134,23 @@ def test_search_filters_by_tag_date_and_id(run: Run, homenet: Path) -> None:
     assert first not in [hit["question"]["id"] for hit in run(*words, "--exclude", first).json]
 
 
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("--tag", "nosuch"), "No question has the tag nosuch."),
+        (("--tag", "printer", "--tag", "nosuch"), "No question has the tags printer, nosuch."),
+        (("--before", "1990-01-01"), "No question was asked before 1990-01-01 00:00+00:00."),
+        (("--tag", "PRINTER", "--before", "1990-01-01"), "No question has the tag PRINTER and was asked before 1990-"),
+        (("--tag", "printer", "--body", "xyzzy"), "No earlier question that may be shown"),
+    ],
+)
+def test_a_filter_that_no_question_satisfies_is_named(
+    run: Run, homenet: Path, words: tuple[str, ...], said: str
+) -> None:
+    title = "printer" if "xyzzy" not in words else "xyzzy"
+    assert run("search", homenet, title, *words).out.startswith(said)
+
+
 @pytest.mark.parametrize("asked", ["xyzzy", "the of and", "the xyzzy is", "?!"])
 def test_search_that_finds_nothing_says_so(run: Run, homenet: Path, asked: str) -> None:
     assert "No earlier question" in run("search", homenet, asked).out

@@ -63,12 +63,15 @@ def search(
         lacking = list(_lacking(opened, ranker))
         hits = opened.similar(title, text, k, markup="markdown", filters=filters, ranker=ranker)
         corrections = opened.corrections(title, text, markup="markdown", ranker=ranker)
+        barred = "" if hits else _barred(opened, filters)
         if explain:
             explained = opened.explain(hits, title, text, markup="markdown", ranker=ranker)
     for line in [*lacking, *(safe(f"note: {one.written} is read as {one.meant}") for one in corrections)]:
         print_whole(line, errors)
     if as_json:
         print_json(_objects(hits, explained))
+    elif barred:
+        print_whole(barred)
     elif explained:
         if words := query_lines(explained[0]):
             console.print(words, end="\n\n")
@@ -94,6 +97,19 @@ def _lacking(forum: Forum, ranker: str | None) -> Iterator[str]:
     if vectors.waiting and chosen is not None and chosen.needs_vectors:
         yield f"note: {_unencoded(vectors)}"
         yield f"hint: {command('encode', forum.path)}"
+
+
+def _barred(forum: Forum, filters: Filters) -> str:
+    """Return that no question of the forum has the tags and the date that were asked for, "" where one has."""
+    asked = replace(filters, exclude_ids=frozenset())
+    if asked == Filters() or any(map(asked.admits, forum.questions())):
+        return ""
+    wanted = []
+    if asked.tags:
+        wanted.append(f"has the tag{'s' if len(asked.tags) > 1 else ''} {', '.join(map(safe, asked.tags))}")
+    if asked.before:
+        wanted.append(f"was asked before {asked.before.isoformat(' ', 'minutes')}")
+    return f"No question {' and '.join(wanted)}."
 
 
 def _unencoded(state: VectorsState) -> str:
