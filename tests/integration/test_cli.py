@@ -346,6 +346,15 @@ def test_a_damaged_archive_is_explained(run: Run, tmp_path: Path) -> None:
     assert "hint: restore it from a backup" in done.err
 
 
+def test_a_forum_without_its_archive_is_told_from_no_forum(run: Run, tmp_path: Path) -> None:
+    run("index", bundled_forum(), "--into", tmp_path / "f")
+    (tmp_path / "f" / "archive.sqlite").unlink()
+    done = run("info", tmp_path / "f", "--json")
+    assert done.code == 1
+    assert done.json["error"].endswith("it holds other files and no archive.sqlite")
+    assert done.json["hint"] == "put archive.sqlite back from a backup, or index into a new folder"
+
+
 def test_a_folder_that_cannot_be_made_is_explained(run: Run, tmp_path: Path) -> None:
     (tmp_path / "file").write_text("", encoding="utf-8")
     done = run("index", bundled_forum(), "--into", tmp_path / "file" / "f")

@@ -422,7 +422,10 @@ def test_what_a_ranker_learns_takes_away_nothing_of_another_training(run: Run, f
     for name in ("1-contrastive.safetensors", "plan.json", "finished.json"):
         (work / name).write_bytes(b"kept")
     (work / "model").mkdir()
+    assert run("info", forum, "--json").json["learned_rankers"] == []
     assert run("train", forum, "--recipe", "lmir").code == 0
+    assert run("info", forum, "--json").json["learned_rankers"] == ["lmir"]
+    assert ["learned", "rankers", "lmir"] in [line.split() for line in run("info", forum).out.splitlines()]
     assert {name.name for name in work.iterdir()} >= {
         "1-contrastive.safetensors",
         "plan.json",

@@ -210,6 +210,7 @@ def test_what_cannot_be_measured_stops_nothing_and_is_said(tmp_path: Path) -> No
     ended = run_stage(Bowl(), LoopSettings(epochs=3, patience=1), dict, place(tmp_path, progress=heard))
     assert (ended.epoch, ended.best) == (3, None)
     assert [text for text in heard.notices if "no mrr is measured to stop by, so that all 3 epochs are run" in text]
+    assert not [text for text in heard.notices if text.endswith(": ")], "an epoch of which nothing is known is not told"
 
 
 @pytest.mark.parametrize("target", [float("nan"), float("inf"), 1e30])

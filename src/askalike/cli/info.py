@@ -11,6 +11,7 @@ from askalike.archive.rows import from_microseconds
 from askalike.cli.arguments import ForumArgument, JsonOption
 from askalike.cli.display import print_aligned, print_json, safe
 from askalike.forum import Forum, Info
+from askalike.rank import RERANKERS
 from askalike.wire import moment_text
 
 __all__ = ["info"]
@@ -19,19 +20,21 @@ __all__ = ["info"]
 def info(forum: ForumArgument, as_json: JsonOption = False) -> None:
     """Show how much a forum holds, its model, and whether its indexes are in step."""
     with Forum.open(forum) as opened:
-        found = info_object(opened.info())
+        is_ready = opened.rankers()
+        found = info_object(opened.info(), [name for name in RERANKERS if is_ready[name]])
     if as_json:
         print_json(found)
         return
     table = Table(show_header=False, box=None, pad_edge=False)
     for name, value in found.items():
-        shown = f"{value:,}" if isinstance(value, int) else safe(str(value or "-"))
+        text = ", ".join(value) if isinstance(value, list) else str(value or "-")
+        shown = f"{value:,}" if isinstance(value, int) else safe(text or "-")
         table.add_row(name.replace("_", " "), Text(shown))
     print_aligned(table)
 
 
-def info_object(found: Info) -> dict[str, Any]:
-    """Return the facts as JSON."""
+def info_object(found: Info, learned: list[str]) -> dict[str, Any]:
+    """Return the facts as JSON; ``learned`` names the rankers that the forum has learned."""
     counts = found.counts
     return {
         "forum": found.path,
@@ -51,5 +54,6 @@ def info_object(found: Info) -> dict[str, Any]:
         "encoded_by_next_model": found.vectors.next_entries,
         "not_encoded": found.vectors.waiting,
         "neighbour_graph": "built" if found.vectors.has_graph else None,
+        "learned_rankers": learned,
         "size_bytes": found.size_bytes,
     }

@@ -9,6 +9,7 @@ import typer
 
 from askalike.archive import Archive, Layout
 from askalike.cli.arguments import ForumArgument, JsonOption
+from askalike.cli.calling import command
 from askalike.cli.display import console, print_json, print_whole, safe
 from askalike.errors import SettingError
 from askalike.serve.keys import Keys
@@ -46,5 +47,8 @@ def keys(
         print_whole(secret)
         console.print(f"key {made.id} may {made.may}; it is not shown again", markup=False)
     else:
-        for key in held.all():
+        listed = held.all()
+        if not listed:
+            print_whole(f"there is no key; {command('keys', forum, '--add', 'read')} makes one (or --add write)")
+        for key in listed:
             console.print(f"{key.id}  {key.may:5}  {key.created}  {safe(key.name)}", markup=False)

@@ -180,7 +180,8 @@ class _Run:
         self.state = replace(self.state, is_done=epoch >= settings.epochs or is_worn)
         if place.world.is_first:
             self.log.add(place.stage, epoch, steps, measures)
-            place.progress.notice(_line(place.stage, epoch, measures))
+            if measures:  # before the first epoch, only what dev measures
+                place.progress.notice(_line(place.stage, epoch, measures))
             place.told(epoch, measures)
         self._save()
 
