@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from askalike.archive import rows, schema
+from askalike.archive.layout import not_found
 from askalike.archive.writes import (
     Operation,
     delete_question,
@@ -56,7 +57,7 @@ class Archive:
 
     def __init__(self, path: Path) -> None:
         if not path.is_file():
-            raise _not_found(path)
+            raise not_found(path)
         self.path = path
         self._identity = schema.identity(path)
         self._local = threading.local()
@@ -346,13 +347,3 @@ def _close(connections: list[sqlite3.Connection]) -> None:
     for connection in connections:
         connection.close()
     connections.clear()
-
-
-def _not_found(path: Path) -> ForumNotFoundError:
-    folder = path.parent
-    if folder.is_dir() and any(folder.iterdir()):  # nothing is ever indexed into it
-        return ForumNotFoundError(
-            f"there is no forum at {folder}: it holds other files and no {path.name}",
-            f"put {path.name} back from a backup, or index into a new folder",
-        )
-    return ForumNotFoundError(f"there is no forum at {folder}", 'make one with "askalike index ARCHIVE --into FORUM"')

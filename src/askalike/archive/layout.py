@@ -1,6 +1,6 @@
 """The names of the files in a forum's folder, in one frozen place.
 
-Enters: the folder's path. Leaves: paths. May import: errors.
+Enters: the folder's path. Leaves: paths; the error that there is no forum. May import: errors.
 """
 
 from __future__ import annotations
@@ -8,9 +8,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from askalike.errors import ForumError
+from askalike.errors import ForumError, ForumNotFoundError
 
-__all__ = ["Layout"]
+__all__ = ["Layout", "not_found"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,3 +108,14 @@ class Layout:
     def rejects(self) -> Path:
         """Return the file that keeps what the last load could not read."""
         return self.folder / "rejects.jsonl"
+
+
+def not_found(archive: Path) -> ForumNotFoundError:
+    """Return the error that there is no archive file at this path, with what to do about it."""
+    folder = archive.parent
+    if folder.is_dir() and any(folder.iterdir()):  # nothing is ever indexed into it
+        return ForumNotFoundError(
+            f"there is no forum at {folder}: it holds other files and no {archive.name}",
+            f"put {archive.name} back from a backup, or index into a new folder",
+        )
+    return ForumNotFoundError(f"there is no forum at {folder}", 'make one with "askalike index ARCHIVE --into FORUM"')
