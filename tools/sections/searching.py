@@ -98,30 +98,43 @@ def tuning(result: Mapping[str, Any]) -> list[str]:
 
 
 def ramn_tuning(result: Mapping[str, Any]) -> list[str]:
-    """Return the best variant of each way in which RAMN matches, and the one that a forum has."""
-    ways = dict.fromkeys(one["way"] for one in result["tried"])
-    best = [max((one for one in result["tried"] if one["way"] == way), key=lambda one: one["mean"]) for way in ways]
-    alone = [
-        max((one for one in result["tried"] if one["way"] == way and one["alpha"] == 0), key=lambda one: one["mean"])
-        for way in ways
-    ]
+    """Return the best variant of each way in which RAMN matches, the one that a forum has, and unknown words."""
+    kinds = dict.fromkeys((one["states"], one["way"]) for one in result["tried"])
+    by_kind = {kind: [one for one in result["tried"] if (one["states"], one["way"]) == kind] for kind in kinds}
+    best = [max(found, key=_mean) for found in by_kind.values()]
+    alone = [max((one for one in found if one["alpha"] == 0), key=_mean) for found in by_kind.values()]
     chosen = [one for one in result["tried"] if all(one[name] == value for name, value in result["chosen"].items())]
     names, sets = ("similarity", "mismatch_weight", "alpha"), list(result["given"])
-    given = ("the order that was given", "", "", "", *(f"{result['given'][name]:.2f}" for name in sets))
+    given = ("the order that was given", "", "", "", "", *(f"{result['given'][name]:.2f}" for name in sets))
     rows = [
-        (how + one["way"], *(one[name] for name in names), *(f"{one[name]:.2f}" for name in sets))
-        for how, found in (("best, ", best), ("without the rank, ", alone), ("in a forum: ", chosen))
+        (how + one["way"], one["states"], *(one[name] for name in names), *(f"{one[name]:.2f}" for name in sets))
+        for how, found in (("best, ", best), ("without the rank, ", alone), ("a forum's settings: ", chosen))
         for one in found
     ]
-    queries = ", ".join(f"{name} {count}" for name, count in result["queries"].items())
+    counted = [(one["settings"], one["unknown"], *(f"{one[name]:.2f}" for name in sets)) for one in result["unknown"]]
     return [
         "## Settings of RAMN in a forum",
         "",
-        f"MAP on dev sets (queries: {queries}), of {len(result['tried'])} variants the best of each way of matching by"
-        " the mean of both. The forum's is that of travel's duplicates.",
+        f"MAP on dev sets (queries: {_listed(result['queries'])}), of {len(result['tried'])} variants the best of each"
+        " way of matching by the mean of both. The forum's is that of travel's duplicates. States are those of the"
+        " encoder, the same whitened, or all alike: what is left of a variant without any encoder.",
         "",
-        *table(("variant", *names, *sets), [given, *rows]),
+        *table(("variant", "states", *names, *sets), [given, *rows]),
+        "",
+        f"Words that the texts learned from do not hold (% of the words: {_listed(result['unknown_share'])}), by how"
+        " often they are said to have occurred; a forum's settings are those above. Candidates without words:"
+        f" {_listed(result['without_words'])}.",
+        "",
+        *table(("settings", "unknown words count", *sets), counted),
     ]
+
+
+def _mean(one: Mapping[str, Any]) -> float:
+    return float(one["mean"])
+
+
+def _listed(found: Mapping[str, Any]) -> str:
+    return ", ".join(f"{name} {value}" for name, value in found.items())
 
 
 def reranking(result: Mapping[str, Any]) -> list[str]:
