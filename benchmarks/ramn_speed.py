@@ -1,9 +1,9 @@
 """How fast RAMN re-ranks: one query against 20 and 100 candidates of 100 words, beside all-MiniLM-L6-v2's cosine.
 
-Command: ``OMP_WAIT_POLICY=PASSIVE python -m benchmarks.ramn_speed``. Reddit questions cut at 100 words; random numbers in
-the sizes of the recipes ``ramn`` and ``ramn-rnn``, since speed does not depend on their values, and a forum's settings.
-*known*: the candidates' states (or MiniLM's vectors) are kept, as a forum keeps them; *new*: they are computed too. All
-systems turn by turn in one run; MiniLM with two threads. Writes ``results/ramn-speed.json``.
+Command: ``OMP_WAIT_POLICY=PASSIVE python -m benchmarks.ramn_speed``. Reddit questions cut at 100 words; a forum's
+settings, and random numbers in the sizes of the recipes ``ramn`` and ``ramn-rnn``, since speed does not depend on their
+values. *known*: the candidates' states (or MiniLM's vectors) are kept, as a forum keeps them; *new*: they are computed
+too. All systems turn by turn in one run; MiniLM with two threads. Writes ``results/ramn-speed.json``.
 """
 
 from __future__ import annotations
