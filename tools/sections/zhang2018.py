@@ -37,7 +37,7 @@ def reproduction(result: Mapping[str, Any]) -> list[str]:
         *_table([row for row in rows if row["texts"] in (0, shown)], result["reported"]),
         "",
         "What the paper says of rows, by MAP; p of the paired randomisation test, two-sided. The rows `tuned`,"
-        " `both`, `combined`, `white` and `words` are ours:",
+        " `both`, `combined`, `white` and `words` are ours. No p is corrected for how many there are:",
         "",
         *compared(result["compared"][str(shown)]),
         "",
