@@ -121,6 +121,26 @@ def test_encoding_that_is_stopped_says_what_stays_and_how_to_go_on(
     assert (found["encoded"], found["encoded_by_next_model"], found["not_encoded"]) == (252, 0, 0)
 
 
+def test_building_indexes_anew_that_is_stopped_goes_on(
+    run: Run, forum: Path, model: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def stopped(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    run("encode", forum, "--model", model)
+    before = run("info", forum, "--json").json
+    with monkeypatch.context() as patched:
+        patched.setattr("askalike.encode.model.Model.encode", stopped)
+        done = run("reindex", forum)
+    assert done.code == 130
+    assert "stopped; the archive is whole" in done.err
+    assert done.err.endswith(f"To go on:\n  askalike encode {forum}\n")
+    run("encode", forum)
+    after = run("info", forum, "--json").json
+    assert [after[name] for name in ("indexed", "encoded", "not_encoded")] == [before["indexed"], before["encoded"], 0]
+    assert before["encoded"] > 0
+
+
 def test_reading_that_is_stopped_leaves_no_forum(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def stopped(*_: object, **__: object) -> None:
         raise KeyboardInterrupt

@@ -120,7 +120,12 @@ def reindex(
 ) -> None:
     """Build a forum's indexes anew from its archive, whatever state they are in."""
     settings = ForumSettings(has_vectors=encode)
-    with BarProgress() as progress, Forum.reindex(forum, settings=settings, progress=progress) as opened:
+    again = command("encode" if encode else "info", forum)  # every command goes on indexing first
+    with (
+        telling_how_to_go_on(lambda: ("the archive is whole, and so is what was indexed and encoded", again)),
+        BarProgress() as progress,
+        Forum.reindex(forum, settings=settings, progress=progress) as opened,
+    ):
         indexed = opened.info().indexed
     if as_json:
         print_json({"forum": str(forum), "indexed": indexed})
