@@ -149,6 +149,9 @@ def test_a_filter_that_no_question_satisfies_is_named(
 ) -> None:
     title = "printer" if "xyzzy" not in words else "xyzzy"
     assert run("search", homenet, title, *words).out.startswith(said)
+    found = run("search", homenet, title, *words, "--json")
+    assert found.json == []
+    assert (f"note: {said}" in found.err.replace("\n", " ")) == said.startswith("No question")
 
 
 @pytest.mark.parametrize("asked", ["xyzzy", "the of and", "the xyzzy is", "?!"])

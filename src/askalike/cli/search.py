@@ -66,7 +66,8 @@ def search(
         barred = "" if hits else _barred(opened, filters)
         if explain:
             explained = opened.explain(hits, title, text, markup="markdown", ranker=ranker)
-    for line in [*lacking, *(safe(f"note: {one.written} is read as {one.meant}") for one in corrections)]:
+    notes = [*lacking, *(safe(f"note: {one.written} is read as {one.meant}") for one in corrections)]
+    for line in [*notes, f"note: {barred}"] if as_json and barred else notes:
         print_whole(line, errors)
     if as_json:
         print_json(_objects(hits, explained))
