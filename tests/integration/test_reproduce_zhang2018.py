@@ -134,6 +134,16 @@ def test_the_forums_whole_archive_brings_its_comments_after_its_questions(
     assert [text.body for text in found.texts[-2:]] == ["how long does a visa take", "a week, they told me"]
 
 
+def test_comments_on_a_question_of_the_test_files_are_left_out_of_the_archive(
+    data: ZhangData, semeval: Path, tmp_path: Path
+) -> None:
+    (asked, *_) = data.tests["test2016"].queries.values()
+    archive = tmp_path / "whole.xml"
+    of_test = UNLABELLED.replace("a visa<", f"{asked.title}<").replace("how long does a visa take", asked.body)
+    archive.write_text(of_test, encoding="utf-8")
+    assert read_data(semeval, [archive]).kinds == data.kinds | {archive.name: 0}
+
+
 def test_archives_whose_texts_would_have_the_same_ids_are_refused(semeval: Path, tmp_path: Path) -> None:
     archives = [tmp_path / folder / "more.jsonl" for folder in ("a", "b")] + [tmp_path / "comments"]
     for number, archive in enumerate(archives):

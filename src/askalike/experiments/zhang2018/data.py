@@ -4,8 +4,8 @@ Enters: folders. Leaves: ``ZhangData``. May import: read, text's markup, types, 
 
 Texts come in this order, and an amount takes the first of them: the questions of the training and dev files, their
 comments, then the questions of the archives that were named, in their order; an archive of SemEval's format brings its
-comments after its questions. Another kind may be brought to the front, to learn from it alone. Every text is taken
-once, by its words:
+comments after its questions, but for those on questions of the test files. Another kind may be brought to the front, to
+learn from it alone. Every text is taken once, by its words:
 a thread of the forum is a candidate under several ids, and a twin of a held-out text would not be held out. So is every
 text of the test files left out, though no label would come with it: half of the candidates of 2016's test, and a fifth
 of those of 2017's, are candidates of the training and dev files too.
@@ -16,7 +16,7 @@ named can bring in.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence, Set
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final
@@ -103,7 +103,8 @@ def read_data(folder: Path, archives: Sequence[Path] = ()) -> ZhangData:
     place = folder / FOLDER if (folder / FOLDER).is_dir() else folder
     sets = {split: read_judged(place, "semeval", split) for split in ("train", "dev", *TESTS)}
     own = [question for split in ("train", "dev") for question in questions_of(sets[split])]
-    seen = {_content(question) for split in TESTS for question in questions_of(sets[split])}
+    tests = {_content(question) for split in TESTS for question in questions_of(sets[split])}
+    seen = set(tests)
     texts: dict[str, Question] = {}
     kept = [question for question in own if _is_new(question, seen)]
     texts |= {f"semeval/{question.id}": question for question in kept}
@@ -116,7 +117,7 @@ def read_data(folder: Path, archives: Sequence[Path] = ()) -> ZhangData:
     rejected: dict[str, int] = {}
     for archive in archives:
         context = ReadContext()
-        for kind, found in _by_kind(archive, context).items():
+        for kind, found in _by_kind(archive, tests, context).items():
             before = len(texts)
             for text in found:
                 if _is_new(text, seen):
@@ -161,17 +162,24 @@ def _comments(folder: Path, questions: set[str]) -> Iterator[Answer]:
             yield record
 
 
-def _by_kind(archive: Path, context: ReadContext) -> dict[str, list[Question]]:
-    """Return the questions of an archive, and its comments where it is of the judged sets' own format."""
+def _by_kind(archive: Path, tests: Set[str], context: ReadContext) -> dict[str, list[Question]]:
+    """Return the questions of an archive, and its comments where it is of the judged sets' own format.
+
+    Args:
+        tests: contents of questions whose comments are left out.
+    """
     if not archive.exists():
         raise FormatError(f"there is no archive {archive}", "look at its name")
     reader = choose(archive)
     questions: list[Question] = []
     comments: list[Question] = []
+    barred: set[str] = set()
     for record in reader.read(archive, context):
         if isinstance(record, Question):
             questions.append(record)
-        elif isinstance(record, Answer) and reader.name == "semeval":
+            if _content(record) in tests:
+                barred.add(record.id)
+        elif isinstance(record, Answer) and reader.name == "semeval" and record.question_id not in barred:
             comments.append(_as_text(record))
     return {archive.name: questions} | ({f"{archive.name} comments": comments} if comments else {})
 
