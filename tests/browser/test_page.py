@@ -401,8 +401,8 @@ def test_shortcuts_can_be_switched_off(opened: Opened, service: str) -> None:
     assert page.locator("#pair").get_attribute("data-pair") == shown
 
 
-def test_a_service_with_keys_asks_for_one_and_the_page_sends_it(opened: Opened) -> None:
-    page = opened("/#/status", may_fail=True)
+def guarded(page: Page, addresses: str) -> list[str | None]:
+    """Let addresses be answered for the key ``right`` alone, and return the keys that will have come."""
     keys: list[str | None] = []
 
     def guard(route: Route) -> None:
@@ -411,9 +411,16 @@ def test_a_service_with_keys_asks_for_one_and_the_page_sends_it(opened: Opened) 
             rest = {name: value for name, value in route.request.headers.items() if name != "authorization"}
             route.continue_(headers=rest)
         else:
-            route.fulfill(status=401, json={"error": "a key is needed", "hint": "send one"})
+            error = "the key is not known" if keys[-1] else "a key is needed"
+            route.fulfill(status=401, json={"error": error, "hint": "make one"})
 
-    page.route("**/v1/similar", guard)
+    page.route(addresses, guard)
+    return keys
+
+
+def test_a_service_with_keys_asks_for_one_and_the_page_sends_it(opened: Opened) -> None:
+    page = opened("/#/status", may_fail=True)
+    keys = guarded(page, "**/v1/similar")
     page.evaluate("location.hash = '#/ask'")
     page.fill("#title", TITLE)
     page.get_by_role("dialog").wait_for()
@@ -428,18 +435,7 @@ def test_a_service_with_keys_asks_for_one_and_the_page_sends_it(opened: Opened) 
 
 def test_a_key_that_is_refused_keeps_the_dialogue_open_with_the_reason(opened: Opened) -> None:
     page = opened("/example.html", may_fail=True)
-    keys: list[str | None] = []
-
-    def guard(route: Route) -> None:
-        keys.append(route.request.headers.get("authorization"))
-        if keys[-1] == "Bearer right":
-            rest = {name: value for name, value in route.request.headers.items() if name != "authorization"}
-            route.continue_(headers=rest)
-        else:
-            error = "the key is not known" if keys[-1] else "a key is needed"
-            route.fulfill(status=401, json={"error": error, "hint": "make one"})
-
-    page.route("**/v1/**", guard)
+    guarded(page, "**/v1/**")
     page.goto(page.url.replace("example.html", "#/ask"))
     dialogue = page.get_by_role("dialog")
     field = page.get_by_label("Key", exact=True)
