@@ -30,6 +30,8 @@ SPREAD_OF_PRIOR: Final = 1.0
 
 STEPS: Final = 50
 ENOUGH: Final = 1e-10
+GAINED: Final = 1e-4
+"""Share of what a step promises by the gradient that it must gain."""
 
 MEANS: Final = (-0.1, 0.35)
 SPREADS: Final = (0.09, 0.18)
@@ -69,6 +71,9 @@ half the weight (``python -m benchmarks.likelihood``)."""
 def moved(prior: Calibration, cosines: Sequence[float], is_same: Sequence[bool]) -> Calibration:
     """Return a calibration after N verdicts, by Newton's method; the sum is concave, so there is one maximum.
 
+    A step is halved until it gains a share of what it promises (Armijo's rule): where verdicts contradict what began,
+    whole steps go back and forth over the maximum.
+
     One verdict "same" at c = 0 moves the intercept of σ(0) to where b = 1 - σ(b), and leaves the slope:
 
     >>> found = moved(Calibration(0.0, 1.0), [0.0], [True])
@@ -79,13 +84,23 @@ def moved(prior: Calibration, cosines: Sequence[float], is_same: Sequence[bool])
     labels = np.asarray(is_same, dtype=np.float64)  # (N,)
     start = np.array([prior.intercept, prior.slope])
     found, precision = start.copy(), np.eye(2) / SPREAD_OF_PRIOR**2
+
+    def value(of: NDArray[np.float64]) -> float:
+        """Return what is maximised, but for a constant."""
+        sums, away = inputs @ of, of - start
+        return float(labels @ sums - np.logaddexp(0, sums).sum() - away @ precision @ away / 2)
+
     for _ in range(STEPS):
         likely = 1.0 / (1.0 + np.exp(-(inputs @ found)))  # (N,)
         gradient = inputs.T @ (labels - likely) - precision @ (found - start)
         step = np.linalg.solve((inputs * (likely * (1 - likely))[:, None]).T @ inputs + precision, gradient)
-        found += step
         if np.abs(step).max() < ENOUGH:
             break
+        before, promised = value(found), float(gradient @ step)
+        rounding = 1e-12 * (1 + abs(before))
+        while value(found + step) < before + GAINED * promised - rounding:
+            step, promised = step / 2, promised / 2
+        found += step
     return Calibration(float(found[0]), float(found[1]), len(labels))
 
 
