@@ -226,6 +226,18 @@ def test_a_cell_beyond_the_limit_is_rejected(tmp_path: Path) -> None:
     assert context.rejects.count == 1
 
 
+def test_a_cell_that_no_line_could_hold_is_rejected_with_the_limit(tmp_path: Path) -> None:
+    before = csv.field_size_limit(10_000)  # it holds for the process, and another reader may have raised it
+    try:
+        lines = "\n".join(["x" * 100] * 150)
+        content = f'id,title,body\n1,t,"{lines}"\n2,t,"{lines}\n{lines}"\n'
+        records, context, _ = read_text(tmp_path, content, limits=Limits(line_bytes=20_000))
+    finally:
+        csv.field_size_limit(before)
+    assert [question.id for question in questions(records)] == ["1"]
+    assert context.rejects.first[0].reason == "a cell longer than 20,000 characters"
+
+
 def test_json_lines_under_other_names_are_a_table(tmp_path: Path) -> None:
     lines = [{"qid": 1, "question": "Why?", "answer": "So."}, {"qid": 2, "question": "How?", "extra": 1}]
     records, context, _ = read_text(tmp_path, "\n".join(map(json.dumps, lines)) + "\nno json\n", "a.jsonl")
