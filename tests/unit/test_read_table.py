@@ -16,7 +16,7 @@ import pyarrow
 import pytest
 from pyarrow import parquet
 
-from askalike.errors import DamagedInputError, FormatError, MissingExtraError, SettingError
+from askalike.errors import DamagedInputError, FormatError, MissingExtraError, SettingError, UnsafeInputError
 from askalike.read.columns import choose_columns
 from askalike.read.frame import Limits, ReadContext, ReadOptions
 from askalike.read.table import TableReader
@@ -265,6 +265,14 @@ def test_parquet_gives_the_same_as_csv(tmp_path: Path) -> None:
     ) or (context.rejects.first[0].reason == "no id")
     list(READER.read(tmp_path / "a.parquet", ReadContext(advance=seen.append)))
     assert sum(seen) == READER.size_bytes(tmp_path / "a.parquet")
+
+
+def test_parquet_that_unpacks_to_too_much_is_refused(tmp_path: Path) -> None:
+    table = pyarrow.table({"id": range(1_000), "body": [f"{number:05d}" + "x" * 10_000 for number in range(1_000)]})
+    parquet.write_table(table, tmp_path / "a.parquet", compression="zstd")
+    with pytest.raises(UnsafeInputError, match=r"a\.parquet unpacks to more than 1,000,000 bytes"):
+        read(tmp_path / "a.parquet", limits=Limits(archive_unpacked_bytes=1_000_000))
+    assert len(read(tmp_path / "a.parquet")[0]) == 1_000
 
 
 def test_damaged_parquet_is_named(tmp_path: Path) -> None:

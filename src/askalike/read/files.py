@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import IO, BinaryIO, cast
 
 from askalike.errors import DamagedInputError, InputError, UnsafeInputError
-from askalike.read.frame import ReadContext
+from askalike.read.frame import Limits, ReadContext
 
 __all__ = [
     "first_bytes",
@@ -55,6 +55,25 @@ class _Counted(io.RawIOBase):
         super().close()
 
 
+class _Capped(io.RawIOBase):
+    """The unpacked bytes of a file, of which only so many are believed."""
+
+    def __init__(self, unpacked: gzip.GzipFile, path: Path, limits: Limits) -> None:
+        self._unpacked = unpacked
+        self._name, self._packed = path.name, path.stat().st_size
+        self._limits = limits
+        self._total = 0
+
+    def readable(self) -> bool:
+        return True
+
+    def read(self, size: int = -1) -> bytes:
+        block = self._unpacked.read(_BLOCK_BYTES if size < 0 else size)
+        self._total += len(block)
+        self._limits.check_unpacked(self._name, self._total, self._packed)
+        return block
+
+
 def plain_suffix(path: Path) -> str:
     """Return a name's ending without ``.gz``, in lower case.
 
@@ -71,6 +90,7 @@ def open_bytes(path: Path, context: ReadContext) -> Iterator[BinaryIO]:
 
     Raises:
         InputError: the file is not there, may not be read, or is no file (opening a pipe could wait for ever).
+        UnsafeInputError: while reading: it unpacks to more than ``limits`` allow.
     """
     if path.exists() and not path.is_file() and not path.is_dir():
         raise InputError(f"{path} is a device, a pipe or a socket, expected a file", "save what it gives in a file")
@@ -82,7 +102,7 @@ def open_bytes(path: Path, context: ReadContext) -> Iterator[BinaryIO]:
     with io.BufferedReader(_Counted(raw, context.advance), _BLOCK_BYTES) as stream:
         if path.name.lower().endswith(".gz"):
             with gzip.GzipFile(fileobj=stream) as unpacked:
-                yield cast("BinaryIO", unpacked)
+                yield cast("BinaryIO", _Capped(unpacked, path, context.options.limits))
         else:
             yield cast("BinaryIO", stream)
 

@@ -20,7 +20,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import IO, Protocol
 
-from askalike.errors import SettingError
+from askalike.errors import SettingError, UnsafeInputError
 from askalike.types import Markup, Record, Reject
 
 __all__ = ["Limits", "ReadContext", "ReadOptions", "Reader", "Rejects"]
@@ -40,8 +40,9 @@ class Limits:
         xml_depth: how deep XML elements may nest.
         xml_token_bytes: the longest XML tag, and the longest text inside one XML element.
         archive_members: how many members an archive may list.
-        archive_unpacked_bytes: how large the wanted members may be together.
+        archive_unpacked_bytes: how large the wanted members of an archive, or an unpacked file, may be.
         archive_ratio: unpacked size divided by packed size.
+        archive_free_bytes: unpacked size up to which the ratio does not matter.
     """
 
     line_bytes: int = 16 << 20
@@ -52,6 +53,26 @@ class Limits:
     archive_members: int = 10_000
     archive_unpacked_bytes: int = 400 << 30
     archive_ratio: float = 200.0
+    archive_free_bytes: int = 64 << 20
+
+    def check_unpacked(self, name: str, unpacked: int, packed: int) -> None:
+        """Refuse a file that unpacks to more than is believed.
+
+        Args:
+            name: the file's, for the message.
+            unpacked: bytes that it unpacks to, so far or in all.
+            packed: bytes of the file as it is stored.
+
+        Raises:
+            UnsafeInputError: too many bytes, or too many for its size.
+        """
+        found = ""
+        if unpacked > self.archive_unpacked_bytes:
+            found = f"more than {self.archive_unpacked_bytes:,} bytes"
+        elif unpacked > max(self.archive_free_bytes, self.archive_ratio * packed):
+            found = f"more than {self.archive_ratio:,.0f} times its size"
+        if found:
+            raise UnsafeInputError(f"{name} unpacks to {found}", "if you trust it, unpack it and give what was in it")
 
 
 class Rejects:

@@ -198,6 +198,9 @@ def _open_parquet(path: Path, name: str, context: ReadContext) -> Table:
         file = parquet.ParquetFile(path)
     except (pyarrow.ArrowException, OSError) as error:
         raise _damaged_parquet(name, error) from error
+    held = file.metadata
+    unpacked = sum(held.row_group(number).total_byte_size for number in range(held.num_row_groups))
+    context.options.limits.check_unpacked(name, unpacked, path.stat().st_size)
 
     def rows() -> Iterator[Row]:
         number = 0
