@@ -66,6 +66,10 @@ EXIT_CODES: tuple[tuple[type[AskalikeError], int], ...] = ((SettingError, 2), (A
 """From an error to an exit code; the first fitting row counts."""
 
 
+_TORCH_SHORTAGES = ("can't allocate memory", "out of memory")
+"""How torch, which raises RuntimeError, says that memory is short."""
+
+
 def main() -> None:
     """Run the command line; every error that askalike explains becomes two lines and an exit code."""
     for stream in (sys.stdout, sys.stderr):
@@ -84,6 +88,14 @@ def main() -> None:
             "restore it from a backup, or index the archive into a new folder",
         )
         raise SystemExit(_explain(damaged)) from None
+    except (MemoryError, RuntimeError) as error:
+        if not isinstance(error, MemoryError) and not any(words in str(error) for words in _TORCH_SHORTAGES):
+            raise
+        found = " ".join(str(error).split())[:200]
+        short = AskalikeError(
+            f"there is not enough memory{': ' if found else ''}{found}", "choose smaller sizes, or end other programs"
+        )
+        raise SystemExit(_explain(short)) from None
     except OSError as error:
         where = f"{error.filename}: " if error.filename else ""
         refused = AskalikeError(f"{where}{error.strerror or error}", "check the path, its rights and the free space")
