@@ -57,7 +57,9 @@ def test_what_is_just_within_a_range_is_taken_and_what_is_beyond_is_refused(kind
         check_bounds(kind, {name: least}, "here")
         check_bounds(kind, {name: most}, "here")
         for beyond in (least - 1, most * 2, 10**5_000, float("nan"), float("inf"), [least, most * 2], {"a": most * 2}):
-            with pytest.raises(SettingError, match=rf"here: {name}.* is .*, but expected a number from .* to") as caught:
+            with pytest.raises(
+                SettingError, match=rf"here: {name}.* is .*, but expected a number from .* to"
+            ) as caught:
                 check_bounds(kind, {name: beyond}, "here")
             assert len(caught.value.message) < 200
 
@@ -69,7 +71,11 @@ def test_what_is_just_within_a_range_is_taken_and_what_is_beyond_is_refused(kind
         ("max_size", 10**12, "words: max_size is 1000000000000, but expected a number from 1 to 10,000,000"),
         ("hidden_size", 10**9, "encoder: hidden_size is 1000000000, but expected a number from 1 to 4,096"),
         ("share", 1e9, "stage 1 (contrastive): views.marked is 1000000000.0, but expected a number from 0 to 1000"),
-        ("epochs", 10**400, "stage 1 (contrastive): epochs is a number of more than 30 digits, but expected a number from 1 to"),
+        (
+            "epochs",
+            10**400,
+            "stage 1 (contrastive): epochs is a number of more than 30 digits, but expected a number from 1 to",
+        ),
     ],
 )
 def test_a_number_that_no_machine_could_train_is_named_with_its_range(
@@ -93,7 +99,10 @@ def test_a_number_that_no_machine_could_train_is_named_with_its_range(
         ('ranker = "scqa"\n[network]\noutput_size = 2147483648', "recipe: output_size is 2147483648"),
         ('ranker = "scqa"\n[network]\nchannels = [8, 2147483648, 8]', "recipe: channels, number 2, is 2147483648"),
         ('ranker = "dsqa"\n[pairs]\nbatch_size = 2147483648', "pairs: batch_size is 2147483648"),
-        ('ranker = "dsqa"\n[loop]\nmomentum = 0.9999', "loop: momentum is 0.9999, but expected a number from 0 to 0.999"),
+        (
+            'ranker = "dsqa"\n[loop]\nmomentum = 0.9999',
+            "loop: momentum is 0.9999, but expected a number from 0 to 0.999",
+        ),
     ],
 )
 def test_recipes_of_language_models_and_siamese_networks_have_ranges_too(tmp_path: Path, text: str, said: str) -> None:

@@ -49,7 +49,12 @@ def index(
     markup: Annotated[
         str, typer.Option("--markup", help="How bodies of a table are written: html, markdown, plain.")
     ] = "",
-    site_url: Annotated[str, typer.Option("--site-url", help="The forum's address, for links to questions.")] = "",
+    site_url: Annotated[
+        str,
+        typer.Option(
+            "--site-url", help="The forum's address, for links to questions; {id} in it says where their ids go."
+        ),
+    ] = "",
     language: Annotated[
         str,
         typer.Option(

@@ -19,6 +19,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from types import TracebackType
 from typing import IO, Protocol
+from urllib.parse import quote
 
 from askalike.errors import SettingError, UnsafeInputError
 from askalike.types import Markup, Record, Reject
@@ -26,7 +27,9 @@ from askalike.types import Markup, Record, Reject
 __all__ = ["Limits", "ReadContext", "ReadOptions", "Reader", "Rejects"]
 
 _PREVIEW = 20
-_ADDRESS = re.compile(r"https?://[^\s/?#]+(/[^\s?#]*)?", re.IGNORECASE)
+_ADDRESS = re.compile(r"https?://[^\s/?#{}]+(/[^\s?#{}]*)?", re.IGNORECASE)
+_PATTERN = re.compile(r"https?://[^\s/?#{}]+/[^\s{}]*\{id\}[^\s{}]*", re.IGNORECASE)
+_ID_PLACE = "{id}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,7 +132,8 @@ class ReadOptions:
 
     Args:
         mapping: our field → the table's column, for example ``{"title": "subject"}``; empty: guessed from the header.
-        site_url: the forum's address, for example ``https://devops.stackexchange.com``; "" leaves urls empty.
+        site_url: the forum's address, for example ``https://devops.stackexchange.com``, or that of its questions with
+            ``{id}`` where the id goes, such as ``https://forum.example.org/t/{id}``; "" leaves urls empty.
         markup: how bodies are written, where the format leaves it open; None: what the format's reader says.
         is_html_escaped_twice: bodies are HTML escaped once more; None: found out from the first bodies and shown.
         limits: how much of an input is believed.
@@ -145,9 +149,10 @@ class ReadOptions:
     limits: Limits = field(default_factory=Limits)
 
     def __post_init__(self) -> None:
-        if self.site_url and not _ADDRESS.fullmatch(self.site_url):
+        if self.site_url and not _ADDRESS.fullmatch(self.site_url) and not _PATTERN.fullmatch(self.site_url):
             raise SettingError(
-                f"the forum's address {self.site_url!r} is none", "expected one such as https://forum.example.org"
+                f"the forum's address {self.site_url!r} is none",
+                "expected one such as https://forum.example.org or https://forum.example.org/t/{id}",
             )
 
 
@@ -180,12 +185,36 @@ class ReadContext:
     records_in: int = 0
     skipped: Counter[str] = field(default_factory=Counter)
     repaired: Counter[str] = field(default_factory=Counter)
+    _is_site_told: bool = False
 
     def repair(self, kind: str) -> None:
         """Count a value that was left out or replaced, such as a date that nobody can read; the first is shown."""
         if not self.repaired[kind]:
             self.notice(f"the input holds {kind}; the records themselves are kept")
         self.repaired[kind] += 1
+
+    def address(self, record_id: str, path: str = "") -> str:
+        """Return where a question is on its forum's site, "" where that is not known.
+
+        Args:
+            record_id: its id there; "" where its archive has none.
+            path: how sites of the format lead to it, with ``{id}``; "" where they differ.
+
+        >>> context = ReadContext(ReadOptions(site_url="https://forum.example.org/"))
+        >>> context.address("9", "/questions/{id}")
+        'https://forum.example.org/questions/9'
+        """
+        site = self.options.site_url
+        if not site:
+            return ""
+        pattern = site if _ID_PLACE in site else site.rstrip("/") + path
+        if record_id and _ID_PLACE in pattern:
+            return pattern.replace(_ID_PLACE, quote(record_id, safe=""))
+        if not self._is_site_told:
+            self._is_site_told = True
+            why = "say where ids go in it, as in https://forum.example.org/t/{id}" if record_id else "there are no ids"
+            self.notice(f"questions have no links to the forum's site: {why}")
+        return ""
 
     def reject(self, file: str, line: int, record_id: str, reason: str) -> None:
         """Count a record as met and as refused."""

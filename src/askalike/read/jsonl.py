@@ -154,7 +154,7 @@ class _Lines:
             created=moment(data["created"] if "created" in data else data.get("date"), context),
             closed=moment(data.get("closed"), context),
             score=whole_number(data.get("score"), context),
-            url=one_line(data.get("url"), "url", context),
+            url=one_line(data.get("url"), "url", context) or context.address(question_id, "/questions/{id}"),
             author=one_line(data.get("author"), "author", context),
         )
 

@@ -187,7 +187,7 @@ class _Rows:
         title = one_line(cells.get("title"), "title", context)
         body = text(cells.get("body"), "body", context)
         check_has_text(title, body, self.style.markup)
-        site = context.options.site_url.rstrip("/")
+        url = one_line(cells.get("url"), "url", context)
         return Question(
             id=question_id,
             title=title,
@@ -197,7 +197,7 @@ class _Rows:
             created=moment(cells.get("created"), context),
             closed=moment(cells.get("closed"), context),
             score=whole_number(cells.get("score"), context),
-            url=one_line(cells.get("url"), "url", context) or (f"{site}/questions/{question_id}" if site else ""),
+            url=url or context.address(question_id, "/questions/{id}"),
             author=self._author(cells),
         )
 

@@ -153,7 +153,9 @@ def _separated_rows(reader: Iterator[list[str]], name: str, longest: int) -> Ite
                 found = f"{name}, line {line}: the file ends inside a quoted cell that begins here"
                 raise DamagedInputError(found, "the file is truncated, or a quote is not closed") from error
             is_long = "field larger than field limit" in str(error)
-            yield Row(line, [], f"a cell longer than {longest:,} characters" if is_long else f"no row of cells: {error}")
+            yield Row(
+                line, [], f"a cell longer than {longest:,} characters" if is_long else f"no row of cells: {error}"
+            )
         else:
             if cells:
                 yield Row(line, cells)

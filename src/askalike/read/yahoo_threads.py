@@ -68,7 +68,7 @@ class YahooThreadsReader:
                 continue
             seen.add(name)
             context.records_in += 1
-            yield Question(name, title, content, "html")
+            yield Question(name, title, content, "html", url=context.address(""))
             yield from _answers(name, best, [text for text in others if text], context)
 
 
