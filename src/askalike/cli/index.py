@@ -49,6 +49,13 @@ def index(
     markup: Annotated[
         str, typer.Option("--markup", help="How bodies of a table are written: html, markdown, plain.")
     ] = "",
+    html_escaped: Annotated[
+        bool | None,
+        typer.Option(
+            "--html-escaped/--no-html-escaped",
+            help="Whether texts of a table or JSON Lines are escaped for HTML once more; detected if left out.",
+        ),
+    ] = None,
     site_url: Annotated[
         str,
         typer.Option(
@@ -81,7 +88,12 @@ def index(
         format=form,
         source=source,
         is_mass_delete_allowed=allow_mass_delete,
-        read=ReadOptions(mapping=_mapping(column or []), site_url=site_url, markup=_markup(markup)),
+        read=ReadOptions(
+            mapping=_mapping(column or []),
+            site_url=site_url,
+            markup=_markup(markup),
+            is_html_escaped_twice=html_escaped,
+        ),
     )
     if form and form not in READERS:
         raise SettingError(f"there is no format {form!r}", f"expected one of {', '.join(sorted(READERS))}")

@@ -94,7 +94,7 @@ def _table(path: Path, start: bytes) -> Cause:
         return f"its first line is Excel's {first!r}, expected the names of the columns", "delete that line"
     header = header_of(text, suffix)
     if suffix not in _SEPARATED:
-        is_table = is_question_table(header)
+        is_table = len(header) > 1 and is_question_table(header)
         return ("it is a table, expected a name that ends in .csv or .tsv", "name it so") if is_table else ("", "")
     return _lacking(header, path) if len(header) > 1 else ("", "")
 
@@ -107,4 +107,4 @@ def _lacking(header: list[str], path: Path) -> Cause:
         return error.message.removeprefix(
             f"{path.name}: "
         ), f"{error.hint}; as #1, #2, … where the first line is a record"
-    return "", ""
+    return "it has texts, but neither ids nor titles", "say --format table to index it all the same"
