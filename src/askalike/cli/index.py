@@ -21,7 +21,7 @@ from askalike.cli.stopping import same_again, telling_how_to_go_on
 from askalike.data import DEFAULT_MODEL_LANGUAGE
 from askalike.errors import ForumNotFoundError, SettingError
 from askalike.forum import Forum, ForumSettings, ImportOptions, ImportReport
-from askalike.read.detection import choose
+from askalike.read.detection import find_archive
 from askalike.read.frame import ReadOptions
 from askalike.read.registry import READERS
 from askalike.text.function_words import reads_like
@@ -99,7 +99,7 @@ def index(
         raise SettingError(f"there is no format {form!r}", f"expected one of {', '.join(sorted(READERS))}")
     began = time.monotonic()
     settings = ForumSettings(has_vectors=encode)
-    choose(archive, form or None)  # a wrong path or format is said before a forum is made
+    find_archive(archive, form or None)  # a wrong path or format is said before a forum is made
     is_new = not Layout(into).archive.exists()
     with (
         telling_how_to_go_on(lambda: _kept(into, is_new)),

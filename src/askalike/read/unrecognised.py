@@ -34,12 +34,16 @@ _WORKBOOKS: Final = (".xlsx", ".xlsm", ".ods")
 _SEPARATED: Final = (".csv", ".tsv")
 _JSON_LINES: Final = (".jsonl", ".ndjson")
 
+_MOST_NAMES: Final = 6
+
 Cause = tuple[str, str]
 """What was found, as a clause, and what to do; "" and "" where nothing can be told."""
 
 
 def unrecognised(path: Path) -> Cause:
     """Return what a file is and what to do, for one that no reader recognises."""
+    if path.is_dir():
+        return _folder(path)
     if not path.is_file():
         return "", ""
     if not path.stat().st_size:
@@ -49,6 +53,17 @@ def unrecognised(path: Path) -> Cause:
         return "it holds no gzip data, or nothing in it", "fetch the file again, or name it without .gz"
     looks: tuple[Callable[[Path, bytes], Cause], ...] = (_packed, _encoded, _json, _table)
     return next((found for look in looks if (found := look(path, start))[0]), ("", ""))
+
+
+def _folder(path: Path) -> Cause:
+    names = sorted(child.name for child in path.iterdir() if not child.name.startswith("."))
+    if not names:
+        return "it is an empty folder", "give the folder or file that the archive is in"
+    if len(names) == 1 and (path / names[0]).is_file():
+        cause, hint = unrecognised(path / names[0])
+        return f"of {names[0]} in it, {cause}" if cause else "", hint
+    more = f" and {len(names) - _MOST_NAMES} more" if len(names) > _MOST_NAMES else ""
+    return f"no archive is among {', '.join(map(repr, names[:_MOST_NAMES]))}{more}", ""
 
 
 def _packed(path: Path, start: bytes) -> Cause:
