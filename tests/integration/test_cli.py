@@ -95,6 +95,16 @@ def test_an_error_of_the_program_itself_is_not_taken_for_a_shortage(run: Run, mo
         run("info", "any")
 
 
+def test_a_language_may_be_given_by_its_code_at_the_first_and_the_next_reading(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "posts.csv").write_text("id,title\n1,Wie geht das?\n", encoding="utf-8")
+    for language in ("de", "german", "de-AT"):
+        options = ("--into", tmp_path / "f", "--language", language, "--no-encode")
+        assert run("index", tmp_path / "posts.csv", *options).code == 0
+    assert run("info", tmp_path / "f", "--json").json["language"] == "german"
+    other = run("index", tmp_path / "posts.csv", "--into", tmp_path / "f", "--language", "fr")
+    assert (other.code, "was made with --language german" in other.err) == (2, True)
+
+
 def test_demo_does_not_mix_with_a_forum_of_ones_own(run: Run, tmp_path: Path) -> None:
     table = tmp_path / "posts.csv"
     table.write_text("id,title,body\n1,Printer is offline,help\n", encoding="utf-8")

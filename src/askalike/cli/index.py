@@ -26,7 +26,7 @@ from askalike.read.frame import ReadOptions
 from askalike.read.registry import READERS
 from askalike.text.function_words import reads_like
 from askalike.text.markup import plain_text
-from askalike.text.settings import NO_LANGUAGE, TextSettings
+from askalike.text.settings import NO_LANGUAGE, TextSettings, language_name
 from askalike.types import Markup
 
 __all__ = ["index", "reindex"]
@@ -66,7 +66,8 @@ def index(
         str,
         typer.Option(
             "--language",
-            help=f"Language of a new forum; English if left out. {NO_LANGUAGE}: words are kept as they are written.",
+            help="Language of a new forum, such as german or de; English if left out."
+            f" {NO_LANGUAGE}: words are kept as they are written.",
         ),
     ] = "",
     code: Annotated[
@@ -271,7 +272,7 @@ def _opened_or_made(
         return
     with forum:
         held = forum.analyzer.settings
-        if (language or held.language, held.with_code if with_code is None else with_code) != (
+        if (language_name(language) or held.language, held.with_code if with_code is None else with_code) != (
             held.language,
             held.with_code,
         ):
