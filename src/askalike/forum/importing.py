@@ -128,7 +128,7 @@ def _refusals_named(path: Path) -> Iterator[None]:
 def _source_name(given: str, path: Path) -> str:
     """Return the name that is stored: the one given, or the archive's path, of which odd bytes are written out."""
     if not given:
-        return os.fsencode(path.resolve()).decode("utf-8", "backslashreplace")
+        return os.fsencode(os.path.realpath(path)).decode("utf-8", "backslashreplace")
     if not is_storable(given):
         raise SettingError(f"the source's name {given!r} is not UTF-8", "choose another name")
     return given

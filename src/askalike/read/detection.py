@@ -55,7 +55,9 @@ def find_archive(path: Path, format_name: str | None = None) -> Found:
         return Found(path, choose(path, format_name))
     members = _members(path)
     found = {child: reader for child in members if (reader := _reader_of(child, readers)) is not None}
-    if format_name is not None and not found and len(members) == 1:  # columns may be named that nobody would guess
+    if (
+        format_name is not None and not found and len(members) == 1 and members[0].is_file()
+    ):  # columns may be named that nobody would guess
         found = {members[0]: readers[0]}
     if len(found) > 1:
         listed = ", ".join(f"{child.name} ({reader.name})" for child, reader in list(found.items())[:_MOST_LISTED])
@@ -117,7 +119,8 @@ def detect(path: Path) -> Reader:
         FormatError: no reader, or several, recognise it.
     """
     _check_there(path)
-    matching = [reader for reader in READERS.values() if _recognises(reader, path)]
+    refusals: list[InputError] = []
+    matching = [reader for reader in READERS.values() if _recognises(reader, path, refusals)]
     particular = [reader for reader in matching if reader.name not in GENERAL]
     general = sorted((reader for reader in matching if reader.name in GENERAL), key=lambda r: GENERAL.index(r.name))
     if len(particular) == 1:
@@ -129,6 +132,8 @@ def detect(path: Path) -> Reader:
         )
     if general:
         return general[0]
+    if refusals:
+        raise refusals[0]
     cause, hint = unrecognised(path)
     raise FormatError(
         f"the format of {path} is not recognised{': ' if cause else ''}{cause}",
@@ -146,8 +151,12 @@ def _check_there(path: Path) -> None:
         )
 
 
-def _recognises(reader: Reader, path: Path) -> bool:
+def _recognises(reader: Reader, path: Path, refusals: list[InputError] | None = None) -> bool:
     try:
         return reader.matches(path)
+    except InputError as error:  # a link that leads nowhere or out of its folder, which may be none of this archive's
+        if refusals is not None:
+            refusals.append(error)
+        return False
     except OSError:  # a folder or file that may not be read: the reader that is chosen will say so
         return False

@@ -85,11 +85,22 @@ def plain_suffix(path: Path) -> str:
 
 
 @contextmanager
+def _gzip_damage_named(where: str) -> Iterator[None]:
+    try:
+        yield
+    except EOFError as error:
+        raise DamagedInputError(f"{where}: the gzip file ends too early", _FETCH_AGAIN) from error
+    except (zlib.error, gzip.BadGzipFile) as error:
+        raise DamagedInputError(f"{where}: damaged gzip data ({error})", _FETCH_AGAIN) from error
+
+
+@contextmanager
 def open_bytes(path: Path, context: ReadContext) -> Iterator[BinaryIO]:
     """Open a file for bytes, unpacking ``.gz``; progress counts the bytes as they are stored.
 
     Raises:
         InputError: the file is not there, may not be read, or is no file (opening a pipe could wait for ever).
+        DamagedInputError: while reading: the gzip stream is truncated or damaged.
         UnsafeInputError: while reading: it unpacks to more than ``limits`` allow.
     """
     if path.exists() and not path.is_file() and not path.is_dir():
@@ -101,7 +112,7 @@ def open_bytes(path: Path, context: ReadContext) -> Iterator[BinaryIO]:
         raise InputError(f"{path} cannot be opened: {error.strerror}", hint) from error
     with io.BufferedReader(_Counted(raw, context.advance), _BLOCK_BYTES) as stream:
         if path.name.lower().endswith(".gz"):
-            with gzip.GzipFile(fileobj=stream) as unpacked:
+            with gzip.GzipFile(fileobj=stream) as unpacked, _gzip_damage_named(path.name):
                 yield cast("BinaryIO", _Capped(unpacked, path, context.options.limits))
         else:
             yield cast("BinaryIO", stream)
@@ -116,12 +127,8 @@ def read_blocks(path: Path, name: str, context: ReadContext) -> Iterator[bytes]:
     line, is_empty = 1, True
     with open_bytes(path, context) as stream:
         while True:
-            try:
+            with _gzip_damage_named(f"{name}, line {line}"):
                 block = stream.read(_BLOCK_BYTES)
-            except EOFError as error:
-                raise DamagedInputError(f"{name}, line {line}: the gzip file ends too early", _FETCH_AGAIN) from error
-            except (zlib.error, gzip.BadGzipFile) as error:
-                raise DamagedInputError(f"{name}, line {line}: damaged gzip data ({error})", _FETCH_AGAIN) from error
             if not block:
                 break
             is_empty = False

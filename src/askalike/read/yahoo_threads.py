@@ -28,6 +28,7 @@ from askalike.types import Answer, Question, Record
 __all__ = ["YahooThreadsReader", "byte_literal"]
 
 _HEADER = ["subject", "content", "bestanswer"]
+_SHOWN_CHARS = 40
 _LITERAL = re.compile(r"""b'(?:[^'\\\n]|\\[^\n])*'|b"(?:[^"\\\n]|\\[^\n])*\"""")
 
 
@@ -105,7 +106,7 @@ def _rows(path: Path, context: ReadContext) -> Iterator[tuple[int, list[str]]]:
     table = csv_rows(lines(), path.name, context.options.limits, strict=True)
     header = next(table, None)
     if header is None or list(header.cells[:3]) != _HEADER:
-        found = list(header.cells[:3]) if header else []
+        found = [str(cell)[:_SHOWN_CHARS] for cell in header.cells[:3]] if header else []
         raise DamagedInputError(f"{path.name}, line 1: found {found}, expected {_HEADER}", "check the format")
     for row in table:
         if row.problem:
