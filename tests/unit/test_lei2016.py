@@ -216,6 +216,12 @@ def test_what_is_finished_is_not_run_again_unless_row_or_data_changed(askubuntu:
     assert finished(row, 1, replace(askubuntu, pairs=()), tmp_path) is None
     assert finished(replace(row, is_pretrained=True), 1, askubuntu, tmp_path) is None
     assert finished(row, 2, askubuntu, tmp_path) is None
+    first, *others = askubuntu.questions
+    edited = (replace(first, body=f"{first.body} and more"), *others)
+    assert finished(row, 1, replace(askubuntu, questions=edited), tmp_path) is None
+    test, *tests = askubuntu.tests
+    shown = {name: replace(one, title=f"{one.title}?") for name, one in test.documents.items()}
+    assert finished(row, 1, replace(askubuntu, tests=(replace(test, documents=shown), *tests)), tmp_path) is None
     (tmp_path / "askubuntu" / "rcnn-last-seed1.json").write_text("{", encoding="utf-8")
     assert finished(row, 1, askubuntu, tmp_path) is None
 

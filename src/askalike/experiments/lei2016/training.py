@@ -101,8 +101,8 @@ class EncoderTrainer:
 
     def described(self) -> dict[str, object]:
         """Return what decides the encoders besides rows, seeds and sets, as JSON can hold it."""
-        texts = {name: len(data.questions) for name, data in self.sets.items()}
-        texts |= {name: len(questions) for name, questions in self.archives.items()}
+        texts = {name: data.digest for name, data in self.sets.items()}
+        texts |= {name: TrainingData(questions).digest() for name, questions in self.archives.items()}
         vectors = "" if self.vectors is None else hashlib.sha256(self.vectors.read_bytes()).hexdigest()
         return {"recipe": json.loads(self.recipe.to_json()), "texts": texts, "vectors": vectors}
 

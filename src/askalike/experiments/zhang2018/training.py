@@ -112,8 +112,8 @@ class AutoencoderTrainer:
 
     def described(self) -> dict[str, object]:
         """Return what decides the autoencoders besides kind, amount and seed, as JSON can hold it."""
-        digest = TrainingData(self.data.texts).digest()
-        return {"recipe": json.loads(self.recipe.to_json()), "kinds": self.data.kinds, "texts": digest}
+        digest, dev = TrainingData(self.data.texts).digest(), self.data.dev.digest()
+        return {"recipe": json.loads(self.recipe.to_json()), "kinds": self.data.kinds, "texts": digest, "dev": dev}
 
 
 def train_all(trainer: AutoencoderTrainer, ones: Sequence[Autoencoder], jobs: int) -> None:
