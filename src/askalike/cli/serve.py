@@ -69,5 +69,5 @@ def _need_extra() -> None:
     if missing:
         raise MissingExtraError(
             f"serving needs {', '.join(missing)}, which {'is' if len(missing) == 1 else 'are'} not installed",
-            'pip install "askalike[serve]"',
+            "serve",
         )

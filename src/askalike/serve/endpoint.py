@@ -18,6 +18,7 @@ from starlette.responses import Response
 from askalike.serve.call import Call, checked, parse_json, parse_query, path_values
 from askalike.serve.guards import WHO, check_origin, rights_of
 from askalike.serve.problem import Refused
+from askalike.serve.proxies import rate_key
 from askalike.serve.routes import Right, Route
 from askalike.serve.service import Service
 
@@ -55,7 +56,7 @@ def admit(request: Request, service: Service, right: Right) -> frozenset[str]:
     Raises:
         Refused: 401 or 403, it may not do this; 429, its client asks too often.
     """
-    client = request.client.host if request.client else ""
+    client = rate_key(request.client.host) if request.client else ""
     wait_s = service.rates.wait_s(client, time.monotonic())
     if wait_s > 0:
         headers = {"Retry-After": str(max(1, round(wait_s + 0.5)))}

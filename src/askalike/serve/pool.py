@@ -8,8 +8,8 @@ from __future__ import annotations
 import asyncio
 import contextvars
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
-from typing import TypeVar
+from concurrent.futures import Future, ThreadPoolExecutor, wait
+from typing import Any, TypeVar
 
 from askalike.serve.problem import Refused
 
@@ -28,7 +28,12 @@ class Pool:
     def __init__(self, name: str, threads: int, waiting: int) -> None:
         self._executor = ThreadPoolExecutor(threads, thread_name_prefix=name)
         self._most = threads + waiting
-        self.busy = 0
+        self._futures: set[Future[Any]] = set()
+
+    @property
+    def busy(self) -> int:
+        """Return how many calls are under way or wait."""
+        return len(self._futures)
 
     async def run(self, call: Callable[[], _Found], timeout_s: float) -> _Found:
         """Return what ``call`` returns.
@@ -42,22 +47,14 @@ class Pool:
             raise Refused(503, f"{self.busy} requests are waiting already", "try again soon", {"Retry-After": "1"})
         context = contextvars.copy_context()
         future = self._executor.submit(context.run, call)
-        self.busy += 1
-        loop = asyncio.get_running_loop()
-        future.add_done_callback(lambda _: _later(loop, self._one_less))
+        self._futures.add(future)
+        future.add_done_callback(self._futures.discard)
         try:
             return await asyncio.wait_for(asyncio.wrap_future(future), timeout_s)
         except TimeoutError as error:
             raise Refused(504, f"it took longer than {timeout_s:g} s", "ask for less, or try again later") from error
 
-    def close(self) -> None:
-        """Wait for what is under way; what waits is dropped."""
-        self._executor.shutdown(wait=True, cancel_futures=True)
-
-    def _one_less(self) -> None:
-        self.busy -= 1
-
-
-def _later(loop: asyncio.AbstractEventLoop, call: Callable[[], None]) -> None:
-    if not loop.is_closed():
-        loop.call_soon_threadsafe(call)
+    def close(self, wait_s: float) -> bool:
+        """Drop what waits; return whether what is under way was done within so many seconds."""
+        self._executor.shutdown(wait=False, cancel_futures=True)
+        return not wait(self._futures, max(0.0, wait_s)).not_done

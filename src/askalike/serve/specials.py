@@ -57,8 +57,10 @@ async def _health(request: Request) -> Response:
 
 
 async def _ready(request: Request) -> Response:
-    if not _service(request).is_ready:
+    service = _service(request)
+    if not service.is_ready:
         raise Refused(503, "the service is not ready", "try again soon", {"Retry-After": "1"})
+    await service.readiness.check()
     return JSONResponse({"status": "ready"})
 
 
@@ -89,8 +91,8 @@ async def _bulk(request: Request) -> Response:
 
 async def _feedback(request: Request) -> Response:
     service = _service(request)
-    admit(request, service, "read")
-    return stream(service, service.engine.labels, views.FeedbackView)
+    may = admit(request, service, "read")
+    return stream(service, partial(service.engine.labels, is_named="write" in may), views.FeedbackView)
 
 
 def service_document() -> dict[str, object]:
@@ -137,7 +139,13 @@ SPECIALS: Final[tuple[Special, ...]] = (
         ),
         _bulk,
     ),
-    _row("/v1/feedback", "All verdicts, oldest first, a JSON object a line.", str, _feedback, media=NDJSON),
+    _row(
+        "/v1/feedback",
+        "All verdicts, oldest first, a JSON object a line; who judged is sent to keys that may write.",
+        str,
+        _feedback,
+        media=NDJSON,
+    ),
     _row("/v1/status", "What the forum holds, and how the service does.", states.StatusAnswer, _status),
     _row("/metrics", "Counts and times, as Prometheus reads them.", str, _metrics, media="text/plain"),
     _row("/healthz", "Whether the service lives.", states.HealthAnswer, _health, right=None),
