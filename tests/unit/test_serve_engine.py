@@ -149,6 +149,30 @@ def test_pages_of_questions_go_back_to_the_first(engine: Engine) -> None:
     assert last.questions[0].answers == 2
 
 
+def test_questions_are_listed_by_date_whatever_the_order_of_their_coming(tmp_path: Path) -> None:
+    with Forum.create(tmp_path / "f") as forum:
+        dates = {"b": day(2), "none1": None, "d": day(4), "a": day(1), "none2": None, "c1": day(3), "c2": day(3)}
+        forum.add([Question(name, "x", created=created) for name, created in dates.items()])
+        engine = Engine(forum)
+        expected = ["d", "c2", "c1", "b", "a", "none2", "none1"]
+        for limit in (1, 2, 3, 7):
+            seen: list[str] = []
+            page = engine.questions(limit)
+            while True:
+                seen += [one.id for one in page.questions]
+                if page.next is None:
+                    break
+                page = engine.questions(limit, page.next)
+            assert seen == expected
+        page = engine.questions(3)
+        forum.delete("c1")  # the last that was shown
+        forum.add([Question("new", "x", created=day(9))])
+        assert [one.id for one in engine.questions(9, page.next).questions] == expected[3:]
+        for wrong in ("x", "_", "1_", "1_2_3", "_" + "9" * 40):
+            with pytest.raises(SettingError):
+                engine.questions(1, wrong)
+
+
 def test_verdicts_are_stored_and_listed(engine: Engine) -> None:
     given = engine.judge(Feedback("1", "2", "different", "Käthe"))
     assert (given.question, given.candidate, given.verdict, given.by) == ("1", "2", "different", "Käthe")

@@ -15,13 +15,14 @@ from askalike import errors
 from askalike.errors import DamagedForumError, SettingError, UnknownIdError
 from askalike.serve import memory
 from askalike.serve.board import Board
-from askalike.serve.call import checked, parse_json, parse_query, path_values
+from askalike.serve.call import MOST_VALUES, checked, parse_json, parse_query, path_values
 from askalike.serve.guards import allowed_origin, check_host, check_origin, rights_of
 from askalike.serve.highlights import highlights
 from askalike.serve.keys import Keys
 from askalike.serve.logs import JsonLines
 from askalike.serve.metrics import Gauge, Metrics, merged
 from askalike.serve.problem import STATUSES, Refused, problem_of
+from askalike.serve.proxies import client_of
 from askalike.serve.rates import MOST_CLIENTS, Rates
 from askalike.serve.requests import DuplicatesQuery, QuestionRequest, SimilarRequest
 from askalike.serve.run import check_open
@@ -69,6 +70,23 @@ def test_of_an_error_that_nobody_foresaw_nothing_is_told() -> None:
 )
 def test_what_is_no_json_is_refused(content: bytes) -> None:
     assert status_of(lambda: parse_json(content, 32)) == 400
+
+
+def test_a_body_of_many_values_is_refused_before_it_is_looked_at() -> None:
+    assert status_of(lambda: parse_json(b"[" + b"[]," * (MOST_VALUES + 1) + b"[]]", 32)) == 400
+    assert len(parse_json(b"[" + b"1," * (MOST_VALUES - 1) + b"1]", 32)) == MOST_VALUES
+
+
+def test_a_field_that_is_not_known_is_named_in_short() -> None:
+    with pytest.raises(Refused) as refused:
+        checked(SimilarRequest, {"a" * 100_000: 1})
+    assert len(refused.value.problem.error) < 300
+
+
+def test_depth_is_counted_from_the_outermost_bracket() -> None:
+    assert parse_json(b'{"a": [[]]}', 3) == {"a": [[]]}
+    assert status_of(lambda: parse_json(b'{"a": [[]]}', 2)) == 400
+    assert parse_json(b"7", 0) == 7
 
 
 def test_brackets_in_texts_are_not_nesting() -> None:
@@ -219,14 +237,53 @@ def test_keys_give_the_rights_that_they_were_made_with(tmp_path: Path) -> None:
     with pytest.raises(UnknownIdError):
         keys.remove(made.id)
     assert reading not in (tmp_path / "keys.json").read_text()
-    assert (tmp_path / "keys.json").stat().st_mode & 0o077 == 0
 
 
-@pytest.mark.parametrize("content", ["", "[]", '{"format": 9}', '{"format": 1, "keys": [{"may": "all"}]}'])
+def test_a_file_of_keys_is_never_open_to_others(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    opened: list[int] = []
+    create = os.open
+
+    def watched(path: str, flags: int, *mode: int, **more: int) -> int:
+        descriptor = create(path, flags, *mode, **more)
+        if "keys.json" in str(path):
+            opened.append(os.fstat(descriptor).st_mode & 0o777)
+        return descriptor
+
+    monkeypatch.setattr(os, "open", watched)
+    before = os.umask(0)
+    try:
+        Keys(tmp_path).add("", "read")
+    finally:
+        os.umask(before)
+    assert opened == [0o600]
+    assert (tmp_path / "keys.json").stat().st_mode & 0o777 == 0o600
+
+
+KEY = {"id": "1", "name": "", "may": "read", "sha256": "0" * 64, "created": ""}
+WRONG: list[dict[str, object]] = [{"may": "all"}, {"sha256": "é" * 64}, {"sha256": 5}, {"sha256": "0"}, {"id": [1]}]
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        "",
+        "[]",
+        "[" * 100_000,
+        '{"format": 9}',
+        '{"format": 1, "keys": [{"may": "all"}]}',
+        '{"format": 1, "keys": [5]}',
+        *(json.dumps({"format": 1, "keys": [{**KEY, **wrong}]}) for wrong in WRONG),
+    ],
+)
 def test_a_damaged_file_of_keys_lets_nobody_in(tmp_path: Path, content: str) -> None:
     (tmp_path / "keys.json").write_text(content)
     with pytest.raises(DamagedForumError):
         Keys(tmp_path).rights("x")
+
+
+def test_a_key_of_the_file_is_read_as_it_was_written(tmp_path: Path) -> None:
+    (tmp_path / "keys.json").write_text(json.dumps({"format": 1, "keys": [KEY]}))
+    assert [key.id for key in Keys(tmp_path).all()] == ["1"]
 
 
 def test_rights_follow_from_the_settings_and_the_key(tmp_path: Path) -> None:
@@ -254,6 +311,40 @@ def test_elsewhere_nothing_is_served_without_a_key(tmp_path: Path) -> None:
     check_open(ServeSettings(str(tmp_path), host="0.0.0.0", is_read_open=True))
     Keys(tmp_path).add("", "read")
     check_open(settings)
+
+
+@pytest.mark.parametrize("proxy", ["x", "1.2.3", "10.0.0.1/8", "*", ""])
+def test_what_is_no_address_of_a_proxy_cannot_be_trusted(proxy: str) -> None:
+    with pytest.raises(SettingError, match="proxy"):
+        ServeSettings("f", trusted_proxies=(proxy,))
+
+
+@pytest.mark.parametrize(
+    ("peer", "forwarded", "expected"),
+    [
+        ("10.0.0.1", [], "10.0.0.1"),
+        ("10.0.0.1", ["192.0.2.1"], "192.0.2.1"),
+        ("10.0.0.1", ["192.0.2.1, 192.0.2.2"], "192.0.2.2"),
+        ("10.0.0.1", ["192.0.2.1", "192.0.2.2, 10.0.0.3"], "192.0.2.2"),
+        ("10.0.0.1", ["10.0.0.2"], "10.0.0.2"),
+        ("10.0.0.1", ["192.0.2.1:4711"], "192.0.2.1"),
+        ("10.0.0.1", ["[2001:db8::1]:4711"], "2001:db8::1"),
+        ("10.0.0.1", ["fe80::1%eth0"], "fe80::1"),
+        ("10.0.0.1", ["unknown, 10.0.0.2"], "10.0.0.2"),
+        ("10.0.0.1", ["", ",,,", "192.0.2.1,"], "10.0.0.1"),
+        ("10.0.0.1", ["1" * 70_000], "10.0.0.1"),
+        ("10.0.0.1", ["192.0.2.1" + ", 10.0.0.2" * 5_000], "10.0.0.2"),
+        ("::ffff:10.0.0.1", ["192.0.2.1"], "192.0.2.1"),
+        ("192.0.2.7", ["192.0.2.1"], "192.0.2.7"),
+        ("", ["192.0.2.1"], ""),
+    ],
+)
+def test_a_request_counts_for_whom_the_nearest_trusted_proxy_says(
+    peer: str, forwarded: list[str], expected: str
+) -> None:
+    settings = ServeSettings("f", trusted_proxies=("10.0.0.0/8",))
+    assert client_of(peer, forwarded, settings.proxies) == expected
+    assert client_of("10.0.0.1", forwarded, ()) == "10.0.0.1", "nobody is trusted unasked"
 
 
 def test_a_client_that_asks_too_often_waits_and_others_do_not() -> None:

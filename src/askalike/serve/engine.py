@@ -6,6 +6,7 @@ Enters: an open ``Forum``, plain arguments. Leaves: views. May import: errors, f
 from __future__ import annotations
 
 import contextlib
+import re
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
@@ -36,6 +37,9 @@ Observe = Callable[[str, float], None]
 """Told the name of a stage and the seconds that it took."""
 
 PROBE_CHARACTERS: Final = 200
+
+_PLACE: Final = re.compile("(-?[0-9]{1,19})?_([0-9]{1,19})")
+"""A cursor: microseconds or nothing, and a number."""
 
 _WORDS: Mapping[str, Literal["added", "edited"]] = {"add": "added", "edit": "edited"}
 
@@ -276,11 +280,8 @@ def _cursor(moment: int | None, num: int) -> str:
 
 
 def _place(cursor: str) -> tuple[int | None, int]:
-    moment, _, num = cursor.partition("_")
-    try:
-        place = (int(moment) if moment else None, int(num))
-        if not all(abs(one) < 2**63 for one in place if one is not None):
-            raise ValueError(cursor)
-    except ValueError as error:
-        raise SettingError("the cursor is none that a page has given", "take the next of the page before") from error
+    found = _PLACE.fullmatch(cursor)
+    place = (int(found[1]) if found[1] else None, int(found[2])) if found else (None, 2**63)
+    if not all(abs(one) < 2**63 for one in place if one is not None):
+        raise SettingError("the cursor is none that a page has given", "take the next of the page before")
     return place
