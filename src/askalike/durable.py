@@ -1,7 +1,4 @@
-"""Files that are on disk, whole, when the call returns.
-
-Enters: a path and bytes. Leaves: a file. May import: nothing of askalike.
-"""
+"""Files that are on disk, whole, when the call returns, and that nobody else can read where they hold secrets."""
 
 from __future__ import annotations
 
@@ -11,11 +8,13 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO
 
-__all__ = ["narrow", "replace_whole", "sync_folder", "writing_whole"]
+from askalike.errors import ForumError
+
+__all__ = ["narrow", "replace_whole", "sync_folder", "writing_named", "writing_whole"]
 
 
 def narrow(path: str, flags: int) -> int:
-    """Open a file so that one that is made may be read and written by its owner alone; one that is there stays as it is.
+    """Open a file so that one that is made may be read and written by its owner alone; one that is there stays.
 
     An opener for ``open``: ``open(path, "xb", opener=narrow)``. The rights are those of the first moment: nobody can
     open the file before they are narrowed. Who shares a file with a group widens it once, and it stays so.
@@ -64,3 +63,15 @@ def sync_folder(folder: Path) -> None:
         os.fsync(descriptor)
     finally:
         os.close(descriptor)
+
+
+@contextmanager
+def writing_named(path: Path) -> Iterator[None]:
+    """Raise ForumError, which names the file, where the system refuses to write it."""
+    try:
+        yield
+    except OSError as error:
+        raise ForumError(
+            f"{error.filename or path} cannot be written: {error.strerror or error}",
+            "check its rights, the free space on its disk, and that the disk is not mounted read-only",
+        ) from error

@@ -66,13 +66,15 @@ def test_what_is_said_reaches_the_service(folder: Path, monkeypatch: pytest.Monk
     told: list[ServeSettings] = []
     monkeypatch.setattr("askalike.serve.run.run", lambda settings, tell: told.append(settings))
     said = "--host 0.0.0.0 --port 1 --workers 2 --threads 3 --allow-origin https://a.example --allow-host a.example"
+    proxies = "--trusted-proxy 127.0.0.1 --trusted-proxy 10.0.0.0/8"
     more = "--insecure --open-read --rate 5 --timeout 2 --log-titles --reload-page"
-    done = run("serve", folder, *said.split(), *more.split())
+    done = run("serve", folder, *said.split(), *proxies.split(), *more.split())
     assert done.code == 0
     (settings,) = told
     assert (settings.host, settings.port, settings.workers) == ("0.0.0.0", 1, 2)
     assert (settings.allow_origins, settings.allow_hosts) == (("https://a.example",), ("a.example",))
     assert (settings.limits.threads, settings.limits.rate, settings.limits.timeout_s) == (3, 5.0, 2.0)
+    assert settings.trusted_proxies == ("127.0.0.1", "10.0.0.0/8")
     assert settings.is_insecure
     assert settings.is_read_open
     assert settings.has_titles_logged
