@@ -60,7 +60,7 @@ class Sender:
     def told(self, service: Service) -> list[Any]:
         """Return what it reads in the end."""
         scope = {"type": "http", "method": "POST", "path": "/", "headers": []}
-        response = BulkResponse(service, Request(scope, self.receive))
+        response = BulkResponse(service, Request(scope, self.receive), "client")
 
         async def answer() -> None:
             await asyncio.wait_for(response(scope, self.receive, self.send), PATIENCE_S)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 import inspect
 import json
 import logging
 import os
+import threading
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -15,12 +17,13 @@ from askalike import errors
 from askalike.errors import DamagedForumError, SettingError, UnknownIdError
 from askalike.serve import memory
 from askalike.serve.board import Board
-from askalike.serve.call import MOST_VALUES, checked, parse_json, parse_query, path_values
+from askalike.serve.call import MOST_VALUES, checked, parse_json, parse_query, path_values, values_in
 from askalike.serve.guards import allowed_origin, check_host, check_origin, rights_of
 from askalike.serve.highlights import highlights
 from askalike.serve.keys import Keys
 from askalike.serve.logs import JsonLines
 from askalike.serve.metrics import Gauge, Metrics, merged
+from askalike.serve.pool import Pool
 from askalike.serve.problem import STATUSES, Refused, problem_of
 from askalike.serve.proxies import client_of
 from askalike.serve.rates import MOST_CLIENTS, Rates
@@ -74,7 +77,14 @@ def test_what_is_no_json_is_refused(content: bytes) -> None:
 
 def test_a_body_of_many_values_is_refused_before_it_is_looked_at() -> None:
     assert status_of(lambda: parse_json(b"[" + b"[]," * (MOST_VALUES + 1) + b"[]]", 32)) == 400
-    assert len(parse_json(b"[" + b"1," * (MOST_VALUES - 1) + b"1]", 32)) == MOST_VALUES
+    assert len(parse_json(b"[" + b"1," * (MOST_VALUES - 2) + b"1]", 32)) == MOST_VALUES - 1
+
+
+@pytest.mark.parametrize("text", ["[,{", 'a"[,', "\\", '\\"', '\\\\"[', "é,"])
+def test_what_texts_hold_is_no_value(text: str) -> None:
+    content = json.dumps({"title": text * MOST_VALUES, "tags": ["a", "b"]}).encode()
+    assert values_in(content) == 5
+    assert parse_json(content, 2)["title"] == text * MOST_VALUES
 
 
 def test_a_field_that_is_not_known_is_named_in_short() -> None:
@@ -356,6 +366,48 @@ def test_a_client_that_asks_too_often_waits_and_others_do_not() -> None:
     for number in range(MOST_CLIENTS + 5):
         rates.wait_s(str(number), 1.0)
     assert len(rates._buckets) == MOST_CLIENTS
+
+
+def test_clients_take_turns_where_calls_wait() -> None:
+    async def steps() -> list[str]:
+        pool, done, is_free = Pool("test", 1, 100), list[str](), threading.Event()
+
+        async def ask(client: str, name: str) -> None:
+            await pool.run(lambda: is_free.wait(60), 60, client)
+            done.append(name)
+
+        names = [("greedy", f"greedy {number}") for number in range(4)] + [("a", "a"), ("b", "b")]
+        tasks = [asyncio.create_task(ask(client, name)) for client, name in names]
+        await asyncio.sleep(0)
+        assert pool.busy == 6
+        is_free.set()
+        await asyncio.gather(*tasks)
+        assert pool.busy == 0
+        assert pool.close(60)
+        return done
+
+    assert asyncio.run(steps()) == ["greedy 0", "greedy 1", "a", "b", "greedy 2", "greedy 3"]
+
+
+def test_who_waits_in_vain_takes_no_thread() -> None:
+    async def steps() -> None:
+        pool, is_free = Pool("test", 1, 2), threading.Event()
+        working = asyncio.create_task(pool.run(lambda: is_free.wait(60), 60))
+        await asyncio.sleep(0)
+        for _ in range(5):
+            with pytest.raises(Refused, match="longer than"):
+                await pool.run(lambda: pytest.fail("it was given up"), 0.001, "other")
+        given_up = asyncio.create_task(pool.run(lambda: pytest.fail("it was given up"), 60, "other"))
+        await asyncio.sleep(0)
+        given_up.cancel()
+        assert await asyncio.gather(given_up, return_exceptions=True) != []
+        assert pool.busy == 1
+        is_free.set()
+        assert await working
+        assert await pool.run(lambda: 7, 60) == 7
+        assert pool.close(60)
+
+    asyncio.run(steps())
 
 
 # -- what is sent ------------------------------------------------------------------------------------------------------

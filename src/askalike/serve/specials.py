@@ -16,7 +16,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
 from askalike.serve import states, views
-from askalike.serve.endpoint import admit, check_type
+from askalike.serve.endpoint import admit, check_type, client_key
 from askalike.serve.openapi import openapi_document
 from askalike.serve.problem import Refused
 from askalike.serve.requests import RecordRequest
@@ -67,14 +67,16 @@ async def _ready(request: Request) -> Response:
 async def _metrics(request: Request) -> Response:
     service = _service(request)
     admit(request, service, "read")
-    text = await service.readers.run(partial(metrics_text, service), service.settings.limits.timeout_s)
+    tell = partial(metrics_text, service)
+    text = await service.readers.run(tell, service.settings.limits.timeout_s, client_key(request))
     return Response(text, media_type=TEXT)
 
 
 async def _status(request: Request) -> Response:
     service = _service(request)
     may = admit(request, service, "read")
-    found = await service.readers.run(partial(status, service, may), service.settings.limits.timeout_s)
+    tell = partial(status, service, may)
+    found = await service.readers.run(tell, service.settings.limits.timeout_s, client_key(request))
     return Response(_STATUS.dump_json(found), media_type="application/json")
 
 
@@ -86,13 +88,15 @@ async def _bulk(request: Request) -> Response:
     service = _service(request)
     admit(request, service, "write")
     check_type(request, NDJSON)
-    return BulkResponse(service, request)
+    return BulkResponse(service, request, client_key(request))
 
 
 async def _feedback(request: Request) -> Response:
     service = _service(request)
     may = admit(request, service, "read")
-    return stream(service, partial(service.engine.labels, is_named="write" in may), views.FeedbackView)
+    return stream(
+        service, partial(service.engine.labels, is_named="write" in may), views.FeedbackView, client_key(request)
+    )
 
 
 def service_document() -> dict[str, object]:

@@ -47,8 +47,9 @@ Line = tuple[int, bytes | Problem]
 class BulkResponse(Response):
     """Reads a request's stream while it answers it."""
 
-    def __init__(self, service: Service, request: Request) -> None:
+    def __init__(self, service: Service, request: Request, client: str) -> None:
         super().__init__(media_type=NDJSON)
+        self._client = client
         self._service = service
         self._request = request
 
@@ -86,7 +87,7 @@ class BulkResponse(Response):
         service = self._service
         call = partial(stored, service.engine, batch, service.settings.limits.depth)
         try:
-            return await service.writer.run(call, service.settings.limits.stream_s)
+            return await service.writer.run(call, service.settings.limits.stream_s, self._client)
         except (Refused, AskalikeError) as error:  # the writer is busy: what came of the batch is not known
             problem = problem_of(error)
             return [_refusal(number, None, problem) for number, _ in batch]
@@ -99,7 +100,8 @@ class BulkResponse(Response):
         if is_last or now - self._caught_up_s > CATCH_UP_S:
             self._caught_up_s = now
             try:
-                await self._service.writer.run(self._service.engine.catch_up, self._service.settings.limits.stream_s)
+                service = self._service
+                await service.writer.run(service.engine.catch_up, service.settings.limits.stream_s, self._client)
             except (Refused, AskalikeError):
                 return
 
@@ -232,13 +234,13 @@ async def batches(parts: AsyncIterator[list[Line]]) -> AsyncIterator[list[Line]]
             yield part[start : start + BATCH]
 
 
-def stream(service: Service, make: Callable[[], Iterator[Any]], kind: type) -> StreamingResponse:
+def stream(service: Service, make: Callable[[], Iterator[Any]], kind: type, client: str) -> StreamingResponse:
     """Return views as lines, a part at a time."""
     adapter: TypeAdapter[Any] = TypeAdapter(kind)
 
     async def parts() -> AsyncIterator[bytes]:
-        found = make()
-        while part := await service.readers.run(lambda: list(islice(found, PART)), service.settings.limits.timeout_s):
+        found, timeout_s = make(), service.settings.limits.timeout_s
+        while part := await service.readers.run(lambda: list(islice(found, PART)), timeout_s, client):
             yield b"".join(adapter.dump_json(one) + b"\n" for one in part)
 
     return StreamingResponse(parts(), media_type=NDJSON)
