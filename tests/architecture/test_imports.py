@@ -56,6 +56,7 @@ ALLOWED: dict[str, set[str]] = {
     "serve": {
         *BASE,
         "durable",
+        "orphan",
         "stages",
         "wire",
         "text",

@@ -193,9 +193,7 @@ def _open_parquet(path: Path, name: str, context: ReadContext) -> Table:
         import pyarrow
         from pyarrow import parquet
     except ImportError as error:
-        raise MissingExtraError(
-            "Parquet files are read by pyarrow, which is not installed", 'pip install "askalike[parquet]"'
-        ) from error
+        raise MissingExtraError("Parquet files are read by pyarrow, which is not installed", "parquet") from error
     try:
         file = parquet.ParquetFile(path)
     except (pyarrow.ArrowException, OSError) as error:

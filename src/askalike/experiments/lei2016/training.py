@@ -84,7 +84,7 @@ class EncoderTrainer:
             SettingError, InputError: recipe, data or file of vectors cannot be used.
         """
         if importlib.util.find_spec("torch") is None:
-            raise MissingExtraError("training an encoder needs torch", 'pip install "askalike[train]"')
+            raise MissingExtraError("training an encoder needs torch", "train")
         import torch
 
         from askalike.train.fit import Run, fit

@@ -95,7 +95,7 @@ class AutoencoderTrainer:
             SettingError: there are fewer texts, or the recipe does not fit.
         """
         if importlib.util.find_spec("torch") is None:
-            raise MissingExtraError("training an autoencoder needs torch", 'pip install "askalike[train]"')
+            raise MissingExtraError("training an autoencoder needs torch", "train")
         import torch
 
         from askalike.train.fit import Run, fit
