@@ -314,6 +314,28 @@ def test_parquet_gives_the_same_as_csv(tmp_path: Path) -> None:
     assert sum(seen) == READER.size_bytes(tmp_path / "a.parquet")
 
 
+@pytest.mark.parametrize(
+    "odd",
+    [
+        pyarrow.array([2**31 - 1, 0], pyarrow.int32()).cast(pyarrow.date32()),
+        pyarrow.array([2**62, 0], pyarrow.int64()).cast(pyarrow.date64()),
+        pyarrow.array([2**62, 0], pyarrow.int64()).cast(pyarrow.timestamp("us")),
+        pyarrow.array([-(2**62), 0], pyarrow.int64()).cast(pyarrow.timestamp("ms")),
+        pyarrow.array([b"\xff", b"2020-01-01"]).view(pyarrow.string()),
+    ],
+    ids=str,
+)
+def test_a_cell_of_parquet_that_python_has_no_value_for_costs_no_other(tmp_path: Path, odd: pyarrow.Array) -> None:
+    named = {"id": ["1", "2"], "title": ["a", "b"]}
+    parquet.write_table(pyarrow.table({**named, "created": odd}), tmp_path / "a.parquet")
+    records, context, _ = read(tmp_path / "a.parquet")
+    assert [question.created is None for question in questions(records)] == [True, False]
+    assert sum(context.repaired.values()) == 1
+    parquet.write_table(pyarrow.table({**named, "title": odd, "body": ["x", "y"]}), tmp_path / "a.parquet")
+    _, context, _ = read(tmp_path / "a.parquet")
+    assert context.rejects.first[0].reason == "the title is a BrokenCell, expected text"
+
+
 def test_parquet_that_unpacks_to_too_much_is_refused(tmp_path: Path) -> None:
     table = pyarrow.table({"id": range(1_000), "body": [f"{number:05d}" + "x" * 10_000 for number in range(1_000)]})
     parquet.write_table(table, tmp_path / "a.parquet", compression="zstd")

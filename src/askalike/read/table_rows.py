@@ -196,7 +196,8 @@ def _open_parquet(path: Path, name: str, context: ReadContext) -> Table:
         raise MissingExtraError("Parquet files are read by pyarrow, which is not installed", "parquet") from error
     try:
         file = parquet.ParquetFile(path)
-    except (pyarrow.ArrowException, OSError) as error:
+        header = list(file.schema_arrow.names)
+    except (pyarrow.ArrowException, OSError, UnicodeDecodeError) as error:
         raise _damaged_parquet(name, error) from error
     held = file.metadata
     unpacked = sum(held.row_group(number).total_byte_size for number in range(held.num_row_groups))
@@ -207,7 +208,7 @@ def _open_parquet(path: Path, name: str, context: ReadContext) -> Table:
         with file:
             try:
                 for batch in file.iter_batches(batch_size=_BATCH_ROWS):
-                    columns = [_microseconds(column, pyarrow).to_pylist() for column in batch.columns]
+                    columns = [_values(_microseconds(column, pyarrow)) for column in batch.columns]
                     for cells in zip(*columns, strict=True):
                         number += 1
                         yield Row(number, cells)
@@ -215,7 +216,26 @@ def _open_parquet(path: Path, name: str, context: ReadContext) -> Table:
                 raise _damaged_parquet(name, error) from error
         context.advance(path.stat().st_size)
 
-    return Table(list(file.schema_arrow.names), rows())
+    return Table(header, rows())
+
+
+class BrokenCell:
+    """Stands for a cell of Parquet that Python has no value for: a day beyond its calendar, text that is no UTF-8."""
+
+
+def _values(column: Any) -> list[object]:
+    """Return the cells of a column; where one cannot be had, the others are."""
+    try:
+        return list(column.to_pylist())
+    except (OverflowError, ValueError):
+        return [_value(cell) for cell in column]
+
+
+def _value(cell: Any) -> object:
+    try:
+        return cell.as_py()
+    except (OverflowError, ValueError):
+        return BrokenCell()
 
 
 def _microseconds(column: Any, pyarrow: Any) -> Any:
