@@ -17,12 +17,12 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from askalike.language import Collection, Parallel, TermLists
-from askalike.language.ibm1 import ModelOne
-from askalike.language.kinds import KINDS, Options
-from askalike.language.learned import Learned
-from askalike.language.phrase_learning import PhraseLearning
-from askalike.language.topics import Topics
+from askalike.models.language import Collection, Parallel, TermLists
+from askalike.models.language.kinds import KINDS, Options
+from askalike.models.language.learned import Learned
+from askalike.models.topics.topics import Topics
+from askalike.models.translation.ibm1 import ModelOne
+from askalike.models.translation.phrase_learning import PhraseLearning
 from benchmarks.record import write
 
 COMMAND = "OMP_NUM_THREADS=1 python -m benchmarks.language_speed"

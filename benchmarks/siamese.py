@@ -30,10 +30,10 @@ from askalike.encode.model import Model
 from askalike.encode.vocabulary import Vocabulary
 from askalike.experiments.vector_scorer import Encoder
 from askalike.forum import Forum, ForumSettings
-from askalike.siamese import SiameseConfig, SiameseModel, SiameseSettings
-from askalike.siamese.hashed import Hashed
-from askalike.siamese.network import SiameseNetwork, build, to_arrays
-from askalike.siamese.plan import Plan
+from askalike.models.siamese import SiameseConfig, SiameseModel, SiameseSettings
+from askalike.models.siamese.hashed import Hashed
+from askalike.models.siamese.network import SiameseNetwork, build, to_arrays
+from askalike.models.siamese.plan import Plan
 from askalike.train.siamese.corpus import PairCorpus
 from askalike.train.siamese.objective import QuestionAnswer
 from askalike.train.siamese.recipe import PairOptions

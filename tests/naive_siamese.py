@@ -9,8 +9,8 @@ import numpy as np
 import torch
 from torch.nn import functional
 
-from askalike.siamese.config import SiameseConfig
-from askalike.siamese.hashed import Hashed
+from askalike.models.siamese.config import SiameseConfig
+from askalike.models.siamese.hashed import Hashed
 
 TABLE: dict[str, SiameseConfig] = {
     "SCQA": SiameseConfig(90, 4, (3, 2, 4), (3, 2, 1), 6),

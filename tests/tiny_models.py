@@ -10,7 +10,7 @@ from askalike.encode.config import EncoderConfig
 from askalike.encode.model import Model
 from askalike.encode.settings import ModelSettings
 from askalike.encode.vocabulary import Vocabulary
-from askalike.siamese import SiameseConfig, SiameseModel, SiameseSettings
+from askalike.models.siamese import SiameseConfig, SiameseModel, SiameseSettings
 from askalike.text.trigrams import trigrams
 
 SYNONYMS = ({"wifi", "wireless", "wlan"}, {"drops", "disconnects", "lost"}, {"printer"}, {"offline", "silent"})

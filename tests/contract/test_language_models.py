@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from askalike.language import (
+from askalike.models.language import (
     Alignment,
     Collection,
     Mixture,
@@ -21,12 +21,12 @@ from askalike.language import (
     TransLM,
     learn_translations,
 )
-from askalike.language.likelihood import ByWords
-from askalike.language.phrase_learning import PhraseLearning
-from askalike.language.phrases import PhraseModel
-from askalike.language.sqatm import learn_voted_topics
-from askalike.language.topic_model import TopicModel, TopicScorer
-from askalike.language.topic_training import TopicLearning, learn_topics
+from askalike.models.query_likelihood.likelihood import ByWords
+from askalike.models.topics.sqatm import learn_voted_topics
+from askalike.models.topics.topic_model import TopicModel, TopicScorer
+from askalike.models.topics.topic_training import TopicLearning, learn_topics
+from askalike.models.translation.phrase_learning import PhraseLearning
+from askalike.models.translation.phrases import PhraseModel
 
 SIZE = 12
 TEXTS = TermLists.of([[1, 2, 3, 2], [4, 5], [6, 7, 8, 1, 1], [9]])

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from askalike.errors import EvaluationError
-from askalike.evaluate import CandidateTask, evaluate
+from askalike.evaluation import CandidateTask, evaluate
 from askalike.types import Question
 
 

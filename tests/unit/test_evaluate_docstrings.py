@@ -8,9 +8,9 @@ import pkgutil
 
 import pytest
 
-import askalike.evaluate
+import askalike.evaluation
 
-MODULES = [module.name for module in pkgutil.walk_packages(askalike.evaluate.__path__, "askalike.evaluate.")]
+MODULES = [module.name for module in pkgutil.walk_packages(askalike.evaluation.__path__, "askalike.evaluation.")]
 
 
 @pytest.mark.parametrize("name", MODULES)
@@ -19,6 +19,6 @@ def test_every_example_in_a_docstring_comes_out(name: str) -> None:
 
 
 def test_every_public_name_exists_once_and_in_order() -> None:
-    names = askalike.evaluate.__all__
-    assert all(hasattr(askalike.evaluate, name) for name in names)
+    names = askalike.evaluation.__all__
+    assert all(hasattr(askalike.evaluation, name) for name in names)
     assert len(set(names)) == len(names)

@@ -7,7 +7,7 @@ from math import log2
 import pytest
 
 from askalike.errors import EvaluationError
-from askalike.evaluate import (
+from askalike.evaluation import (
     MEASURES,
     Measure,
     Ranked,

@@ -1,4 +1,4 @@
-"""The worked examples in the docstrings of ``askalike.language`` hold."""
+"""The worked examples in the docstrings of ``askalike.models.language`` hold."""
 
 from __future__ import annotations
 
@@ -8,9 +8,11 @@ import pkgutil
 
 import pytest
 
-import askalike.language
+import askalike.models.language
 
-MODULES = [module.name for module in pkgutil.walk_packages(askalike.language.__path__, "askalike.language.")]
+MODULES = [
+    module.name for module in pkgutil.walk_packages(askalike.models.language.__path__, "askalike.models.language.")
+]
 
 
 @pytest.mark.parametrize("name", MODULES)

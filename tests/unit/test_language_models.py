@@ -9,7 +9,7 @@ import pytest
 from tests.naive_language import background, dirichlet, log_likelihood, ml, translated
 
 from askalike.errors import SettingError
-from askalike.language import (
+from askalike.models.language import (
     Collection,
     Mixture,
     QueryLikelihood,

@@ -11,17 +11,17 @@ import pytest
 from numpy.typing import NDArray
 
 from askalike.errors import SettingError
-from askalike.language.collection import Collection
-from askalike.language.likelihood import log_likelihoods, mean_ratios
-from askalike.language.lists import TermLists
-from askalike.language.parallel import Parallel
-from askalike.language.phrase_book import PhraseBook
-from askalike.language.phrase_table import PhraseTable, consistent_spans
-from askalike.language.phrases import PhraseModel, Segmentation, best_or_sum
-from askalike.language.smoothing import QueryLikelihood, Smoothing
-from askalike.language.translation import TranslationModel
-from askalike.language.translations import Translations
-from askalike.language.word_links import Heuristic, Link, WordLinks, align, symmetrise
+from askalike.models.query_likelihood.collection import Collection
+from askalike.models.query_likelihood.likelihood import log_likelihoods, mean_ratios
+from askalike.models.query_likelihood.lists import TermLists
+from askalike.models.query_likelihood.parallel import Parallel
+from askalike.models.query_likelihood.smoothing import QueryLikelihood, Smoothing
+from askalike.models.translation.phrase_book import PhraseBook
+from askalike.models.translation.phrase_table import PhraseTable, consistent_spans
+from askalike.models.translation.phrases import PhraseModel, Segmentation, best_or_sum
+from askalike.models.translation.translation import TranslationModel
+from askalike.models.translation.translations import Translations
+from askalike.models.translation.word_links import Heuristic, Link, WordLinks, align, symmetrise
 
 V = 8
 
@@ -182,7 +182,7 @@ def test_pairs_are_aligned_together_as_alone(monkeypatch: pytest.MonkeyPatch) ->
     forward = Translations.of(words, sources, draw.random(len(words)), V)
     backward = Translations.of(words, sources, draw.random(len(words)), V)
     together = align(pairs, forward, backward)
-    monkeypatch.setattr("askalike.language.word_links._MOST_CELLS", 20)
+    monkeypatch.setattr("askalike.models.translation.word_links._MOST_CELLS", 20)
     again = align(pairs, forward, backward)
     np.testing.assert_array_equal(together.from_place, again.from_place)
     np.testing.assert_array_equal(together.to_place, again.to_place)

@@ -11,14 +11,14 @@ from numpy.typing import NDArray
 from scipy.special import digamma, gammaln
 
 from askalike.errors import SettingError
-from askalike.language.collection import Collection
-from askalike.language.likelihood import log_likelihoods, mean_ratios
-from askalike.language.lists import TermLists
-from askalike.language.smoothing import QueryLikelihood, Smoothing
-from askalike.language.sqatm import learn_voted_topics, vote_weights
-from askalike.language.topic_model import TopicModel
-from askalike.language.topic_training import TopicLearning, TopicTraining, learn_topics
-from askalike.language.topics import Topics, pair_counts
+from askalike.models.query_likelihood.collection import Collection
+from askalike.models.query_likelihood.likelihood import log_likelihoods, mean_ratios
+from askalike.models.query_likelihood.lists import TermLists
+from askalike.models.query_likelihood.smoothing import QueryLikelihood, Smoothing
+from askalike.models.topics.sqatm import learn_voted_topics, vote_weights
+from askalike.models.topics.topic_model import TopicModel
+from askalike.models.topics.topic_training import TopicLearning, TopicTraining, learn_topics
+from askalike.models.topics.topics import Topics, pair_counts
 
 Floats = NDArray[np.float64]
 
@@ -79,7 +79,7 @@ def test_a_text_has_the_same_topics_among_others_as_alone(monkeypatch: pytest.Mo
     together = topics.mixtures(TermLists.of(texts))
     alone = np.concatenate([topics.mixtures(TermLists.of([one])) for one in texts])
     np.testing.assert_allclose(together, alone, rtol=1e-12)
-    monkeypatch.setattr("askalike.language.topics._WORDS_AT_ONCE", 5)
+    monkeypatch.setattr("askalike.models.topics.topics._WORDS_AT_ONCE", 5)
     np.testing.assert_array_equal(topics.mixtures(TermLists.of(texts)), together)
 
 

@@ -1,4 +1,4 @@
-"""The worked examples in the docstrings of ``askalike.siamese`` hold."""
+"""The worked examples in the docstrings of ``askalike.models.siamese`` hold."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ import pkgutil
 
 import pytest
 
-import askalike.siamese
+import askalike.models.siamese
 
 pytest.importorskip("torch", reason="the siamese network is trained with torch, which is not installed")
 
-MODULES = [module.name for module in pkgutil.iter_modules(askalike.siamese.__path__, "askalike.siamese.")]
+MODULES = [module.name for module in pkgutil.iter_modules(askalike.models.siamese.__path__, "askalike.models.siamese.")]
 
 
 @pytest.mark.parametrize("name", MODULES)

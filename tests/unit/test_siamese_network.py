@@ -8,16 +8,16 @@ import numpy as np
 import pytest
 
 from askalike.errors import SettingError
-from askalike.siamese.config import INITIALS, SIDES, SiameseConfig, prefix
-from askalike.siamese.hashed import Hashed
-from askalike.siamese.plan import Plan
-from askalike.siamese.runtime import Runtime
+from askalike.models.siamese.config import INITIALS, SIDES, SiameseConfig, prefix
+from askalike.models.siamese.hashed import Hashed
+from askalike.models.siamese.plan import Plan
+from askalike.models.siamese.runtime import Runtime
 
 torch = pytest.importorskip("torch", reason="the siamese network is trained with torch, which is not installed")
 
 from tests.naive_siamese import TABLE, dense, texts_of  # noqa: E402
 
-from askalike.siamese.network import SiameseNetwork, build, from_arrays, to_arrays  # noqa: E402
+from askalike.models.siamese.network import SiameseNetwork, build, from_arrays, to_arrays  # noqa: E402
 
 SIZES = [5, 1, 30, 2, 9]
 READINGS = ((5, 5, 4), (100, 1, 1), (485, 1, 1))

@@ -1,4 +1,4 @@
-"""The worked examples in the docstrings of ``askalike.similarity`` hold."""
+"""The worked examples in the docstrings of ``askalike.models.similarity`` hold."""
 
 from __future__ import annotations
 
@@ -8,9 +8,11 @@ import pkgutil
 
 import pytest
 
-import askalike.similarity
+import askalike.models.similarity
 
-MODULES = [module.name for module in pkgutil.iter_modules(askalike.similarity.__path__, "askalike.similarity.")]
+MODULES = [
+    module.name for module in pkgutil.iter_modules(askalike.models.similarity.__path__, "askalike.models.similarity.")
+]
 
 
 @pytest.mark.parametrize("name", MODULES)

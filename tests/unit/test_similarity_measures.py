@@ -8,16 +8,16 @@ import numpy as np
 import pytest
 
 from askalike.errors import MissingExtraError, SettingError
-from askalike.similarity.edit import jaro, jaro_winkler, levenshtein, monge_elkan
-from askalike.similarity.embedding import known_vectors, mean_vector, vector_cosine
-from askalike.similarity.overlap import containment, cosine, jaccard, length_ratio
-from askalike.similarity.profile import Profile, character_symbols, ngram_profile, product_sums
-from askalike.similarity.subsequence import (
+from askalike.models.similarity.edit import jaro, jaro_winkler, levenshtein, monge_elkan
+from askalike.models.similarity.embedding import known_vectors, mean_vector, vector_cosine
+from askalike.models.similarity.overlap import containment, cosine, jaccard, length_ratio
+from askalike.models.similarity.profile import Profile, character_symbols, ngram_profile, product_sums
+from askalike.models.similarity.subsequence import (
     SubstringAutomaton,
     longest_common_subsequence,
     longest_common_substring,
 )
-from askalike.similarity.tiling import greedy_string_tiling, tiles
+from askalike.models.similarity.tiling import greedy_string_tiling, tiles
 
 
 def characters(text: str, size: int) -> Profile:

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from askalike.errors import MissingExtraError, SettingError
-from askalike.similarity import (
+from askalike.models.similarity import (
     LabelledCandidates,
     RankingGroup,
     RankingSvm,
@@ -17,7 +17,7 @@ from askalike.similarity import (
     choose_cost,
     ranking_groups,
 )
-from askalike.similarity.ranking_svm import preference_differences
+from askalike.models.similarity.ranking_svm import preference_differences
 from askalike.text.settings import TextSettings
 from askalike.types import Question
 

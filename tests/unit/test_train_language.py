@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from askalike.errors import SettingError
-from askalike.language import Alignment, Parallel, TermLists, learn_translations, term_ids
-from askalike.language.kinds import (
+from askalike.models.language import Alignment, Parallel, TermLists, learn_translations, term_ids
+from askalike.models.language.kinds import (
     LikelihoodOptions,
     PhraseOptions,
     TopicOptions,
@@ -18,10 +18,10 @@ from askalike.language.kinds import (
     TransLMOptions,
     VotedTopicOptions,
 )
-from askalike.language.model import LanguageModel
-from askalike.language.phrase_learning import PhraseLearning
-from askalike.language.sqatm import learn_voted_topics
-from askalike.language.topic_training import TopicLearning, learn_topics
+from askalike.models.language.model import LanguageModel
+from askalike.models.topics.sqatm import learn_voted_topics
+from askalike.models.topics.topic_training import TopicLearning, learn_topics
+from askalike.models.translation.phrase_learning import PhraseLearning
 from askalike.progress import SilentProgress
 from askalike.text.settings import TextSettings
 from askalike.train.corpus import TrainingData

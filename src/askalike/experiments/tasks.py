@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from askalike.evaluate import CandidateTask, Report, evaluate
+from askalike.evaluation import CandidateTask, Report, evaluate
 from askalike.types import Qrels, Question, Run
 
 __all__ = ["PairTask", "RerankTask", "RetrievalTask", "candidate_task", "judge"]

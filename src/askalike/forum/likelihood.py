@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from askalike.forum.terms import ModelTerms, as_question
-from askalike.language import term_ids
-from askalike.language.model import LanguageModel
+from askalike.models.language import term_ids
+from askalike.models.language.model import LanguageModel
 from askalike.rank import Query
 from askalike.rank.pool import Pooled
 from askalike.rank.scored import Scored

@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from askalike.forum.kept import Kept
-from askalike.language.lists import TermLists
-from askalike.language.model import LanguageModel
+from askalike.models.language.model import LanguageModel
+from askalike.models.query_likelihood.lists import TermLists
 from askalike.rank import Query
 from askalike.types import Answer, Question
 

@@ -28,7 +28,7 @@ from typing import Final
 import numpy as np
 
 from askalike.encode.vocabulary import Vocabulary
-from askalike.language import (
+from askalike.models.language import (
     Alignment,
     Collection,
     Parallel,
@@ -37,10 +37,10 @@ from askalike.language import (
     learn_translations,
     term_ids,
 )
-from askalike.language.learned import Learned
-from askalike.language.model import LanguageModel, LanguageSettings, TermReader
-from askalike.language.phrase_table import PhraseTable
-from askalike.language.sqatm import learn_voted_topics
+from askalike.models.language.learned import Learned
+from askalike.models.language.model import LanguageModel, LanguageSettings, TermReader
+from askalike.models.topics.sqatm import learn_voted_topics
+from askalike.models.translation.phrase_table import PhraseTable
 from askalike.progress import Progress
 from askalike.text.analyzer import Analyzer
 from askalike.text.settings import TextSettings

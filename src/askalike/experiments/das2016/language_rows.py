@@ -16,12 +16,12 @@ from askalike.experiments.das2016.answer import Answered
 from askalike.experiments.das2016.grids import grid
 from askalike.experiments.das2016.learning import Learner
 from askalike.experiments.tasks import RerankTask, judge
-from askalike.language import Collection, TermLists, term_ids
-from askalike.language.kinds import Options
-from askalike.language.learned import Learned
-from askalike.language.phrase_table import PhraseTable
-from askalike.language.topics import Topics
-from askalike.language.translations import Translations
+from askalike.models.language import Collection, TermLists, term_ids
+from askalike.models.language.kinds import Options
+from askalike.models.language.learned import Learned
+from askalike.models.topics.topics import Topics
+from askalike.models.translation.phrase_table import PhraseTable
+from askalike.models.translation.translations import Translations
 from askalike.types import Question, Run
 
 __all__ = ["language_answers"]

@@ -31,15 +31,15 @@ import numpy as np
 from askalike.encode.vocabulary import Vocabulary
 from askalike.errors import ModelError
 from askalike.experiments.das2016.sets import DasData
-from askalike.language import Collection, Parallel, TermLists, Translations, learn_translations, term_ids
-from askalike.language.ibm1 import Alignment
-from askalike.language.kinds import KINDS, Options, PhraseOptions, TopicOptions, TransLMOptions
-from askalike.language.learned import Learned
-from askalike.language.model import LanguageModel, LanguageSettings, TermReader
-from askalike.language.phrase_learning import PhraseLearning
-from askalike.language.phrase_table import PhraseTable
-from askalike.language.sqatm import learn_voted_topics
-from askalike.language.topic_training import TopicLearning
+from askalike.models.language import Collection, Parallel, TermLists, Translations, learn_translations, term_ids
+from askalike.models.language.kinds import KINDS, Options, PhraseOptions, TopicOptions, TransLMOptions
+from askalike.models.language.learned import Learned
+from askalike.models.language.model import LanguageModel, LanguageSettings, TermReader
+from askalike.models.topics.sqatm import learn_voted_topics
+from askalike.models.topics.topic_training import TopicLearning
+from askalike.models.translation.ibm1 import Alignment
+from askalike.models.translation.phrase_learning import PhraseLearning
+from askalike.models.translation.phrase_table import PhraseTable
 from askalike.text.analyzer import Analyzer
 from askalike.text.settings import TextSettings
 from askalike.train.language_model import votes_of

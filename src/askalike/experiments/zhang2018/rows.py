@@ -21,9 +21,9 @@ from typing import Final
 
 from askalike.experiments.matcher import Matcher
 from askalike.experiments.tasks import RerankTask, judge
-from askalike.rank.ramn import RamnSettings
-from askalike.rank.ramn.settings import ALPHAS, Repeats
-from askalike.rank.word_states import Similarity
+from askalike.models.ramn import RamnSettings
+from askalike.models.ramn.settings import ALPHAS, Repeats
+from askalike.models.ramn.word_states import Similarity
 
 __all__ = ["LAYERS", "Choice", "choose_settings"]
 

@@ -19,9 +19,9 @@ from numpy.typing import NDArray
 
 from askalike.encode.vocabulary import Vocabulary
 from askalike.errors import SettingError
-from askalike.evaluate import CandidateTask
-from askalike.siamese.hashed import Hashed
-from askalike.siamese.reader import SiameseReader
+from askalike.evaluation import CandidateTask
+from askalike.models.siamese.hashed import Hashed
+from askalike.models.siamese.reader import SiameseReader
 from askalike.train.corpus import TrainingData
 from askalike.train.siamese.recipe import SiameseRecipe
 from askalike.train.texts import WordList

@@ -18,9 +18,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from askalike.errors import SettingError
-from askalike.siamese.model import SiameseModel
-from askalike.siamese.network import SiameseNetwork, build, to_arrays
-from askalike.siamese.settings import SiameseSettings
+from askalike.models.siamese.model import SiameseModel
+from askalike.models.siamese.network import SiameseNetwork, build, to_arrays
+from askalike.models.siamese.settings import SiameseSettings
 from askalike.train.corpus import TrainingData
 from askalike.train.fit import Run, device_named
 from askalike.train.loop import Place, run_stage

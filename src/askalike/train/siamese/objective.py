@@ -26,8 +26,8 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn import functional
 
-from askalike.siamese.config import SIDES
-from askalike.siamese.network import SiameseNetwork
+from askalike.models.siamese.config import SIDES
+from askalike.models.siamese.network import SiameseNetwork
 from askalike.train.objectives.objective import Trainable, in_batches, random_stream
 from askalike.train.siamese.corpus import PairCorpus
 from askalike.train.siamese.recipe import HELD_OUT_LOSS, PairOptions

@@ -30,8 +30,8 @@ from dataclasses import asdict, dataclass, field, fields
 from typing import Any, Final
 
 from askalike.errors import SettingError
-from askalike.siamese.config import INITIALS, SIAMESE_KINDS, Initial, SiameseConfig
-from askalike.siamese.settings import SiameseReads, check_reads
+from askalike.models.siamese.config import INITIALS, SIAMESE_KINDS, Initial, SiameseConfig
+from askalike.models.siamese.settings import SiameseReads, check_reads
 from askalike.text.settings import TextSettings
 from askalike.train.checking import check_choice, check_number, check_whole
 from askalike.train.loop_settings import SgdSettings
