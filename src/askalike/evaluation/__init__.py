@@ -1,11 +1,6 @@
-"""Judging runs: measures, protocols, reports, significance, files of judgements and runs, splits without leaks.
-
-Enters: `Qrels` and `Run`, or files of them. Leaves: reports and comparisons. May import: askalike.types,
-askalike.errors, NumPy; it knows no engine.
-"""
+"""Judging runs: measures, protocols, reports, significance, files of judgements and runs, splits without leaks."""
 
 from askalike.evaluation.candidates import CandidateTask
-from askalike.evaluation.compare import Comparison, compare
 from askalike.evaluation.files import (
     FORMATS,
     detect,
@@ -22,8 +17,6 @@ from askalike.evaluation.files import (
     write_trec_qrels,
     write_trec_run,
 )
-from askalike.evaluation.kept_split import kept_split
-from askalike.evaluation.leaks import Leak, check_leaks, find_leaks
 from askalike.evaluation.measures import (
     MEASURES,
     Measure,
@@ -45,7 +38,7 @@ from askalike.evaluation.pairs import (
     roc_area,
 )
 from askalike.evaluation.protocols import PROTOCOLS, Protocol, parse_protocol
-from askalike.evaluation.report import DEFAULT_MEASURES, Report, evaluate
+from askalike.evaluation.report import DEFAULT_MEASURES, Comparison, Report, compare, evaluate
 from askalike.evaluation.significance import (
     Interval,
     RandomisationTest,
@@ -53,7 +46,7 @@ from askalike.evaluation.significance import (
     bootstrap_mean,
     randomisation_test,
 )
-from askalike.evaluation.split import components, split_components
+from askalike.evaluation.splits import Leak, check_leaks, components, find_leaks, kept_split, split_components
 
 __all__ = [
     "DEFAULT_MEASURES",

@@ -1,8 +1,5 @@
 """A re-ranking task in numbers: how good vectors are, fast enough to be asked after every epoch of a training.
 
-Enters: questions, which of them are queries and candidates, labels; then one vector for each question. Leaves: MRR and
-MAP of the ranking by cosine. May import: askalike.types, askalike.errors, NumPy.
-
 The policy is that of the protocol ``askubuntu``: queries with no positive candidate are left out of every mean,
 average precision divides by the query's positive candidates, the first 20 of the ranking are looked at, and equal
 cosines keep the order of the candidates. A test holds the figures to those of ``evaluate``.
@@ -21,8 +18,6 @@ from numpy.typing import NDArray
 from askalike.errors import EvaluationError
 from askalike.evaluation.protocols import PROTOCOLS
 from askalike.types import Question
-
-__all__ = ["CandidateTask"]
 
 _CUT: Final = PROTOCOLS["askubuntu"].cut
 

@@ -1,8 +1,5 @@
 """How well scores tell duplicate pairs from others: average precision and the area under the ROC curve.
 
-Enters: one score and one label for each pair. Leaves: the two measures, an interval, and a paired test. May import:
-askalike.errors, NumPy, and the values of significance beside it.
-
 Neither measure is a mean over queries, so an interval draws pairs, and the test swaps the two systems' ranks of a pair
 (scores of different systems have different units, ranks have not).
 
@@ -22,8 +19,6 @@ from numpy.typing import NDArray
 
 from askalike.errors import EvaluationError
 from askalike.evaluation.significance import Interval
-
-__all__ = ["PAIR_MEASURES", "PairComparison", "compare_pairs", "pair_average_precision", "pair_interval", "roc_area"]
 
 Floats = NDArray[np.float64]
 

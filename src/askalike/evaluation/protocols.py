@@ -1,8 +1,5 @@
 """The three ways of scoring a run that the literature uses; figures of different ones must not be compared.
 
-Enters: one query's judgements and ranked documents. Leaves: a `Ranked` list for the measures. May import:
-askalike.errors, the orders and the measures' `Ranked`.
-
 =========== ==================== ====================== ==== ==================== ================== =======
 protocol    queries with no      AP, recall and the     cut  ties                 P@k divides by     missing
             positive             ideal nDCG count                                                    queries
@@ -25,10 +22,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from askalike.errors import EvaluationError
-from askalike.evaluation.measures.ranked import Ranked
-from askalike.evaluation.order import by_score_then_given_order, by_score_then_id_descending
-
-__all__ = ["PROTOCOLS", "Protocol", "judge", "parse_protocol"]
+from askalike.evaluation.measures import Ranked
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,48 +52,20 @@ class Protocol:
     unjudged: Literal["error", "left out"]
 
 
-ASKUBUNTU = Protocol(
-    name="askubuntu",
-    without_positives="left out",
-    relevant="ranked",
-    cut=20,
-    ties="run order",
-    precision_divisor="k or candidates",
-    missing="error",
-    unjudged="error",
-)
-"""Re-ranking of 20 candidates: of the 200 test queries 14 have no positive and are left out."""
-
-SEMEVAL = Protocol(
-    name="semeval",
-    without_positives="zero",
-    relevant="within cut",
-    cut=10,
-    ties="run order",
-    precision_divisor="k",
-    missing="error",
-    unjudged="error",
-)
-"""Re-ranking of 10 candidates. Of the 88 test queries of 2017, 29 have no positive: no system can pass MAP 67.05."""
-
-TREC = Protocol(
-    name="trec",
-    without_positives="zero",
-    relevant="judged",
-    cut=None,
-    ties="id descending",
-    precision_divisor="k",
-    missing="zero",
-    unjudged="left out",
-)
-"""Retrieval from a whole collection, as ``trec_eval -c`` scores it.
-
-``-c`` makes a judged query that the run lacks count as 0, as ir-measures does too; without it trec_eval leaves such a
-query out, and a system gains by answering only what it is sure of. A judged query without positives counts as 0 with
-and without it: checked against pytrec_eval and ir-measures, which agree.
-"""
-
-PROTOCOLS: dict[str, Protocol] = {protocol.name: protocol for protocol in (ASKUBUNTU, SEMEVAL, TREC)}
+PROTOCOLS: dict[str, Protocol] = {
+    protocol.name: protocol
+    for protocol in (
+        # Re-ranking of 20 candidates: of the 200 test queries 14 have no positive and are left out.
+        Protocol("askubuntu", "left out", "ranked", 20, "run order", "k or candidates", "error", "error"),
+        # Re-ranking of 10 candidates. Of the 88 test queries of 2017, 29 have no positive: MAP is 67.05 at most.
+        Protocol("semeval", "zero", "within cut", 10, "run order", "k", "error", "error"),
+        # Retrieval from a whole collection, as ``trec_eval -c`` scores it: a judged query that the run lacks counts as
+        # 0, as ir-measures has it too. Without -c trec_eval leaves such a query out, and a system gains by answering
+        # only what it is sure of. A judged query without positives counts as 0 with and without it: checked against
+        # pytrec_eval and ir-measures, which agree.
+        Protocol("trec", "zero", "judged", None, "id descending", "k", "zero", "left out"),
+    )
+}
 
 
 def parse_protocol(name: str) -> Protocol:
@@ -123,7 +89,9 @@ def judge(judgements: Mapping[str, int], entries: Sequence[tuple[str, float]], p
     Args:
         judgements: document id → grade.
         entries: (document id, score), no id twice, scores finite, in the run's own order.
-        protocol: decides ties, cut and what counts as relevant.
+
+    Differs: trec_eval keeps scores in single precision, so that two scores that differ only after the seventh digit or
+    so are a tie there; here they are compared as given, in double precision.
 
     Example:
         A second relevant document "z" was not ranked: only trec counts it.
@@ -133,8 +101,11 @@ def judge(judgements: Mapping[str, int], entries: Sequence[tuple[str, float]], p
         >>> judge({"a": 1, "z": 1}, [("a", 0.5), ("b", 0.5)], PROTOCOLS["semeval"])
         Ranked(gains=(1, 0), ideal=(1,), candidates=None)
     """
-    order = by_score_then_given_order if protocol.ties == "run order" else by_score_then_id_descending
-    all_gains = tuple(max(judgements.get(document, 0), 0) for document, _ in order(entries))
+    if protocol.ties == "run order":
+        ordered = sorted(entries, key=lambda entry: -entry[1])
+    else:
+        ordered = sorted(entries, key=lambda entry: (entry[1], entry[0]), reverse=True)
+    all_gains = tuple(max(judgements.get(document, 0), 0) for document, _ in ordered)
     gains = all_gains[: protocol.cut]
     counted = {"ranked": all_gains, "within cut": gains, "judged": tuple(judgements.values())}[protocol.relevant]
     return Ranked(

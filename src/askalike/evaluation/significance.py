@@ -1,8 +1,5 @@
 """How much of a figure is chance: the paired randomisation test and bootstrap intervals.
 
-Enters: one value per query, of one system or of two on the same queries; a seed. Leaves: p values and intervals. May
-import: askalike.errors, NumPy.
-
 Source: Smucker, Allan and Carterette, "A Comparison of Statistical Significance Tests for Information Retrieval
 Evaluation", CIKM 2007, section 3.1 (randomisation test); Efron and Tibshirani, "An Introduction to the Bootstrap",
 1993, chapter 13 (percentile interval); Phipson and Smyth, "Permutation P-values Should Never Be Zero", Statistical
@@ -18,8 +15,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from askalike.errors import EvaluationError, SettingError
-
-__all__ = ["Interval", "RandomisationTest", "bootstrap_difference", "bootstrap_mean", "randomisation_test"]
 
 Values = NDArray[np.float64]
 
