@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 
 from askalike.errors import SettingError
-from askalike.models.language import Alignment, Parallel, TermLists, learn_translations, term_ids
 from askalike.models.language.kinds import (
     LikelihoodOptions,
     PhraseOptions,
@@ -19,8 +18,9 @@ from askalike.models.language.kinds import (
     VotedTopicOptions,
 )
 from askalike.models.language.model import LanguageModel
-from askalike.models.topics.sqatm import learn_voted_topics
-from askalike.models.topics.topic_training import TopicLearning, learn_topics
+from askalike.models.query_likelihood.terms import Parallel, TermLists, term_ids
+from askalike.models.topics.learning import TopicLearning, learn_topics, learn_voted_topics
+from askalike.models.translation.ibm1 import Alignment, learn_translations
 from askalike.models.translation.phrase_learning import PhraseLearning
 from askalike.progress import SilentProgress
 from askalike.text.settings import TextSettings

@@ -28,19 +28,12 @@ from typing import Final
 import numpy as np
 
 from askalike.encode.vocabulary import Vocabulary
-from askalike.models.language import (
-    Alignment,
-    Collection,
-    Parallel,
-    TermLists,
-    Translations,
-    learn_translations,
-    term_ids,
-)
-from askalike.models.language.learned import Learned
+from askalike.models.language.kinds import Learned
 from askalike.models.language.model import LanguageModel, LanguageSettings, TermReader
-from askalike.models.topics.sqatm import learn_voted_topics
-from askalike.models.translation.phrase_table import PhraseTable
+from askalike.models.query_likelihood.terms import Collection, Parallel, TermLists, term_ids
+from askalike.models.topics.learning import learn_voted_topics
+from askalike.models.translation.ibm1 import Alignment, Translations, learn_translations
+from askalike.models.translation.phrases import PhraseTable
 from askalike.progress import Progress
 from askalike.text.analyzer import Analyzer
 from askalike.text.settings import TextSettings

@@ -18,9 +18,8 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any, get_args
 
 from askalike.errors import SettingError
-from askalike.models.language.kinds import KINDS, Options
+from askalike.models.language.kinds import KINDS, Options, TopicOptions
 from askalike.models.language.model import Reads
-from askalike.models.language.topic_kinds import TopicOptions
 from askalike.models.translation.ibm1 import Alignment
 from askalike.train.checking import check_choice, check_whole
 from askalike.train.toml_table import made, table

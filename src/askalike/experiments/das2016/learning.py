@@ -31,15 +31,13 @@ import numpy as np
 from askalike.encode.vocabulary import Vocabulary
 from askalike.errors import ModelError
 from askalike.experiments.das2016.sets import DasData
-from askalike.models.language import Collection, Parallel, TermLists, Translations, learn_translations, term_ids
-from askalike.models.language.kinds import KINDS, Options, PhraseOptions, TopicOptions, TransLMOptions
-from askalike.models.language.learned import Learned
+from askalike.models.language.kinds import KINDS, Learned, Options, PhraseOptions, TopicOptions, TransLMOptions
 from askalike.models.language.model import LanguageModel, LanguageSettings, TermReader
-from askalike.models.topics.sqatm import learn_voted_topics
-from askalike.models.topics.topic_training import TopicLearning
-from askalike.models.translation.ibm1 import Alignment
+from askalike.models.query_likelihood.terms import Collection, Parallel, TermLists, term_ids
+from askalike.models.topics.learning import TopicLearning, learn_voted_topics
+from askalike.models.translation.ibm1 import Alignment, Translations, learn_translations
 from askalike.models.translation.phrase_learning import PhraseLearning
-from askalike.models.translation.phrase_table import PhraseTable
+from askalike.models.translation.phrases import PhraseTable
 from askalike.text.analyzer import Analyzer
 from askalike.text.settings import TextSettings
 from askalike.train.language_model import votes_of
@@ -150,7 +148,7 @@ class Learner:
         """Return what was learned before from the same, or learn and keep it."""
         folder = self.out / "learned" / name
         folder.parent.mkdir(parents=True, exist_ok=True)
-        kind = next(kind for kind, made in KINDS.items() if isinstance(options, made))
+        kind = next(kind for kind, made in KINDS.items() if type(options) is made)
         settings = LanguageSettings(kind, options)
         with filelock.FileLock(folder.parent / f"{name}.lock"):  # rows that run beside each other learn it once
             try:

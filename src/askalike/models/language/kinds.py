@@ -1,147 +1,173 @@
 """The language models that can be learned, by name: what can be chosen of each, and how it is made of what was learned.
 
-Enters: choices, or what ``to_json`` stored. Leaves: checked options, ``QueryScorer``. May import: errors, its
-neighbours in language.
+What each learns it says itself, so that learning, saving and ranking need not know which it is.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, field, fields
 from typing import ClassVar, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from askalike.errors import SettingError
-from askalike.models.language.kind import Kind
-from askalike.models.language.learned import Learned
-from askalike.models.language.stand_ins import StandIns, by_phrases, by_translations
-from askalike.models.language.topic_kinds import TopicOptions, VotedTopicOptions
-from askalike.models.query_likelihood.collection import Collection
-from askalike.models.query_likelihood.likelihood import ByWords, QueryScorer
-from askalike.models.query_likelihood.smoothing import Method, QueryLikelihood, Smoothing
-from askalike.models.translation.phrase_learning import PhraseLearning
-from askalike.models.translation.phrases import PhraseModel, Segmentation
-from askalike.models.translation.translation import TranslationModel
-from askalike.models.translation.translm import Mixture, TransLM
-from askalike.models.translation.word_links import Heuristic
-
-__all__ = [
-    "KINDS",
-    "LikelihoodOptions",
-    "Options",
-    "PhraseOptions",
-    "TopicOptions",
-    "TransLMOptions",
-    "TranslationOptions",
-    "VotedTopicOptions",
-    "options_of",
-]
+from askalike.models.language.word_alignments import WordAlignments, by_phrases, by_topics, by_translations
+from askalike.models.query_likelihood.likelihood import Method, QueryLikelihood, QueryModel, Smoothing
+from askalike.models.query_likelihood.terms import Collection
+from askalike.models.topics.learning import TopicLearning
+from askalike.models.topics.topics import TopicModel, Topics
+from askalike.models.translation.ibm1 import Translations
+from askalike.models.translation.phrase_learning import Heuristic, PhraseLearning
+from askalike.models.translation.phrases import PhraseModel, PhraseTable, Segmentation
+from askalike.models.translation.translm import Mixture, TransLM, word_translation
 
 Ids = NDArray[np.int64]
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Learned:
+    """What a language model has learned beside the counts of its terms; what a kind does not learn is empty.
+
+    Args:
+        translations: t(w|u).
+        phrases: P(w|t).
+        topics: φ and ψ.
+    """
+
+    translations: Translations = field(default_factory=Translations.none)
+    phrases: PhraseTable = field(default_factory=PhraseTable.none)
+    topics: Topics = field(default_factory=Topics.none)
+
+    @classmethod
+    def none(cls, size: int) -> Learned:
+        """Return nothing learned of V terms."""
+        return cls(Translations.none(size), PhraseTable.none(size))
+
+
 @dataclass(frozen=True, slots=True)
-class LikelihoodOptions(Kind):
-    """Query likelihood, LMIR.
+class LikelihoodOptions:
+    """Query likelihood, LMIR; and what is so of every kind that says nothing else.
 
     Args:
         smoothing: ``dirichlet`` or ``jelinek-mercer``.
         weight: its μ or λ.
+
+    Raises:
+        SettingError: a value that is not listed or out of range.
     """
 
     is_aligned: ClassVar[bool] = False
+    """Whether words of questions and of best answers are aligned by IBM's model 1."""
 
     smoothing: Method = "dirichlet"
     weight: float = 100.0
 
     def __post_init__(self) -> None:
-        Smoothing(self.smoothing, self.weight)
+        """Check the values: whatever is made of them looks at them."""
+        self.model(Collection.none(), Learned())
+        _ = self.phrase_learning, self.topic_learning
 
-    def made(self, collection: Collection, learned: Learned) -> QueryScorer:
-        """Return the model; nothing else that was learned is looked at."""
-        return ByWords(QueryLikelihood(collection, Smoothing(self.smoothing, self.weight)))
+    @property
+    def reads_answers(self) -> bool:
+        """Whether a candidate's best answer is part of it."""
+        return False
 
-    def stand_ins(self, learned: Learned, asked: Ids, theirs: Ids) -> StandIns:
-        """Return nothing: a word has only itself."""
-        return StandIns.none(len(asked))
+    @property
+    def phrase_learning(self) -> PhraseLearning | None:
+        """How phrases are learned; None where they are not."""
+        return None
+
+    @property
+    def topic_learning(self) -> TopicLearning | None:
+        """How topics are learned; None where they are not."""
+        return None
+
+    @property
+    def most_answers(self) -> int:
+        """How many answers of a question are learned from, the best."""
+        return 1
+
+    @property
+    def accepted_votes(self) -> int:
+        """How many votes it counts that an answer was accepted."""
+        return 0
+
+    def model(self, collection: Collection, learned: Learned) -> QueryModel:
+        """Return the model of what was counted and learned."""
+        return QueryLikelihood(collection, Smoothing(self.smoothing, self.weight))
+
+    def word_alignments(self, learned: Learned, asked: Ids, theirs: Ids) -> WordAlignments:
+        """Return which words of a candidate each word of a query is matched with, beside itself."""
+        return WordAlignments.none(len(asked))
 
 
 @dataclass(frozen=True, slots=True)
-class TranslationOptions(Kind):
+class TranslationOptions(LikelihoodOptions):
     """The word translation model.
 
     Args:
-        smoothing: ``dirichlet`` or ``jelinek-mercer``.
-        weight: its μ or λ.
         kept: σ in [0, 1), the share of words that stay as they are.
     """
+
+    is_aligned: ClassVar[bool] = True
 
     smoothing: Method = "jelinek-mercer"
     weight: float = 0.2
     kept: float = 0.0
 
-    def __post_init__(self) -> None:
-        self.made(Collection.none(), Learned())
-
-    def made(self, collection: Collection, learned: Learned) -> QueryScorer:
+    def model(self, collection: Collection, learned: Learned) -> QueryModel:
         """Return the model."""
-        smoothing = Smoothing(self.smoothing, self.weight)
-        return ByWords(TranslationModel(collection, learned.translations, smoothing, self.kept))
+        return word_translation(collection, learned.translations, Smoothing(self.smoothing, self.weight), self.kept)
 
-    def stand_ins(self, learned: Learned, asked: Ids, theirs: Ids) -> StandIns:
+    def word_alignments(self, learned: Learned, asked: Ids, theirs: Ids) -> WordAlignments:
         """Return what translates into each word."""
         return by_translations(learned.translations, asked, theirs)
 
 
 @dataclass(frozen=True, slots=True)
-class TransLMOptions(Kind):
+class TransLMOptions(LikelihoodOptions):
     """TransLM; the weights of its three parts are brought to sum to 1.
 
     Args:
-        smoothing: ``dirichlet`` or ``jelinek-mercer``.
-        weight: its μ or λ.
         words: α ≥ 0, of the question's own words.
         translations: β ≥ 0, of what they translate into.
         answer: γ ≥ 0, of the best answer's words; 0 reads no answers.
     """
 
-    smoothing: Method = "dirichlet"
-    weight: float = 100.0
+    is_aligned: ClassVar[bool] = True
+
     words: float = 0.6
     translations: float = 0.4
     answer: float = 0.0
-
-    def __post_init__(self) -> None:
-        self.made(Collection.none(), Learned())
 
     @property
     def reads_answers(self) -> bool:
         """Whether a candidate's best answer is part of it."""
         return self.answer > 0
 
-    def made(self, collection: Collection, learned: Learned) -> QueryScorer:
+    def model(self, collection: Collection, learned: Learned) -> QueryModel:
         """Return the model."""
         mixture = Mixture(self.words, self.translations, self.answer)
-        return ByWords(TransLM(collection, learned.translations, Smoothing(self.smoothing, self.weight), mixture))
+        return TransLM(collection, learned.translations, Smoothing(self.smoothing, self.weight), mixture)
 
-    def stand_ins(self, learned: Learned, asked: Ids, theirs: Ids) -> StandIns:
+    def word_alignments(self, learned: Learned, asked: Ids, theirs: Ids) -> WordAlignments:
         """Return what translates into each word."""
         return by_translations(learned.translations, asked, theirs)
 
 
 @dataclass(frozen=True, slots=True)
-class PhraseOptions(Kind):
+class PhraseOptions(LikelihoodOptions):
     """The phrase-based translation model.
 
     Args:
-        smoothing: ``dirichlet`` or ``jelinek-mercer``.
-        weight: its μ or λ.
         kept: σ in [0, 1], the share of words that stay as they are.
         segmentation: ``best`` or ``sum``, over the ways to cut a query into phrases.
         heuristic, longest, least: how phrases are learned, see ``PhraseLearning``.
     """
+
+    is_aligned: ClassVar[bool] = True
 
     smoothing: Method = "jelinek-mercer"
     weight: float = 0.2
@@ -151,26 +177,108 @@ class PhraseOptions(Kind):
     longest: int = 3
     least: int = 2
 
-    def __post_init__(self) -> None:
-        self.made(Collection.none(), Learned())
-        PhraseLearning(self.heuristic, self.longest, self.least)
-
     @property
     def phrase_learning(self) -> PhraseLearning:
         """How phrases are learned."""
         return PhraseLearning(self.heuristic, self.longest, self.least)
 
-    def made(self, collection: Collection, learned: Learned) -> QueryScorer:
+    def model(self, collection: Collection, learned: Learned) -> QueryModel:
         """Return the model."""
         smoothing = Smoothing(self.smoothing, self.weight)
         return PhraseModel(collection, learned.phrases, smoothing, self.kept, self.segmentation)
 
-    def stand_ins(self, learned: Learned, asked: Ids, theirs: Ids) -> StandIns:
+    def word_alignments(self, learned: Learned, asked: Ids, theirs: Ids) -> WordAlignments:
         """Return the phrase that becomes a phrase with each word."""
         return by_phrases(learned.phrases, asked, theirs)
 
 
-Options = LikelihoodOptions | TranslationOptions | TransLMOptions | PhraseOptions | TopicOptions | VotedTopicOptions
+@dataclass(frozen=True, slots=True)
+class TopicOptions(LikelihoodOptions):
+    """Query likelihood beside the topics of questions and their answers, QATM.
+
+    Args:
+        share: in (0, 1], that of the words beside the topics.
+        topics, alpha, eta, answer_weight, iterations, seed: how topics are learned, see ``TopicLearning``; with an
+            ``answer_weight`` of 0 no answers are read.
+    """
+
+    smoothing: Method = "jelinek-mercer"
+    weight: float = 0.7
+    share: float = 0.7
+    topics: int = 50
+    alpha: float = 0.1
+    eta: float = 0.01
+    answer_weight: float = 1.0
+    iterations: int = 100
+    seed: int = 0
+
+    @property
+    def reads_answers(self) -> bool:
+        """Whether a candidate's best answer is part of it: it tells what the candidate is about."""
+        return self.answer_weight > 0
+
+    @property
+    def topic_learning(self) -> TopicLearning:
+        """How topics are learned."""
+        return TopicLearning(self.topics, self.alpha, self.eta, self.answer_weight, self.iterations, self.seed)
+
+    def model(self, collection: Collection, learned: Learned) -> QueryModel:
+        """Return the model."""
+        words = QueryLikelihood(collection, Smoothing(self.smoothing, self.weight))
+        return TopicModel(words, learned.topics, self.share)
+
+    def word_alignments(self, learned: Learned, asked: Ids, theirs: Ids) -> WordAlignments:
+        """Return the word that is most alike by topics."""
+        return by_topics(learned.topics, asked, theirs)
+
+
+@dataclass(frozen=True, slots=True)
+class VotedTopicOptions(TopicOptions):
+    """TransLM beside the topics of questions and of all their answers by votes: TBLM_SQATM-V, see ``topics.learning``.
+
+    Args:
+        share: in (0, 1], that of TransLM beside the topics.
+        answer_weight: and the other settings of topics, as those of ``TopicOptions``; with ``answer`` and this of 0 a
+            candidate's answer is not read.
+        words, translations, answer: α, β, γ ≥ 0 of TransLM.
+        most_answers: topics are learned from so many answers of a question, the best, ≥ 1.
+        accepted_votes: how many votes it counts that an answer was accepted, ≥ 0.
+    """
+
+    is_aligned: ClassVar[bool] = True
+
+    weight: float = 0.5
+    words: float = 0.6
+    translations: float = 0.4
+    answer: float = 0.0
+    most_answers: int = 10
+    accepted_votes: int = 3
+
+    def __post_init__(self) -> None:
+        TopicOptions.__post_init__(self)  # a class with slots is made twice, and super() knows the first
+        if self.most_answers < 1 or self.accepted_votes < 0:
+            raise SettingError(
+                f"most_answers is {self.most_answers} and accepted_votes {self.accepted_votes}",
+                "expected most_answers ≥ 1 and accepted_votes ≥ 0",
+            )
+
+    @property
+    def reads_answers(self) -> bool:
+        """Whether a candidate's best answer is part of it."""
+        return self.answer > 0 or self.answer_weight > 0
+
+    def model(self, collection: Collection, learned: Learned) -> QueryModel:
+        """Return the model."""
+        mixture = Mixture(self.words, self.translations, self.answer)
+        words = TransLM(collection, learned.translations, Smoothing(self.smoothing, self.weight), mixture)
+        return TopicModel(words, learned.topics, self.share)
+
+    def word_alignments(self, learned: Learned, asked: Ids, theirs: Ids) -> WordAlignments:
+        """Return what translates into each word, and where nothing does, the word that is most alike by topics."""
+        return by_translations(learned.translations, asked, theirs).or_else(by_topics(learned.topics, asked, theirs))
+
+
+Options = LikelihoodOptions
 
 KINDS: Final[Mapping[str, type[Options]]] = {
     "lmir": LikelihoodOptions,
@@ -180,7 +288,7 @@ KINDS: Final[Mapping[str, type[Options]]] = {
     "qatm": TopicOptions,
     "sqatm": VotedTopicOptions,
 }
-"""Name → its options; what each learns it says itself, see ``Kind``."""
+"""Name → its options."""
 
 _TAKEN: Final[Mapping[type, type | tuple[type, ...]]] = {float: (int, float)}
 """What else than its own type a value may have."""

@@ -1,4 +1,4 @@
-"""What was learned of topics, and which topics a text is about: the question-answer topic model (QATM).
+"""The question-answer topic model (QATM): which topics a text is about, and a query's likelihood by words and topics.
 
 ::
 
@@ -15,10 +15,20 @@ A text's topics are found by variational inference, with φ and ψ as they were 
 
 n_w counts a word, r_wz is the share of topic z in it; ψ stands for φ in words of answers.
 
-Enters: terms. Leaves: ``Topics``, θ. May import: lists.
+A candidate makes a query by its words and by its topics::
 
-Source: Ji, Xu, Wang and He 2012 (CIKM) for the model; Blei, Ng and Jordan 2003 (JMLR 3), section 5.2, for inference.
-Reading: Ji et al. is told from memory, and infers by sampling, as far as is known; nothing that could be read says so.
+    P(w|D) = λ · P_words(w|D) + (1 - λ) · Σ_z φ_zw θ_z(D)
+
+P_words is any other model of words, smoothed with the collection: query likelihood, or a translation model beside which
+the topics are a second, coarser way from word to word. A candidate of which no word was learned has no topics; P(w|C)
+stands for them.
+
+Source: Ji, Xu, Wang and He 2012 (CIKM) for the model, which adds topics to a translation-based language model; Zhang,
+Wu, Wu, Li and Zhou 2014 (CIKM), a topic-based language model; Wei and Croft 2006 (SIGIR), for topics beside words in a
+query's likelihood; Blei, Ng and Jordan 2003 (JMLR 3), section 5.2, for inference.
+Reading: the papers of 2012 and 2014 are told from memory; the equation of P(w|D) is that of Wei and Croft; Ji et al.,
+as far as is known, infer by sampling. Das et al. 2016 name their two rows QATM-PR and TBLM_SQATM-V; what PR stands for
+is not in what could be read.
 """
 
 from __future__ import annotations
@@ -26,17 +36,19 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import pairwise
+from math import isfinite
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
-from askalike.models.query_likelihood.lists import TermLists
+from askalike.errors import SettingError
+from askalike.models.query_likelihood.likelihood import QueryModel
+from askalike.models.query_likelihood.terms import TermLists
 
 if TYPE_CHECKING:  # SciPy takes long to import, and no search needs it
     from scipy.sparse import csr_array
 
-__all__ = ["Topics", "pair_counts", "responsibilities"]
 
 Floats = NDArray[np.float64]
 Ids = NDArray[np.int64]
@@ -170,3 +182,65 @@ def _pieces(starts: NDArray[np.integer]) -> Iterator[tuple[int, int]]:
     cuts = np.flatnonzero(np.diff(starts[:-1] // _WORDS_AT_ONCE)) + 1
     bounds = [0, *cuts.tolist(), len(starts) - 1]
     yield from pairwise(bounds)
+
+
+@dataclass(frozen=True, slots=True)
+class TopicModel(QueryModel):
+    """The words of candidates and their topics.
+
+    Args:
+        words: gives P_words(w|D) and P(w|C).
+        topics: φ, and what θ is found with.
+        share: λ in (0, 1], that of the model of words.
+
+    Raises:
+        SettingError: ``share`` is out of range.
+
+    Example:
+        The word 2, of which the candidate has none, in a collection of 10 words that has it once, half of P_words:
+        P_words(2|D) = 0.05. In both topics together φ is 0.8 and 0, and a text of the word 1 is about the first by
+        0.75. λ = 0.5: P(2|D) = 0.5 · 0.05 + 0.5 · 0.8 · 0.75 = 0.325.
+
+        >>> from askalike.models.query_likelihood.likelihood import QueryLikelihood, Smoothing
+        >>> from askalike.models.query_likelihood.terms import Collection
+        >>> words = QueryLikelihood(Collection(np.array([0, 4, 1, 5])), Smoothing("jelinek-mercer", 0.5))
+        >>> held = np.array([[0, 0], [0.2, 0], [0.8, 0], [0, 1]], np.float32)
+        >>> model = TopicModel(words, Topics(held, held, alpha=0.5), share=0.5)
+        >>> model.word_probabilities(np.array([2]), TermLists.of([[1]])).round(3).tolist()
+        [[0.325]]
+    """
+
+    words: QueryModel
+    topics: Topics
+    share: float = 0.7
+
+    def __post_init__(self) -> None:
+        if not (isfinite(self.share) and 0 < self.share <= 1):
+            raise SettingError(f"share is {self.share}, but expected 0 < share ≤ 1", "set share")
+
+    def word_probabilities(
+        self, words: Ids, candidates: TermLists, answers: TermLists | None = None, mixtures: Floats | None = None
+    ) -> Floats:
+        """Return P(w|D); the topics of a candidate are those of its answers too, where they are given.  # (T, N)
+
+        Args:
+            mixtures: θ of each candidate where it is known, as that of questions is before there is a query, from
+                ``Topics.mixtures``; None infers it.  # (N, K)
+        """
+        mixtures = self.topics.mixtures(candidates, answers) if mixtures is None else mixtures
+        about = self.topics.probabilities(words, mixtures)
+        has_topics = self._known(candidates) > 0
+        if answers is not None and self.topics.answer_weight:
+            has_topics |= self._known(answers) > 0
+        about = np.where(has_topics, about, self.background(words)[:, None])
+        return np.asarray(
+            self.share * self.words.word_probabilities(words, candidates, answers) + (1 - self.share) * about
+        )
+
+    def background(self, words: Ids) -> Floats:
+        """Return P(w|C).  # (T,)"""
+        return self.words.background(words)
+
+    def _known(self, texts: TermLists) -> Floats:
+        """Return how many words of each text were learned.  # (N,)"""
+        return texts.sums(((texts.ids > 0) & (texts.ids < len(self.topics.questions))).astype(np.float64))

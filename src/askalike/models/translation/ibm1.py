@@ -4,15 +4,13 @@
 
     P(target|source) ∝ Π_{w ∈ target} (1/l) Σ_{u ∈ source} t(w|u)         l: terms of the source, one more with NULL
 
-    E   c(w|u) = Σ over pairs, over w's and u's places, of t(w|u) / Σ_{u' ∈ source} t(w|u')
+    E   c(w|u) = Σ over pairs, over w's and u's occurrences, of t(w|u) / Σ_{u' ∈ source} t(w|u')
     M   t(w|u) = c(w|u) / Σ_w c(w|u)
 
 It begins with every t(w|u) alike, and each step makes the pairs likelier or leaves them as they are. NULL is a term
 that every source has beside its own, so that a word need not come from any of them.
 
-A pair of texts with L and M terms has L·M places; what is held of each is 4 bytes, the number of its (w, u).
-
-Enters: ``Parallel``. Leaves: ``Translations``. May import: errors, its neighbours in language.
+A pair of texts with L and M terms has L·M cells; of each, 4 bytes are kept, the number of its (w, u).
 
 Source: Brown, Della Pietra, Della Pietra and Mercer 1993 (Computational Linguistics 19:2), section 4.2.
 """
@@ -21,22 +19,106 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from askalike.errors import SettingError
-from askalike.models.query_likelihood.parallel import Parallel
-from askalike.models.translation.translations import Translations
+from askalike.models.query_likelihood.terms import Parallel, TermLists, row_sums
 
-__all__ = ["Alignment", "ModelOne", "learn_translations"]
+if TYPE_CHECKING:  # SciPy takes long to import, and no search needs it
+    from scipy.sparse import csr_array
+
 
 Floats = NDArray[np.float64]
 Ids = NDArray[np.int64]
 
-_PLACES: Final = 1 << 21
-"""Of so many the work is done at once; it bounds the memory beside what is held."""
+
+@dataclass(frozen=True, slots=True)
+class Translations:
+    """t(w|u), the probability that the term u is translated into w; a row w holds every u that can be.
+
+    Args:
+        starts: where each row begins, and K.  # (V + 1,) int64
+        sources: the u of each row, ascending.  # (K,) int32
+        values: t(w|u) > 0.  # (K,) float32
+    """
+
+    starts: NDArray[np.int64]
+    sources: NDArray[np.int32]
+    values: NDArray[np.float32]
+
+    @classmethod
+    def of(cls, words: NDArray[Any], sources: NDArray[Any], values: NDArray[Any], size: int) -> Translations:
+        """Return entries in any order, each pair of w and u once.
+
+        Args:
+            words, sources, values: w, u, t(w|u).  # (K,)
+            size: V, ids of the vocabulary with 0.
+
+        >>> made = Translations.of(np.array([2, 1]), np.array([1, 1]), np.array([0.25, 0.75]), 3)
+        >>> made.starts.tolist(), made.sources.tolist(), made.values.tolist()
+        ([0, 0, 1, 2], [1, 1], [0.75, 0.25])
+        """
+        order = np.lexsort((sources, words))
+        starts = np.zeros(size + 1, np.int64)
+        np.cumsum(np.bincount(words, minlength=size), out=starts[1:])
+        return cls(starts, sources[order].astype(np.int32), values[order].astype(np.float32))
+
+    @classmethod
+    def none(cls, size: int = 1) -> Translations:
+        """Return no translation of any of the V terms."""
+        return cls(np.zeros(size + 1, np.int64), np.zeros(0, np.int32), np.zeros(0, np.float32))
+
+    def __len__(self) -> int:
+        """Return K, how many probabilities are held."""
+        return len(self.values)
+
+    def table(self, words: Ids, sources: Ids) -> Floats:
+        """Return t(w|u) of each word for each source; 0 for terms that were never learned.  # (T, U)
+
+        >>> made = Translations.of(np.array([2, 1]), np.array([1, 1]), np.array([0.25, 0.75]), 3)
+        >>> made.table(np.array([1, 2, -5]), np.array([1, 2])).tolist()
+        [[0.75, 0.0], [0.25, 0.0], [0.0, 0.0]]
+        """
+        found = np.zeros((len(words), len(sources)))
+        known, row_of = np.maximum(sources, 0), np.zeros(len(self.starts) - 1)
+        for place, word in enumerate(words.tolist()):
+            row = self._row(word)
+            row_of[self.sources[row]] = self.values[row]
+            found[place] = row_of[known]
+            row_of[self.sources[row]] = 0
+        return found
+
+    def sums(self, words: Ids, texts: TermLists) -> Floats:
+        """Return ``Σ_{u ∈ D} tf(u, D) · t(w|u)`` of each word over each text.  # (T, N)
+
+        >>> made = Translations.of(np.array([2, 1]), np.array([1, 1]), np.array([0.25, 0.75]), 3)
+        >>> made.sums(np.array([2]), TermLists.of([[1, 1], [2], []])).tolist()
+        [[0.5, 0.0, 0.0]]
+        """
+        rows = [(self.sources[row], self.values[row]) for row in map(self._row, words.tolist())]
+        known = TermLists(np.maximum(texts.ids, 0), texts.starts)  # nothing comes from what was never learned
+        return row_sums(rows, known, len(self.starts) - 1)
+
+    def shares(self, words: Ids, texts: TermLists) -> Floats:
+        """Return ``Σ_{u ∈ D} t(w|u) · P_ml(u|D)``, 0 for a text without terms.  # (T, N)"""
+        return self.sums(words, texts) / np.maximum(texts.lengths(), 1)
+
+    def matrix(self) -> csr_array:
+        """Return the same as SciPy has it, for sums over rows and columns.  # (V, V)"""
+        from scipy.sparse import csr_array
+
+        size = len(self.starts) - 1
+        return csr_array((self.values, self.sources, self.starts), shape=(size, size))
+
+    def _row(self, word: int) -> slice:
+        return slice(int(self.starts[word]), int(self.starts[word + 1])) if word > 0 else slice(0, 0)
+
+
+_CELLS_AT_ONCE: Final = 1 << 21
+"""How many cells are worked on at once; it bounds the memory."""
 
 _TINIEST: Final = float(np.finfo(np.float32).tiny)
 
@@ -68,18 +150,18 @@ class Alignment:
 
 
 def learn_translations(
-    pairs: Parallel, size: int, settings: Alignment, report: Callable[[int, float], None] = lambda *_: None
+    pairs: Parallel, size: int, settings: Alignment, on_progress: Callable[[int, float], None] = lambda *_: None
 ) -> Translations:
     """Return the translations that were learned from pairs; the same from the same.
 
     Args:
         size: V, ids of the vocabulary with 0.
-        report: told after each iteration how many are done, and the log likelihood per target term before it.
+        on_progress: called after each iteration with how many are done, and the log likelihood per target term before.
     """
     model = ModelOne(pairs, size, has_null=settings.has_null)
     terms = max(1, len(pairs.targets.ids))
     for done in range(1, settings.iterations + 1):
-        report(done, model.step() / terms)
+        on_progress(done, model.step() / terms)
     return model.translations(settings.least)
 
 
@@ -194,10 +276,10 @@ def _with_null(pairs: Parallel, null: int) -> Ids:
 
 
 def _blocks(places: Ids) -> Iterator[tuple[int, int]]:
-    """Yield ranges of pairs of about ``_PLACES`` places each."""
+    """Yield ranges of pairs of about ``_CELLS_AT_ONCE`` places each."""
     if not len(places):
         return
-    cuts = np.flatnonzero(np.diff(np.cumsum(places) // _PLACES)) + 1
+    cuts = np.flatnonzero(np.diff(np.cumsum(places) // _CELLS_AT_ONCE)) + 1
     yield from zip([0, *cuts.tolist()], [*cuts.tolist(), len(places)], strict=True)
 
 

@@ -11,8 +11,6 @@
 ⊕ is the largest (``best``) or the sum (``sum``); #(t, D) is at how many places of D the phrase t starts. Without a
 table, with σ = 1 or with phrases of one term only, it is a word model: with σ = 1 query likelihood.
 
-Enters: counts, a ``PhraseTable``, terms of candidates. Leaves: scores. May import: errors, its neighbours in language.
-
 Source: Zhou, Cai, Zhao and Liu 2011 (ACL), section 3: equations 7 and 8, where all ways to cut are equally likely and
 the largest stands for the sum; the recursion over α, after Och's monotone search, is told from memory.
 Differs: the paper aligns a query with each candidate by words, and takes for each phrase of the query the one phrase of
@@ -26,23 +24,295 @@ term, as Xue et al. 2008 do for words, so that nothing has to be tuned to begin 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from math import isfinite
-from typing import Literal, get_args
+from typing import Final, Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
 from askalike.errors import SettingError
-from askalike.models.query_likelihood.collection import Collection
-from askalike.models.query_likelihood.lists import TermLists, shares
-from askalike.models.query_likelihood.smoothing import Smoothing
-from askalike.models.translation.phrase_table import PhraseTable
-
-__all__ = ["PhraseModel", "Segmentation", "best_or_sum"]
+from askalike.models.query_likelihood.likelihood import QueryModel, Smoothing
+from askalike.models.query_likelihood.terms import Collection, TermLists, row_sums, shares
+from askalike.models.translation.translm import WORD_SMOOTHING
 
 Floats = NDArray[np.float64]
 Ids = NDArray[np.int64]
+Flags = NDArray[np.bool_]
+
+
+def reaches(owners: Ids, length: int) -> Flags:
+    """Return whether a phrase of that length that starts at a place ends in the same text.  # (M,)
+
+    Args:
+        owners: of which text the term at each place is, as ``TermLists.owners`` has it.  # (M,)
+
+    >>> reaches(np.array([0, 0, 1]), 2).tolist()
+    [True, False, False]
+    """
+    inside = np.zeros(len(owners), np.bool_)
+    count = len(owners) - length + 1
+    if count > 0:
+        inside[:count] = owners[:count] == owners[length - 1 :]
+    return inside
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PhraseBook:
+    """P phrases of up to ``longest`` terms as numbers, by length and then by their terms; with each its beginnings.
+
+    Every phrase is the phrase without its last term, and that term::
+
+        key(t_1 … t_l) = (number(t_1 … t_{l-1}) + 1) · V + t_l,        number(nothing) = -1
+
+    The number of a phrase is the place of its key in one sorted array, so that finding the phrases at all places of
+    many texts is a few binary searches over arrays, and the whole book is stored as that array.
+
+    Args:
+        keys: one for each phrase, ascending.  # (P,) int64
+        size: V, ids of the vocabulary with 0; what the vocabulary lacks is in no phrase.
+        longest: L ≥ 1, terms of the longest phrase.
+    """
+
+    keys: Ids
+    size: int
+    longest: int
+
+    def __len__(self) -> int:
+        """Return P."""
+        return len(self.keys)
+
+    @classmethod
+    def of(cls, texts: TermLists, wanted: Ids, size: int, longest: int) -> PhraseBook:
+        """Number the phrases that start at the places of texts.
+
+        Args:
+            wanted: how long the longest phrase is that is wanted at each place, 0 for none.  # (M,)
+
+        Example:
+            Up to two terms from the first place of 5 7 9: the phrases 5 and 5 7, with V = 10.
+
+            >>> PhraseBook.of(TermLists.of([[5, 7, 9]]), np.array([2, 0, 0]), 10, 2).keys.tolist()
+            [5, 17]
+        """
+        book = cls(np.zeros(0, np.int64), size, longest)
+        owners = texts.owners()
+        before = np.full(len(owners), -1, np.int64)
+        for length in range(1, longest + 1):
+            starts = np.flatnonzero((wanted >= length) & book._can_start(texts.ids, owners, before, length))
+            new = np.unique(book._keys(texts.ids, before, starts, length))
+            book = cls(np.concatenate([book.keys, new]), size, longest)
+            before = book._longer(texts.ids, owners, before, length)
+        return book
+
+    def numbers(self, texts: TermLists) -> Ids:
+        """Return the number of the phrase of each length that starts at each place, -1 where the book lacks it.
+
+        Returns:
+            One row for each length from 1 to L.  # (L, M)
+
+        >>> book = PhraseBook(np.array([5, 17]), 10, 2)  # 5 and 5 7
+        >>> book.numbers(TermLists.of([[5, 7], [7, 5], [5]])).tolist()
+        [[0, -1, -1, 0, 0], [1, -1, -1, -1, -1]]
+        """
+        owners = texts.owners()
+        found = np.full((self.longest, len(owners)), -1, np.int64)
+        before = found[0]  # of length 0: -1 everywhere
+        for length in range(1, self.longest + 1):
+            before = found[length - 1] = self._longer(texts.ids, owners, before, length)
+        return found
+
+    def occurrences(self, texts: TermLists, wanted: Ids) -> TermLists:
+        """Return where some phrases start in texts: of each text the places of its phrases in ``wanted``.
+
+        Only beginnings of these phrases are looked for, so that it takes a fraction of the time of ``numbers``.
+
+        Args:
+            wanted: numbers of phrases, ascending.  # (W,)
+
+        Returns:
+            N lists of places in [0, W), shorter phrases first.
+
+        >>> book = PhraseBook(np.array([5, 7, 17]), 10, 2)  # 5, 7 and 5 7
+        >>> found = book.occurrences(TermLists.of([[5, 7], [7, 5, 7]]), np.array([1, 2]))  # 7 and 5 7
+        >>> found.ids.tolist(), found.starts.tolist()
+        ([0, 1, 0, 0, 1], [0, 2, 5])
+        """
+        needed = self._with_beginnings(wanted)
+        keys, place_of = self.keys[needed], np.full(len(needed), -1, np.int64)
+        place_of[np.searchsorted(needed, wanted)] = np.arange(len(wanted))
+        owners = texts.owners()
+        singles = np.full(self.size, -1, np.int64)
+        count = int(np.searchsorted(keys, self.size))
+        singles[keys[:count]] = np.arange(count)
+        found = singles.take(np.where(texts.ids < self.size, texts.ids, 0), mode="clip")  # no phrase begins with 0
+        starts = np.flatnonzero(found >= 0)
+        reached = found[starts]
+        pieces = [(place_of[reached], owners[starts])]
+        goes_on = np.zeros(len(needed), np.bool_)
+        goes_on[np.searchsorted(needed, keys[count:] // self.size - 1)] = True
+        for length in range(2, self.longest + 1):
+            inside = goes_on[reached] & (starts + length <= len(owners))
+            starts, reached = starts[inside], reached[inside]
+            following = texts.ids[starts + length - 1]
+            is_one = (owners[starts] == owners[starts + length - 1]) & (following > 0) & (following < self.size)
+            starts, asked = starts[is_one], (needed[reached[is_one]] + 1) * self.size + following[is_one]
+            near = np.minimum(np.searchsorted(keys, asked), len(keys) - 1)  # keys are there: something goes on
+            is_known = keys[near] == asked
+            starts, reached = starts[is_known], near[is_known]
+            pieces.append((place_of[reached], owners[starts]))
+        places, of = (np.concatenate(part) for part in zip(*pieces, strict=True))
+        is_wanted = places >= 0
+        places, of = places[is_wanted], of[is_wanted]
+        bounds = np.zeros(len(texts) + 1, np.int64)
+        np.cumsum(np.bincount(of, minlength=len(texts)), out=bounds[1:])
+        return TermLists(places[np.argsort(of, kind="stable")], bounds)
+
+    def _with_beginnings(self, numbers: Ids) -> Ids:
+        """Return phrases and what they begin with, ascending."""
+        needed = [numbers]
+        while len(needed[-1]):
+            before = self.keys[needed[-1]] // self.size - 1
+            needed.append(np.unique(before[before >= 0]))
+        return np.unique(np.concatenate(needed))
+
+    def restrict(self, wanted: Flags) -> tuple[PhraseBook, Ids]:
+        """Return the book of some phrases with their beginnings, and the number that each of them has here.
+
+        >>> book = PhraseBook(np.array([4, 5, 27]), 10, 2)  # 4, 5 and 5 7
+        >>> smaller, old = book.restrict(np.array([False, False, True]))
+        >>> smaller.keys.tolist(), old.tolist()  # 5 and 5 7
+        ([5, 17], [1, 2])
+        """
+        parents = self.keys // self.size - 1  # (P,)
+        kept = wanted.copy()
+        for _ in range(self.longest - 1):
+            kept[parents[kept & (parents >= 0)]] = True
+        numbers = np.concatenate([np.cumsum(kept) - 1, [-1]])  # the last is that of nothing
+        keys = (numbers[parents[kept]] + 1) * self.size + self.keys[kept] % self.size
+        return PhraseBook(keys, self.size, self.longest), np.flatnonzero(kept)
+
+    def terms(self, number: int) -> list[int]:
+        """Return the terms of a phrase.
+
+        >>> PhraseBook(np.array([5, 17]), 10, 2).terms(1)
+        [5, 7]
+        """
+        found: list[int] = []
+        while number >= 0:
+            before, last = divmod(int(self.keys[number]), self.size)
+            found.append(last)
+            number = before - 1
+        return found[::-1]
+
+    def _can_start(self, ids: Ids, owners: Ids, before: Ids, length: int) -> Flags:
+        """Return where a phrase of a length can start: the one before it is known, and so is its last term."""
+        inside = reaches(owners, length)
+        if length > 1:
+            inside &= before >= 0
+        count = max(0, len(ids) - length + 1)
+        inside[:count] &= (ids[length - 1 :] > 0) & (ids[length - 1 :] < self.size)
+        return inside
+
+    def _keys(self, ids: Ids, before: Ids, starts: Ids, length: int) -> Ids:
+        return np.asarray((before[starts] + 1) * self.size + ids[starts + length - 1])
+
+    def _longer(self, ids: Ids, owners: Ids, before: Ids, length: int) -> Ids:
+        """Return the phrases of a length at all places, given those that are one term shorter.  # (M,)"""
+        found = np.full(len(ids), -1, np.int64)
+        if len(self.keys):
+            starts = np.flatnonzero(self._can_start(ids, owners, before, length))
+            keys = self._keys(ids, before, starts, length)
+            places = np.minimum(np.searchsorted(self.keys, keys), len(self.keys) - 1)
+            found[starts] = np.where(self.keys[places] == keys, places, -1)
+        return found
+
+
+_NONE: Final = np.zeros(0, np.int64)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PhraseTable:
+    """P(w|t), the probability that the phrase t becomes the phrase w; a row w holds every t that can.
+
+    Args:
+        book: the numbers of the phrases of both sides.
+        starts: where each row begins, and K.  # (P + 1,) int64
+        sources: the t of each row, ascending.  # (K,) int64
+        values: P(w|t) > 0.  # (K,) float32
+    """
+
+    book: PhraseBook
+    starts: Ids
+    sources: Ids
+    values: NDArray[np.float32]
+
+    def __len__(self) -> int:
+        """Return K, how many probabilities are held."""
+        return len(self.values)
+
+    @classmethod
+    def none(cls, size: int = 1) -> PhraseTable:
+        """Return a table of no phrase of V terms."""
+        book = PhraseBook(np.zeros(0, np.int64), size, 1)
+        return cls(book, np.zeros(1, np.int64), np.zeros(0, np.int64), np.zeros(0, np.float32))
+
+    @classmethod
+    def of(cls, book: PhraseBook, rows: Ids, columns: Ids, values: NDArray[np.float64]) -> PhraseTable:
+        """Return entries in any order: the phrases w and t by their numbers, and P(w|t).  # (K,) each"""
+        order = np.lexsort((columns, rows))
+        starts = np.zeros(len(book) + 1, np.int64)
+        np.cumsum(np.bincount(rows, minlength=len(book)), out=starts[1:])
+        return cls(book, starts, columns[order], np.asarray(values[order], np.float32))
+
+    def probability(self, source: list[int], target: list[int]) -> float:
+        """Return P(w|t) of two phrases, 0 where the table lacks them."""
+        found = []
+        for phrase in (source, target):
+            if not 0 < len(phrase) <= self.book.longest:
+                return 0.0
+            found.append(int(self.book.numbers(TermLists.of([phrase]))[len(phrase) - 1, 0]))
+        before, after = found
+        if before < 0 or after < 0:
+            return 0.0
+        row = slice(int(self.starts[after]), int(self.starts[after + 1]))
+        return float(self.values[row][self.sources[row] == before].sum())
+
+    def shares(self, query: Ids, texts: TermLists) -> Floats:
+        """Return ``Σ_t P(w|t) · #(t, D) / |D|`` of the phrase w of each length at each place of a query.  # (L, T, N)
+
+        Args:
+            query: its terms in order.  # (T,)
+            texts: N texts D; 0 for one without terms.
+
+        Example:
+            P(1 2|3) = 0.5 and a text of the words 3, 4: at the first place, of two terms, 0.5 · 1 / 2.
+
+            >>> book = PhraseBook(np.array([1, 3, 1 * 5 + 2]), 5, 2)  # 1, 3 and 1 2
+            >>> table = PhraseTable(book, np.array([0, 0, 0, 1]), np.array([1]), np.array([0.5], np.float32))
+            >>> table.shares(np.array([1, 2]), TermLists.of([[3, 4]])).tolist()
+            [[[0.0], [0.0]], [[0.25], [0.0]]]
+        """
+        asked = self.book.numbers(TermLists.of([query]))  # (L, T)
+        found = np.zeros((*asked.shape, len(texts)))
+        numbers = np.unique(asked[asked >= 0])
+        held = [self.row(number) for number in numbers.tolist()]
+        sources, places = np.unique(np.concatenate([_NONE, *(row for row, _ in held)]), return_inverse=True)
+        if len(sources):
+            parts = np.split(places, np.cumsum([len(row) for row, _ in held[:-1]]))
+            rows = list(zip(parts, (values for _, values in held), strict=True))
+            sums = row_sums(rows, self.book.occurrences(texts, sources), len(sources))  # (R, N)
+            is_asked = asked >= 0
+            found[is_asked] = sums[np.searchsorted(numbers, asked[is_asked])]
+            found /= np.maximum(texts.lengths(), 1)
+        return found
+
+    def row(self, number: int) -> tuple[Ids, NDArray[np.float32]]:
+        """Return every t that can become the phrase of that number, and P(w|t).  # (R,) each"""
+        places = slice(int(self.starts[number]), int(self.starts[number + 1]))
+        return self.sources[places], self.values[places]
+
+
 Segmentation = Literal["best", "sum"]
 
 
@@ -71,8 +341,8 @@ def best_or_sum(probabilities: list[Floats], segmentation: Segmentation) -> Floa
 
 
 @dataclass(frozen=True, slots=True)
-class PhraseModel:
-    """A ``QueryScorer`` by the phrases of candidates.
+class PhraseModel(QueryModel):
+    """The phrases of candidates; answers are not read.
 
     Args:
         collection: gives P(w|C).
@@ -89,7 +359,6 @@ class PhraseModel:
         collection of 10 words has each of them once. λ = 0.2 and σ = 0.5: together 0.8 · 0.5 · 0.5 = 0.2, one by one
         0.2 · 0.1 each.
 
-        >>> from askalike.models.translation.phrase_book import PhraseBook
         >>> book = PhraseBook(np.array([1, 3, 1 * 4 + 2]), 4, 2)  # 1, 3 and 1 2
         >>> table = PhraseTable(book, np.array([0, 0, 0, 1]), np.array([1]), np.array([0.5]))
         >>> counted, smoothing = Collection(np.array([0, 1, 1, 8])), Smoothing("jelinek-mercer", 0.2)
@@ -102,7 +371,7 @@ class PhraseModel:
 
     collection: Collection
     table: PhraseTable
-    smoothing: Smoothing = field(default_factory=lambda: Smoothing("jelinek-mercer", 0.2))
+    smoothing: Smoothing = WORD_SMOOTHING
     kept: float = 0.5
     segmentation: Segmentation = "best"
 
@@ -136,10 +405,6 @@ class PhraseModel:
         single = self.smoothing.mixed(own, background, candidates.lengths())
         return best_or_sum([np.log(single), *longer], self.segmentation)
 
-    def mean_ratios(
-        self, query: Ids, candidates: TermLists, answers: TermLists | None = None, mixtures: Floats | None = None
-    ) -> Floats:
-        """Return ``(P(q|D) / P(q|C))^(1/|q|)``, as ``likelihood.mean_ratios`` has it; 1 without terms.  # (N,)"""
-        background = np.log(self.collection.probabilities(query)).sum()
-        found = self.log_likelihoods(query, candidates) - background
-        return np.asarray(np.exp(found / max(1, len(query))))
+    def background(self, words: Ids) -> Floats:
+        """Return P(w|C).  # (T,)"""
+        return self.collection.probabilities(words)

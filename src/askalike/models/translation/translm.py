@@ -1,39 +1,43 @@
-"""TransLM, the translation-based language model: a question's words, what they translate into, and its answer's words.
+"""The translation models of Jeon et al. and of Xue et al.: a query's word may also come from another word.
 
 ::
 
     P_mx(w|q,a) = α · P_ml(w|q) + β · Σ_{u ∈ q} t(w|u) · P_ml(u|q) + γ · P_ml(w|a),        α + β + γ = 1
-    P(w|q,a)    = |q,a| / (|q,a| + μ) · P_mx(w|q,a) + μ / (|q,a| + μ) · P(w|C)
+    P(w|q,a)    = (1 - s) · P_mx(w|q,a) + s · P(w|C)
 
-|q,a| is the number of terms of question and answer together.
+s is μ / (|q,a| + μ) under Dirichlet smoothing, the paper's of TransLM, |q,a| being the number of terms of question and
+answer together; it is λ under Jelinek-Mercer, the paper's of the word translation model. That is γ = 0, and α = σ the
+share of words that stay as they are; with σ = 0, as it is written, how well a word matches itself is what t(w|w) was
+learned to be.
 
-Enters: counts, translations, terms of candidates and of their answers. Leaves: P(w|q,a). May import: errors, its
-neighbours in language.
-
-Source: Xue, Jeon and Croft 2008 (SIGIR), the model of question and answer. t(w|u) is IBM's model 1, trained on all
-pairs (q, a) and (a, q) together, P_pool there. How likely a word stays itself is set by α beside β, whatever t(w|w) is.
-Reading: the equations are from memory. A candidate without an answer is one whose terms are those of its question: α
-and β are brought to sum to 1 there, as γ is beside a question without terms.
+Source: Jeon, Croft and Lee 2005 (CIKM), the query's likelihood by word translation, after Berger and Lafferty 1999;
+Xue, Jeon and Croft 2008 (SIGIR), TransLM, the model of question and answer. t(w|u) is IBM's model 1, trained on all
+pairs (q, a) and (a, q) together, P_pool there.
+Reading: the equations are from memory. A language is translated into itself here, and how likely a word stays itself
+decides much: learned from questions and answers t(w|w) is small, since an answer repeats few words of its question. A
+candidate without an answer is one whose terms are those of its question: α and β are brought to sum to 1 there, as γ is
+beside a question without terms.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 from math import isfinite
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from askalike.errors import SettingError
-from askalike.models.query_likelihood.collection import Collection
-from askalike.models.query_likelihood.lists import TermLists, shares
-from askalike.models.query_likelihood.smoothing import Smoothing
-from askalike.models.translation.translations import Translations
-
-__all__ = ["Mixture", "TransLM"]
+from askalike.models.query_likelihood.likelihood import QueryModel, Smoothing
+from askalike.models.query_likelihood.terms import Collection, TermLists, shares
+from askalike.models.translation.ibm1 import Translations
 
 Floats = NDArray[np.float64]
 Ids = NDArray[np.int64]
+
+WORD_SMOOTHING: Final = Smoothing("jelinek-mercer", 0.2)
+"""Of the word translation model, where nothing else is said."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,8 +67,8 @@ class Mixture:
 
 
 @dataclass(frozen=True, slots=True)
-class TransLM:
-    """A ``QueryModel`` of candidates with their answers.
+class TransLM(QueryModel):
+    """The words of questions, what they translate into, and the words of their answers.
 
     Example:
         The word 1; a question of the words 1, 2 and an answer of the words 1, 3, 3, 3; t(1|2) = 0.5; a collection of 10
@@ -85,11 +89,14 @@ class TransLM:
     smoothing: Smoothing = field(default_factory=Smoothing)
     mixture: Mixture = field(default_factory=Mixture)
 
-    def word_probabilities(self, words: Ids, candidates: TermLists, answers: TermLists | None = None) -> Floats:
+    def word_probabilities(
+        self, words: Ids, candidates: TermLists, answers: TermLists | None = None, mixtures: Floats | None = None
+    ) -> Floats:
         """Return P(w|q,a).  # (T, N)"""
         weights, lengths = self.mixture, candidates.lengths()
-        own = weights.words * shares(words, candidates)
-        own += weights.translations * self.translations.shares(words, candidates)
+        own = weights.translations * self.translations.shares(words, candidates)
+        if weights.words:
+            own += weights.words * shares(words, candidates)
         there = (weights.words + weights.translations) * (lengths > 0)
         if answers is not None and weights.answer:
             own += weights.answer * shares(words, answers)
@@ -101,3 +108,28 @@ class TransLM:
     def background(self, words: Ids) -> Floats:
         """Return P(w|C).  # (T,)"""
         return self.collection.probabilities(words)
+
+
+def word_translation(
+    collection: Collection, translations: Translations, smoothing: Smoothing = WORD_SMOOTHING, kept: float = 0.0
+) -> TransLM:
+    """Return the word translation model; it reads no answers.
+
+    Args:
+        kept: σ in [0, 1), the share of words that stay as they are.
+
+    Raises:
+        SettingError: ``kept`` is out of range.
+
+    Example:
+        The word 1 and a text of the words 2, 3; t(1|2) = 0.5; a collection of 10 words, 1 of them 1; λ = 0.2:
+        P(1|D) = 0.8 · (0.5 · 1/2) + 0.2 · 0.1 = 0.22.
+
+        >>> learned = Translations.of(np.array([1]), np.array([2]), np.array([0.5]), 4)
+        >>> model = word_translation(Collection(np.array([0, 1, 4, 5])), learned)
+        >>> model.word_probabilities(np.array([1]), TermLists.of([[2, 3]])).round(3).tolist()
+        [[0.22]]
+    """
+    if not (isfinite(kept) and 0 <= kept < 1):
+        raise SettingError(f"kept is {kept}, but expected 0 ≤ kept < 1", "set kept")
+    return TransLM(collection, translations, smoothing, Mixture(kept, 1 - kept))
