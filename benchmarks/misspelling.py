@@ -28,7 +28,7 @@ from askalike.experiments.systems import Terms, Vectors
 from askalike.experiments.tasks import RetrievalTask, judge
 from askalike.experiments.vector_scorer import VectorScorer
 from askalike.forum import Forum, ForumSettings
-from askalike.models.siamese import SiameseModel
+from askalike.models.siamese.model import SiameseModel
 from askalike.rank import SearchSettings
 from askalike.text.markup import plain_text
 from askalike.text.stop_words import STOP_WORDS

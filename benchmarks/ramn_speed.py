@@ -17,7 +17,7 @@ import numpy as np
 from askalike.encode.model import Model
 from askalike.encode.vocabulary import Vocabulary
 from askalike.forum.states import ModelStates
-from askalike.models.ramn.settings import FORUM
+from askalike.models.ramn.score import FORUM
 from askalike.rank import Query
 from askalike.rank.pool import Pooled
 from askalike.rank.ramn import RamnReranker

@@ -27,12 +27,12 @@ from askalike.experiments.rankings import rerank
 from askalike.experiments.scorers import make_scorer
 from askalike.experiments.tasks import RerankTask, judge
 from askalike.forum import Forum
-from askalike.models.similarity import (
+from askalike.models.similarity.features import SimilarityFeatures
+from askalike.models.similarity.ranking_svm import (
     COSTS,
     LabelledCandidates,
     RankingGroup,
     RankingSvm,
-    SimilarityFeatures,
     choose_cost,
     ranking_groups,
 )

@@ -15,7 +15,8 @@ from askalike.encode.manifest import digest
 from askalike.encode.model import Model
 from askalike.encode.vocabulary import Vocabulary
 from askalike.errors import DamagedModelError, ModelNotFoundError, SettingError
-from askalike.models.siamese import SiameseConfig, SiameseModel, SiameseSettings
+from askalike.models.siamese.config import SiameseConfig, SiameseSettings
+from askalike.models.siamese.model import SiameseModel
 from askalike.text.settings import TextSettings
 from askalike.text.trigrams import trigrams
 from askalike.types import Answer, Question

@@ -14,11 +14,8 @@ import pytest
 from numpy.typing import NDArray
 
 from askalike.errors import SettingError
-from askalike.models.ramn import RamnSettings, compare, log_scores, scores
-from askalike.models.ramn.comparison import importance
-from askalike.models.ramn.score import rank_factors, reduced
-from askalike.models.ramn.settings import ALPHAS, FORUM
-from askalike.models.ramn.word_states import Similarity
+from askalike.models.ramn.comparison import Similarity, compare, importance
+from askalike.models.ramn.score import ALPHAS, FORUM, RamnSettings, log_scores, rank_factors, reduced, scores
 from askalike.rank.pool import Pooled
 from askalike.rank.query import Query
 from askalike.rank.ramn import RamnReranker

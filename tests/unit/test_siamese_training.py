@@ -25,8 +25,7 @@ torch = pytest.importorskip("torch", reason="the siamese network is trained with
 
 from askalike.models.siamese.network import build  # noqa: E402
 from askalike.train.fit import Run  # noqa: E402
-from askalike.train.siamese.fit import STAGE, Epoch, fit_siamese  # noqa: E402
-from askalike.train.siamese.objective import QuestionAnswer, pair_loss  # noqa: E402
+from askalike.train.siamese.fit import STAGE, Epoch, QuestionAnswer, fit_siamese, pair_loss  # noqa: E402  # noqa: E402
 
 TOPICS = [
     (["router", "wifi", "antenna"], ["signal", "channel", "firmware"]),

@@ -25,8 +25,7 @@ from askalike.models.translation.phrase_learning import PhraseLearning
 from askalike.progress import SilentProgress
 from askalike.text.settings import TextSettings
 from askalike.train.corpus import TrainingData
-from askalike.train.language_model import learn_language_model
-from askalike.train.language_recipe import LanguageRecipe
+from askalike.train.language import LanguageRecipe, learn_language_model
 from askalike.train.recipe import Recipe, load_recipe, network_recipe
 from askalike.types import Answer, Question
 

@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 from askalike.encode.model import Model
 from askalike.experiments.tasks import RerankTask, judge
 from askalike.forum.states import ModelStates
-from askalike.models.ramn import Comparison, RamnSettings, compare, log_scores
-from askalike.models.ramn.word_states import Similarity, WordStates
+from askalike.models.ramn.comparison import Comparison, Similarity, WordStates, compare
+from askalike.models.ramn.score import RamnSettings, log_scores
 from askalike.rank.query import Query
 from askalike.rank.ramn import StateSource
 from askalike.types import Question, Run

@@ -16,7 +16,8 @@ from askalike.experiments.vector_scorer import VectorScorer
 from askalike.forum import Forum
 from askalike.models.language.kinds import KINDS
 from askalike.models.language.model import LanguageModel
-from askalike.models.siamese import SIAMESE_KINDS, SiameseModel
+from askalike.models.siamese.config import SIAMESE_KINDS
+from askalike.models.siamese.model import SiameseModel
 from askalike.rank import learned_as
 from askalike.rank.siamese import TextualSettings
 

@@ -23,7 +23,8 @@ from askalike.forum.siamese_vectors import ModelVectors
 from askalike.forum.states import ModelStates
 from askalike.models.language.kinds import KINDS
 from askalike.models.language.model import LanguageModel
-from askalike.models.siamese import SIAMESE_KINDS, SiameseModel
+from askalike.models.siamese.config import SIAMESE_KINDS
+from askalike.models.siamese.model import SiameseModel
 from askalike.rank import Reranker, learned_as
 from askalike.rank.ramn import RamnReranker
 from askalike.rank.settings import SearchSettings

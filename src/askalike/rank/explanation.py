@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from askalike.models.ramn.word_states import word_matches
+from askalike.models.ramn.comparison import word_matches
 from askalike.rank.encoder import Encoder
 from askalike.rank.query import Query
 from askalike.text.markup import plain_text

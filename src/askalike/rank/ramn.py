@@ -13,10 +13,8 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from askalike.models.ramn.comparison import compare
-from askalike.models.ramn.score import rank_factors, scores
-from askalike.models.ramn.settings import RamnSettings
-from askalike.models.ramn.word_states import WordStates, word_matches
+from askalike.models.ramn.comparison import WordStates, compare, word_matches
+from askalike.models.ramn.score import RamnSettings, rank_factors, scores
 from askalike.rank.pool import Pooled
 from askalike.rank.query import Query
 from askalike.rank.scored import Scored

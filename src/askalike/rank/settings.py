@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from askalike.errors import SettingError
-from askalike.models.ramn.settings import FORUM, RamnSettings
+from askalike.models.ramn.score import FORUM, RamnSettings
 from askalike.rank.query import QuerySettings
 from askalike.rank.siamese import TextualSettings
 from askalike.rank.threshold import ALL, THRESHOLDS

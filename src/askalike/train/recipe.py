@@ -20,7 +20,7 @@ from askalike.errors import SettingError
 from askalike.models.language.kinds import KINDS
 from askalike.models.siamese.config import SIAMESE_KINDS
 from askalike.train.checking import check_choice, check_number, check_whole
-from askalike.train.language_recipe import LanguageRecipe
+from askalike.train.language import LanguageRecipe
 from askalike.train.loop_settings import LoopSettings
 from askalike.train.objectives.options import (
     OBJECTIVES,

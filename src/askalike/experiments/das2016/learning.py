@@ -40,7 +40,7 @@ from askalike.models.translation.phrase_learning import PhraseLearning
 from askalike.models.translation.phrases import PhraseTable
 from askalike.text.analyzer import Analyzer
 from askalike.text.settings import TextSettings
-from askalike.train.language_model import votes_of
+from askalike.train.language import votes_of
 from askalike.types import Question
 
 __all__ = ["Learner", "Texts"]

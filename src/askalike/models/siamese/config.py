@@ -1,6 +1,4 @@
-"""What a siamese network is: sizes, widths, and whether its two sides are one; and the lengths that follow from them.
-
-Enters: choices, or what ``to_json`` stored. Leaves: a checked ``SiameseConfig``. May import: errors.
+"""What a siamese model is besides its numbers: sizes, widths, whether its two sides are one, and how texts are read.
 
 ::
 
@@ -24,13 +22,12 @@ trigrams: with the default widths fewer than 100.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, field, fields
 from math import prod
 from typing import Final, Literal, NamedTuple, get_args
 
 from askalike.errors import SettingError
-
-__all__ = ["INITIALS", "MAX_BLOCKS", "SIAMESE_KINDS", "SIDES", "BlockShape", "Initial", "SiameseConfig", "prefix"]
+from askalike.text.settings import TextSettings
 
 MAX_BLOCKS: Final = 8
 SIDES: Final = ("question", "answer")
@@ -212,3 +209,59 @@ def _check_wholes(name: str, values: Iterable[object]) -> None:
     for value in values:
         if not isinstance(value, int) or isinstance(value, bool) or value < 1:
             raise SettingError(f"siamese {name} is {value!r}, but expected a whole number ≥ 1", f"set {name}")
+
+
+SiameseReads = Literal["joined", "title"]
+READS: Final[tuple[SiameseReads, ...]] = get_args(SiameseReads)
+
+
+@dataclass(frozen=True, slots=True)
+class SiameseSettings:
+    """A siamese model, but for its trigrams and numbers.
+
+    Args:
+        network: the sizes.
+        text: language, stop words, stems, code.
+        reads: title and body of a question as one text (``joined``), or its ``title`` alone.
+
+    Raises:
+        SettingError: a value that is not listed.
+    """
+
+    network: SiameseConfig
+    text: TextSettings = field(default_factory=TextSettings)
+    reads: SiameseReads = "joined"
+
+    def __post_init__(self) -> None:
+        check_reads(self.reads)
+
+    def to_json(self) -> dict[str, object]:
+        """Return the settings as JSON can hold them."""
+        return {"network": self.network.to_json(), "text": self.text.to_json(), "reads": self.reads}
+
+    @classmethod
+    def from_json(cls, stored: Mapping[str, object]) -> SiameseSettings:
+        """Return the settings that ``to_json`` stored.
+
+        Raises:
+            SettingError: a name too many or too few, or a value that cannot be used.
+        """
+        known = {entry.name for entry in fields(cls)}
+        network, text = stored.get("network"), stored.get("text")
+        if set(stored) != known or not isinstance(network, dict) or not isinstance(text, dict):
+            raise SettingError(
+                f"settings {', '.join(sorted(stored)) or 'none'}, but a siamese model has {', '.join(sorted(known))}",
+                "use the config.json that was saved with the model",
+            )
+        read: object = stored["reads"]
+        return cls(SiameseConfig.from_json(network), TextSettings.from_json(text), read)  # type: ignore[arg-type]
+
+
+def check_reads(value: object) -> None:
+    """Refuse what is not in ``READS``.
+
+    Raises:
+        SettingError: names the value and the choices.
+    """
+    if not isinstance(value, str) or value not in READS:
+        raise SettingError(f"siamese reads is {value!r}, but expected one of: {', '.join(READS)}", "set reads")

@@ -1,8 +1,5 @@
 """A trained siamese model: questions in, vectors out, without torch.
 
-Enters: a folder, or what training has found; questions, answers, texts. Leaves: vectors of length 1.
-May import: types, errors, text, encode's words and folders, its own folder but the files that need torch.
-
 ::
 
     similarity(a, b) = cos(v(a), v(b))
@@ -28,14 +25,10 @@ from askalike.encode.precision import Packed
 from askalike.encode.stored import read_model
 from askalike.encode.vocabulary import Vocabulary
 from askalike.errors import DamagedModelError, SettingError
-from askalike.models.siamese.config import SIDES
-from askalike.models.siamese.hashed import Hashed
-from askalike.models.siamese.reader import SiameseReader
+from askalike.models.siamese.config import SIDES, SiameseSettings
 from askalike.models.siamese.runtime import Runtime
-from askalike.models.siamese.settings import SiameseSettings
+from askalike.models.siamese.trigram_texts import SiameseReader, TrigramTexts
 from askalike.types import Answer, Question
-
-__all__ = ["SiameseModel"]
 
 _PRECISION: Final = "float32"
 _AGAIN: Final = "take the files of one model from where they came"
@@ -187,7 +180,7 @@ class SiameseModel:
         check_size(batch_size)
         found = np.zeros((len(items), self.dimensions), dtype=np.float32)
         for begin in range(0, len(items), batch_size):
-            texts = Hashed.of(map(read, items[begin : begin + batch_size]), self.vocabulary)
+            texts = TrigramTexts.of(map(read, items[begin : begin + batch_size]), self.vocabulary)
             found[begin : begin + batch_size] = self._runtime.encode(texts, np.arange(len(texts)), side)
         norms = np.sqrt(np.einsum("nd,nd->n", found, found))[:, None]
         np.divide(found, norms, out=found, where=norms > 0)

@@ -1,8 +1,9 @@
-"""A linear ranking SVM: learns from groups of labelled candidates which direction in feature space is "more similar".
+"""The baseline SVM of Lei et al. 2016: similarity measures as features of a linear ranking SVM.
 
-Enters: groups of features and labels. Leaves: ``RankingSvm``, which scores rows of features. May import: errors.
+It learns from groups of labelled candidates which direction in feature space is "more similar".
 
-Source: Joachims 2002, "Optimizing search engines using clickthrough data", section 4, optimisation problem 1.
+Source: Joachims 2002, "Optimizing search engines using clickthrough data", section 4, optimisation problem 1; Lei et
+al. 2016, section 5, baseline SVM.
 """
 
 from __future__ import annotations
@@ -16,8 +17,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from askalike.errors import MissingExtraError, SettingError
-
-__all__ = ["COSTS", "RankingGroup", "RankingSvm", "choose_cost", "preference_differences"]
+from askalike.models.similarity.features import SimilarityFeatures
+from askalike.types import Question
 
 COSTS = (1e-4, 1e-3, 1e-2, 1e-1, 1.0, 10.0)
 """The grid that C is chosen from."""
@@ -147,3 +148,56 @@ def _linear_svc() -> Any:
         raise MissingExtraError(
             "training a ranking SVM needs scikit-learn, which is not installed", "pip install scikit-learn"
         ) from error
+
+
+@dataclass(frozen=True, slots=True)
+class LabelledCandidates:
+    """One query, its candidates, and a label for each: the higher, the more similar."""
+
+    query: Question
+    candidates: Sequence[Question]
+    labels: Sequence[int]
+
+
+def ranking_groups(features: SimilarityFeatures, examples: Sequence[LabelledCandidates]) -> list[RankingGroup]:
+    """Return the examples as groups of features and labels.
+
+    Raises:
+        SettingError: an example has not as many labels as candidates.
+    """
+    return [RankingGroup.of(features.matrix(example.query, example.candidates), example.labels) for example in examples]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SimilaritySvm:
+    """Scores pairs of questions by a learned mixture of similarity measures.
+
+    Differs: Lei et al. train SVM-Light with its default C on train and dev together; here C is chosen by the caller.
+    """
+
+    features: SimilarityFeatures
+    model: RankingSvm
+
+    @classmethod
+    def fit(cls, features: SimilarityFeatures, examples: Sequence[LabelledCandidates], cost: float) -> SimilaritySvm:
+        """Return the scorer learned from examples.
+
+        Args:
+            features: measures with the statistics of the collection.
+            examples: at least one with two different labels.
+            cost: C > 0 of ``RankingSvm.fit``.
+
+        Raises:
+            SettingError: as ``RankingSvm.fit`` and ``ranking_groups``.
+            MissingExtraError: rapidfuzz or scikit-learn is not installed.
+        """
+        return cls(features, RankingSvm.fit(ranking_groups(features, examples), cost))
+
+    def scores(self, query: Question, candidates: Sequence[Question]) -> NDArray[np.float64]:
+        """Return one score for each of the N candidates, higher is better.  # (N,)"""
+        return self.model.scores(self.features.matrix(query, candidates))
+
+    def weights(self) -> dict[str, float]:
+        """Return feature → its weight after standardisation, the strongest first."""
+        named = zip(self.features.names, self.model.weights.tolist(), strict=True)
+        return dict(sorted(named, key=lambda entry: (-abs(entry[1]), entry[0])))

@@ -1,8 +1,5 @@
 """What a siamese model is trained on: questions with their best answers, as trigrams; some pairs kept out.
 
-Enters: ``TrainingData`` or pairs, a recipe. Leaves: ``PairCorpus``. May import: siamese, encode's vocabulary, train's
-data, errors, its own folder.
-
 Source: Das et al. 2016 (ACL), section 3.1: "relevant answers which are marked as best-answer or most voted answers".
 Reading: of a question's answers one is learned from: the accepted one, otherwise the one with most votes, 0 where
 nobody voted; of equals the first.
@@ -20,14 +17,11 @@ from numpy.typing import NDArray
 from askalike.encode.vocabulary import Vocabulary
 from askalike.errors import SettingError
 from askalike.evaluation import CandidateTask
-from askalike.models.siamese.hashed import Hashed
-from askalike.models.siamese.reader import SiameseReader
+from askalike.models.siamese.trigram_texts import SiameseReader, TrigramTexts
 from askalike.train.corpus import TrainingData
 from askalike.train.siamese.recipe import SiameseRecipe
 from askalike.train.texts import WordList
 from askalike.types import Answer, Question
-
-__all__ = ["PairCorpus", "best_answers", "paired", "read_pairs"]
 
 _REPORTED: Final = 1000  # pairs between two reports
 
@@ -46,11 +40,11 @@ class PairCorpus:
     """
 
     vocabulary: Vocabulary
-    questions: Hashed
-    answers: Hashed
+    questions: TrigramTexts
+    answers: TrigramTexts
     learned: NDArray[np.int64]
     held_out: NDArray[np.int64]
-    dev: Mapping[str, Hashed]
+    dev: Mapping[str, TrigramTexts]
 
 
 def best_answers(answers: Iterable[Answer]) -> dict[str, Answer]:
@@ -115,8 +109,8 @@ def read_pairs(data: TrainingData, recipe: SiameseRecipe, seed: int, report: Cal
         )
     vocabulary = _vocabulary(read, learned, recipe)
     whole = read.over(vocabulary)
-    both = Hashed.counted(whole.ids, whole.starts, len(vocabulary))
-    dev = {name: Hashed.of(map(reader.question, task.questions), vocabulary) for name, task in data.dev.items()}
+    both = TrigramTexts.counted(whole.ids, whole.starts, len(vocabulary))
+    dev = {name: TrigramTexts.of(map(reader.question, task.questions), vocabulary) for name, task in data.dev.items()}
     rows = 2 * np.arange(len(pairs))
     return PairCorpus(vocabulary, both.some(rows), both.some(rows + 1), learned, held_out, dev)
 
