@@ -63,7 +63,10 @@ def reciprocal_rank(gains: Sequence[int]) -> float:
     >>> reciprocal_rank([0, 0, 0, 1, 1]), reciprocal_rank([0, 0])
     (0.25, 0.0)
     """
-    return next((1 / rank for rank, gain in enumerate(gains, start=1) if gain > 0), 0.0)
+    for rank, gain in enumerate(gains, start=1):
+        if gain > 0:
+            return 1 / rank
+    return 0.0
 
 
 def precision_at(gains: Sequence[int], k: int, candidates: int | None = None) -> float:

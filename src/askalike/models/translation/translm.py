@@ -97,12 +97,14 @@ class TransLM(QueryModel):
         own = weights.translations * self.translations.shares(words, candidates)
         if weights.words:
             own += weights.words * shares(words, candidates)
-        there = (weights.words + weights.translations) * (lengths > 0)
+        known = weights.words + weights.translations
         if answers is not None and weights.answer:
             own += weights.answer * shares(words, answers)
-            there = there + weights.answer * (answers.lengths() > 0)
+            there = known * (lengths > 0) + weights.answer * (answers.lengths() > 0)
+            own /= np.where(there > 0, there, 1)
             lengths = lengths + answers.lengths()
-        own /= np.where(there > 0, there, 1)
+        elif known != 1:
+            own /= known
         return self.smoothing.mixed(own, self.background(words), lengths)
 
     def background(self, words: Ids) -> Floats:
