@@ -99,8 +99,16 @@ class LikelihoodOptions:
         return QueryLikelihood(collection, Smoothing(self.smoothing, self.weight))
 
     def word_alignments(self, learned: Learned, asked: Ids, theirs: Ids) -> WordAlignments:
-        """Return which words of a candidate each word of a query is matched with, beside itself."""
-        return WordAlignments.none(len(asked))
+        """Return what of a candidate each word of a query is matched with, beside itself.
+
+        By phrases where they are learned; otherwise by translations, and where nothing translates, by topics.
+        """
+        if self.phrase_learning:
+            return by_phrases(learned.phrases, asked, theirs)
+        found = WordAlignments.none(len(asked))
+        if self.is_aligned:
+            found = by_translations(learned.translations, asked, theirs)
+        return found.or_else(by_topics(learned.topics, asked, theirs)) if self.topic_learning else found
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,10 +128,6 @@ class TranslationOptions(LikelihoodOptions):
     def model(self, collection: Collection, learned: Learned) -> QueryModel:
         """Return the model."""
         return word_translation(collection, learned.translations, Smoothing(self.smoothing, self.weight), self.kept)
-
-    def word_alignments(self, learned: Learned, asked: Ids, theirs: Ids) -> WordAlignments:
-        """Return what translates into each word."""
-        return by_translations(learned.translations, asked, theirs)
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,10 +155,6 @@ class TransLMOptions(LikelihoodOptions):
         """Return the model."""
         mixture = Mixture(self.words, self.translations, self.answer)
         return TransLM(collection, learned.translations, Smoothing(self.smoothing, self.weight), mixture)
-
-    def word_alignments(self, learned: Learned, asked: Ids, theirs: Ids) -> WordAlignments:
-        """Return what translates into each word."""
-        return by_translations(learned.translations, asked, theirs)
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,10 +186,6 @@ class PhraseOptions(LikelihoodOptions):
         """Return the model."""
         smoothing = Smoothing(self.smoothing, self.weight)
         return PhraseModel(collection, learned.phrases, smoothing, self.kept, self.segmentation)
-
-    def word_alignments(self, learned: Learned, asked: Ids, theirs: Ids) -> WordAlignments:
-        """Return the phrase that becomes a phrase with each word."""
-        return by_phrases(learned.phrases, asked, theirs)
 
 
 @dataclass(frozen=True, slots=True)
@@ -226,10 +222,6 @@ class TopicOptions(LikelihoodOptions):
         """Return the model."""
         words = QueryLikelihood(collection, Smoothing(self.smoothing, self.weight))
         return TopicModel(words, learned.topics, self.share)
-
-    def word_alignments(self, learned: Learned, asked: Ids, theirs: Ids) -> WordAlignments:
-        """Return the word that is most alike by topics."""
-        return by_topics(learned.topics, asked, theirs)
 
 
 @dataclass(frozen=True, slots=True)
@@ -272,10 +264,6 @@ class VotedTopicOptions(TopicOptions):
         mixture = Mixture(self.words, self.translations, self.answer)
         words = TransLM(collection, learned.translations, Smoothing(self.smoothing, self.weight), mixture)
         return TopicModel(words, learned.topics, self.share)
-
-    def word_alignments(self, learned: Learned, asked: Ids, theirs: Ids) -> WordAlignments:
-        """Return what translates into each word, and where nothing does, the word that is most alike by topics."""
-        return by_translations(learned.translations, asked, theirs).or_else(by_topics(learned.topics, asked, theirs))
 
 
 Options = LikelihoodOptions

@@ -10,6 +10,8 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from operator import add
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -50,16 +52,10 @@ MOST_WORDS = 100
 """Bodies are cut after this many words, as the encoders cut them, for all but TF-IDF and BM25."""
 
 
-@dataclass(frozen=True, slots=True)
-class FieldTerms:
-    """The words of one field.
+class FieldTerms(NamedTuple):
+    """The words of one field: as written, in one case, then stems with stop words and without; and all stems of both.
 
-    Args:
-        words: as written, in one case; of the beginning.
-        stems: of the beginning, with stop words.
-        content: stems of the beginning, without stop words.
-        whole_stems: stems of the whole field.
-        whole_content: stems of the whole field, without stop words.
+    The first three are of the beginning, ``most_words`` long.
     """
 
     words: list[str]
@@ -67,52 +63,6 @@ class FieldTerms:
     content: list[str]
     whole_stems: list[str]
     whole_content: list[str]
-
-    def then(self, other: FieldTerms) -> FieldTerms:
-        """Return the terms of this field and another, one after the other."""
-        return FieldTerms(
-            self.words + other.words,
-            self.stems + other.stems,
-            self.content + other.content,
-            self.whole_stems + other.whole_stems,
-            self.whole_content + other.whole_content,
-        )
-
-
-class Splitter:
-    """Takes questions apart.
-
-    Args:
-        settings: language and code; whether stop words are dropped is decided by each measure.
-        most_words: bodies are cut after this many pieces between white space, ≥ 1.
-
-    Raises:
-        SettingError: ``most_words`` is below 1.
-    """
-
-    def __init__(self, settings: TextSettings, most_words: int = MOST_WORDS) -> None:
-        if most_words < 1:
-            raise SettingError(f"bodies are cut after {most_words} words", "expected at least 1")
-        self.settings = settings
-        self.most_words = most_words
-        self._all = Analyzer(replace(settings, stop_words=False))
-        self._content = Analyzer(replace(settings, stop_words=True))
-
-    def fields(self, question: Question) -> dict[str, FieldTerms]:
-        """Return field → its terms, for each of ``FIELDS``."""
-        title = self._terms(question.title.split())
-        body = self._terms(readable(question.body, question.markup, with_code=self.settings.with_code).split())
-        return {"title": title, "body": body, "joined": title.then(body)}
-
-    def _terms(self, pieces: Sequence[str]) -> FieldTerms:
-        whole, beginning = " ".join(pieces), " ".join(pieces[: self.most_words])
-        return FieldTerms(
-            words=words(beginning),
-            stems=self._all.terms(beginning),
-            content=self._content.terms(beginning),
-            whole_stems=self._all.terms(whole),
-            whole_content=self._content.terms(whole),
-        )
 
 
 WORD_SIZES = (1, 2, 3)
@@ -130,7 +80,7 @@ class PreparedText:
     Args:
         words: as written, in one case.
         string: the words with one space between them.
-        numbers: a number for each stem, the same for the same stem of every text of one ``Preparer``.
+        numbers: a number for each stem, the same for the same stem of every text of one collection.
         profiles: name → n-grams and their weights: ``stems_N``, ``content_N``, ``characters_N``, the names of
             ``TFIDF_FIELDS`` where it lists the field, ``bm25_query``, ``bm25_document``.
         vectors: ``mean`` and ``mean_idf``, means of the words' vectors; empty where there are no word vectors.
@@ -141,109 +91,6 @@ class PreparedText:
     numbers: Sequence[int]
     profiles: Mapping[str, Profile]
     vectors: Mapping[str, NDArray[np.float32]]
-
-
-class Preparer:
-    """Prepares the questions of one collection; the latest 1,024 are remembered.
-
-    Args:
-        collection: whose statistics say how rare a term is; questions outside it can be prepared too.
-        settings: how text becomes terms.
-        word_vectors: word → vector, or None for no embedding measures.
-        most_words: bodies are cut after this many words, but not for TF-IDF and BM25.
-
-    Raises:
-        SettingError: the collection is empty, or ``most_words`` is below 1.
-    """
-
-    def __init__(
-        self,
-        collection: Iterable[Question],
-        settings: TextSettings,
-        word_vectors: WordVectors | None = None,
-        most_words: int = MOST_WORDS,
-    ) -> None:
-        self._splitter = Splitter(settings, most_words)
-        questions = [self._splitter.fields(question) for question in collection]
-        joined = [fields["joined"] for fields in questions]
-        content = [terms.whole_content for terms in joined]
-        self._bm25 = {
-            field: BM25(CollectionStatistics.count([fields[field].whole_content for fields in questions]))
-            for field in FIELDS
-        }
-        self._tfidf = {
-            "tfidf_1": TfIdf(content),
-            "tfidf_2": TfIdf(content, longest=2),
-            "tfidf_2_all": TfIdf([terms.whole_stems for terms in joined], longest=2),
-        }
-        self._words = CollectionStatistics.count([terms.words for terms in joined])
-        self._word_vectors = word_vectors
-        self._numbers: dict[str, int] = {}
-        self.prepare = lru_cache(maxsize=_REMEMBERED)(self._prepare)
-
-    @property
-    def has_vectors(self) -> bool:
-        """Whether there are word vectors."""
-        return self._word_vectors is not None
-
-    def _prepare(self, question: Question) -> dict[str, PreparedText]:
-        """Return field → prepared text."""
-        fields = self._splitter.fields(question)
-        return {field: self._text(field, fields[field]) for field in FIELDS}
-
-    def _text(self, field: str, terms: FieldTerms) -> PreparedText:
-        string = " ".join(terms.words)
-        numbers = self._number(terms.stems)
-        symbols = {
-            "stems": (np.array(numbers, dtype=np.uint64), WORD_SIZES),
-            "content": (np.array(self._number(terms.content), dtype=np.uint64), WORD_SIZES),
-            "characters": (character_symbols(string), CHARACTER_SIZES),
-        }
-        profiles = {
-            f"{name}_{size}": ngram_profile(values, size) for name, (values, sizes) in symbols.items() for size in sizes
-        }
-        for name in TFIDF_FIELDS:
-            if field in TFIDF_FIELDS[name]:
-                asked = terms.whole_stems if name.endswith("_all") else terms.whole_content
-                profiles[name] = _tfidf_profile(self._tfidf[name], asked)
-        profiles |= self._bm25_profiles(self._bm25[field], terms.whole_content)
-        return PreparedText(terms.words, string, numbers, profiles, self._vectors(terms.words))
-
-    def _bm25_profiles(self, model: BM25, terms: Sequence[str]) -> dict[str, Profile]:
-        """Return the two sides of BM25: the sum of the products over shared terms is its score."""
-        times = Counter(terms)
-        codes = np.array(self._number(times), dtype=np.uint64)
-        order = np.argsort(codes)
-        asked = [count * model.idf(term) for term, count in times.items()]
-        average = model.statistics.average_length
-        given = [saturation(count, len(terms), average, model.k1, model.b) for count in times.values()]
-        return {
-            "bm25_query": Profile(codes[order], np.array(asked, dtype=np.float64)[order]),
-            "bm25_document": Profile(codes[order], np.array(given, dtype=np.float64)[order]),
-        }
-
-    def _vectors(self, words: Sequence[str]) -> dict[str, NDArray[np.float32]]:
-        if self._word_vectors is None:
-            return {}
-        known, rows = known_vectors(words, self._word_vectors)
-        return {
-            "mean": mean_vector(rows),
-            "mean_idf": mean_vector(rows, [self._rarity(word) for word in known]),
-        }
-
-    def _rarity(self, word: str) -> float:
-        """Return the inverse document frequency of a word as it is written, > 0."""
-        return inverse_document_frequency(self._words.documents, self._words.document_frequency.get(word, 0))
-
-    def _number(self, terms: Iterable[str]) -> list[int]:
-        known = self._numbers
-        return [known.setdefault(term, len(known)) for term in terms]
-
-
-def _tfidf_profile(model: TfIdf, terms: Sequence[str]) -> Profile:
-    row = model.vectors([terms])
-    order = np.argsort(row.indices)
-    return Profile(row.indices[order].astype(np.uint64), row.data[order])
 
 
 Score = Callable[[PreparedText, Sequence[PreparedText]], NDArray[np.float64]]
@@ -327,10 +174,10 @@ MEASURES: dict[str, Measure] = {
 
 
 class SimilarityFeatures:
-    """Turns a query and its candidates into a matrix of similarities.
+    """Turns a query and its candidates into a matrix of similarities; the latest 1,024 questions are remembered.
 
     Args:
-        collection: whose statistics say how rare a term is.
+        collection: whose statistics say how rare a term is; questions outside it can be compared too.
         settings: how text becomes terms.
         word_vectors: word → vector, or None: then the embedding measures are left out.
         most_words: bodies are cut after this many words, but not for TF-IDF and BM25.
@@ -346,13 +193,32 @@ class SimilarityFeatures:
         word_vectors: WordVectors | None = None,
         most_words: int = MOST_WORDS,
     ) -> None:
-        self._preparer = Preparer(collection, settings, word_vectors, most_words)
+        if most_words < 1:
+            raise SettingError(f"bodies are cut after {most_words} words", "expected at least 1")
+        self._settings, self._most_words, self._word_vectors = settings, most_words, word_vectors
+        self._all = Analyzer(replace(settings, stop_words=False))
+        self._content = Analyzer(replace(settings, stop_words=True))
+        self._numbers: dict[str, int] = {}
         self._columns = [
             (field, name)
             for name, measure in MEASURES.items()
-            if self._preparer.has_vectors or not measure.needs_vectors
+            if word_vectors is not None or not measure.needs_vectors
             for field in measure.fields
         ]
+        questions = [self._fields(question) for question in collection]
+        joined = [fields["joined"] for fields in questions]
+        content = [terms.whole_content for terms in joined]
+        self._bm25 = {
+            field: BM25(CollectionStatistics.count([fields[field].whole_content for fields in questions]))
+            for field in FIELDS
+        }
+        self._tfidf = {
+            "tfidf_1": TfIdf(content),
+            "tfidf_2": TfIdf(content, longest=2),
+            "tfidf_2_all": TfIdf([terms.whole_stems for terms in joined], longest=2),
+        }
+        self._words = CollectionStatistics.count([terms.words for terms in joined])
+        self._prepare = lru_cache(maxsize=_REMEMBERED)(self._prepared)
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -365,10 +231,85 @@ class SimilarityFeatures:
         Raises:
             MissingExtraError: rapidfuzz is not installed.
         """
-        asked = self._preparer.prepare(query)
-        given = [self._preparer.prepare(candidate) for candidate in candidates]
+        asked = self._prepare(query)
+        given = [self._prepare(candidate) for candidate in candidates]
         texts = {field: [prepared[field] for prepared in given] for field in FIELDS}
         matrix = np.empty((len(candidates), len(self._columns)))
         for column, (field, name) in enumerate(self._columns):
             matrix[:, column] = MEASURES[name].score(asked[field], texts[field])
         return matrix
+
+    def _prepared(self, question: Question) -> dict[str, PreparedText]:
+        """Return field → all that a measure needs and that takes only this one question."""
+        fields = self._fields(question)
+        return {field: self._text(field, fields[field]) for field in FIELDS}
+
+    def _fields(self, question: Question) -> dict[str, FieldTerms]:
+        title = self._terms(question.title)
+        body = self._terms(readable(question.body, question.markup, with_code=self._settings.with_code))
+        return {"title": title, "body": body, "joined": FieldTerms(*map(add, title, body))}
+
+    def _terms(self, text: str) -> FieldTerms:
+        pieces = text.split()
+        whole, beginning = " ".join(pieces), " ".join(pieces[: self._most_words])
+        return FieldTerms(
+            words=words(beginning),
+            stems=self._all.terms(beginning),
+            content=self._content.terms(beginning),
+            whole_stems=self._all.terms(whole),
+            whole_content=self._content.terms(whole),
+        )
+
+    def _text(self, field: str, terms: FieldTerms) -> PreparedText:
+        string = " ".join(terms.words)
+        numbers = self._number(terms.stems)
+        symbols = {
+            "stems": (np.array(numbers, dtype=np.uint64), WORD_SIZES),
+            "content": (np.array(self._number(terms.content), dtype=np.uint64), WORD_SIZES),
+            "characters": (character_symbols(string), CHARACTER_SIZES),
+        }
+        profiles = {
+            f"{name}_{size}": ngram_profile(values, size) for name, (values, sizes) in symbols.items() for size in sizes
+        }
+        for name in TFIDF_FIELDS:
+            if field in TFIDF_FIELDS[name]:
+                asked = terms.whole_stems if name.endswith("_all") else terms.whole_content
+                profiles[name] = _tfidf_profile(self._tfidf[name], asked)
+        profiles |= self._bm25_profiles(self._bm25[field], terms.whole_content)
+        return PreparedText(terms.words, string, numbers, profiles, self._vectors(terms.words))
+
+    def _bm25_profiles(self, model: BM25, terms: Sequence[str]) -> dict[str, Profile]:
+        """Return the two sides of BM25: the sum of the products over shared terms is its score."""
+        times = Counter(terms)
+        codes = np.array(self._number(times), dtype=np.uint64)
+        order = np.argsort(codes)
+        asked = [count * model.idf(term) for term, count in times.items()]
+        average = model.statistics.average_length
+        given = [saturation(count, len(terms), average, model.k1, model.b) for count in times.values()]
+        return {
+            "bm25_query": Profile(codes[order], np.array(asked, dtype=np.float64)[order]),
+            "bm25_document": Profile(codes[order], np.array(given, dtype=np.float64)[order]),
+        }
+
+    def _vectors(self, words: Sequence[str]) -> dict[str, NDArray[np.float32]]:
+        if self._word_vectors is None:
+            return {}
+        known, rows = known_vectors(words, self._word_vectors)
+        return {
+            "mean": mean_vector(rows),
+            "mean_idf": mean_vector(rows, [self._rarity(word) for word in known]),
+        }
+
+    def _rarity(self, word: str) -> float:
+        """Return the inverse document frequency of a word as it is written, > 0."""
+        return inverse_document_frequency(self._words.documents, self._words.document_frequency.get(word, 0))
+
+    def _number(self, terms: Iterable[str]) -> list[int]:
+        known = self._numbers
+        return [known.setdefault(term, len(known)) for term in terms]
+
+
+def _tfidf_profile(model: TfIdf, terms: Sequence[str]) -> Profile:
+    row = model.vectors([terms])
+    order = np.argsort(row.indices)
+    return Profile(row.indices[order].astype(np.uint64), row.data[order])
