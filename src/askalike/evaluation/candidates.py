@@ -9,7 +9,7 @@ Source: Lei et al., "Semi-supervised Question Retrieval with Gated Convolutions"
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any, Final
 
 import numpy as np
@@ -26,13 +26,13 @@ class CandidateTask:
     """Queries with candidates, over one list of distinct questions, so that each is encoded once.
 
     Args:
-        questions: N distinct questions; the places below count in this list, from 0.
-        queries: Q places, one a query.
-        candidates: for each query the places of its candidates, in the order of the search that found them.
+        questions: N distinct questions; the positions below count in this list, from 0.
+        queries: Q positions, one a query.
+        candidates: for each query the positions of its candidates, in the order of the search that found them.
         labels: for each query one label a candidate, positive when > 0.
 
     Raises:
-        EvaluationError: lengths that differ, a place outside the list, a query without candidates, a candidate given
+        EvaluationError: lengths that differ, a position outside the list, a query without candidates, a candidate given
             twice to a query, or no query with a positive candidate.
 
     Example:
@@ -82,13 +82,7 @@ class CandidateTask:
     def map(self, vectors: NDArray[np.floating[Any]]) -> float:
         """Return the mean over queries of the average precision ``Σ_{i positive} (positives among first i) / i / R``.
 
-        R is the number of the query's positive candidates.
-
-        Args:
-            vectors: as in `mrr`.
-
-        Raises:
-            EvaluationError: as in `mrr`.
+        R is the number of the query's positive candidates; ``vectors`` and what is raised are as in `mrr`.
         """
         gains = self._ranked(vectors)
         precision = gains.cumsum(axis=1) / np.arange(1, gains.shape[1] + 1)
@@ -133,16 +127,15 @@ def _check(
             f"{len(queries)} queries, {len(candidates)} lists of candidates and {len(labels)} of labels",
             "give one list of each for every query, and at least one query",
         )
-    checks: tuple[tuple[str, Callable[[int, Sequence[int], Sequence[int]], bool]], ...] = (
-        ("has no candidates", lambda query, found, marks: not len(found)),
-        ("has not one label a candidate", lambda query, found, marks: len(found) != len(marks)),
-        ("names a candidate twice", lambda query, found, marks: len(set(found)) != len(found)),
-        (
-            f"names a place outside 0 … {count - 1}",
-            lambda query, found, marks: not all(0 <= place < count for place in (query, *found)),
-        ),
-    )
-    for number, (query, found, marks) in enumerate(zip(queries, candidates, labels, strict=True)):
-        for fault, is_so in checks:
-            if is_so(query, found, marks):
-                raise EvaluationError(f"query number {number} {fault}", "places count from 0 in the list of questions")
+    for number, (query, found, own) in enumerate(zip(queries, candidates, labels, strict=True)):
+        fault = ""
+        if not len(found):
+            fault = "has no candidates"
+        elif len(found) != len(own):
+            fault = "has not one label for each candidate"
+        elif len(set(found)) != len(found):
+            fault = "names a candidate twice"
+        elif not all(0 <= place < count for place in (query, *found)):
+            fault = f"names a position outside 0 … {count - 1}"
+        if fault:
+            raise EvaluationError(f"query number {number} {fault}", "positions count from 0 in the list of questions")

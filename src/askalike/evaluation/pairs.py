@@ -51,11 +51,7 @@ def roc_area(scores: Sequence[float] | Floats, labels: Sequence[int] | NDArray[n
 
     ``AUC = (|{(i, j) : s_i > s_j}| + |{(i, j) : s_i = s_j}| / 2) / (P · N)`` over P duplicates i and N others j.
 
-    Args:
-        scores, labels: as in `pair_average_precision`.
-
-    Raises:
-        EvaluationError: as there.
+    ``scores``, ``labels`` and what is raised are as in `pair_average_precision`.
 
     Example:
         Of four comparisons three are right:

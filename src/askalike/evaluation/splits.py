@@ -6,7 +6,7 @@ of the links go to one part.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from hashlib import sha256
 from math import isclose
@@ -50,7 +50,11 @@ def components(links: Iterable[tuple[str, str]], ids: Iterable[str] = ()) -> lis
 
 
 def split_components(
-    links: Iterable[tuple[str, str]], fractions: Mapping[str, float], seed: int, ids: Iterable[str] = ()
+    links: Iterable[tuple[str, str]],
+    fractions: Mapping[str, float],
+    seed: int,
+    ids: Iterable[str] = (),
+    kept: Mapping[str, str] | None = None,
 ) -> dict[str, tuple[str, ...]]:
     """Split all ids into named parts, no component in two of them.
 
@@ -63,6 +67,7 @@ def split_components(
         links, ids: as in `components`.
         fractions: name of the part → share of the ids, each > 0, together 1.
         seed: any whole number.
+        kept: see `kept_split`.
 
     Returns:
         Name of the part → its ids, sorted; every id in exactly one part; a part may be empty when there are few
@@ -77,20 +82,28 @@ def split_components(
         [('a', 'b'), ('c', 'd')]
     """
     _check_fractions(fractions)
-    groups = components(links, ids)
-    groups.sort(key=_drawn_order(seed))
+    groups = sorted(
+        components(links, ids), key=lambda group: (sha256(f"{seed}:{group[0]}".encode()).digest(), group[0])
+    )
     total = sum(len(group) for group in groups)
     lacking = {name: fractions[name] * total for name in sorted(fractions)}
     parts: dict[str, list[str]] = {name: [] for name in fractions}
-    for group in groups:
-        name = max(lacking, key=lambda part: lacking[part])
+
+    def add(group: tuple[str, ...], name: str) -> None:
         parts[name].extend(group)
         lacking[name] -= len(group)
+
+    free = []
+    for group in groups:
+        held = {kept[one] for one in group if one in kept} if kept else set()
+        earlier = next((name for name in fractions if name in held), None)
+        if earlier is None:
+            free.append(group)
+        else:
+            add(group, earlier)
+    for group in free:
+        add(group, max(lacking, key=lambda part: lacking[part]))
     return {name: tuple(sorted(members)) for name, members in parts.items()}
-
-
-def _drawn_order(seed: int) -> Callable[[tuple[str, ...]], tuple[bytes, str]]:
-    return lambda group: (sha256(f"{seed}:{group[0]}".encode()).digest(), group[0])
 
 
 def _check_fractions(fractions: Mapping[str, float]) -> None:
@@ -113,37 +126,14 @@ def kept_split(
     most ids of its share.
 
     Args:
-        links, fractions, seed: as in `split_components`; with nothing kept, the result is the same.
+        links, fractions, seed: as in `split_components`, and so are what is returned and raised.
         kept: id → name of its part; ids without links are let be.
-
-    Returns:
-        Name of the part → its ids, sorted; every linked id in exactly one part.
-
-    Raises:
-        SettingError: as `split_components`.
 
     Example:
         >>> kept_split([("a", "b"), ("b", "c")], {"train": 0.5, "test": 0.5}, 0, {"a": "test", "c": "train"})
         {'train': ('a', 'b', 'c'), 'test': ()}
     """
-    pairs = list(links)
-    if not kept:
-        return split_components(pairs, fractions, seed)
-    groups = components(pairs)
-    total = sum(len(group) for group in groups)
-    parts: dict[str, list[str]] = {name: [] for name in fractions}
-    free = []
-    for group in groups:
-        held = {kept[one] for one in group if one in kept}
-        name = next((part for part in fractions if part in held), None)
-        if name is None:
-            free.append(group)
-        else:
-            parts[name].extend(group)
-    for group in sorted(free, key=_drawn_order(seed)):
-        name = max(sorted(fractions), key=lambda part: fractions[part] * total - len(parts[part]))
-        parts[name].extend(group)
-    return {name: tuple(sorted(members)) for name, members in parts.items()}
+    return split_components(links, fractions, seed, kept=kept)
 
 
 @dataclass(frozen=True, slots=True)

@@ -157,8 +157,8 @@ def compare(
     distinct = len(numbers)
     theirs = _numbered(words, numbers)
     held = theirs < distinct
-    marks = np.zeros((distinct, len(candidates)), np.bool_)
-    marks[theirs[held], np.repeat(np.arange(len(candidates)), lengths)[held]] = True
+    has_word = np.zeros((distinct, len(candidates)), np.bool_)
+    has_word[theirs[held], np.repeat(np.arange(len(candidates)), lengths)[held]] = True
     back = np.full(len(words), -np.inf, np.float32)
     if query.words and words:
         states = np.concatenate([candidate.states for candidate in candidates if candidate.words])
@@ -168,9 +168,9 @@ def compare(
     counted = frequencies(list(numbers)[: None if is_both_ways else distinct])
     shares = importance(counted[own])
     if not is_both_ways:
-        return Comparison(query.words, best, marks[own], shares)
+        return Comparison(query.words, best, has_word[own], shares)
     theirs_shares = _shares(np.maximum(counted[theirs], 1), lengths) if words else np.zeros(0)
-    return Comparison(query.words, best, marks[own], shares, Backwards(lengths, back, held, theirs_shares))
+    return Comparison(query.words, best, has_word[own], shares, Backwards(lengths, back, held, theirs_shares))
 
 
 def _numbered(words: Sequence[str], numbers: dict[str, int]) -> NDArray[np.intp]:

@@ -13,8 +13,8 @@ together, 5 · 5 · 4: the blocks stay alike, as in figure 2, and 482 places rem
 reading in which the first block alone pools, by 100, to 485 places; ``(485, 1, 1)`` the one in which it pools to 100.
 Reading: the paper speaks of "a filter" and gives no number of filters. One would leave a block 11 numbers to learn; the
 default is 8 in each block.
-Reading: the order of the trigrams along the vector is not told, and decides which of them a filter sees together. Here
-they stand by falling frequency.
+Reading: the order of the trigrams along the vector is not stated, and decides which of them a filter sees together.
+Here they stand by falling frequency.
 Reading: padding is not spoken of, and there is none. So what is dropped at the end of the vector are some of the rarest
 trigrams: with the default widths fewer than 100.
 """

@@ -87,7 +87,7 @@ class RankingSvm:
 
         Differs: the hinge is squared, so that the solver is exact and fast without random steps. Every query weighs
         the same, as in the author's later SVM-rank; with every pair weighing the same, the few queries of many
-        positives decide, and it came out below BM25 on the dev part of the travel duplicates.
+        positives decide, and it came out below BM25 on the dev split of the travel duplicates.
 
         Args:
             groups: one a query; those with one label only teach nothing but the scale.

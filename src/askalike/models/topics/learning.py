@@ -30,7 +30,7 @@ SQATM-V, as far as it can be had, learns from all answers of a question, each as
 What the answers of a question say together counts as one answer, most of it that which people found good.
 TBLM_SQATM-V is then ``TopicModel`` with these topics, over a model of words.
 
-Source: Zhang, Wu, Wu, Li and Zhou 2014 (CIKM), told from memory: questions and answers share topics and have a language
+Source: Zhang, Wu, Wu, Li and Zhou 2014 (CIKM), from memory: questions and answers share topics and have a language
 each, the topics of an answer also decide a signal of its quality, and votes can be that signal.
 Differs: there, as in supervised topic models (Blei and McAuliffe 2007), the signal is drawn from the topics, by a
 regression that is learned with them. Here votes are weights that are given: an answer that was voted down or passed
@@ -123,8 +123,8 @@ def learn_topics(
     Example:
         Questions of 1 or 2 with answers of 3 or 4: each topic is one of each.
 
-        >>> asked, told = TermLists.of([[1], [2]] * 3), TermLists.of([[3, 3], [4, 4]] * 3)
-        >>> topics = learn_topics(asked, told, 5, TopicLearning(topics=2, iterations=50))
+        >>> questions, answers = TermLists.of([[1], [2]] * 3), TermLists.of([[3, 3], [4, 4]] * 3)
+        >>> topics = learn_topics(questions, answers, 5, TopicLearning(topics=2, iterations=50))
         >>> of_one, of_three = topics.questions[1].argmax(), topics.answers[3].argmax()
         >>> bool(of_one == of_three), bool(topics.questions[2, of_one] < 0.01)
         (True, True)

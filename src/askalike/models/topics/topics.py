@@ -26,7 +26,7 @@ stands for them.
 Source: Ji, Xu, Wang and He 2012 (CIKM) for the model, which adds topics to a translation-based language model; Zhang,
 Wu, Wu, Li and Zhou 2014 (CIKM), a topic-based language model; Wei and Croft 2006 (SIGIR), for topics beside words in a
 query's likelihood; Blei, Ng and Jordan 2003 (JMLR 3), section 5.2, for inference.
-Reading: the papers of 2012 and 2014 are told from memory; the equation of P(w|D) is that of Wei and Croft; Ji et al.,
+Reading: the papers of 2012 and 2014 are from memory; the equation of P(w|D) is that of Wei and Croft; Ji et al.,
 as far as is known, infer by sampling. Das et al. 2016 name their two rows QATM-PR and TBLM_SQATM-V; what PR stands for
 is not in what could be read.
 """
@@ -115,8 +115,8 @@ class Topics:
 
         size = len(self.questions)
         columns, places = np.unique(counts.indices, return_inverse=True)
-        asked, told = columns[columns < size], columns[columns >= size] - size
-        words = np.concatenate([self.questions[asked], self.answers[told]]).astype(np.float64)
+        of_questions, of_answers = columns[columns < size], columns[columns >= size] - size
+        words = np.concatenate([self.questions[of_questions], self.answers[of_answers]]).astype(np.float64)
         return csr_array((counts.data, places, counts.indptr), shape=(counts.shape[0], len(columns))), words
 
     def probabilities(self, words: Ids, mixtures: Floats) -> Floats:

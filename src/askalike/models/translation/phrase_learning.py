@@ -24,7 +24,7 @@ Source: Zhou, Cai, Zhao and Liu 2011 (ACL), section 3.2 and equation 17: pairs (
 in both directions, links joined by heuristics, consistent phrases counted; Brown et al. 1993, the most probable
 alignment under model 1; Och and Ney 2003 (Computational Linguistics 29:1), and Koehn, Och and Marcu 2003 (NAACL), for
 the heuristics; Och and Ney 2004 (Computational Linguistics 30:4), section 3.1, for consistency.
-Reading: the heuristics are told from memory. A word whose t(w|u) are all 0, or too small to have been kept, has no
+Reading: the heuristics are from memory. A word whose t(w|u) are all 0, or too small to have been kept, has no
 link; NULL links nothing else. Of equally probable words the first is linked. Growing goes in rounds; in each, links are
 looked at in the order of their positions. The last step takes the forward links before the backward. Words without
 links may stand at the edges of a phrase, as in the two papers of translation. With ``is_pooled`` a pair counts in both

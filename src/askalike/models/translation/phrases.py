@@ -12,7 +12,7 @@
 table, with σ = 1 or with phrases of one term only, it is a word model: with σ = 1 query likelihood.
 
 Source: Zhou, Cai, Zhao and Liu 2011 (ACL), section 3: equations 7 and 8, where all ways to cut are equally likely and
-the largest stands for the sum; the recursion over α, after Och's monotone search, is told from memory.
+the largest stands for the sum; the recursion over α, after Och's monotone search, is from memory.
 Differs: the paper aligns a query with each candidate by words, and takes for each phrase of the query the one phrase of
 the candidate that the links allow. Here each phrase w comes from any phrase of the candidate, as in the word models,
 which needs no alignment of a thousand candidates while somebody waits. The paper finds that its model cannot be mixed

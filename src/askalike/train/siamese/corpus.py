@@ -83,20 +83,20 @@ def paired(pairs: Iterable[tuple[Question, Answer]], dev: Mapping[str, Candidate
     return TrainingData(list(questions.values()), answers=answers, dev=dev or {})
 
 
-def read_pairs(data: TrainingData, recipe: SiameseRecipe, seed: int, report: Callable[[int], None]) -> PairCorpus:
+def read_pairs(data: TrainingData, recipe: SiameseRecipe, seed: int, on_progress: Callable[[int], None]) -> PairCorpus:
     """Return the pairs of questions and best answers that have trigrams on both sides.
 
     Args:
-        data: its answers and dev sets are looked at, its marks are not.
+        data: its answers and dev sets are looked at, its duplicate links are not.
         seed: of which pairs are kept out.
-        report: told how many pairs were read since the last call.
+        on_progress: called with how many pairs were read since the last call.
 
     Raises:
         SettingError: fewer than two pairs to learn from, or an answer to a question that is not there.
     """
     reader = SiameseReader(recipe.text, recipe.reads)
     pairs = _paired(data)
-    read = WordList(_trigrams(pairs, reader, report))
+    read = WordList(_trigrams(pairs, reader, on_progress))
     sizes = read.texts.lengths()
     usable = np.flatnonzero((sizes[0::2] > 0) & (sizes[1::2] > 0))
     order = np.random.default_rng(seed).permutation(len(usable))
@@ -138,10 +138,10 @@ def _paired(data: TrainingData) -> list[tuple[Question, Answer]]:
 
 
 def _trigrams(
-    pairs: Sequence[tuple[Question, Answer]], reader: SiameseReader, report: Callable[[int], None]
+    pairs: Sequence[tuple[Question, Answer]], reader: SiameseReader, on_progress: Callable[[int], None]
 ) -> Iterator[list[str]]:
     for done, (question, answer) in enumerate(pairs, start=1):
         yield reader.question(question)
         yield reader.answer(answer)
         if done % _REPORTED == 0 or done == len(pairs):
-            report((done - 1) % _REPORTED + 1)
+            on_progress((done - 1) % _REPORTED + 1)

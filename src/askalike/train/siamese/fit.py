@@ -128,8 +128,8 @@ def fit_siamese(
     The same recipe, data and seed give the same model on the same machine, stopped on the way or not.
 
     Args:
-        on_epoch: is told of each epoch. A training that goes on tells of those that are new, and of the last again
-            where it was stopped before its checkpoint was written.
+        on_epoch: called after each epoch. A training that goes on calls it for those that are new, and for the last
+            again where it was stopped before its checkpoint was written.
 
     Raises:
         SettingError: data and recipe do not fit each other, the device is not there, or a model to go on from is given.

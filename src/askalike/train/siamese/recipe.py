@@ -11,7 +11,7 @@ Source: Das et al. 2016 (ACL), table 1: batches of 100, learning rate 0.01, mome
 epoch 60".
 Reading: a sample is a question with an answer and a label, and a batch has 100 of them. For each question there is one
 positive and one negative: the paper speaks of both kinds and of no ratio.
-Reading: the margin "generally varies between 0 to 1", and is not told; the default is 0. Vectors that are all alike
+Reading: the margin "generally varies between 0 to 1", and is not stated; the default is 0. Vectors that are all alike
 lose (1 - m) / 2 a sample, and next to nothing leads away from there; a wider margin makes that place cheaper. What
 keeps the learning rate of table 1 from leading there is what parameters begin as, see ``siamese.network`` (LOG.md).
 Reading: the paper does not clip gradients, and its epochs are those that validation is best with. Here three epochs
