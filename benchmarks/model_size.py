@@ -15,7 +15,7 @@ from typing import Any
 from askalike.data import default_model
 from askalike.encode.model import Model
 from askalike.encode.vocabulary import Vocabulary
-from askalike.evaluate import pair_average_precision
+from askalike.evaluation import pair_average_precision
 from askalike.experiments.systems import Vectors
 from askalike.experiments.tasks import PairTask, RerankTask, judge
 from askalike.experiments.vector_scorer import VectorScorer

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from askalike.encode.model import Model
-from askalike.evaluate import pair_average_precision
+from askalike.evaluation import pair_average_precision
 from askalike.experiments.blend import best_weight
 from askalike.experiments.interaction import Interaction
 from askalike.experiments.systems import Hybrid, LexicalSearch, System, Terms, Vectors, tune_weight

@@ -17,10 +17,10 @@ import numpy as np
 from askalike.encode.model import Model
 from askalike.encode.vocabulary import Vocabulary
 from askalike.forum.states import ModelStates
+from askalike.models.ramn.score import FORUM
 from askalike.rank import Query
 from askalike.rank.pool import Pooled
 from askalike.rank.ramn import RamnReranker
-from askalike.rank.ramn.settings import FORUM
 from askalike.text.stemmer import stemmer_of
 from askalike.text.tokens import words
 from askalike.train.recipe import load_recipe

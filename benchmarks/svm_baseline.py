@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from askalike.evaluate import Report, compare
+from askalike.evaluation import Report, compare
 from askalike.experiments.duplicates import duplicate_task
 from askalike.experiments.forum_tasks import forum_rerank_task
 from askalike.experiments.judged_task import bm25_task, questions_of
@@ -27,18 +27,18 @@ from askalike.experiments.rankings import rerank
 from askalike.experiments.scorers import make_scorer
 from askalike.experiments.tasks import RerankTask, judge
 from askalike.forum import Forum
-from askalike.read.frame import ReadContext
-from askalike.read.judged import read_judged
-from askalike.read.registry import READERS
-from askalike.similarity import (
+from askalike.models.similarity.features import SimilarityFeatures
+from askalike.models.similarity.ranking_svm import (
     COSTS,
     LabelledCandidates,
     RankingGroup,
     RankingSvm,
-    SimilarityFeatures,
     choose_cost,
     ranking_groups,
 )
+from askalike.read.frame import ReadContext
+from askalike.read.judged import read_judged
+from askalike.read.registry import READERS
 from askalike.text.markup import readable
 from askalike.text.settings import TextSettings
 from askalike.train.word_vectors.sentence_corpus import SentenceCorpus

@@ -26,7 +26,7 @@ from askalike.experiments.related import related_task
 from askalike.experiments.systems import tune_weight
 from askalike.experiments.vector_scorer import VectorScorer
 from askalike.forum import Forum
-from askalike.siamese import SiameseModel
+from askalike.models.siamese.model import SiameseModel
 from askalike.train.fit import Run
 from askalike.train.siamese.corpus import paired
 from askalike.train.siamese.fit import Epoch, fit_siamese

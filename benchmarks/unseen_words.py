@@ -23,7 +23,7 @@ from scipy import sparse
 
 from askalike.data import bundled_forum
 from askalike.encode.vocabulary import Vocabulary
-from askalike.evaluate import Report, compare
+from askalike.evaluation import Report, compare
 from askalike.experiments.duplicates import duplicate_task
 from askalike.experiments.forum_tasks import forum_rerank_task
 from askalike.experiments.systems import Vectors

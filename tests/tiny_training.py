@@ -8,7 +8,7 @@ import numpy as np
 
 from askalike.encode.config import EncoderConfig
 from askalike.encode.reader import Reader
-from askalike.evaluate import CandidateTask
+from askalike.evaluation import CandidateTask
 from askalike.train.corpus import Corpus, TrainingData, WordSource
 from askalike.train.loop_settings import LoopSettings
 from askalike.train.objectives.options import OBJECTIVES

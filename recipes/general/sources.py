@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
-from askalike.evaluate import CandidateTask, split_components
+from askalike.evaluation import CandidateTask, split_components
 from askalike.experiments.duplicates import SPLIT_SEED, SPLITS, duplicate_task
 from askalike.experiments.forum_tasks import forum_rerank_task
 from askalike.experiments.judged_task import bm25_task, questions_of

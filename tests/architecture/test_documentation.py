@@ -15,8 +15,8 @@ from tools.document import DOCUMENTS, RESULTS
 from askalike import Forum
 from askalike.cli.main import app, main
 from askalike.data import bundled_forum, default_model
-from askalike.evaluate import MEASURES, PROTOCOLS
-from askalike.evaluate.files import FORMATS
+from askalike.evaluation import MEASURES, PROTOCOLS
+from askalike.evaluation.files import FORMATS
 from askalike.experiments.forum_trial import SYSTEMS
 from askalike.read.registry import READERS
 from askalike.text.settings import LANGUAGES

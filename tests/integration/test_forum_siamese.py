@@ -13,9 +13,9 @@ from tests.tiny_models import synonym_model, trigram_model
 from askalike import Answer, Filters, Forum, ForumSettings, Link, Question
 from askalike.errors import DamagedModelError, ForumError, SettingError
 from askalike.forum.siamese_vectors import ModelVectors
+from askalike.models.siamese.model import SiameseModel
 from askalike.rank import Query, SearchSettings
 from askalike.rank.siamese import TextualSettings
-from askalike.siamese import SiameseModel
 
 WORDS = ["router", "antenna", "wireless", "printer", "toner", "paper", "battery", "charger", "laptop", "evening"]
 QUESTIONS = [

@@ -17,7 +17,7 @@ from askalike.cli.train_report import verdict
 from askalike.data import bundled_forum
 from askalike.encode.model import Model
 from askalike.errors import BusyForumError, DamagedForumError
-from askalike.evaluate import components, evaluate, split_components
+from askalike.evaluation import components, evaluate, split_components
 from askalike.experiments.duplicates import SPLIT_SEED, SPLITS, duplicate_task
 from askalike.experiments.forum_parts import keep_parts, kept_parts
 from askalike.experiments.forum_training import DevScore, dev_score, forum_training, going_on

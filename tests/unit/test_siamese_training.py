@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 from askalike.errors import DamagedModelError, SettingError
-from askalike.evaluate import CandidateTask
-from askalike.siamese.model import SiameseModel
+from askalike.evaluation import CandidateTask
+from askalike.models.siamese.model import SiameseModel
 from askalike.train.corpus import TrainingData
 from askalike.train.log import read_log
 from askalike.train.loop_settings import SgdSettings
@@ -23,10 +23,9 @@ from askalike.types import Answer, Question
 
 torch = pytest.importorskip("torch", reason="the siamese network is trained with torch, which is not installed")
 
-from askalike.siamese.network import build  # noqa: E402
+from askalike.models.siamese.network import build  # noqa: E402
 from askalike.train.fit import Run  # noqa: E402
-from askalike.train.siamese.fit import STAGE, Epoch, fit_siamese  # noqa: E402
-from askalike.train.siamese.objective import QuestionAnswer, pair_loss  # noqa: E402
+from askalike.train.siamese.fit import STAGE, Epoch, QuestionAnswer, fit_siamese, pair_loss  # noqa: E402  # noqa: E402
 
 TOPICS = [
     (["router", "wifi", "antenna"], ["signal", "channel", "firmware"]),

@@ -11,10 +11,10 @@ import pytest
 
 from askalike.encode.config import EncoderConfig
 from askalike.errors import SettingError
-from askalike.language.ibm1 import Alignment
-from askalike.language.kinds import KINDS
+from askalike.models.language.kinds import KINDS
+from askalike.models.translation.ibm1 import Alignment
 from askalike.train.bounds import BOUNDS, bounds_of, check_bounds
-from askalike.train.language_recipe import LanguageRecipe
+from askalike.train.language import LanguageRecipe
 from askalike.train.loop_settings import LoopSettings, SgdSettings
 from askalike.train.objectives.options import OBJECTIVES
 from askalike.train.recipe import Recipe, StageSettings, WordSettings, load_recipe, shipped_recipes

@@ -31,10 +31,10 @@ from askalike.experiments.work_folder import clear_work, work_folder
 from askalike.forum import Forum, ForumSettings
 from askalike.forum.model_source import ModelSource, fingerprint, general_model, own_model, wanted_model
 from askalike.forum.settings import stored_language
+from askalike.models.siamese.model import SiameseModel
 from askalike.rank.reranker import learned_with
-from askalike.siamese import SiameseModel
 from askalike.text.settings import TextSettings
-from askalike.train.language_model import learn_language_model
+from askalike.train.language import learn_language_model
 from askalike.train.recipe import AnyRecipe, LanguageRecipe, Recipe, SiameseRecipe, load_recipe, shipped_recipes
 
 __all__ = ["train"]

@@ -23,7 +23,7 @@ from typing import Final
 
 from askalike.encode.model import Model
 from askalike.errors import EvaluationError
-from askalike.evaluate import Report, components
+from askalike.evaluation import Report, components
 from askalike.experiments.duplicates import Marks, duplicate_task, read_marks
 from askalike.experiments.forum_parts import kept_parts, split_marks
 from askalike.experiments.forum_tasks import forum_rerank_task

@@ -14,11 +14,12 @@ from askalike.experiments.systems import Hybrid, Vectors
 from askalike.experiments.tasks import RerankTask, judge
 from askalike.experiments.vector_scorer import VectorScorer
 from askalike.forum import Forum
-from askalike.language.kinds import KINDS
-from askalike.language.model import LanguageModel
+from askalike.models.language.kinds import KINDS
+from askalike.models.language.model import LanguageModel
+from askalike.models.siamese.config import SIAMESE_KINDS
+from askalike.models.siamese.model import SiameseModel
 from askalike.rank import learned_as
 from askalike.rank.siamese import TextualSettings
-from askalike.siamese import SIAMESE_KINDS, SiameseModel
 
 __all__ = ["ranker_score", "siamese_score"]
 

@@ -15,7 +15,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from askalike.evaluate import CandidateTask, Report, evaluate
+from askalike.evaluation import CandidateTask, Report, evaluate
 from askalike.train.corpus import TrainingData
 from askalike.types import Qrels, Question, Run
 

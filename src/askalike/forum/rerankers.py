@@ -21,13 +21,14 @@ from askalike.errors import DamagedModelError, SettingError
 from askalike.forum.likelihood import LikelihoodReranker
 from askalike.forum.siamese_vectors import ModelVectors
 from askalike.forum.states import ModelStates
-from askalike.language.kinds import KINDS
-from askalike.language.model import LanguageModel
+from askalike.models.language.kinds import KINDS
+from askalike.models.language.model import LanguageModel
+from askalike.models.siamese.config import SIAMESE_KINDS
+from askalike.models.siamese.model import SiameseModel
 from askalike.rank import Reranker, learned_as
 from askalike.rank.ramn import RamnReranker
 from askalike.rank.settings import SearchSettings
 from askalike.rank.siamese import SiameseReranker
-from askalike.siamese import SIAMESE_KINDS, SiameseModel
 from askalike.types import Answer
 
 __all__ = ["MAKERS", "Answers", "Rerankers", "take_ranker"]

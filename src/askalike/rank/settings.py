@@ -8,8 +8,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from askalike.errors import SettingError
+from askalike.models.ramn.score import FORUM, RamnSettings
 from askalike.rank.query import QuerySettings
-from askalike.rank.ramn.settings import FORUM, RamnSettings
 from askalike.rank.siamese import TextualSettings
 from askalike.rank.threshold import ALL, THRESHOLDS
 

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from askalike.encode.reader import Reader
 from askalike.encode.vocabulary import Vocabulary
 from askalike.errors import SettingError
-from askalike.evaluate import CandidateTask
+from askalike.evaluation import CandidateTask
 from askalike.text.markup import plain_text
 from askalike.train.texts import Texts, WordList
 from askalike.types import Answer, Question

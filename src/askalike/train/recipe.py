@@ -17,11 +17,11 @@ from askalike.encode.config import EncoderConfig
 from askalike.encode.precision import Precision
 from askalike.encode.settings import ModelSettings, Reads, Unknown
 from askalike.errors import SettingError
-from askalike.language.kinds import KINDS
-from askalike.siamese.config import SIAMESE_KINDS
+from askalike.models.language.kinds import KINDS
+from askalike.models.siamese.config import SIAMESE_KINDS
 from askalike.train.bounds import check_bounds
 from askalike.train.checking import check_choice, check_number, check_whole
-from askalike.train.language_recipe import LanguageRecipe
+from askalike.train.language import LanguageRecipe
 from askalike.train.loop_settings import LoopSettings
 from askalike.train.objectives.options import (
     OBJECTIVES,

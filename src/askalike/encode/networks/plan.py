@@ -62,6 +62,7 @@ def chunks(counts: Sequence[int]) -> list[Chunk]:
 def previous(start: Tensor, blocks: Sequence[Tensor]) -> list[Tensor]:
     """Return for every step the rows of the step before it, cut to the texts that have a word: ``start`` comes first.
 
+    >>> import torch
     >>> [rows.tolist() for rows in previous(torch.tensor([7, 8]), [torch.tensor([1, 2]), torch.tensor([3])])]
     [[7, 8], [1]]
     """

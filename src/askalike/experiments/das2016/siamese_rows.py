@@ -29,8 +29,8 @@ from askalike.experiments.das2016.sets import DasData
 from askalike.experiments.systems import Vectors, hybrid_run
 from askalike.experiments.tasks import candidate_task, judge
 from askalike.experiments.vector_scorer import VectorScorer
+from askalike.models.siamese.model import SiameseModel
 from askalike.progress import Progress, SilentProgress
-from askalike.siamese import SiameseModel
 from askalike.train.corpus import TrainingData
 from askalike.train.siamese.recipe import SiameseRecipe
 

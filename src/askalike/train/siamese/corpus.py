@@ -1,8 +1,5 @@
 """What a siamese model is trained on: questions with their best answers, as trigrams; some pairs kept out.
 
-Enters: ``TrainingData`` or pairs, a recipe. Leaves: ``PairCorpus``. May import: siamese, encode's vocabulary, train's
-data, errors, its own folder.
-
 Source: Das et al. 2016 (ACL), section 3.1: "relevant answers which are marked as best-answer or most voted answers".
 Reading: of a question's answers one is learned from: the accepted one, otherwise the one with most votes, 0 where
 nobody voted; of equals the first.
@@ -19,15 +16,12 @@ from numpy.typing import NDArray
 
 from askalike.encode.vocabulary import Vocabulary
 from askalike.errors import SettingError
-from askalike.evaluate import CandidateTask
-from askalike.siamese.hashed import Hashed
-from askalike.siamese.reader import SiameseReader
+from askalike.evaluation import CandidateTask
+from askalike.models.siamese.trigram_texts import SiameseReader, TrigramTexts
 from askalike.train.corpus import TrainingData
 from askalike.train.siamese.recipe import SiameseRecipe
 from askalike.train.texts import WordList
 from askalike.types import Answer, Question
-
-__all__ = ["PairCorpus", "best_answers", "paired", "read_pairs"]
 
 _REPORTED: Final = 1000  # pairs between two reports
 
@@ -46,11 +40,11 @@ class PairCorpus:
     """
 
     vocabulary: Vocabulary
-    questions: Hashed
-    answers: Hashed
+    questions: TrigramTexts
+    answers: TrigramTexts
     learned: NDArray[np.int64]
     held_out: NDArray[np.int64]
-    dev: Mapping[str, Hashed]
+    dev: Mapping[str, TrigramTexts]
 
 
 def best_answers(answers: Iterable[Answer]) -> dict[str, Answer]:
@@ -89,20 +83,20 @@ def paired(pairs: Iterable[tuple[Question, Answer]], dev: Mapping[str, Candidate
     return TrainingData(list(questions.values()), answers=answers, dev=dev or {})
 
 
-def read_pairs(data: TrainingData, recipe: SiameseRecipe, seed: int, report: Callable[[int], None]) -> PairCorpus:
+def read_pairs(data: TrainingData, recipe: SiameseRecipe, seed: int, on_progress: Callable[[int], None]) -> PairCorpus:
     """Return the pairs of questions and best answers that have trigrams on both sides.
 
     Args:
-        data: its answers and dev sets are looked at, its marks are not.
+        data: its answers and dev sets are looked at, its duplicate links are not.
         seed: of which pairs are kept out.
-        report: told how many pairs were read since the last call.
+        on_progress: called with how many pairs were read since the last call.
 
     Raises:
         SettingError: fewer than two pairs to learn from, or an answer to a question that is not there.
     """
     reader = SiameseReader(recipe.text, recipe.reads)
     pairs = _paired(data)
-    read = WordList(_trigrams(pairs, reader, report))
+    read = WordList(_trigrams(pairs, reader, on_progress))
     sizes = read.texts.lengths()
     usable = np.flatnonzero((sizes[0::2] > 0) & (sizes[1::2] > 0))
     order = np.random.default_rng(seed).permutation(len(usable))
@@ -115,8 +109,8 @@ def read_pairs(data: TrainingData, recipe: SiameseRecipe, seed: int, report: Cal
         )
     vocabulary = _vocabulary(read, learned, recipe)
     whole = read.over(vocabulary)
-    both = Hashed.counted(whole.ids, whole.starts, len(vocabulary))
-    dev = {name: Hashed.of(map(reader.question, task.questions), vocabulary) for name, task in data.dev.items()}
+    both = TrigramTexts.counted(whole.ids, whole.starts, len(vocabulary))
+    dev = {name: TrigramTexts.of(map(reader.question, task.questions), vocabulary) for name, task in data.dev.items()}
     rows = 2 * np.arange(len(pairs))
     return PairCorpus(vocabulary, both.some(rows), both.some(rows + 1), learned, held_out, dev)
 
@@ -144,10 +138,10 @@ def _paired(data: TrainingData) -> list[tuple[Question, Answer]]:
 
 
 def _trigrams(
-    pairs: Sequence[tuple[Question, Answer]], reader: SiameseReader, report: Callable[[int], None]
+    pairs: Sequence[tuple[Question, Answer]], reader: SiameseReader, on_progress: Callable[[int], None]
 ) -> Iterator[list[str]]:
     for done, (question, answer) in enumerate(pairs, start=1):
         yield reader.question(question)
         yield reader.answer(answer)
         if done % _REPORTED == 0 or done == len(pairs):
-            report((done - 1) % _REPORTED + 1)
+            on_progress((done - 1) % _REPORTED + 1)

@@ -7,14 +7,11 @@
     [pairs]             the loss, see ``PairOptions``
     [loop]              how it is made smaller, see ``SgdSettings``
 
-Enters: choices, or a TOML file's contents. Leaves: a checked ``SiameseRecipe``. May import: siamese's config and
-settings, text's settings, errors, train's checks and loop settings.
-
 Source: Das et al. 2016 (ACL), table 1: batches of 100, learning rate 0.01, momentum 0.05; section 8.1: "saturated after
 epoch 60".
 Reading: a sample is a question with an answer and a label, and a batch has 100 of them. For each question there is one
 positive and one negative: the paper speaks of both kinds and of no ratio.
-Reading: the margin "generally varies between 0 to 1", and is not told; the default is 0. Vectors that are all alike
+Reading: the margin "generally varies between 0 to 1", and is not stated; the default is 0. Vectors that are all alike
 lose (1 - m) / 2 a sample, and next to nothing leads away from there; a wider margin makes that place cheaper. What
 keeps the learning rate of table 1 from leading there is what parameters begin as, see ``siamese.network`` (LOG.md).
 Reading: the paper does not clip gradients, and its epochs are those that validation is best with. Here three epochs
@@ -30,14 +27,11 @@ from dataclasses import asdict, dataclass, field, fields
 from typing import Any, Final
 
 from askalike.errors import SettingError
-from askalike.siamese.config import INITIALS, SIAMESE_KINDS, Initial, SiameseConfig
-from askalike.siamese.settings import SiameseReads, check_reads
+from askalike.models.siamese.config import INITIALS, SIAMESE_KINDS, Initial, SiameseConfig, SiameseReads, check_reads
 from askalike.text.settings import TextSettings
 from askalike.train.checking import check_choice, check_number, check_whole
 from askalike.train.loop_settings import SgdSettings
 from askalike.train.toml_table import made, table
-
-__all__ = ["HELD_OUT_LOSS", "PairOptions", "SiameseRecipe"]
 
 HELD_OUT_LOSS: Final = "held-out loss"
 """The mean loss of the samples of pairs that are never learned from."""
