@@ -47,6 +47,7 @@ SECTIONS: Mapping[str, Callable[[Mapping[str, Any]], list[str]]] = {
     "serve-load": service.load,
     "serve-kill": service.kills,
     "serve-schema": service.schema,
+    "serve-attack": service.attacks,
     "tune-lexical": searching.tuning,
     "tune-ramn": searching.ramn_tuning,
     "encode-runtime": encoders.runtime,
