@@ -25,6 +25,7 @@ ORDER = (
     "kill",
     "serve_load",
     "serve_kill",
+    "serve_attack",
     "OMP_NUM_THREADS=1 encode_runtime",
     "ramn_speed",
     "recurrence",

@@ -91,6 +91,7 @@ PAGES: Mapping[str, Page] = {
             "kill": searching.kills,
             "serve-kill": service.kills,
             "serve-schema": service.schema,
+            "serve-attack": service.attacks,
         },
     ),
     "docs/papers/lei2016.md": Page(

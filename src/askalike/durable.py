@@ -1,4 +1,7 @@
-"""Files that are on disk, whole, when the call returns, and that nobody else can read where they hold secrets."""
+"""Files that are on disk, whole, when the call returns.
+
+Enters: a path and bytes. Leaves: a file. May import: nothing of askalike.
+"""
 
 from __future__ import annotations
 
@@ -8,16 +11,13 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO
 
-from askalike.errors import ForumError
-
-__all__ = ["narrow", "replace_whole", "sync_folder", "writing_named", "writing_whole"]
+__all__ = ["narrow", "replace_whole", "sync_folder", "writing_whole"]
 
 
 def narrow(path: str, flags: int) -> int:
-    """Open a file so that one that is made may be read and written by its owner alone; one that is there stays.
+    """Open a file so that one that is made can be read and written by its owner alone, from its first moment on.
 
-    An opener for ``open``: ``open(path, "xb", opener=narrow)``. The rights are those of the first moment: nobody can
-    open the file before they are narrowed. Who shares a file with a group widens it once, and it stays so.
+    An opener for ``open``.
     """
     return os.open(path, flags, 0o600)
 
@@ -63,15 +63,3 @@ def sync_folder(folder: Path) -> None:
         os.fsync(descriptor)
     finally:
         os.close(descriptor)
-
-
-@contextmanager
-def writing_named(path: Path) -> Iterator[None]:
-    """Raise ForumError, which names the file, where the system refuses to write it."""
-    try:
-        yield
-    except OSError as error:
-        raise ForumError(
-            f"{error.filename or path} cannot be written: {error.strerror or error}",
-            "check its rights, the free space on its disk, and that the disk is not mounted read-only",
-        ) from error

@@ -19,7 +19,7 @@ ALLOWED: dict[str, set[str]] = {
     "models": set(),
     "types": {"errors"},
     "errors": set(),
-    "durable": set(),
+    "durable": {"errors"},
     "mark": set(),
     "orphan": set(),
     "progress": set(),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import errno
 import json
 import logging
 import re
@@ -240,6 +242,39 @@ def test_where_all_connections_are_at_work_the_next_is_refused(serve: Any, monke
         for one in busy:
             one.close()
         monkeypatch.undo()
+
+
+def test_without_file_handles_nothing_is_accepted_for_a_while_and_one_line_says_so(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    tries: list[int] = []
+
+    class Exhausted(socket.socket):
+        def accept(self) -> Any:
+            tries.append(1)
+            raise OSError(errno.EMFILE, "Too many open files")
+
+    async def steps() -> None:
+        loop = asyncio.get_running_loop()
+        server = Server(build(ServeSettings("none")), Limits())
+        with Exhausted() as listening:
+            listening.bind(("127.0.0.1", 0))
+            listening.listen()
+            listening.setblocking(False)
+            server._accept_from(listening)
+            with socket.create_connection(listening.getsockname()):
+                end = loop.time() + PATIENCE_S
+                while len(tries) < 5:
+                    assert loop.time() < end
+                    await asyncio.sleep(0.001)
+            loop.remove_reader(listening)
+
+    monkeypatch.setattr("askalike.serve.server.PAUSE_S", 0.01)
+    with caplog.at_level(logging.WARNING, logger="askalike.serve"):
+        asyncio.run(steps())
+    assert len(tries) == 5, "one try for each pause"
+    told = [record.__dict__["fields"] for record in caplog.records if "fields" in record.__dict__]
+    assert [one["counts"] for one in told] == [{"not accepted: Too many open files": 1}]
 
 
 # -- what is no HTTP ---------------------------------------------------------------------------------------------------

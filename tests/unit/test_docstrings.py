@@ -14,6 +14,7 @@ PACKAGE = Path(askalike.__file__).parent
 MODULES = sorted(
     ".".join(path.relative_to(PACKAGE.parent).with_suffix("").parts).removesuffix(".__init__")
     for path in PACKAGE.rglob("*.py")
+    if path.name != "__main__.py"  # it runs the program
 )
 
 
