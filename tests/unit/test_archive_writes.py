@@ -9,6 +9,7 @@ import sqlite3
 import stat
 import threading
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -40,19 +41,8 @@ def no_reject(reject: Reject) -> None:
 
 def elsewhere(call: Callable[[], Any]) -> None:
     """Do this in another thread, through a connection of its own, and pass on what it raises."""
-    raised: list[BaseException] = []
-
-    def run() -> None:
-        try:
-            call()
-        except BaseException as error:
-            raised.append(error)
-
-    thread = threading.Thread(target=run)
-    thread.start()
-    thread.join()
-    if raised:
-        raise raised[0]
+    with ThreadPoolExecutor(1) as thread:
+        thread.submit(call).result()
 
 
 # -- one change, one transaction -------------------------------------------------------------------------------------
