@@ -43,6 +43,8 @@ from askalike.archive import Archive, Layout
 from askalike.archive import check as check_archive
 from askalike.errors import ForumNotFoundError, InputError, UnknownIdError
 from askalike.forum import Forum, ImportOptions
+from askalike.read.frame import ReadContext
+from askalike.read.registry import READERS
 from askalike.types import Answer, Link, Question
 from benchmarks.record import REPOSITORY, WORK, need_data, write
 
@@ -389,9 +391,9 @@ def contents(versions: Versions, name: str) -> tuple[dict[str, str], dict[str, s
         return {}, {}
     path = versions.path(name)
     if path not in _contents:
-        found = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
-        answers = {answer["id"]: one["id"] for one in found for answer in one.get("answers", [])}
-        _contents[path] = ({one["id"]: " ".join(one["title"].split()) for one in found}, answers)
+        read = list(READERS["jsonl"].read(path, ReadContext()))
+        titles = {one.id: one.title for one in read if isinstance(one, Question)}
+        _contents[path] = (titles, {one.id: one.question_id for one in read if isinstance(one, Answer)})
     return _contents[path]
 
 
@@ -401,7 +403,7 @@ def bulk_held(archive: Archive) -> tuple[dict[str, str], dict[str, str]]:
     select = archive.connection.execute
     titles = select(f"SELECT id, title FROM questions WHERE {source}")
     answers = select(f"SELECT id, question_id FROM answers WHERE {source}")
-    return {one: " ".join(title.split()) for one, title in titles}, dict(map(tuple, answers))
+    return dict(map(tuple, titles)), dict(map(tuple, answers))
 
 
 def agreement(forum: Forum, fresh_folder: Path, rankers: tuple[str, ...]) -> dict[str, float]:

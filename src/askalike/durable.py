@@ -73,5 +73,5 @@ def writing_named(path: Path) -> Iterator[None]:
     except OSError as error:
         raise ForumError(
             f"{error.filename or path} cannot be written: {error.strerror or error}",
-            "check its rights, the free space on its disk, and that the disk is not mounted read-only",
+            "check the path, its rights, the free space on its disk, and that the disk is not mounted read-only",
         ) from error

@@ -257,7 +257,7 @@ def refusal(path: Path, error: sqlite3.Error) -> ForumError | None:
         hint = "nothing was changed; check the disk, and that it has free space"
         return ForumError(f"{path} cannot be read or written: {error}", hint)
     if code == sqlite3.SQLITE_CORRUPT or isinstance(error, sqlite3.OperationalError):  # such as a table that is missing
-        return DamagedForumError(f"{path} is damaged: {error}", "nothing was changed; restore it from a backup")
+        return DamagedForumError(f"{path} is damaged: {error}", "restore it from a backup; nothing was changed")
     return None
 
 
