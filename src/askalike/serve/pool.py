@@ -54,7 +54,8 @@ class Pool:
                 return await asyncio.wrap_future(self._submit(call))
         except TimeoutError as error:
             if not is_begun:
-                raise Refused(504, f"it waited longer than {timeout_s:g} s", "nothing was done; try again later") from error
+                hint = "nothing was done; try again later"
+                raise Refused(504, f"it waited longer than {timeout_s:g} s", hint) from error
             hint = "ask for less, or try again later; what it writes may be stored all the same"
             raise Refused(504, f"it took longer than {timeout_s:g} s", hint) from error
 
