@@ -63,3 +63,15 @@ def sync_folder(folder: Path) -> None:
         os.fsync(descriptor)
     finally:
         os.close(descriptor)
+
+
+@contextmanager
+def writing_named(path: Path) -> Iterator[None]:
+    """Raise ForumError, which names the file, where the system refuses to write it."""
+    try:
+        yield
+    except OSError as error:
+        raise ForumError(
+            f"{error.filename or path} cannot be written: {error.strerror or error}",
+            "check the path, its rights, the free space on its disk, and that the disk is not mounted read-only",
+        ) from error

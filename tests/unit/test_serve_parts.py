@@ -389,6 +389,21 @@ def test_clients_take_turns_where_calls_wait() -> None:
     assert asyncio.run(steps()) == ["greedy 0", "greedy 1", "a", "b", "greedy 2", "greedy 3"]
 
 
+def test_who_is_given_up_hears_whether_something_may_have_been_done() -> None:
+    async def steps() -> None:
+        pool, is_free = Pool("test", 1, 2), threading.Event()
+        with pytest.raises(Refused) as begun:
+            await pool.run(lambda: is_free.wait(60), 0.01)
+        with pytest.raises(Refused) as waited:
+            await pool.run(lambda: is_free.wait(60), 0.01)
+        is_free.set()
+        assert "may be stored all the same" in begun.value.problem.hint
+        assert "nothing was done" in waited.value.problem.hint
+        assert pool.close(60)
+
+    asyncio.run(steps())
+
+
 def test_who_waits_in_vain_takes_no_thread() -> None:
     async def steps() -> None:
         pool, is_free = Pool("test", 1, 2), threading.Event()

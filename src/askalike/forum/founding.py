@@ -10,7 +10,7 @@ import json
 import shutil
 from pathlib import Path
 
-from askalike.archive import Archive, Layout
+from askalike.archive import Archive, Layout, is_loading
 from askalike.errors import BusyForumError, ForumExistsError, ForumNotFoundError
 from askalike.text.settings import TextSettings
 
@@ -40,7 +40,7 @@ def discard_if_empty(archive: Archive, folder: Path) -> bool:
     """
     archive.connection.execute("PRAGMA busy_timeout = 0")
     with contextlib.suppress(BusyForumError), archive.write():
-        if not archive.count_questions():
+        if not archive.count_questions() and not is_loading(archive):
             shutil.rmtree(folder, ignore_errors=True)  # with the lock held: nobody can begin to fill it
     archive.close()
     return not folder.exists()

@@ -46,12 +46,18 @@ class Pool:
         if self.busy >= self._most:
             raise Refused(503, f"{self.busy} requests are waiting already", "try again soon", {"Retry-After": "1"})
         self.busy += 1
+        is_begun = False
         try:
             async with asyncio.timeout(timeout_s):
                 await self._turn(client)
+                is_begun = True
                 return await asyncio.wrap_future(self._submit(call))
         except TimeoutError as error:
-            raise Refused(504, f"it took longer than {timeout_s:g} s", "ask for less, or try again later") from error
+            if not is_begun:
+                hint = "nothing was done; try again later"
+                raise Refused(504, f"it waited longer than {timeout_s:g} s", hint) from error
+            hint = "ask for less, or try again later; what it writes may be stored all the same"
+            raise Refused(504, f"it took longer than {timeout_s:g} s", hint) from error
 
     def close(self, wait_s: float) -> bool:
         """Return whether what is under way was done within so many seconds."""
