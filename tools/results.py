@@ -57,6 +57,7 @@ SECTIONS: Mapping[str, Callable[[Mapping[str, Any]], list[str]]] = {
     "moments": training.moments,
     "training-time": training.training_time,
     "misspelling": misspelling.lost,
+    "spelling": misspelling.corrected,
     "unseen-words": quality.unseen_words,
     "scorer-checks": quality.scorers,
 }
