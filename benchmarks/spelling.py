@@ -158,12 +158,12 @@ def code_and_logs(questions: Sequence[Question]) -> list[str]:
 
 
 def times_ms(queries: Sequence[Query], rule: Rule) -> dict[str, float]:
-    """Return the median and 95th percentile of the milliseconds that a query takes."""
+    """Return the median and 95th percentile of the milliseconds of processor time that a query takes."""
     spent: list[float] = []
     for query in queries:
-        began = time.perf_counter()
+        began = time.process_time()
         rule(query)
-        spent.append(1000 * (time.perf_counter() - began))
+        spent.append(1000 * (time.process_time() - began))
     return {"median": round(median(spent), 3), "p95": round(float(np.percentile(spent, 95)), 3)}
 
 

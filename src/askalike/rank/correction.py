@@ -207,13 +207,18 @@ class _Reader:
         if self._speller.rank(one.word) is not None:
             new += READ
         as_written = SEEN * count + new
-        enough = max(LEAST_LIKELY.get(length, 0.0), as_written / (TYPOS * self._size))  # if every question had it
-        likelihoods = {other: likelihood for other, likelihood in meant(one.word).items() if likelihood > enough}
+        least, enough = LEAST_LIKELY.get(length, 0.0), as_written / (TYPOS * self._size)  # if every question had it
+        likelihoods = {
+            other: likely
+            for other, likelihood in meant(one.word).items()
+            if likelihood > max(least, enough)
+            and (likely := likelihood * (UNREAD if self._speller.rank(other) is None else 1.0)) > enough
+        }
         terms = dict(zip(likelihoods, self._analyzer.term_of_each(list(likelihoods)), strict=True))
         own = self._analyzer.terms(one.word)
         counts = self._frequencies.document_frequencies(set(terms.values()).difference(own, ("",)))
         odds = {
-            other: TYPOS * counts[term] * likelihoods[other] * (UNREAD if self._speller.rank(other) is None else 1.0)
+            other: TYPOS * counts[term] * likelihoods[other]
             for other, term in terms.items()
             if counts.get(term, 0) >= LEAST_QUESTIONS
         }
