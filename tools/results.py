@@ -58,6 +58,7 @@ PAGES: Mapping[str, Page] = {
             "quality-lexical": quality.lexical,
             "likelihood": likelihood.believed,
             "misspelling": misspelling.lost,
+            "spelling": misspelling.corrected,
             "svm-baseline": quality.ranking_svm,
             "model-size": quality.model_size,
             "unseen-words": quality.unseen_words,

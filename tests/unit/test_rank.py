@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -58,6 +58,9 @@ class ListEngine:
 
     def document_frequency(self, term: str) -> int:
         return sum(term in ANALYZER.terms(f"{one.title} {one.body}") for one in self.held)
+
+    def document_frequencies(self, terms: Collection[str]) -> dict[str, int]:
+        return {term: found for term in terms if (found := self.document_frequency(term))}
 
     def lexical(self, weights: Mapping[str, float], limit: int, filters: Filters) -> list[Candidate]:
         self.asked.append(limit)

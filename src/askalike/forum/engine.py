@@ -7,7 +7,7 @@ encode, lexical, rank, text, types, vectors.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -56,6 +56,10 @@ class LocalEngine:
     def document_frequency(self, term: str) -> int:
         """Return in how many questions the term occurs."""
         return self._index.document_frequency(term)
+
+    def document_frequencies(self, terms: Collection[str]) -> Mapping[str, int]:
+        """Return the document frequencies of those terms that occur."""
+        return self._index.document_frequencies(terms)
 
     def lexical(self, weights: Mapping[str, float], limit: int, filters: Filters) -> list[Candidate]:
         """Return the best entries of the lexical index."""

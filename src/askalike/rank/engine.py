@@ -6,7 +6,7 @@ May import: types.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -34,6 +34,9 @@ class Engine(Protocol):
 
     def document_frequency(self, term: str) -> int:
         """Return in how many questions the term occurs."""
+
+    def document_frequencies(self, terms: Collection[str]) -> Mapping[str, int]:
+        """Return the terms that occur → in how many questions; most of these terms may be no words at all."""
 
     def lexical(self, weights: Mapping[str, float], limit: int, filters: Filters) -> list[Candidate]:
         """Return the questions that match weighted terms best, by score descending; fewer than ``limit``: no more."""

@@ -134,7 +134,7 @@ class Searcher:
         if self.speller is None or not (self.settings.is_corrected and chosen.needs_vectors):
             return query, ()
         with stage("lexical"):
-            return corrected(query, self.analyzer, self.speller, self.engine.document_frequency)
+            return corrected(query, self.analyzer, self.speller, self.engine)
 
     def _hit(self, rank: int, scored: Scored, question: Question, ranked: Ranking, words: Mapping[str, str]) -> Hit:
         answers = self.engine.answers(question.id)
