@@ -493,6 +493,40 @@ def test_reindexing_keeps_the_lock_that_it_holds(small: Forum) -> None:
     assert nearest(small, "wireless disconnects") == ["wifi"]
 
 
+def test_only_sets_of_vectors_are_deleted_beside_what_else_lies_there(path: Path) -> None:
+    vectors = Layout(path).vectors
+    photos = vectors / "photos"
+    (photos / "2020").mkdir(parents=True)
+    (photos / "2020" / "one.jpg").write_bytes(b"mine")
+    (vectors / "notes.tmp").write_bytes(b"mine")
+    [own] = [name for name in sets(path) if name != "photos"]
+    (vectors / own / "index" / "letter.tmp").write_bytes(b"mine")
+    Forum.reindex(path).close()
+    with Forum.open(path) as forum:
+        forum.encode()
+        assert nearest(forum, "wireless disconnects") == ["wifi"]
+    assert (photos / "2020" / "one.jpg").read_bytes() == b"mine"
+    assert (vectors / "notes.tmp").read_bytes() == (vectors / own / "index" / "letter.tmp").read_bytes() == b"mine"
+
+
+@pytest.mark.parametrize("name", ["vectors", "set"])
+def test_vectors_behind_a_link_are_neither_deleted_nor_made(path: Path, tmp_path: Path, name: str) -> None:
+    vectors = Layout(path).vectors
+    place = vectors if name == "vectors" else vectors / sets(path)[0]
+    elsewhere = place.rename(tmp_path / "elsewhere")
+    (elsewhere / "0123456789abcdef").mkdir()
+    (elsewhere / "0123456789abcdef" / "letter.txt").write_bytes(b"mine")
+    place.symlink_to(elsewhere)
+    before = sorted(elsewhere.rglob("*"))
+    with Forum.open(path) as forum:
+        assert nearest(forum, "wireless disconnects") == ["wifi"], "they still answer"
+        with pytest.raises(ForumError, match=f"{place.name} is a link"):
+            forum.encode()
+    with pytest.raises(ForumError, match=f"{place.name} is a link"):
+        Forum.reindex(path)
+    assert sorted(elsewhere.rglob("*")) == before
+
+
 def test_words_answer_where_the_vectors_go_while_they_are_opened(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     opened = VectorSet.__init__
 

@@ -219,3 +219,21 @@ def test_a_folder_that_cannot_be_written_is_not_called_busy(index: LexicalIndex)
 
 def test_a_tag_with_half_a_surrogate_pair_finds_nothing(index: LexicalIndex) -> None:
     assert found(index, "printer", filters=Filters(tags=("\udcff",))) == []
+
+
+def test_only_files_of_an_index_are_deleted_with_it(index: LexicalIndex) -> None:
+    letter = index.folder / "entries" / "letter.txt"
+    letter.write_text("mine", encoding="utf-8")
+    with pytest.raises(ForumError, match=r"letter\.txt is not a file of the candidate index"):
+        LexicalIndex.create(index.folder, applied=0, fingerprint="g")
+    assert letter.read_text(encoding="utf-8") == "mine"
+    letter.rename(index.folder.parent / "letter.txt")
+    assert LexicalIndex.create(index.folder, applied=0, fingerprint="g").entries == 0
+
+
+def test_an_index_behind_a_link_is_not_deleted(index: LexicalIndex) -> None:
+    elsewhere = index.folder.rename(index.folder.parent / "elsewhere")
+    index.folder.symlink_to(elsewhere)
+    with pytest.raises(ForumError, match="is a link, and would be deleted"):
+        LexicalIndex.create(index.folder, applied=0, fingerprint="g")
+    assert LexicalIndex(index.folder).entries == 2

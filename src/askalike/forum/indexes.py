@@ -22,7 +22,7 @@ from askalike.forum.rerankers import Rerankers
 from askalike.forum.settings import ForumSettings
 from askalike.forum.vector_set import forget_sets, lock_of_makers
 from askalike.forum.vectors import Vectors, VectorsState
-from askalike.forum.word_follower import WordFollower, fitting_index, open_index, remove_index
+from askalike.forum.word_follower import WordFollower, fitting_index, open_index
 from askalike.lexical import LexicalIndex
 from askalike.progress import Progress
 from askalike.rank import Searcher
@@ -192,6 +192,6 @@ def remove_indexes(layout: Layout, settings: ForumSettings) -> None:
             raise BusyForumError(
                 f"another process is indexing {layout.folder}", "wait until it has finished"
             ) from error
-        remove_index(layout.lexical)
+        LexicalIndex.remove(layout.lexical)
         if settings.has_vectors:
             forget_sets(layout.vectors)

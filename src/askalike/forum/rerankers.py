@@ -7,7 +7,6 @@ types, its own folder.
 from __future__ import annotations
 
 import contextlib
-import shutil
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
@@ -15,6 +14,7 @@ from pathlib import Path
 from typing import Final, Protocol
 
 from askalike.archive import Layout
+from askalike.encode.layout import OWNED
 from askalike.encode.layout import Layout as ModelLayout
 from askalike.encode.model import Model
 from askalike.errors import DamagedModelError, SettingError
@@ -27,6 +27,7 @@ from askalike.rank import Reranker, learned_as
 from askalike.rank.ramn import RamnReranker
 from askalike.rank.settings import SearchSettings
 from askalike.rank.siamese import SiameseReranker
+from askalike.removal import remove_owned
 from askalike.siamese import SIAMESE_KINDS, SiameseModel
 from askalike.types import Answer
 
@@ -102,8 +103,8 @@ def take_ranker(name: str, folder: Path, layout: Layout) -> None:
         raise SettingError(f"there is no ranker {name!r} that learns", f"expected one of {', '.join(_LOADERS)}")
     model, place = _LOADERS[name](folder), layout.ranker(name)
     if place.is_dir() and not ModelLayout(place).manifest.exists():
-        shutil.rmtree(place)  # what is left of one that was damaged
-    elif place.exists() and not place.is_dir():
+        remove_owned(place, OWNED)  # what is left of one that was damaged
+    elif place.is_file():
         place.unlink()
     model.save(place)
 

@@ -8,7 +8,6 @@ Enters: query terms and filters. Leaves: (number, score), best first. May import
 
 from __future__ import annotations
 
-import shutil
 import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -18,11 +17,12 @@ from typing import Any
 
 import tantivy
 
-from askalike.errors import BusyForumError, DamagedForumError
-from askalike.lexical.mark import MARK_FILE, read_mark, write_mark
+from askalike.errors import BusyForumError, DamagedForumError, ForumError
+from askalike.lexical.mark import MARK_FILE, OWNED, read_mark, write_mark
 from askalike.lexical.spelling import spelling_query
 from askalike.lexical.writer import LexicalWriter, unwritten
 from askalike.mark import Mark
+from askalike.removal import remove_owned
 from askalike.types import Filters
 
 __all__ = ["FieldWeights", "LexicalIndex"]
@@ -72,11 +72,22 @@ class LexicalIndex:
             applied: the archive's last change when the scan that fills the index begins.
             fingerprint: of the text settings.
         """
-        shutil.rmtree(folder, ignore_errors=True)
+        cls.remove(folder)
         (folder / "entries").mkdir(parents=True)
         tantivy.Index(_schema(), str(folder / "entries"))
         write_mark(folder, Mark(applied=applied, scanned=0, is_complete=False, fingerprint=fingerprint))
         return cls(folder)
+
+    @staticmethod
+    def remove(folder: Path) -> None:
+        """Delete an index, whatever its state; nothing happens where there is none.
+
+        Raises:
+            ForumError: the folder is a link, or something in it is not of an index.
+        """
+        if left := remove_owned(folder, OWNED):
+            what = "is a link" if left[0] == folder else "is not a file of the candidate index"
+            raise ForumError(f"{left[0]} {what}, and would be deleted", "move it elsewhere, then reindex")
 
     @staticmethod
     def exists(folder: Path) -> bool:

@@ -25,7 +25,7 @@ from askalike.vectors.approximate import GraphSearch
 from askalike.vectors.codes import decode, finite_vectors
 from askalike.vectors.exact import Neighbour, directions, search_exactly
 from askalike.vectors.graph import Graph, GraphSettings, build_graph
-from askalike.vectors.litter import clear_litter, file_name
+from askalike.vectors.litter import BUILDING, clear_litter, file_name
 from askalike.vectors.mark import MARK_FILE, REBUILD, Contents, damage, read_state
 from askalike.vectors.snapshot import Snapshot
 from askalike.vectors.writer import VectorWriter, whole_numbers
@@ -222,7 +222,7 @@ class VectorIndex:
             BusyForumError: another process builds a graph, or a writer was open when the graph was ready.
         """
         with alone(self.folder, "build"):
-            clear_litter(self.folder, ("*.building",))
+            clear_litter(self.folder, BUILDING)
             self.reopen()
             before = self._now.contents
             path = self.folder / file_name(before.generation, "building")  # what no writer takes for litter
