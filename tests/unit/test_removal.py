@@ -60,7 +60,7 @@ def test_nothing_behind_a_link_is_deleted(folder: Path, elsewhere: Path, tmp_pat
     (folder / "mark.json").unlink()
     (folder / "mark.json").symlink_to(elsewhere / "mark.json")
     assert is_link(folder / "beef")
-    assert remove_owned(folder, OWNED) == [folder / "beef"], "a link in the place of a file goes, that of a folder stays"
+    assert remove_owned(folder, OWNED) == [folder / "beef"], "a link in the place of a file goes, of a folder stays"
     assert [path.name for path in folder.iterdir()] == ["beef"]
     (tmp_path / "link").symlink_to(elsewhere)
     assert remove_owned(tmp_path / "link", OWNED) == [tmp_path / "link"]
