@@ -37,6 +37,8 @@ class Owned:
 
 
 _HAS_DESCRIPTORS: Final = os.scandir in os.supports_fd and {os.open, os.unlink, os.rmdir} <= os.supports_dir_fd
+_TRIES: Final = 3
+"""Who still reads what is removed may make a lock's file in it meanwhile."""
 _REPARSE_POINT: Final = 0x400
 """The attribute of links and junctions on Windows."""
 
@@ -58,16 +60,32 @@ def remove_owned(folder: Path, owned: Owned) -> list[Path]:
     Returns:
         what is left, at most one path of each folder in it; nothing when the folder has gone, or was never there.
     """
-    if not os.path.lexists(folder):
-        return []
-    left = list(_cleared(folder, owned, folder, None))
-    if not left:
-        with contextlib.suppress(FileNotFoundError):
+    left: list[Path] = []
+    for _ in range(_TRIES):
+        if not os.path.lexists(folder):
+            return []
+        left = list(_cleared(folder, owned, folder, None))
+        if not left:
             try:
                 folder.rmdir()
+            except FileNotFoundError:
+                return []
             except OSError:
-                return [folder]
+                left = [folder]
     return left
+
+
+def remove_file(path: Path) -> None:
+    """Remove a file of the package, or what stands in its place: a link itself, an empty folder.
+
+    Raises:
+        OSError: it cannot be removed, as a folder that holds something.
+    """
+    with contextlib.suppress(FileNotFoundError):
+        if path.is_dir() and not is_link(path):
+            path.rmdir()
+        else:
+            path.unlink()
 
 
 def foreign_in(folder: Path, owned: Owned) -> list[Path]:

@@ -33,8 +33,9 @@ from askalike.encode.model import Model
 from askalike.errors import DamagedForumError, DamagedModelError, ForumError, ModelError
 from askalike.forum.model_source import ModelSource, fingerprint
 from askalike.forum.states import KeptStates
-from askalike.removal import Owned, foreign_in, is_link, remove_owned
+from askalike.removal import Owned, foreign_in, is_link, remove_file, remove_owned
 from askalike.vectors import VectorIndex, litter
+from askalike.vectors.mark import unread, writing
 
 __all__ = [
     "Current",
@@ -78,15 +79,23 @@ class Current:
 
     def write(self, folder: Path) -> None:
         """Make this set the one that answers, at once and for good."""
-        replace_whole(folder / CURRENT_FILE, json.dumps(asdict(self)).encode())
+        with writing(folder):
+            replace_whole(folder / CURRENT_FILE, json.dumps(asdict(self)).encode())
 
 
 def read_current(folder: Path) -> bytes | None:
-    """Return the file that names the set which answers, None while there is none."""
+    """Return the file that names the set which answers, None while there is none.
+
+    Raises:
+        DamagedForumError, ForumError: it cannot be read.
+    """
+    path = folder / CURRENT_FILE
     try:
-        return (folder / CURRENT_FILE).read_bytes()
+        return path.read_bytes()
     except (FileNotFoundError, NotADirectoryError):
         return None
+    except OSError as error:
+        raise unread(path, error) from error
 
 
 def parse_current(state: bytes, folder: Path) -> Current:
@@ -181,7 +190,8 @@ def lock_of_makers(folder: Path) -> filelock.FileLock:
                 f"{path} is a link, and vectors are neither made nor deleted through one",
                 "put a folder in its place; to keep a forum on another disk, let the whole forum be a link",
             )
-    folder.mkdir(exist_ok=True)
+    with writing(folder):
+        folder.mkdir(exist_ok=True)
     return filelock.FileLock(folder / LOCK_FILE, thread_local=False)
 
 
@@ -199,7 +209,8 @@ def make_set(folder: Path, source: ModelSource, last_change: int, *, is_new: boo
     """
     place = folder / source.fingerprint
     if not has_its_model(place):
-        _copy_model(source, place)
+        with writing(place):
+            _copy_model(source, place)
     index = place / "index"
     model = Model.load(place / "model")
     if is_new or not VectorIndex.exists(index):
@@ -224,9 +235,10 @@ def forget_sets(folder: Path) -> None:
 
     Sets hold the locks of their writers, who need one of these two; the lock of makers stays, since it is held.
     """
-    (folder / CURRENT_FILE).unlink(missing_ok=True)  # first: it must not name what has gone
-    sync_folder(folder)
-    remove_sets(folder, ())
+    with writing(folder):
+        remove_file(folder / CURRENT_FILE)  # first: it must not name what has gone
+        sync_folder(folder)
+        remove_sets(folder, ())
 
 
 def _copy_model(source: ModelSource, place: Path) -> None:
