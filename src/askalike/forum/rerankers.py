@@ -31,7 +31,7 @@ from askalike.removal import remove_owned
 from askalike.siamese import SIAMESE_KINDS, SiameseModel
 from askalike.types import Answer
 
-__all__ = ["MAKERS", "Answers", "Rerankers", "take_ranker"]
+__all__ = ["MAKERS", "Answers", "Rerankers", "load_learned", "take_ranker"]
 
 Answers = Callable[[str], Sequence[Answer]]
 """A question's id → its answers, best first."""
@@ -90,6 +90,15 @@ _LOADERS: Final[Mapping[str, Callable[[Path], _Saved]]] = {
     **{kind: partial(_language_model, kind) for kind in KINDS},
     **{kind: partial(_siamese_model, kind) for kind in SIAMESE_KINDS},
 }
+
+
+def load_learned(name: str, folder: Path) -> _Saved:
+    """Return what a ranker of ``MAKERS`` has learned; every file of the folder is checked.
+
+    Raises:
+        ModelError: it cannot be read, or is another ranker's.
+    """
+    return _LOADERS[name](folder)
 
 
 def take_ranker(name: str, folder: Path, layout: Layout) -> None:

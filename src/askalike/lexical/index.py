@@ -25,6 +25,7 @@ from askalike.lexical.sums import ENTRIES
 from askalike.lexical.writer import LexicalWriter
 from askalike.mark import Mark
 from askalike.removal import remove_owned
+from askalike.types import Filters
 
 __all__ = ["LexicalIndex"]
 
@@ -126,6 +127,19 @@ class LexicalIndex(LexicalSnapshot):
                     f"the candidate index in {self.folder} has gone: {error}", "open the forum again"
                 ) from error
             self._take(file, mark)
+
+    def has_schema(self, expected: Any) -> bool:
+        """Return whether its entries have these fields."""
+        with reading(self.folder):
+            return bool(self._index.schema == expected)
+
+    def numbers(self) -> list[int]:
+        """Return the numbers of all entries, ascending; one that it holds twice is there twice.
+
+        Raises:
+            DamagedForumError: a file of the index is damaged, or has gone.
+        """
+        return self.all_admitted(Filters())
 
     def probe(self) -> None:
         """Look for an entry as a search does, in a millisecond.

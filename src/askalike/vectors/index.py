@@ -171,6 +171,8 @@ class VectorIndex(VectorSnapshot):
             segment.stored.check_payload()
         if self._now.graph is not None:
             self._now.graph.graph.check()
+            if missed := self._now.graph.missed():
+                raise damage(self.folder, f"has {missed:,} entries that its neighbour graph does not know")
         numbers = self.numbers()
         if (numbers[1:] == numbers[:-1]).any():
             raise damage(self.folder, "holds a number twice")
