@@ -27,12 +27,12 @@ _MAGIC: Final = 1337
 _MOST_FOOTER_BYTES: Final = 4096
 _BLOCK: Final = 1 << 20
 
-Sum = tuple[int, int]
-"""Size in bytes, CRC-32 of all but the footer."""
+Sum = tuple[int, int, int]
+"""Size in bytes, CRC-32 of all but the footer, and how many entries tantivy's list counts in the file."""
 
 
 def entry_files(folder: Path) -> dict[str, int]:
-    """Return the files that the index in a folder consists of, and of how many entries each is.
+    """Return the files that the index in a folder consists of, and how many entries are in each by tantivy's list.
 
     Raises:
         ValueError: tantivy's list of them cannot be read.
@@ -45,7 +45,7 @@ def entry_files(folder: Path) -> dict[str, int]:
             name, count, deletes = segment["segment_id"].replace("-", ""), int(segment["max_doc"]), segment["deletes"]
             found |= {f"{name}.{part}": count for part in _PARTS}
             if deletes is not None:
-                found[f"{name}.{int(deletes['opstamp'])}.del"] = count
+                found[f"{name}.{int(deletes['opstamp'])}.del"] = int(deletes["num_deleted_docs"])
     except (KeyError, TypeError, AttributeError, RecursionError) as error:
         raise ValueError(f"{ENTRIES}/{_META} does not list its files: {error!r}") from error
     return found
@@ -59,7 +59,7 @@ def written_down(folder: Path) -> dict[str, Sum]:
     """
     try:
         found = json.loads((folder / SUMS_FILE).read_bytes())
-        return {str(name): (int(size), int(crc)) for name, (size, crc) in found["files"].items()}
+        return {str(name): (int(size), int(crc), int(count)) for name, (size, crc, count) in found["files"].items()}
     except FileNotFoundError:
         return {}
     except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
@@ -77,7 +77,8 @@ def write_down(folder: Path) -> None:
         known = written_down(folder)
     except ValueError:  # each footer is looked at instead
         known = {}
-    found = {name: known.get(name) or measured(folder / ENTRIES / name) for name in entry_files(folder)}
+    files = entry_files(folder).items()
+    found = {name: known.get(name) or measured(folder / ENTRIES / name, count) for name, count in files}
     if found != known:
         replace_whole(folder / SUMS_FILE, json.dumps({"files": found}).encode())
 
@@ -104,14 +105,15 @@ def faults(
     except ValueError as error:
         yield folder / SUMS_FILE, str(error)
         known = {}
-    paths = [folder / ENTRIES / name for name in entry_files(folder) if name not in seen]
+    files = entry_files(folder)
+    paths = [folder / ENTRIES / name for name in files if name not in seen]
     left = most_bytes
     for path, size in sorted(((path, _size(path)) for path in paths), key=lambda one: one[1]):
         if left is not None:
             left -= size
             if left < 0:
                 return
-        fault = _fault(path, known.get(path.name))
+        fault = _fault(path, files[path.name], known.get(path.name))
         read(size)
         if fault:
             yield path, fault
@@ -119,20 +121,22 @@ def faults(
             seen.add(path.name)
 
 
-def _fault(path: Path, expected: Sum | None) -> str:
+def _fault(path: Path, count: int, expected: Sum | None) -> str:
     try:
-        found = measured(path)
+        found = measured(path, count)
     except FileNotFoundError:
         return "is not there"
     except (OSError, ValueError) as error:
         return str(error)
+    if expected is not None and count != expected[2]:
+        return f"holds {expected[2]:,} entries, and {_META} counts {count:,}"
     if expected is not None and found != expected:
         return f"is another file than was written: {found[0]:,} bytes, expected {expected[0]:,}, and another sum"
     return ""
 
 
-def measured(path: Path) -> Sum:
-    """Return size and sum of a file, read whole.
+def measured(path: Path, count: int) -> Sum:
+    """Return size and sum of a file, read whole, and ``count``.
 
     Raises:
         ValueError: they are not those of its footer.
@@ -158,7 +162,7 @@ def measured(path: Path) -> Sum:
             body -= len(block)
     if found != expected:
         raise ValueError("does not hold what was written: its sum differs")
-    return size, found
+    return size, found, count
 
 
 def _size(path: Path) -> int:
