@@ -23,6 +23,7 @@ ORDER = (
     "index_and_search",
     "updates",
     "kill",
+    "damage",
     "serve_load",
     "serve_kill",
     "OMP_NUM_THREADS=1 encode_runtime",

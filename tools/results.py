@@ -44,6 +44,7 @@ SECTIONS: Mapping[str, Callable[[Mapping[str, Any]], list[str]]] = {
     "language-speed": language.speed,
     "updates": searching.updates,
     "kill": searching.kills,
+    "damage": searching.damage,
     "serve-load": service.load,
     "serve-kill": service.kills,
     "serve-schema": service.schema,
