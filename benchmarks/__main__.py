@@ -23,6 +23,7 @@ ORDER = (
     "index_and_search",
     "updates",
     "kill",
+    "damage",
     "serve_load",
     "serve_kill",
     "serve_attack",

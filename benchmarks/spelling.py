@@ -38,7 +38,7 @@ import numpy as np
 from askalike.archive import Archive, Layout
 from askalike.data import default_model
 from askalike.encode.model import Model
-from askalike.evaluate import bootstrap_difference, bootstrap_mean, randomisation_test
+from askalike.evaluation import bootstrap_difference, bootstrap_mean, randomisation_test
 from askalike.experiments.tasks import RetrievalTask
 from askalike.forum import Forum
 from askalike.forum.engine import LocalEngine

@@ -90,6 +90,7 @@ PAGES: Mapping[str, Page] = {
         "What a forum loses when processes are killed, files are damaged and clients misbehave.",
         {
             "kill": searching.kills,
+            "damage": searching.damage,
             "serve-kill": service.kills,
             "serve-schema": service.schema,
             "serve-attack": service.attacks,

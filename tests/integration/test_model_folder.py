@@ -233,6 +233,14 @@ def test_a_folder_or_file_that_is_no_model_is_not_replaced(tmp_path: Path) -> No
     assert Model.load(tmp_path / "empty").dimensions == 4
 
 
+def test_a_model_is_not_replaced_together_with_what_lies_beside_it(saved: Path) -> None:
+    letter = saved / "letter.txt"
+    letter.write_text("mine", encoding="utf-8")
+    with pytest.raises(ModelExistsError, match=r"letter\.txt is not part of a model"):
+        model_of(seed=1).save(saved)
+    assert letter.read_text(encoding="utf-8") == "mine"
+
+
 def test_folders_on_the_way_are_made_and_links_are_followed(tmp_path: Path) -> None:
     model_of().save(tmp_path / "a" / "b" / "MODEL")
     (tmp_path / "link").symlink_to(tmp_path / "a" / "b" / "MODEL")

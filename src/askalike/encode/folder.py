@@ -1,13 +1,13 @@
 """A model's folder, written whole or not at all, and read with every check that needs no knowledge of what is in it.
 
-Enters: a path; contents. Leaves: files; contents. May import: layout, manifest, weights, errors.
+Enters: a path; contents. Leaves: files; contents. May import: layout, manifest, weights, errors,
+removal.
 """
 
 from __future__ import annotations
 
 import contextlib
 import os
-import shutil
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from askalike.durable import sync_folder, writing_whole
 from askalike.encode import weights
-from askalike.encode.layout import MAX_BYTES, Layout
+from askalike.encode.layout import MAX_BYTES, OWNED, Layout
 from askalike.encode.manifest import AGAIN, FORMAT, Manifest, digest, json_bytes, json_object
 from askalike.errors import (
     DamagedModelError,
@@ -28,8 +28,9 @@ from askalike.errors import (
     ModelNotFoundError,
     ModelVersionError,
 )
+from askalike.removal import foreign_in, is_link, remove_owned
 
-__all__ = ["UPGRADES", "Contents", "read_folder", "upgrade_1_to_2", "write_folder"]
+__all__ = ["UPGRADES", "Contents", "read_folder", "refuse_foreign", "upgrade_1_to_2", "write_folder"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -201,6 +202,20 @@ def _refuse_something_else(layout: Layout) -> None:
         return
     if not layout.folder.is_dir() or (not layout.manifest.exists() and any(layout.folder.iterdir())):
         raise ModelExistsError(f"{layout.folder} is there and is not a model", "name another path")
+    refuse_foreign(layout.folder)
+    refuse_foreign(layout.replaced)
+
+
+def refuse_foreign(folder: Path) -> None:
+    """Let no model be replaced or removed together with what is not a part of it.
+
+    Raises:
+        ModelExistsError: the folder is a link, or holds something else.
+    """
+    foreign = [folder] if is_link(folder) else foreign_in(folder, OWNED)
+    if foreign:
+        what = "is a link" if foreign[0] == folder else "is not part of a model"
+        raise ModelExistsError(f"{foreign[0]} {what}, and would be deleted", "move it elsewhere")
 
 
 def _put_in_place(complete: Path, layout: Layout) -> None:
@@ -209,9 +224,9 @@ def _put_in_place(complete: Path, layout: Layout) -> None:
     if not layout.folder.exists():
         complete.rename(layout.folder)
         sync_folder(parent)
-        shutil.rmtree(layout.replaced, ignore_errors=True)
+        remove_owned(layout.replaced, OWNED)
         return
-    shutil.rmtree(layout.replaced, ignore_errors=True)
+    remove_owned(layout.replaced, OWNED)
     layout.folder.rename(layout.replaced)
     try:
         complete.rename(layout.folder)
@@ -219,4 +234,4 @@ def _put_in_place(complete: Path, layout: Layout) -> None:
         layout.replaced.rename(layout.folder)
         raise
     sync_folder(parent)
-    shutil.rmtree(layout.replaced, ignore_errors=True)
+    remove_owned(layout.replaced, OWNED)

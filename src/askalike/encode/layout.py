@@ -1,15 +1,18 @@
 """The names of the files in a model's folder, and how large each may be, in one frozen place.
 
-Enters: the folder's path. Leaves: paths. May import: nothing of askalike.
+Enters: the folder's path. Leaves: paths. May import: removal.
 """
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-__all__ = ["MAX_BYTES", "Layout"]
+from askalike.removal import Owned
+
+__all__ = ["MAX_BYTES", "OWNED", "Layout"]
 
 MAX_BYTES: Final[dict[str, int]] = {
     "manifest.json": 1 << 16,
@@ -18,6 +21,8 @@ MAX_BYTES: Final[dict[str, int]] = {
     "weights.safetensors": 1 << 32,
 }
 """File → its largest size. A folder holds exactly these files."""
+
+OWNED: Final = Owned("|".join(map(re.escape, MAX_BYTES)))
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,12 +18,12 @@ from askalike.forum.blas import one_blas_thread
 from askalike.forum.settings import Neighbours
 from askalike.forum.vector_set import VectorSet
 from askalike.forum.vectors import has_faiss
-from askalike.lexical import FieldWeights, LexicalIndex
+from askalike.lexical import FieldWeights, LexicalSnapshot
 from askalike.rank import Candidate, Query
 from askalike.rank.interaction import WeighedStates, rarities
 from askalike.text.analyzer import Analyzer
 from askalike.types import Answer, Filters, Question
-from askalike.vectors import VectorIndex
+from askalike.vectors import VectorSnapshot
 
 __all__ = ["LocalEngine", "QueryEncoder"]
 
@@ -33,14 +33,14 @@ more, the nearest vectors are taken first and those that do not satisfy it are d
 
 
 class LocalEngine:
-    """``rank.Engine`` over an archive, its lexical index and, where there are some, its vectors."""
+    """``rank.Engine`` over an archive and one state of its lexical index and, where there are some, of its vectors."""
 
     def __init__(
         self,
         archive: Archive,
-        index: LexicalIndex,
+        index: LexicalSnapshot,
         fields: FieldWeights,
-        vectors: VectorIndex | None = None,
+        vectors: VectorSnapshot | None = None,
         neighbours: Neighbours = "auto",
     ) -> None:
         self._archive = archive

@@ -7,7 +7,6 @@ types, its own folder.
 from __future__ import annotations
 
 import contextlib
-import shutil
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
@@ -15,6 +14,7 @@ from pathlib import Path
 from typing import Final, Protocol
 
 from askalike.archive import Layout
+from askalike.encode.layout import OWNED
 from askalike.encode.layout import Layout as ModelLayout
 from askalike.encode.model import Model
 from askalike.errors import DamagedModelError, SettingError
@@ -29,9 +29,10 @@ from askalike.rank import Reranker, learned_as
 from askalike.rank.ramn import RamnReranker
 from askalike.rank.settings import SearchSettings
 from askalike.rank.siamese import SiameseReranker
+from askalike.removal import remove_owned
 from askalike.types import Answer
 
-__all__ = ["MAKERS", "Answers", "Rerankers", "take_ranker"]
+__all__ = ["MAKERS", "Answers", "Rerankers", "load_learned", "take_ranker"]
 
 Answers = Callable[[str], Sequence[Answer]]
 """A question's id → its answers, best first."""
@@ -92,6 +93,15 @@ _LOADERS: Final[Mapping[str, Callable[[Path], _Saved]]] = {
 }
 
 
+def load_learned(name: str, folder: Path) -> _Saved:
+    """Return what a ranker of ``MAKERS`` has learned; every file of the folder is checked.
+
+    Raises:
+        ModelError: it cannot be read, or is another ranker's.
+    """
+    return _LOADERS[name](folder)
+
+
 def take_ranker(name: str, folder: Path, layout: Layout) -> None:
     """Put a copy of what a ranker has learned where the forum finds it.
 
@@ -103,8 +113,8 @@ def take_ranker(name: str, folder: Path, layout: Layout) -> None:
         raise SettingError(f"there is no ranker {name!r} that learns", f"expected one of {', '.join(_LOADERS)}")
     model, place = _LOADERS[name](folder), layout.ranker(name)
     if place.is_dir() and not ModelLayout(place).manifest.exists():
-        shutil.rmtree(place)  # what is left of one that was damaged
-    elif place.exists() and not place.is_dir():
+        remove_owned(place, OWNED)  # what is left of one that was damaged
+    elif place.is_file():
         place.unlink()
     model.save(place)
 

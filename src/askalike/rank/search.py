@@ -28,7 +28,7 @@ from askalike.stages import stage
 from askalike.text.analyzer import Analyzer
 from askalike.types import Correction, Explanation, Filters, Hit, Question
 
-__all__ = ["Ranking", "Searcher"]
+__all__ = ["Ranking", "Search", "Searcher"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +48,20 @@ class Ranking:
     terms: Mapping[str, QueryTerm]
     found: list[tuple[Scored, Question]]
     calibration: Calibration | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Search:
+    """All that one search gives, from one state of a forum.
+
+    Args:
+        corrections: misspelt words of the query, and what was searched for instead.
+        explanations: one for each hit where they were asked for, else none.
+    """
+
+    hits: tuple[Hit, ...] = ()
+    corrections: tuple[Correction, ...] = ()
+    explanations: tuple[Explanation, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,6 +125,19 @@ class Searcher:
         """
         ranked = self.ranking(query, k, filters, ranker)
         return self.hits(ranked)
+
+    def search(
+        self, query: Query, k: int, filters: Filters, ranker: str | None = None, *, is_explained: bool = False
+    ) -> Search:
+        """Return hits as ``similar``, with what the query was read as and, where asked for, their explanations.
+
+        Raises:
+            SettingError, ForumError: as ``ranking``.
+        """
+        ranked = self.ranking(query, k, filters, ranker)
+        hits = self.hits(ranked)
+        explained = self.explanations(query, hits, ranker) if is_explained else ()
+        return Search(tuple(hits), ranked.corrections, tuple(explained))
 
     def hits(self, ranked: Ranking) -> list[Hit]:
         """Return the hits of a ranking, or of some of its questions."""

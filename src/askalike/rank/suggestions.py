@@ -14,7 +14,8 @@ from askalike.rank.query import Query
 from askalike.rank.scored import Scored
 from askalike.rank.search import Searcher
 from askalike.rank.settings import MAX_HITS
-from askalike.types import Correction, Filters, Question, Suggestion
+from askalike.stages import stage
+from askalike.types import Correction, Explanation, Filters, Question, Suggestion
 
 __all__ = ["Suggestions", "suggestions"]
 
@@ -29,15 +30,24 @@ class Suggestions:
     Args:
         ranker: the name of the one that answered.
         corrections: misspelt words of the query, and what was searched for instead.
+        explanations: one for each of what was found where they were asked for, else none.
     """
 
     ranker: str
     found: tuple[Suggestion, ...] = ()
     corrections: tuple[Correction, ...] = ()
+    explanations: tuple[Explanation, ...] = ()
 
 
 def suggestions(
-    searcher: Searcher, query: Query, k: int, filters: Filters, ranker: str | None = None, own: str = ""
+    searcher: Searcher,
+    query: Query,
+    k: int,
+    filters: Filters,
+    ranker: str | None = None,
+    own: str = "",
+    *,
+    is_explained: bool = False,
 ) -> Suggestions:
     """Return the at most ``k`` best questions that are no duplicates themselves.
 
@@ -60,7 +70,11 @@ def suggestions(
         limit = min(2 * limit, MAX_HITS)
     hits = searcher.hits(replace(ranked, found=[(scored, question) for scored, question, _ in shown]))
     found = tuple(Suggestion(hit, via) for hit, (_, _, via) in zip(hits, shown, strict=True))
-    return Suggestions(searcher.ranker_of(ranker), found, ranked.corrections)
+    explained: list[Explanation] = []
+    if is_explained and hits:
+        with stage("answer"):
+            explained = searcher.explanations(query, hits, ranker)
+    return Suggestions(searcher.ranker_of(ranker), found, ranked.corrections, tuple(explained))
 
 
 def _shown(

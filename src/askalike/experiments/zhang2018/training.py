@@ -23,6 +23,7 @@ from askalike.encode.model import Model
 from askalike.errors import MissingExtraError
 from askalike.experiments.side_by_side import each_told
 from askalike.experiments.tasks import candidate_task
+from askalike.experiments.work_folder import remove_checkpoints
 from askalike.experiments.zhang2018.data import ZhangData
 from askalike.progress import Progress, SilentProgress
 from askalike.train.corpus import TrainingData
@@ -107,8 +108,7 @@ class AutoencoderTrainer:
         learned = TrainingData(self.data.first(one.amount), dev=dev)
         run = Run(folder, one.seed, self.device, progress=self.progress)
         fit(kind_recipe(self.recipe, one.kind), learned, run).save(folder / "model")
-        for checkpoint in folder.glob("*.safetensors"):
-            checkpoint.unlink()
+        remove_checkpoints(folder)
 
     def described(self) -> dict[str, object]:
         """Return what decides the autoencoders besides kind, amount and seed, as JSON can hold it."""
