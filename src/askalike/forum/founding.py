@@ -19,7 +19,7 @@ from askalike.text.settings import TextSettings
 __all__ = ["discard_if_empty", "new_archive"]
 
 _FORUM = Owned(
-    r"archive\.sqlite(-wal|-shm|-journal)?|pairs\.sqlite(-wal|-shm|-journal)?|(index|pairs|loading)\.lock|loading\.sqlite(-wal|-shm|-journal)?|rejects\.jsonl",
+    r"(archive|pairs|loading)\.sqlite(-wal|-shm|-journal)?|(index|pairs|loading)\.lock|rejects\.jsonl",
     (("lexical", LEXICAL_FILES), ("vectors", VECTOR_FILES)),
 )
 """What a forum's folder holds before anything was learned or keys were made."""
