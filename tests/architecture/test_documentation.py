@@ -150,7 +150,7 @@ def test_the_architecture_names_every_folder_and_no_file_that_is_not_there() -> 
 
 
 def test_the_architecture_fits_its_length() -> None:
-    assert len(text_of("ARCHITECTURE.md").splitlines()) <= 150
+    assert len(text_of("ARCHITECTURE.md").splitlines()) <= 120
 
 
 def test_every_result_says_how_it_was_made() -> None:
