@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from askalike import Answer, Forum, Link, Question
-from askalike.archive import load
+from askalike.archive import feedback_version, load
 from askalike.experiments.duplicates import read_marks
 from askalike.types import Record, Reject, Source
 
@@ -88,6 +88,16 @@ def test_a_judged_pair_is_not_listed_after_its_question_went_and_came_back(forum
     listed = {frozenset((held[pair.first].id, held[pair.second].id)) for pair in pairs}
     assert frozenset(("q2", "q3")) in listed
     assert frozenset(("q0", "q1")) not in listed
+
+
+def test_what_is_worked_out_from_judgements_is_made_anew_when_they_stop_or_begin_to_count(forum: Forum) -> None:
+    forum.judge("q1", "q3", "different")
+    forum.judge("q4", "q5", "different")
+    before = feedback_version(forum._archive)
+    loaded(forum, LESS)
+    assert feedback_version(forum._archive) != before
+    loaded(forum, ALL)
+    assert feedback_version(forum._archive) == before
 
 
 def test_who_deletes_a_question_deletes_what_was_said_of_it(forum: Forum) -> None:

@@ -298,6 +298,18 @@ def test_a_forum_whose_folder_cannot_be_written_says_which(tmp_path: Path) -> No
         Archive.create(tmp_path / "file" / "archive.sqlite", {})
 
 
+@pytest.mark.parametrize("name", ["archive.sqlite", "f"])
+def test_a_forum_on_a_disk_that_is_read_only_says_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    Forum.create(tmp_path / "f").close()
+    monkeypatch.setattr(os, "access", lambda path, mode: Path(path).name != name)
+    for call in (Forum.open, Forum.reindex):
+        with pytest.raises(ForumError, match=f"{name} cannot be written") as caught:
+            call(tmp_path / "f")
+        assert "how its disk is mounted" in caught.value.hint
+
+
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="the system has no device that is always full")
 def test_a_reject_file_that_finds_no_room_is_named(tmp_path: Path) -> None:
     dump = tmp_path / "dump.jsonl"

@@ -7,6 +7,7 @@ May import: types, errors. Knows nothing of text, engines or models.
 from __future__ import annotations
 
 import contextlib
+import os
 import sqlite3
 import threading
 from collections.abc import Iterable, Iterator, Sequence
@@ -28,7 +29,7 @@ from askalike.archive.writes import (
     unknown_id,
 )
 from askalike.durable import narrow, writing_named
-from askalike.errors import ForumNotFoundError, InputError
+from askalike.errors import ForumError, ForumNotFoundError, InputError
 from askalike.types import Answer, Link, Question
 
 __all__ = ["Archive", "Change"]
@@ -60,6 +61,9 @@ class Archive:
     def __init__(self, path: Path) -> None:
         if not path.is_file():
             raise not_found(path)
+        for needed in (path, path.parent):  # SQLite would read it, and the indexes then fail as if they were damaged
+            if not os.access(needed, os.W_OK):
+                raise ForumError(f"{needed} cannot be written", schema.WRITABLE)
         self.path = path
         self._identity = schema.identity(path)
         self._connections = ThreadConnections(partial(schema.connect, path))

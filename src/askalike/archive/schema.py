@@ -34,6 +34,9 @@ APPLICATION_ID = 0x41736B41
 
 BUSY_TIMEOUT_S = 30.0
 
+WRITABLE = "the forum's folder must be writable, also for searching; check its rights and how its disk is mounted"
+"""What to do where it is not."""
+
 FEEDBACK = """
 CREATE TABLE feedback (
     num INTEGER PRIMARY KEY AUTOINCREMENT,
@@ -249,8 +252,7 @@ def refusal(path: Path, error: sqlite3.Error) -> ForumError | None:
         hint = "restore it from a backup, or index the archive into a new folder"
         return DamagedForumError(f"{path} cannot be read as a database: {error}", hint)
     if code in _UNWRITABLE:
-        hint = "the forum's folder must be writable, also for searching; check its rights and how its disk is mounted"
-        return ForumError(f"{path} cannot be opened for writing: {error}", hint)
+        return ForumError(f"{path} cannot be opened for writing: {error}", WRITABLE)
     if code == sqlite3.SQLITE_FULL:
         return ForumError(f"{path} cannot be written: {error}", "nothing was changed; free space on its disk")
     if code == sqlite3.SQLITE_IOERR:
