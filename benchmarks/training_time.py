@@ -24,17 +24,17 @@ from recipes.general.sources import records
 from torch import nn
 
 from askalike.cli.progress import BarProgress
-from askalike.encode.networks import Encoder
 from askalike.experiments.forum_training import forum_training, going_on
 from askalike.forum import Forum, ForumSettings
-from askalike.train import loop
-from askalike.train import words as word_making
-from askalike.train.corpus import TrainingData, WordSource
-from askalike.train.fit import Run, fit
-from askalike.train.loop_settings import LoopSettings
-from askalike.train.network import TextNetwork
-from askalike.train.objectives.options import ContrastiveOptions, DecodingOptions
-from askalike.train.recipe import Recipe, StageSettings, load_recipe
+from askalike.models.encoders.networks import Encoder
+from askalike.training import loop
+from askalike.training import words as word_making
+from askalike.training.corpus import TrainingData, WordSource
+from askalike.training.fit import Run, fit
+from askalike.training.loop_settings import LoopSettings
+from askalike.training.network import TextNetwork
+from askalike.training.objectives.options import ContrastiveOptions, DecodingOptions
+from askalike.training.recipe import Recipe, StageSettings, load_recipe
 from askalike.types import Question
 from benchmarks.record import need_data, write
 

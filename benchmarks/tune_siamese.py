@@ -27,10 +27,10 @@ from askalike.experiments.systems import tune_weight
 from askalike.experiments.vector_scorer import VectorScorer
 from askalike.forum import Forum
 from askalike.siamese import SiameseModel
-from askalike.train.fit import Run
-from askalike.train.siamese.corpus import paired
-from askalike.train.siamese.fit import Epoch, fit_siamese
-from askalike.train.siamese.recipe import SiameseRecipe
+from askalike.training.fit import Run
+from askalike.training.siamese.corpus import paired
+from askalike.training.siamese.fit import Epoch, fit_siamese
+from askalike.training.siamese.recipe import SiameseRecipe
 from askalike.types import Answer, Question
 from benchmarks.quality_sets import WORDS_ALONE, forum_folder
 from benchmarks.record import need_data

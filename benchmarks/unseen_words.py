@@ -22,7 +22,6 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from askalike.data import bundled_forum
-from askalike.encode.vocabulary import Vocabulary
 from askalike.evaluate import Report, compare
 from askalike.experiments.duplicates import duplicate_task
 from askalike.experiments.forum_tasks import forum_rerank_task
@@ -30,10 +29,11 @@ from askalike.experiments.systems import Vectors
 from askalike.experiments.tasks import RerankTask, judge
 from askalike.experiments.vector_scorer import VectorScorer
 from askalike.forum import Forum
+from askalike.models.encoders.vocabulary import Vocabulary
 from askalike.text.markup import plain_text
 from askalike.text.tokens import words
-from askalike.train.word_vectors.sentence_corpus import SentenceCorpus
-from askalike.train.word_vectors.word2vec import Word2VecSettings, train_word2vec
+from askalike.training.word_vectors.sentence_corpus import SentenceCorpus
+from askalike.training.word_vectors.word2vec import Word2VecSettings, train_word2vec
 from askalike.types import Question
 from benchmarks.record import WORK, need_data, write
 

@@ -16,8 +16,8 @@ import pytest
 
 torch = pytest.importorskip("torch", reason="the encoders are trained with torch, which is not installed")
 
-from askalike.encode.networks import backward, forward, recurrence, rounding  # noqa: E402
-from askalike.encode.networks.lanes import side_by_side  # noqa: E402
+from askalike.models.encoders.networks import backward, forward, recurrence, rounding  # noqa: E402
+from askalike.models.encoders.networks.lanes import side_by_side  # noqa: E402
 
 if not torch.cuda.is_available():
     os.environ.setdefault("TRITON_INTERPRET", "1")  # read when triton is imported, which torch does at its first use

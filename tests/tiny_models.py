@@ -6,10 +6,10 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from askalike.encode.config import EncoderConfig
-from askalike.encode.model import Model
-from askalike.encode.settings import ModelSettings
-from askalike.encode.vocabulary import Vocabulary
+from askalike.models.encoders.config import EncoderConfig
+from askalike.models.encoders.model import Model
+from askalike.models.encoders.settings import ModelSettings
+from askalike.models.encoders.vocabulary import Vocabulary
 from askalike.siamese import SiameseConfig, SiameseModel, SiameseSettings
 from askalike.text.trigrams import trigrams
 

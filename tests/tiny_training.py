@@ -6,13 +6,13 @@ from typing import Any
 
 import numpy as np
 
-from askalike.encode.config import EncoderConfig
-from askalike.encode.reader import Reader
 from askalike.evaluate import CandidateTask
-from askalike.train.corpus import Corpus, TrainingData, WordSource
-from askalike.train.loop_settings import LoopSettings
-from askalike.train.objectives.options import OBJECTIVES
-from askalike.train.recipe import Recipe, StageSettings, WordSettings
+from askalike.models.encoders.config import EncoderConfig
+from askalike.models.encoders.reader import Reader
+from askalike.training.corpus import Corpus, TrainingData, WordSource
+from askalike.training.loop_settings import LoopSettings
+from askalike.training.objectives.options import OBJECTIVES
+from askalike.training.recipe import Recipe, StageSettings, WordSettings
 from askalike.types import Answer, Question
 
 TOPICS = 8

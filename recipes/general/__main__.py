@@ -14,9 +14,9 @@ import torch
 from rich.console import Console
 
 from askalike.cli.progress import BarProgress
-from askalike.train.corpus import TrainingData
-from askalike.train.fit import Run, fit
-from askalike.train.recipe import load_recipe
+from askalike.training.corpus import TrainingData
+from askalike.training.fit import Run, fit
+from askalike.training.recipe import load_recipe
 from recipes.general.sources import dev_tasks, general_data
 
 RECIPE = Path(__file__).with_name("recipe.toml")

@@ -16,6 +16,7 @@ PACKAGE = Path(askalike.__file__).parent
 BASE = {"types", "errors", "_version"}
 ALLOWED: dict[str, set[str]] = {
     "_version": set(),
+    "models": set(),
     "types": {"errors"},
     "errors": set(),
     "durable": set(),
@@ -31,10 +32,20 @@ ALLOWED: dict[str, set[str]] = {
     "archive": {"types", "errors"},
     "lexical": {"types", "errors", "durable", "mark"},
     "similarity": {"types", "errors", "text", "lexical"},
-    "encode": {"types", "errors", "durable", "text", "_version"},
-    "language": {"types", "errors", "durable", "text", "lexical", "encode", "_version"},
-    "train": {"types", "errors", "durable", "progress", "text", "encode", "evaluate", "language", "siamese"},
-    "siamese": {"types", "errors", "_version", "text", "encode"},
+    "models.encoders": {"types", "errors", "durable", "text", "_version"},
+    "language": {"types", "errors", "durable", "text", "lexical", "models.encoders", "_version"},
+    "training": {
+        "types",
+        "errors",
+        "durable",
+        "progress",
+        "text",
+        "models.encoders",
+        "evaluate",
+        "language",
+        "siamese",
+    },
+    "siamese": {"types", "errors", "_version", "text", "models.encoders"},
     "vectors": {"types", "errors", "durable", "mark"},
     "rank": {"types", "errors", "stages", "text", "lexical"},
     "forum": {
@@ -46,7 +57,7 @@ ALLOWED: dict[str, set[str]] = {
         "read",
         "archive",
         "lexical",
-        "encode",
+        "models.encoders",
         "language",
         "siamese",
         "vectors",
@@ -74,13 +85,13 @@ ALLOWED: dict[str, set[str]] = {
         "archive",
         "lexical",
         "similarity",
-        "encode",
+        "models.encoders",
         "language",
         "siamese",
         "rank",
         "forum",
         "evaluate",
-        "train",
+        "training",
     },
     "cli": {
         *BASE,
@@ -93,35 +104,45 @@ ALLOWED: dict[str, set[str]] = {
         "archive",
         "lexical",
         "rank",
-        "encode",
+        "models.encoders",
         "language",
         "siamese",
         "forum",
         "evaluate",
-        "train",
+        "training",
         "experiments",
         "serve",
         "data",
     },
     "data": {"errors"},
-    "__init__": {"_version", "types", "errors", "forum", "text", "encode"},
+    "__init__": {"_version", "types", "errors", "forum", "text", "models.encoders"},
 }
 """Folder or top module → what of the package it may import besides itself."""
 
 
+NESTED = {"models"}
+"""Folders whose folders are rooms of their own: ``models.encoders``."""
+
+
+def _named(parts: tuple[str, ...]) -> str:
+    return ".".join(parts[:2]) if parts[0] in NESTED else parts[0]
+
+
 def _room(path: Path) -> str:
     relative = path.relative_to(PACKAGE)
-    return relative.parts[0] if len(relative.parts) > 1 else relative.stem
+    folders = relative.parts[:-1]
+    return _named(folders) if folders else relative.stem
 
 
 def _imports(path: Path) -> set[str]:
     found: set[str] = set()
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         if isinstance(node, ast.ImportFrom) and node.module and node.module.split(".")[0] == "askalike":
-            parts = node.module.split(".")
-            found.update([parts[1]] if len(parts) > 1 else [alias.name for alias in node.names])
+            parts = tuple(node.module.split(".")[1:])
+            found.update([_named(parts)] if parts else [alias.name for alias in node.names])
         elif isinstance(node, ast.Import):
-            found.update(alias.name.split(".")[1] for alias in node.names if alias.name.startswith("askalike."))
+            names = (alias.name for alias in node.names if alias.name.startswith("askalike."))
+            found.update(_named(tuple(name.split(".")[1:])) for name in names)
     return found
 
 

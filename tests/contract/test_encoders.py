@@ -7,12 +7,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from askalike.encode.config import EncoderConfig
 from askalike.errors import SettingError
+from askalike.models.encoders.config import EncoderConfig
 
 torch = pytest.importorskip("torch", reason="the encoders are trained with torch, which is not installed")
 
-from askalike.encode.networks import Encoder, Packing, build, from_arrays, to_arrays  # noqa: E402
+from askalike.models.encoders.networks import Encoder, Packing, build, from_arrays, to_arrays  # noqa: E402
 
 SIZE, INPUT = 5, 3
 TABLE: dict[str, dict[str, Any]] = {

@@ -18,9 +18,9 @@ from askalike.rank.pool import Pooled
 from askalike.rank.reranker import BY_LETTERS
 from askalike.siamese import SIAMESE_KINDS, SiameseModel
 from askalike.text.settings import TextSettings
-from askalike.train.corpus import TrainingData
-from askalike.train.language_model import learn_language_model
-from askalike.train.recipe import LanguageRecipe, load_recipe
+from askalike.training.corpus import TrainingData
+from askalike.training.language_model import learn_language_model
+from askalike.training.recipe import LanguageRecipe, load_recipe
 from askalike.types import Answer, Question
 
 QUESTIONS = [

@@ -9,17 +9,17 @@ import numpy as np
 import pytest
 from tests.tiny_training import recipe, stage, tiny_data
 
-from askalike.encode.model import Model
 from askalike.errors import SettingError
-from askalike.train.log import read_log
-from askalike.train.loop_settings import LoopSettings
+from askalike.models.encoders.model import Model
+from askalike.training.log import read_log
+from askalike.training.loop_settings import LoopSettings
 from askalike.types import Question
 
 torch = pytest.importorskip("torch", reason="training needs torch, which is not installed")
 
-from askalike.train import fit as fit_module  # noqa: E402
-from askalike.train.fit import Run, fit  # noqa: E402
-from askalike.train.network import TextNetwork  # noqa: E402
+from askalike.training import fit as fit_module  # noqa: E402
+from askalike.training.fit import Run, fit  # noqa: E402
+from askalike.training.network import TextNetwork  # noqa: E402
 
 ENCODERS: dict[str, dict[str, Any]] = {
     "rcnn": {"kind": "rcnn"},
@@ -113,8 +113,8 @@ def test_the_model_gives_the_vectors_of_the_network(
 
 
 def model_texts(model: Model, questions: list[Question]) -> Any:
-    from askalike.train.corpus import _question_words
-    from askalike.train.texts import WordList
+    from askalike.training.corpus import _question_words
+    from askalike.training.texts import WordList
 
     reader = fit_module.Reader(model.settings.reads, model.settings.word_limit, model.settings.stems)
     return WordList(_question_words(questions, reader)).over(model.vocabulary)

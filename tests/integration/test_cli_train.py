@@ -13,12 +13,12 @@ from tests.tiny_models import synonym_model
 
 from askalike import Forum, Question
 from askalike.data import bundled_forum
-from askalike.encode.model import Model
 from askalike.experiments.forum_training import DevScore
-from askalike.train.corpus import TrainingData
-from askalike.train.fit import Run as TrainingRun
-from askalike.train.fit import fit
-from askalike.train.recipe import Recipe
+from askalike.models.encoders.model import Model
+from askalike.training.corpus import TrainingData
+from askalike.training.fit import Run as TrainingRun
+from askalike.training.fit import fit
+from askalike.training.recipe import Recipe
 from askalike.types import Link
 
 TINY = """
@@ -211,7 +211,7 @@ def not_trained(monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
     def fail(*_: object) -> None:
         raise AssertionError("nothing is to be trained")
 
-    return lambda: monkeypatch.setattr("askalike.train.fit.fit", fail)
+    return lambda: monkeypatch.setattr("askalike.training.fit.fit", fail)
 
 
 @pytest.mark.usefixtures("general")
@@ -337,7 +337,7 @@ def test_a_stopped_training_says_how_to_go_on(
     def stopped(*_: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("askalike.train.fit.fit", stopped)
+    monkeypatch.setattr("askalike.training.fit.fit", stopped)
     done = run("train", forum, "--recipe", recipe, "--fresh")
     assert done.code == 130
     assert f"kept in {forum}/training" in done.err

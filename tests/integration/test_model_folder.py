@@ -15,17 +15,17 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from askalike.encode import folder, weights
-from askalike.encode.config import EncoderConfig
-from askalike.encode.folder import Contents
-from askalike.encode.layout import MAX_BYTES, Layout
-from askalike.encode.manifest import Manifest, digest
-from askalike.encode.model import Model
-from askalike.encode.precision import Precision
-from askalike.encode.settings import ModelSettings, Unknown
-from askalike.encode.vocabulary import Vocabulary
 from askalike.errors import DamagedModelError, ModelError, ModelExistsError, ModelNotFoundError, ModelVersionError
 from askalike.forum.model_source import fingerprint
+from askalike.models.encoders import folder, weights
+from askalike.models.encoders.config import EncoderConfig
+from askalike.models.encoders.folder import Contents
+from askalike.models.encoders.layout import MAX_BYTES, Layout
+from askalike.models.encoders.manifest import Manifest, digest
+from askalike.models.encoders.model import Model
+from askalike.models.encoders.precision import Precision
+from askalike.models.encoders.settings import ModelSettings, Unknown
+from askalike.models.encoders.vocabulary import Vocabulary
 from askalike.types import Question
 
 WORDS = ["the", "router", "modem", "é", "中"]

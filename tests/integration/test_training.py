@@ -12,17 +12,17 @@ import pytest
 from tests.tiny_training import recipe, stage, tiny_data
 
 from askalike import Question
-from askalike.encode.model import Model
-from askalike.encode.reader import Reader
 from askalike.errors import DamagedModelError, ModelError, SettingError
-from askalike.train.corpus import TrainingData
-from askalike.train.log import Entry, read_log
-from askalike.train.loop_settings import LoopSettings
-from askalike.train.recipe import Recipe
+from askalike.models.encoders.model import Model
+from askalike.models.encoders.reader import Reader
+from askalike.training.corpus import TrainingData
+from askalike.training.log import Entry, read_log
+from askalike.training.loop_settings import LoopSettings
+from askalike.training.recipe import Recipe
 
 torch = pytest.importorskip("torch", reason="training needs torch, which is not installed")
 
-from askalike.train.fit import Run, fit  # noqa: E402
+from askalike.training.fit import Run, fit  # noqa: E402
 
 LOOP = LoopSettings(epochs=2, patience=1, learning_rate=0.02, schedule="linear")
 THREE = recipe(

@@ -13,15 +13,15 @@ from typing import Any
 import pytest
 from tests.tiny_training import recipe, stage, tiny_data
 
-from askalike.encode.model import Model
 from askalike.errors import SettingError
-from askalike.train.log import read_log
-from askalike.train.loop_settings import LoopSettings
+from askalike.models.encoders.model import Model
+from askalike.training.log import read_log
+from askalike.training.loop_settings import LoopSettings
 
 torch = pytest.importorskip("torch", reason="training needs torch, which is not installed")
 
-from askalike.train.fit import Run, fit  # noqa: E402
-from askalike.train.world import World, joined  # noqa: E402
+from askalike.training.fit import Run, fit  # noqa: E402
+from askalike.training.world import World, joined  # noqa: E402
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 LOOP = LoopSettings(epochs=3, patience=2, learning_rate=0.02)
@@ -33,7 +33,7 @@ from pathlib import Path
 from tests.integration.test_training_processes import RECIPE
 from tests.tiny_training import tiny_data
 import torch
-from askalike.train.fit import Run, fit
+from askalike.training.fit import Run, fit
 from askalike.progress import SilentProgress
 
 class Told(SilentProgress):

@@ -29,7 +29,7 @@ from askalike.language.kinds import KINDS
 from askalike.language.learned import Learned
 from askalike.language.model import LanguageModel, LanguageSettings
 from askalike.language.topic_training import TopicLearning
-from askalike.train.siamese.recipe import SiameseRecipe
+from askalike.training.siamese.recipe import SiameseRecipe
 from askalike.types import Question
 
 

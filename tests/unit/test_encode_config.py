@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from askalike.encode import config as module
-from askalike.encode.config import GATES, KINDS, MAX_LAYERS, POOLINGS, STACKED, EncoderConfig
 from askalike.errors import SettingError
+from askalike.models.encoders import config as module
+from askalike.models.encoders.config import GATES, KINDS, MAX_LAYERS, POOLINGS, STACKED, EncoderConfig
 
 
 @pytest.mark.parametrize(
@@ -140,6 +140,6 @@ def test_the_examples_in_the_docstrings_hold() -> None:
 
 
 def test_importing_the_settings_does_not_load_torch() -> None:
-    program = "import sys; import askalike.encode.config; print('torch' in sys.modules)"
+    program = "import sys; import askalike.models.encoders.config; print('torch' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "False"

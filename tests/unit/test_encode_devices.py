@@ -9,14 +9,14 @@ from typing import Any
 
 import pytest
 
-from askalike.encode.config import POOLINGS, EncoderConfig
+from askalike.models.encoders.config import POOLINGS, EncoderConfig
 
 torch = pytest.importorskip("torch", reason="the encoders are trained with torch, which is not installed")
 
 from tests.pretend_device import AWAY, Away, PretendDevice, moved  # noqa: E402
 from tests.recurrence_paths import PATHS, enter  # noqa: E402
 
-from askalike.encode.networks import Packing, build, fused, lanes, recurrence  # noqa: E402
+from askalike.models.encoders.networks import Packing, build, fused, lanes, recurrence  # noqa: E402
 
 NETWORKS = {
     "rcnn, vector gate": EncoderConfig("rcnn", 3, 5),

@@ -21,7 +21,7 @@ import sys
 import triton
 from triton.backends.compiler import GPUTarget
 from triton.compiler import ASTSource
-from askalike.encode.networks import fused, kernels
+from askalike.models.encoders.networks import fused, kernels
 
 number, order, gate_size, capability = sys.argv[1], *map(int, sys.argv[2:])
 constants = {"order": order, "size": 400, "gate_size": gate_size, "decay": 0.6, "block": 512 if gate_size == 1 else 256}

@@ -17,14 +17,14 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays as any_array
 from numpy.typing import NDArray
 
-from askalike.encode import weights
-from askalike.encode.config import EncoderConfig
-from askalike.encode.layout import MAX_BYTES, Layout
-from askalike.encode.manifest import FORMAT, Manifest
-from askalike.encode.precision import PRECISIONS, Packed, Precision
-from askalike.encode.settings import ModelSettings
-from askalike.encode.vocabulary import UNKNOWN, Vocabulary
 from askalike.errors import DamagedModelError, SettingError
+from askalike.models.encoders import weights
+from askalike.models.encoders.config import EncoderConfig
+from askalike.models.encoders.layout import MAX_BYTES, Layout
+from askalike.models.encoders.manifest import FORMAT, Manifest
+from askalike.models.encoders.precision import PRECISIONS, Packed, Precision
+from askalike.models.encoders.settings import ModelSettings
+from askalike.models.encoders.vocabulary import UNKNOWN, Vocabulary
 from askalike.text.tokens import words
 
 # --- vocabulary ------------------------------------------------------------------------------------------------------
@@ -283,4 +283,4 @@ def _read_or_refuse(data: bytes) -> None:
     ],
 )
 def test_the_worked_examples_hold(name: str) -> None:
-    assert doctest.testmod(importlib.import_module(f"askalike.encode.{name}")).failed == 0
+    assert doctest.testmod(importlib.import_module(f"askalike.models.encoders.{name}")).failed == 0

@@ -16,10 +16,10 @@ torch = pytest.importorskip("torch", reason="the encoders are trained with torch
 
 from tests.recurrence_paths import MISSING, PATHS, enter  # noqa: E402
 
-from askalike.encode.networks import fused, recurrence  # noqa: E402
-from askalike.encode.networks import plan as plan_module  # noqa: E402
-from askalike.encode.networks.packing import Lane, Packing  # noqa: E402
-from askalike.encode.networks.recurrence import Plan, Weights, recur  # noqa: E402
+from askalike.models.encoders.networks import fused, recurrence  # noqa: E402
+from askalike.models.encoders.networks import plan as plan_module  # noqa: E402
+from askalike.models.encoders.networks.packing import Lane, Packing  # noqa: E402
+from askalike.models.encoders.networks.recurrence import Plan, Weights, recur  # noqa: E402
 
 LENGTHS = {"ragged": [3, 0, 5, 1, 5], "full": [4, 4, 4], "one": [1]}
 GATES = ("vector", "scalar", "fixed", "none")
@@ -160,7 +160,7 @@ def test_backward_twice_through_a_retained_graph_gives_the_same(device: Any) -> 
 
 @pytest.mark.parametrize("name", ["attention", "gru", "packing", "plan", "pooling", "initialisation", "rounding"])
 def test_the_examples_in_the_docstrings_hold(name: str) -> None:
-    module = importlib.import_module(f"askalike.encode.networks.{name}")
+    module = importlib.import_module(f"askalike.models.encoders.networks.{name}")
     assert doctest.testmod(module, extraglobs={"torch": torch}).failed == 0
 
 
@@ -188,7 +188,7 @@ def test_products_in_bfloat16_have_the_same_bits_with_a_round_number_of_rows(mon
     try:
         rounded = run()
         for module in ("forward", "backward"):
-            monkeypatch.setattr(f"askalike.encode.networks.{module}.is_rounding", lambda _: False)
+            monkeypatch.setattr(f"askalike.models.encoders.networks.{module}.is_rounding", lambda _: False)
         torch.testing.assert_close(rounded, run(), rtol=1e-5, atol=1e-5)
     finally:
         torch.set_float32_matmul_precision(before)

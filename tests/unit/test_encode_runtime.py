@@ -13,11 +13,11 @@ import pytest
 from numpy.typing import NDArray
 from tests.naive_encoders import NAIVE, Vector, naive_pooled
 
-from askalike.encode import numpy_runtime
-from askalike.encode.config import POOLINGS, EncoderConfig
-from askalike.encode.numpy_runtime import Runtime
-from askalike.encode.numpy_runtime.packing import by_length
 from askalike.errors import SettingError
+from askalike.models.encoders import numpy_runtime
+from askalike.models.encoders.config import POOLINGS, EncoderConfig
+from askalike.models.encoders.numpy_runtime import Runtime
+from askalike.models.encoders.numpy_runtime.packing import by_length
 
 CONFIGS = [
     *[

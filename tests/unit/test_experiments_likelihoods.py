@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from askalike.encode.vocabulary import Vocabulary
 from askalike.experiments.likelihoods import Likelihoods, likelihood_score
 from askalike.experiments.systems import System
 from askalike.experiments.tasks import PairTask, RerankTask, RetrievalTask
@@ -14,6 +13,7 @@ from askalike.language.kinds import KINDS, TopicOptions, TransLMOptions
 from askalike.language.learned import Learned
 from askalike.language.model import LanguageModel, LanguageSettings
 from askalike.language.topics import Topics
+from askalike.models.encoders.vocabulary import Vocabulary
 from askalike.types import Answer, Question
 
 QUERY = Question("q", "slow wifi")

@@ -12,9 +12,6 @@ import pytest
 import safetensors.numpy
 from tests.tiny_models import synonym_model
 
-from askalike.encode.folder import Contents, read_folder, write_folder
-from askalike.encode.model import Model
-from askalike.encode.vocabulary import Vocabulary
 from askalike.errors import DamagedModelError, ModelNotFoundError, SettingError
 from askalike.language import Collection, TermLists, Translations
 from askalike.language.kinds import (
@@ -30,6 +27,9 @@ from askalike.language.model import LanguageModel, LanguageSettings
 from askalike.language.phrase_book import PhraseBook
 from askalike.language.phrase_table import PhraseTable
 from askalike.language.topics import Topics
+from askalike.models.encoders.folder import Contents, read_folder, write_folder
+from askalike.models.encoders.model import Model
+from askalike.models.encoders.vocabulary import Vocabulary
 from askalike.text.settings import TextSettings
 from askalike.types import Answer, Question
 

@@ -13,20 +13,20 @@ import pytest
 from askalike.errors import DamagedModelError, SettingError
 from askalike.evaluate import CandidateTask
 from askalike.siamese.model import SiameseModel
-from askalike.train.corpus import TrainingData
-from askalike.train.log import read_log
-from askalike.train.loop_settings import SgdSettings
-from askalike.train.recipe import load_recipe, network_recipe
-from askalike.train.siamese.corpus import PairCorpus, best_answers, paired, read_pairs
-from askalike.train.siamese.recipe import HELD_OUT_LOSS, PairOptions, SiameseRecipe
+from askalike.training.corpus import TrainingData
+from askalike.training.log import read_log
+from askalike.training.loop_settings import SgdSettings
+from askalike.training.recipe import load_recipe, network_recipe
+from askalike.training.siamese.corpus import PairCorpus, best_answers, paired, read_pairs
+from askalike.training.siamese.recipe import HELD_OUT_LOSS, PairOptions, SiameseRecipe
 from askalike.types import Answer, Question
 
 torch = pytest.importorskip("torch", reason="the siamese network is trained with torch, which is not installed")
 
 from askalike.siamese.network import build  # noqa: E402
-from askalike.train.fit import Run  # noqa: E402
-from askalike.train.siamese.fit import STAGE, Epoch, fit_siamese  # noqa: E402
-from askalike.train.siamese.objective import QuestionAnswer, pair_loss  # noqa: E402
+from askalike.training.fit import Run  # noqa: E402
+from askalike.training.siamese.fit import STAGE, Epoch, fit_siamese  # noqa: E402
+from askalike.training.siamese.objective import QuestionAnswer, pair_loss  # noqa: E402
 
 TOPICS = [
     (["router", "wifi", "antenna"], ["signal", "channel", "firmware"]),

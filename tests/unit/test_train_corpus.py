@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 from tests.tiny_training import tiny_corpus, tiny_data
 
-from askalike.encode.reader import Reader
 from askalike.errors import SettingError
-from askalike.train.corpus import TrainingData, WordSource
-from askalike.train.texts import Texts, WordList
+from askalike.models.encoders.reader import Reader
+from askalike.training.corpus import TrainingData, WordSource
+from askalike.training.texts import Texts, WordList
 from askalike.types import Answer, Question
 
 QUESTIONS = [

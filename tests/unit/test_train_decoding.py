@@ -9,19 +9,19 @@ import numpy as np
 import pytest
 from tests.tiny_training import tiny_corpus, tiny_data
 
-from askalike.encode.config import EncoderConfig
 from askalike.errors import SettingError
-from askalike.train.corpus import Corpus, TrainingData
-from askalike.train.objectives.options import DecodingOptions
+from askalike.models.encoders.config import EncoderConfig
+from askalike.training.corpus import Corpus, TrainingData
+from askalike.training.objectives.options import DecodingOptions
 from askalike.types import Question
 
 torch = pytest.importorskip("torch", reason="training needs torch, which is not installed")
 
-from askalike.encode.networks import Packing, build  # noqa: E402
-from askalike.train.network import TextNetwork  # noqa: E402
-from askalike.train.objectives import output_layer  # noqa: E402
-from askalike.train.objectives.decoding import Decoding  # noqa: E402
-from askalike.train.objectives.output_layer import cutoffs  # noqa: E402
+from askalike.models.encoders.networks import Packing, build  # noqa: E402
+from askalike.training.network import TextNetwork  # noqa: E402
+from askalike.training.objectives import output_layer  # noqa: E402
+from askalike.training.objectives.decoding import Decoding  # noqa: E402
+from askalike.training.objectives.output_layer import cutoffs  # noqa: E402
 
 with_state = pytest.mark.parametrize("kind", ["rcnn", "lstm", "gru"])
 

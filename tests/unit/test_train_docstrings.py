@@ -1,4 +1,4 @@
-"""The worked examples in the docstrings of ``askalike.train`` hold."""
+"""The worked examples in the docstrings of ``askalike.training`` hold."""
 
 from __future__ import annotations
 
@@ -8,16 +8,21 @@ import pkgutil
 
 import pytest
 
-import askalike.train
-import askalike.train.decoders
-import askalike.train.objectives
-import askalike.train.siamese
+import askalike.training
+import askalike.training.decoders
+import askalike.training.objectives
+import askalike.training.siamese
 
 pytest.importorskip("torch", reason="training needs torch, which is not installed")
 
 MODULES = [
     module.name
-    for package in (askalike.train, askalike.train.decoders, askalike.train.objectives, askalike.train.siamese)
+    for package in (
+        askalike.training,
+        askalike.training.decoders,
+        askalike.training.objectives,
+        askalike.training.siamese,
+    )
     for module in pkgutil.iter_modules(package.__path__, f"{package.__name__}.")
     if not module.ispkg
 ]

@@ -24,10 +24,10 @@ from askalike.language.sqatm import learn_voted_topics
 from askalike.language.topic_training import TopicLearning, learn_topics
 from askalike.progress import SilentProgress
 from askalike.text.settings import TextSettings
-from askalike.train.corpus import TrainingData
-from askalike.train.language_model import learn_language_model
-from askalike.train.language_recipe import LanguageRecipe
-from askalike.train.recipe import Recipe, load_recipe, network_recipe
+from askalike.training.corpus import TrainingData
+from askalike.training.language_model import learn_language_model
+from askalike.training.language_recipe import LanguageRecipe
+from askalike.training.recipe import Recipe, load_recipe, network_recipe
 from askalike.types import Answer, Question
 
 DATA = TrainingData(

@@ -11,18 +11,18 @@ import numpy as np
 import pytest
 from tests.tiny_training import tiny_corpus
 
-from askalike.encode.config import EncoderConfig
 from askalike.errors import DamagedModelError, ModelError, SettingError
-from askalike.train.log import Log, read_log
-from askalike.train.loop_settings import LoopSettings, SgdSettings
+from askalike.models.encoders.config import EncoderConfig
+from askalike.training.log import Log, read_log
+from askalike.training.loop_settings import LoopSettings, SgdSettings
 
 torch = pytest.importorskip("torch", reason="training needs torch, which is not installed")
 
-from askalike.encode.networks import build  # noqa: E402
-from askalike.train.checkpoint import Checkpoint  # noqa: E402
-from askalike.train.loop import Place, run_stage  # noqa: E402
-from askalike.train.network import TextNetwork  # noqa: E402
-from askalike.train.objectives.objective import Objective, in_batches  # noqa: E402
+from askalike.models.encoders.networks import build  # noqa: E402
+from askalike.training.checkpoint import Checkpoint  # noqa: E402
+from askalike.training.loop import Place, run_stage  # noqa: E402
+from askalike.training.network import TextNetwork  # noqa: E402
+from askalike.training.objectives.objective import Objective, in_batches  # noqa: E402
 
 
 class Bowl(Objective):
@@ -107,7 +107,7 @@ def test_moments_are_cleared_every_64_steps_and_at_the_end_of_an_epoch(
 ) -> None:
     heard = Heard()
     cleared: list[int] = []
-    monkeypatch.setattr("askalike.train.loop.clear_moments", lambda _: cleared.append(heard.steps + 1))
+    monkeypatch.setattr("askalike.training.loop.clear_moments", lambda _: cleared.append(heard.steps + 1))
     bowl = Bowl(targets=[1.0] * 130)
     run_stage(bowl, LoopSettings(epochs=2, patience=0), dict, place(tmp_path, progress=heard))
     assert cleared == [64, 128, 130, 194, 258, 260]

@@ -11,21 +11,21 @@ import numpy as np
 import pytest
 from tests.tiny_training import STAGES, tiny_corpus, tiny_data
 
-from askalike.encode.config import EncoderConfig
 from askalike.errors import SettingError
-from askalike.train.corpus import Corpus, TrainingData
-from askalike.train.objectives.options import OBJECTIVES, ContrastiveOptions, DecodingOptions, MaxMarginOptions
+from askalike.models.encoders.config import EncoderConfig
+from askalike.training.corpus import Corpus, TrainingData
+from askalike.training.objectives.options import OBJECTIVES, ContrastiveOptions, DecodingOptions, MaxMarginOptions
 from askalike.types import Answer, Question
 
 torch = pytest.importorskip("torch", reason="training needs torch, which is not installed")
 
-from askalike.encode.networks import build  # noqa: E402
-from askalike.train.network import TextNetwork  # noqa: E402
-from askalike.train.objectives.contrastive import Contrastive, barred, info_nce  # noqa: E402
-from askalike.train.objectives.decoding import Decoding  # noqa: E402
-from askalike.train.objectives.max_margin import MaxMargin, max_margin  # noqa: E402
-from askalike.train.objectives.objective import Objective  # noqa: E402
-from askalike.train.objectives.reconstruction import Reconstruction  # noqa: E402
+from askalike.models.encoders.networks import build  # noqa: E402
+from askalike.training.network import TextNetwork  # noqa: E402
+from askalike.training.objectives.contrastive import Contrastive, barred, info_nce  # noqa: E402
+from askalike.training.objectives.decoding import Decoding  # noqa: E402
+from askalike.training.objectives.max_margin import MaxMargin, max_margin  # noqa: E402
+from askalike.training.objectives.objective import Objective  # noqa: E402
+from askalike.training.objectives.reconstruction import Reconstruction  # noqa: E402
 
 KINDS = {
     "decoding": Decoding,

@@ -12,22 +12,22 @@ import numpy as np
 import pytest
 from tests.tiny_training import recipe, stage, tiny_corpus, tiny_data
 
-from askalike.encode.config import EncoderConfig
-from askalike.encode.model import Model
 from askalike.errors import SettingError
-from askalike.train.corpus import Corpus, TrainingData
-from askalike.train.log import Entry, read_log
-from askalike.train.loop_settings import LoopSettings
-from askalike.train.objectives.options import ReconstructionOptions
+from askalike.models.encoders.config import EncoderConfig
+from askalike.models.encoders.model import Model
+from askalike.training.corpus import Corpus, TrainingData
+from askalike.training.log import Entry, read_log
+from askalike.training.loop_settings import LoopSettings
+from askalike.training.objectives.options import ReconstructionOptions
 from askalike.types import Answer, Question
 
 torch = pytest.importorskip("torch", reason="training needs torch, which is not installed")
 
-from askalike.encode.networks import build  # noqa: E402
-from askalike.train.decoders.decoder import Read  # noqa: E402
-from askalike.train.fit import Run, fit  # noqa: E402
-from askalike.train.network import TextNetwork  # noqa: E402
-from askalike.train.objectives.reconstruction import DECODERS, Reconstruction  # noqa: E402
+from askalike.models.encoders.networks import build  # noqa: E402
+from askalike.training.decoders.decoder import Read  # noqa: E402
+from askalike.training.fit import Run, fit  # noqa: E402
+from askalike.training.network import TextNetwork  # noqa: E402
+from askalike.training.objectives.reconstruction import DECODERS, Reconstruction  # noqa: E402
 
 SIZE = 8
 every_kind = pytest.mark.parametrize("kind", sorted(DECODERS))

@@ -10,15 +10,15 @@ import numpy as np
 import pytest
 from tests.tiny_models import gated_model
 
-from askalike.encode.reader import Reader
-from askalike.encode.vocabulary import Vocabulary
 from askalike.errors import AskalikeError, DamagedModelError, InputError, SettingError
+from askalike.models.encoders.reader import Reader
+from askalike.models.encoders.vocabulary import Vocabulary
 from askalike.progress import SilentProgress
-from askalike.train import words as words_module
-from askalike.train.corpus import TrainingData, WordSource
-from askalike.train.recipe import WordSettings
-from askalike.train.word_vectors.files import write_word2vec_text
-from askalike.train.words import Words, make_words
+from askalike.training import words as words_module
+from askalike.training.corpus import TrainingData, WordSource
+from askalike.training.recipe import WordSettings
+from askalike.training.word_vectors.files import write_word2vec_text
+from askalike.training.words import Words, make_words
 from askalike.types import Question
 
 TEXTS = ("wifi drops wifi", "printer drops", "wifi silent")

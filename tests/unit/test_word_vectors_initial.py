@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from askalike.encode.vocabulary import Vocabulary
 from askalike.errors import SettingError
-from askalike.train.word_vectors.found import FoundVectors
-from askalike.train.word_vectors.initial import InitialSettings, initial_embedding
+from askalike.models.encoders.vocabulary import Vocabulary
+from askalike.training.word_vectors.found import FoundVectors
+from askalike.training.word_vectors.initial import InitialSettings, initial_embedding
 
 FOUND = FoundVectors(("c", "a", "other"), np.array([[0, 6], [2, 0], [9, 9]], np.float32))
 WORDS = Vocabulary(["a", "b", "c"])

@@ -10,16 +10,17 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-import askalike.train.word_vectors
-from askalike.encode.vocabulary import Vocabulary
+import askalike.training.word_vectors
 from askalike.errors import MissingExtraError, SettingError
-from askalike.train.word_vectors import sentence_corpus as corpus_module
-from askalike.train.word_vectors.probe import Probe, draw_probe, negative_sampling_loss
-from askalike.train.word_vectors.sentence_corpus import LONGEST, SentenceCorpus
-from askalike.train.word_vectors.word2vec import Epoch, Word2VecSettings, train_word2vec
+from askalike.models.encoders.vocabulary import Vocabulary
+from askalike.training.word_vectors import sentence_corpus as corpus_module
+from askalike.training.word_vectors.probe import Probe, draw_probe, negative_sampling_loss
+from askalike.training.word_vectors.sentence_corpus import LONGEST, SentenceCorpus
+from askalike.training.word_vectors.word2vec import Epoch, Word2VecSettings, train_word2vec
 
 MODULES = [
-    module.name for module in pkgutil.iter_modules(askalike.train.word_vectors.__path__, "askalike.train.word_vectors.")
+    module.name
+    for module in pkgutil.iter_modules(askalike.training.word_vectors.__path__, "askalike.training.word_vectors.")
 ]
 KITCHEN = ["oven", "pan", "flour", "butter", "salt", "recipe"]
 NETWORK = ["router", "modem", "cable", "packet", "switch", "wifi"]

@@ -20,12 +20,12 @@ from pathlib import Path
 import torch
 
 from askalike.cli.progress import BarProgress
-from askalike.encode.model import Model
 from askalike.errors import AskalikeError, ModelError
+from askalike.models.encoders.model import Model
 from askalike.orphan import end_with_parent
-from askalike.train.corpus import TrainingData
-from askalike.train.fit import Run, fit
-from askalike.train.recipe import Recipe
+from askalike.training.corpus import TrainingData
+from askalike.training.fit import Run, fit
+from askalike.training.recipe import Recipe
 
 __all__ = ["fit_together"]
 

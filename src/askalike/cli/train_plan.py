@@ -13,7 +13,7 @@ from typing import Any
 from askalike.cli.display import safe
 from askalike.experiments.forum_training import ForumTraining
 from askalike.experiments.work_folder import Beginning
-from askalike.train.recipe import AnyRecipe, LanguageRecipe, Recipe, SiameseRecipe
+from askalike.training.recipe import AnyRecipe, LanguageRecipe, Recipe, SiameseRecipe
 
 __all__ = ["plan_lines", "plan_object"]
 

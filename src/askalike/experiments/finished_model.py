@@ -20,7 +20,7 @@ from typing import Final
 
 from askalike.durable import replace_whole
 from askalike.forum.model_source import fingerprint
-from askalike.train.corpus import TrainingData
+from askalike.training.corpus import TrainingData
 
 __all__ = ["MODEL", "clear_finished", "is_finished", "keep_finished"]
 

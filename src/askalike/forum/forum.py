@@ -11,7 +11,6 @@ from pathlib import Path
 from types import TracebackType
 
 from askalike.archive import Archive, Layout, Operation, add_feedback, delete_answers, delete_links, put_answers
-from askalike.encode.model import Model
 from askalike.errors import BusyForumError
 from askalike.forum.asking import Asking
 from askalike.forum.founding import discard_if_empty, new_archive
@@ -20,6 +19,7 @@ from askalike.forum.indexes import Indexes, remove_indexes
 from askalike.forum.model_source import wanted_model
 from askalike.forum.rerankers import take_ranker
 from askalike.forum.settings import ForumSettings, stored_text_settings
+from askalike.models.encoders.model import Model
 from askalike.progress import Progress, SilentProgress
 from askalike.text.analyzer import Analyzer
 from askalike.text.settings import TextSettings

@@ -15,14 +15,14 @@ from pathlib import Path
 from typing import Final, Protocol
 
 from askalike.archive import Layout
-from askalike.encode.layout import Layout as ModelLayout
-from askalike.encode.model import Model
 from askalike.errors import DamagedModelError, SettingError
 from askalike.forum.likelihood import LikelihoodReranker
 from askalike.forum.siamese_vectors import ModelVectors
 from askalike.forum.states import ModelStates
 from askalike.language.kinds import KINDS
 from askalike.language.model import LanguageModel
+from askalike.models.encoders.layout import Layout as ModelLayout
+from askalike.models.encoders.model import Model
 from askalike.rank import Reranker, learned_as
 from askalike.rank.ramn import RamnReranker
 from askalike.rank.settings import SearchSettings

@@ -21,10 +21,6 @@ from typing import Any, Final, Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from askalike.encode.folder import Contents, write_folder
-from askalike.encode.manifest import Manifest
-from askalike.encode.stored import read_model
-from askalike.encode.vocabulary import Vocabulary
 from askalike.errors import DamagedModelError, SettingError
 from askalike.language.collection import Collection
 from askalike.language.kinds import Options, options_of
@@ -33,6 +29,10 @@ from askalike.language.likelihood import QueryScorer
 from askalike.language.lists import TermLists
 from askalike.language.stand_ins import StandIns
 from askalike.language.terms import term_ids
+from askalike.models.encoders.folder import Contents, write_folder
+from askalike.models.encoders.manifest import Manifest
+from askalike.models.encoders.stored import read_model
+from askalike.models.encoders.vocabulary import Vocabulary
 from askalike.text.analyzer import Analyzer
 from askalike.text.settings import TextSettings
 from askalike.types import Answer, Question

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from askalike.encode.vocabulary import Vocabulary
+from askalike.models.encoders.vocabulary import Vocabulary
 
 __all__ = ["term_ids"]
 

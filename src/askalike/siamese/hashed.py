@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from askalike.encode.vocabulary import Vocabulary
+from askalike.models.encoders.vocabulary import Vocabulary
 
 __all__ = ["Hashed"]
 

@@ -21,13 +21,13 @@ from typing import Final, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from askalike.encode.batches import check_size
-from askalike.encode.folder import Contents, naming, write_folder
-from askalike.encode.manifest import Manifest
-from askalike.encode.precision import Packed
-from askalike.encode.stored import read_model
-from askalike.encode.vocabulary import Vocabulary
 from askalike.errors import DamagedModelError, SettingError
+from askalike.models.encoders.batches import check_size
+from askalike.models.encoders.folder import Contents, naming, write_folder
+from askalike.models.encoders.manifest import Manifest
+from askalike.models.encoders.precision import Packed
+from askalike.models.encoders.stored import read_model
+from askalike.models.encoders.vocabulary import Vocabulary
 from askalike.siamese.config import SIDES
 from askalike.siamese.hashed import Hashed
 from askalike.siamese.reader import SiameseReader

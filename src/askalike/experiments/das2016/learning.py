@@ -28,7 +28,6 @@ from typing import Final
 import filelock
 import numpy as np
 
-from askalike.encode.vocabulary import Vocabulary
 from askalike.errors import ModelError
 from askalike.experiments.das2016.sets import DasData
 from askalike.language import Collection, Parallel, TermLists, Translations, learn_translations, term_ids
@@ -40,9 +39,10 @@ from askalike.language.phrase_learning import PhraseLearning
 from askalike.language.phrase_table import PhraseTable
 from askalike.language.sqatm import learn_voted_topics
 from askalike.language.topic_training import TopicLearning
+from askalike.models.encoders.vocabulary import Vocabulary
 from askalike.text.analyzer import Analyzer
 from askalike.text.settings import TextSettings
-from askalike.train.language_model import votes_of
+from askalike.training.language_model import votes_of
 from askalike.types import Question
 
 __all__ = ["Learner", "Texts"]

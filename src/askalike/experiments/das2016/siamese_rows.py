@@ -31,8 +31,8 @@ from askalike.experiments.tasks import candidate_task, judge
 from askalike.experiments.vector_scorer import VectorScorer
 from askalike.progress import Progress, SilentProgress
 from askalike.siamese import SiameseModel
-from askalike.train.corpus import TrainingData
-from askalike.train.siamese.recipe import SiameseRecipe
+from askalike.training.corpus import TrainingData
+from askalike.training.siamese.recipe import SiameseRecipe
 
 __all__ = ["SiameseTrainer", "siamese_answers"]
 
@@ -81,8 +81,8 @@ class SiameseTrainer:
             raise MissingExtraError("training a siamese network needs torch", 'pip install "askalike[train]"')
         import torch
 
-        from askalike.train.fit import Run
-        from askalike.train.siamese.fit import fit_siamese
+        from askalike.training.fit import Run
+        from askalike.training.siamese.fit import fit_siamese
 
         if self.threads:
             torch.set_num_threads(self.threads)

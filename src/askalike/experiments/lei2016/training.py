@@ -25,17 +25,17 @@ from pathlib import Path
 
 import filelock
 
-from askalike.encode.model import Model
-from askalike.encode.reader import Reader
 from askalike.errors import MissingExtraError
 from askalike.experiments.lei2016.rows import Row
 from askalike.experiments.lei2016.sets import LeiSet
 from askalike.experiments.tasks import candidate_task
+from askalike.models.encoders.model import Model
+from askalike.models.encoders.reader import Reader
 from askalike.progress import Progress, SilentProgress
-from askalike.train.corpus import TrainingData, WordSource
-from askalike.train.recipe import Recipe
-from askalike.train.word_vectors.files import write_word2vec_text
-from askalike.train.words import make_words
+from askalike.training.corpus import TrainingData, WordSource
+from askalike.training.recipe import Recipe
+from askalike.training.word_vectors.files import write_word2vec_text
+from askalike.training.words import make_words
 from askalike.types import Question
 
 __all__ = ["EncoderTrainer", "row_recipe"]
@@ -87,7 +87,7 @@ class EncoderTrainer:
             raise MissingExtraError("training an encoder needs torch", 'pip install "askalike[train]"')
         import torch
 
-        from askalike.train.fit import Run, fit
+        from askalike.training.fit import Run, fit
 
         if self.threads:
             torch.set_num_threads(self.threads)
@@ -144,7 +144,7 @@ class EncoderTrainer:
 
     def _pretrained(self, row: Row, recipe: Recipe, shared: Path, seed: int) -> Model:
         """Return the network after pre-training, which rows of the same network share, whatever their set."""
-        from askalike.train.fit import Run, fit
+        from askalike.training.fit import Run, fit
 
         chosen = row_recipe(row, recipe, is_pretraining=True)
         network = f"{chosen.encoder.kind}-{chosen.encoder.hidden_size}-{chosen.reads.replace(' ', '-')}"

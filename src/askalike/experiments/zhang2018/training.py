@@ -19,14 +19,14 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final, Literal, get_args
 
-from askalike.encode.model import Model
 from askalike.errors import MissingExtraError
 from askalike.experiments.side_by_side import each_told
 from askalike.experiments.tasks import candidate_task
 from askalike.experiments.zhang2018.data import ZhangData
+from askalike.models.encoders.model import Model
 from askalike.progress import Progress, SilentProgress
-from askalike.train.corpus import TrainingData
-from askalike.train.recipe import Recipe
+from askalike.training.corpus import TrainingData
+from askalike.training.recipe import Recipe
 
 __all__ = ["KINDS", "Autoencoder", "AutoencoderTrainer", "Kind", "kind_recipe", "train_all"]
 
@@ -98,7 +98,7 @@ class AutoencoderTrainer:
             raise MissingExtraError("training an autoencoder needs torch", 'pip install "askalike[train]"')
         import torch
 
-        from askalike.train.fit import Run, fit
+        from askalike.training.fit import Run, fit
 
         if self.threads:
             torch.set_num_threads(self.threads)

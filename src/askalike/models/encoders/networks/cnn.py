@@ -1,0 +1,45 @@
+"""The convolution over words as a module.
+
+::
+
+    h_t = tanh(W [x_{t-n+1} … x_t] + b),   words before the text are zero
+
+Enters: packed word vectors. Leaves: packed states. May import: config, packing, torch.
+Source: Lei et al. 2016 (NAACL), section 5, comparison encoders.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from askalike.models.encoders.config import EncoderConfig
+from askalike.models.encoders.networks.packing import Packing
+
+__all__ = ["Cnn"]
+
+
+class Cnn(nn.Module):
+    """One convolution of width n.
+
+    Args:
+        config: sizes and width.
+        values: ``weight`` (D, n·D_in), the oldest word first, and ``bias`` (D,).
+    """
+
+    def __init__(self, config: EncoderConfig, values: Mapping[str, Tensor]) -> None:
+        super().__init__()
+        self.width = config.order
+        self.weight = nn.Parameter(values["weight"])
+        self.bias = nn.Parameter(values["bias"])
+
+    def forward(self, words: Tensor, packing: Packing) -> Tensor:
+        """Return the states (N, D) of packed words (N, D_in)."""
+        before = words.new_zeros(len(packing.order), words.shape[1])
+        window = [words]
+        for _ in range(self.width - 1):
+            window.insert(0, torch.cat([before, window[0]]).index_select(0, packing.previous()))
+        return functional.linear(torch.cat(window, dim=1), self.weight, self.bias).tanh()

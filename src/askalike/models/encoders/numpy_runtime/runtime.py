@@ -1,0 +1,146 @@
+"""A trained encoder without torch: word vectors in, vectors out, in float32.
+
+Enters: a config and its parameters; then batches. Leaves: pooled vectors; states and gates where asked for.
+May import: config, errors, and the kinds beside it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from askalike.errors import SettingError
+from askalike.models.encoders.config import EncoderConfig, Kind
+from askalike.models.encoders.numpy_runtime.attention import Attention
+from askalike.models.encoders.numpy_runtime.cnn import Cnn
+from askalike.models.encoders.numpy_runtime.gru import Gru
+from askalike.models.encoders.numpy_runtime.lstm import Lstm
+from askalike.models.encoders.numpy_runtime.packing import by_length
+from askalike.models.encoders.numpy_runtime.pooling import POOLS
+from askalike.models.encoders.numpy_runtime.rcnn import Rcnn
+from askalike.models.encoders.numpy_runtime.walk import Network
+from askalike.models.encoders.numpy_runtime.words import GatheredWords, PaddedWords, Words
+
+__all__ = ["NETWORKS", "Runtime"]
+
+NETWORKS: Final[dict[Kind, Callable[[EncoderConfig, Mapping[str, NDArray[np.float32]]], Network]]] = {
+    "rcnn": Rcnn.of,
+    "lstm": Lstm.of,
+    "gru": Gru.of,
+    "cnn": Cnn.of,
+    "attention": Attention.of,
+}
+"""Kind → its network, made with (config, parameters)."""
+
+
+class Runtime:
+    """An encoder that is ready to run.
+
+    Batches are time-major: inputs (T, B, D_in), lengths (B,). What stands after a text's end is not read; a text of
+    length 0 has the zero vector.
+
+    Args:
+        config: what the encoder is.
+        arrays: its parameters, with the names and shapes of ``config.shapes()``.
+
+    Raises:
+        SettingError: a parameter is missing, unknown or of another shape.
+
+    >>> config = EncoderConfig("rcnn", input_size=1, hidden_size=1, order=1, gate="fixed", decay=0.5)
+    >>> runtime = Runtime(config, {"input": np.ones((1, 1)), "output_bias": np.zeros(1)})
+    >>> pooled = runtime.pooled(np.array([[[2.0]], [[3.0]]]), np.array([2]))  # tanh(0.5·(0.5·2) + 0.5·3) = tanh(2)
+    >>> round(float(np.arctanh(pooled[0, 0])), 3)
+    2.0
+    """
+
+    def __init__(self, config: EncoderConfig, arrays: Mapping[str, NDArray[np.floating]]) -> None:
+        expected = config.shapes()
+        found = {name: array.shape for name, array in arrays.items()}
+        if found != expected:
+            raise SettingError(
+                f"encoder parameters {_described(found)}, but expected {_described(expected)}",
+                "use the parameters and the config that were saved together",
+            )
+        self.config: Final = config
+        exact = {name: np.asarray(array, dtype=np.float32) for name, array in arrays.items()}
+        self._network = NETWORKS[config.kind](config, exact)
+
+    def pooled(self, inputs: NDArray[np.floating], lengths: NDArray[np.integer]) -> NDArray[np.float32]:
+        """Return one vector for each text.
+
+        Args:
+            inputs: word vectors (T, B, D_in); taken as float32.
+            lengths: words of each text (B,), 0 ≤ length ≤ T.
+
+        Returns:
+            (B, D) float32, rows in the order of the batch.
+
+        Raises:
+            SettingError: shapes or lengths that do not fit.
+        """
+        return self._pool(self._words(inputs, lengths))
+
+    def pooled_words(
+        self, vectors: NDArray[np.float32], places: NDArray[np.intp], lengths: NDArray[np.integer]
+    ) -> NDArray[np.float32]:
+        """Return one vector for each text, given its words as rows of a small table of word vectors.
+
+        Each distinct word is multiplied with the input weights once, however often it occurs.
+
+        Args:
+            vectors: the distinct words' vectors (U, D_in) float32.
+            places: row of ``vectors`` for each word (T, B); any valid row where a text has ended.
+            lengths: words of each text (B,), 0 ≤ length ≤ T.
+
+        Returns:
+            (B, D) float32, rows in the order of the batch.
+        """
+        return self._pool(GatheredWords(self._network.projection.of(vectors), places, by_length(lengths)))
+
+    def states(self, inputs: NDArray[np.floating], lengths: NDArray[np.integer]) -> NDArray[np.float32]:
+        """Return every state, zero after a text's end: arguments and errors as of ``pooled``.  # (T, B, D) float32"""
+        found = np.zeros((len(inputs), len(lengths), self.config.hidden_size), dtype=np.float32)
+        words = self._words(inputs, lengths)
+        for step, (states, _) in enumerate(self._network.run(words)):
+            found[step, words.packing.order[: len(states)]] = states
+        return found
+
+    def gates(self, inputs: NDArray[np.floating], lengths: NDArray[np.integer]) -> NDArray[np.float32]:
+        """Return λ_t of every word, zero after a text's end: 1 - λ is the share of the word that is let in.
+
+        Arguments and errors as of ``pooled``.  # (T, B, G) float32, G = ``config.gate_size``
+        """
+        found = np.zeros((len(inputs), len(lengths), self.config.gate_size), dtype=np.float32)
+        words = self._words(inputs, lengths)
+        for step, (_, gates) in enumerate(self._network.run(words)):
+            found[step, words.packing.order[: len(gates)]] = gates
+        return found
+
+    def _words(self, inputs: NDArray[np.floating], lengths: NDArray[np.integer]) -> Words:
+        if inputs.ndim != 3 or inputs.shape[1:] != (len(lengths), self.config.input_size):
+            raise SettingError(
+                f"inputs of shape {inputs.shape} with {len(lengths)} lengths, but expected "
+                f"(words, {len(lengths)}, {self.config.input_size})",
+                "give word vectors as (T, B, D_in)",
+            )
+        if lengths.size and not 0 <= lengths.min() <= lengths.max() <= len(inputs):
+            raise SettingError(
+                f"lengths from {lengths.min()} to {lengths.max()}, but expected 0 to {len(inputs)}",
+                "give the number of words of each text",
+            )
+        exact = np.asarray(inputs, dtype=np.float32)
+        return PaddedWords(self._network.projection, exact, by_length(lengths))
+
+    def _pool(self, words: Words) -> NDArray[np.float32]:
+        packing = words.packing
+        pool = POOLS[self.config.pooling](len(packing.order), self.config.hidden_size)
+        for step, (states, _) in enumerate(self._network.run(words), start=1):
+            pool.add(states, packing.counts[step] if step < len(packing.counts) else 0)
+        return packing.restored(pool.result(packing))
+
+
+def _described(shapes: Mapping[str, tuple[int, ...]]) -> str:
+    return ", ".join(f"{name} {shape}" for name, shape in shapes.items()) or "none"

@@ -1,0 +1,198 @@
+"""What a model is trained on: questions, which of them were marked as asking the same, and answers.
+
+Enters: ``TrainingData``: plain values. Leaves: ``Corpus``: the same as ids, ready for batches.
+May import: encode, text, types, errors, its own folder.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from askalike.errors import SettingError
+from askalike.evaluate import CandidateTask
+from askalike.models.encoders.reader import Reader
+from askalike.models.encoders.vocabulary import Vocabulary
+from askalike.text.markup import plain_text
+from askalike.training.texts import Texts, WordList
+from askalike.types import Answer, Question
+
+__all__ = ["Corpus", "DevSet", "TrainingData", "WordSource"]
+
+_REPORTED: Final = 1000  # questions between two reports
+
+
+@dataclass(frozen=True, slots=True)
+class TrainingData:
+    """Questions and what is known of them.
+
+    Args:
+        questions: each id once.
+        pairs: ids of two questions that were marked as asking the same.
+        answers: answers to the questions, by ``Answer.question_id``.
+        hard_negatives: question id → ids of questions that look alike and are not marked with it, the likest first.
+        dev: name → judged candidates, to stop by; never what a test is scored on.
+    """
+
+    questions: Sequence[Question]
+    pairs: Sequence[tuple[str, str]] = ()
+    answers: Sequence[Answer] = ()
+    hard_negatives: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    dev: Mapping[str, CandidateTask] = field(default_factory=dict)
+
+    def digest(self) -> str:
+        """Return the SHA-256 of everything that is learned from, in hexadecimal; dev sets are not."""
+        found = hashlib.sha256()
+        for question in self.questions:
+            tags = question.tags[:1]
+            _add(found, "question", question.id, question.title, question.markup, question.body, *tags)
+        for pair in self.pairs:
+            _add(found, "pair", *pair)
+        for answer in self.answers:
+            _add(found, "answer", answer.question_id, answer.markup, answer.body)
+        for identifier, others in self.hard_negatives.items():
+            _add(found, "hard negatives", identifier, *others)
+        return found.hexdigest()
+
+    def dev_digest(self) -> str:
+        """Return the SHA-256 of the dev sets' questions, in hexadecimal: they decide when training stops."""
+        found = hashlib.sha256()
+        for name, task in self.dev.items():
+            _add(found, name, *map(str, task.queries.tolist()))
+            for question in task.questions:
+                _add(found, question.title, question.markup, question.body)
+        return found.hexdigest()
+
+
+@dataclass(frozen=True, slots=True)
+class DevSet:
+    """Judged candidates with the texts of their questions: row 2i the title of question i, row 2i + 1 its body."""
+
+    task: CandidateTask
+    texts: Texts
+
+
+@dataclass(frozen=True, slots=True)
+class Corpus:
+    """Training data as ids.
+
+    Args:
+        texts: row 2i is the title of question i, row 2i + 1 its body; the answers follow.
+        size: questions, N.
+        pairs: two questions that ask the same.  # (M, 2) int64
+        answers: a question and the row of one of its answers.  # (K, 2) int64
+        hard_negatives: of each question, or nothing; -1 where there are fewer.  # (N, H) int64
+        topics: a number for each question, the same for those with the same first tag.  # (N,) int64
+        dev: name → judged candidates.
+    """
+
+    texts: Texts
+    size: int
+    pairs: NDArray[np.int64]
+    answers: NDArray[np.int64]
+    hard_negatives: NDArray[np.int64]
+    topics: NDArray[np.int64]
+    dev: Mapping[str, DevSet]
+
+    def usable_pairs(self) -> NDArray[np.int64]:
+        """Return the marked pairs of two different questions that have words.  # (M', 2)"""
+        lengths = self.texts.lengths()[: 2 * self.size]
+        has_words = (lengths[0::2] + lengths[1::2]) > 0
+        is_usable = has_words[self.pairs].all(axis=1) & (self.pairs[:, 0] != self.pairs[:, 1])
+        return np.asarray(self.pairs[is_usable])
+
+    def marked(self) -> dict[int, frozenset[int]]:
+        """Return question → those that it was marked with, whichever was named first; only questions with marks."""
+        found: defaultdict[int, set[int]] = defaultdict(set)
+        for first, second in self.pairs.tolist():
+            found[first].add(second)
+            found[second].add(first)
+        return {question: frozenset(others - {question}) for question, others in found.items()}
+
+
+class WordSource:
+    """Training data read once into words; vocabulary and vectors are made from it, then the corpus.
+
+    Args:
+        data: what to learn from.
+        reader: how a model reads questions.
+        report: told how many questions were read since the last call.
+    """
+
+    def __init__(self, data: TrainingData, reader: Reader, report: Callable[[int], None]) -> None:
+        self.data = data
+        self._reader = reader
+        self.words = WordList(_all_words(data, reader, report))
+
+    def vocabulary(self, min_count: int, max_size: int | None) -> Vocabulary:
+        """Return the most frequent words of the data."""
+        return Vocabulary.from_counts(self.words.counts(), min_count=min_count, max_size=max_size)
+
+    def corpus(self, vocabulary: Vocabulary) -> Corpus:
+        """Return the data as ids.
+
+        Raises:
+            SettingError: a pair, an answer or a hard negative names a question that is not there.
+        """
+        data = self.data
+        rows = {question.id: row for row, question in enumerate(data.questions)}
+        if len(rows) != len(data.questions):
+            raise SettingError(f"{len(data.questions)} questions with {len(rows)} ids, expected each id once")
+        pairs = np.array(_located(rows, data.pairs), np.int64).reshape(-1, 2)
+        asked = _located(rows, [(answer.question_id,) for answer in data.answers])
+        answers = np.array([[row, 2 * len(rows) + place] for place, (row,) in enumerate(asked)], np.int64)
+        width = max(map(len, data.hard_negatives.values()), default=0)
+        hard = np.full((len(rows), width), -1, np.int64)
+        for identifier, others in data.hard_negatives.items():
+            located = _located(rows, [(identifier, *others)])[0]
+            hard[located[0], : len(others)] = located[1:]
+        dev = {
+            name: DevSet(task, WordList(_question_words(task.questions, self._reader)).over(vocabulary))
+            for name, task in data.dev.items()
+        }
+        return Corpus(self.words.over(vocabulary), len(rows), pairs, answers.reshape(-1, 2), hard, _topics(data), dev)
+
+
+def _topics(data: TrainingData) -> NDArray[np.int64]:
+    numbers: dict[str, int] = {}
+    tags = ("".join(question.tags[:1]) for question in data.questions)
+    return np.array([numbers.setdefault(tag, len(numbers)) for tag in tags], np.int64)
+
+
+def _all_words(data: TrainingData, reader: Reader, report: Callable[[int], None]) -> Iterator[list[str]]:
+    for done, question in enumerate(data.questions, start=1):
+        yield from _question_words([question], reader)
+        if done % _REPORTED == 0 or done == len(data.questions):
+            report((done - 1) % _REPORTED + 1)
+    for answer in data.answers:
+        yield reader.text(plain_text(answer.body, answer.markup))
+
+
+def _question_words(questions: Iterable[Question], reader: Reader) -> Iterator[list[str]]:
+    for question in questions:
+        yield reader.title(question)
+        yield reader.body(question)
+
+
+def _add(found: hashlib._Hash, *fields: str) -> None:
+    """Hash fields with their lengths, so that no two lists of them give the same bytes."""
+    for text in fields:
+        content = text.encode(errors="surrogatepass")
+        found.update(b"%d:" % len(content) + content)
+    found.update(b";")
+
+
+def _located(rows: Mapping[str, int], named: Sequence[Sequence[str]]) -> list[list[int]]:
+    try:
+        return [[rows[identifier] for identifier in entry] for entry in named]
+    except KeyError as error:
+        raise SettingError(
+            f"training data names question {error.args[0]!r}, which is not among its questions",
+            "give the questions of all pairs, answers and hard negatives",
+        ) from None

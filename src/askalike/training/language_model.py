@@ -1,0 +1,150 @@
+"""A language model, learned from questions and their best answers.
+
+::
+
+    C        the terms of all questions: P(w|C)
+    pairs    a question and its best answer, and the same turned round: t(w|u) by IBM's model 1
+    links    between the words of such pairs, by t(w|u) in both directions: P(w|t) of phrases
+    topics   of questions with their answers: φ and ψ
+
+Enters: ``TrainingData``, a recipe. Leaves: ``LanguageModel``. May import: language, text, types, progress, its
+neighbours in train that need no torch.
+
+Source: Xue, Jeon and Croft 2008 (SIGIR), P_pool; Das et al. 2016 (ACL), on its baselines: "trained using GIZA++ tool
+with the question and best answer pair as the parallel corpus".
+Differs: Jeon et al. 2005 pair questions whose answers are alike. Das et al. train all models that translate on
+questions with their answers, and so does this; they do not say which way, and this takes both. Marks of duplicates are
+not learned from, as in none of the papers.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections import Counter, defaultdict
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Final
+
+import numpy as np
+
+from askalike.language import (
+    Alignment,
+    Collection,
+    Parallel,
+    TermLists,
+    Translations,
+    learn_translations,
+    term_ids,
+)
+from askalike.language.learned import Learned
+from askalike.language.model import LanguageModel, LanguageSettings, TermReader
+from askalike.language.phrase_table import PhraseTable
+from askalike.language.sqatm import learn_voted_topics
+from askalike.models.encoders.vocabulary import Vocabulary
+from askalike.progress import Progress
+from askalike.text.analyzer import Analyzer
+from askalike.text.settings import TextSettings
+from askalike.training.corpus import TrainingData
+from askalike.training.language_recipe import LanguageRecipe
+from askalike.types import Answer
+
+__all__ = ["learn_language_model", "votes_of"]
+
+_REPORTED: Final = 1000  # questions between two reports
+
+
+def learn_language_model(
+    recipe: LanguageRecipe, data: TrainingData, text: TextSettings, progress: Progress
+) -> LanguageModel:
+    """Return what a recipe makes of questions and answers; the same from the same.
+
+    Args:
+        data: its marks are not looked at; of several answers of a question the first are taken, as many as the kind
+            learns from.
+        text: how texts become terms.
+    """
+    settings = LanguageSettings(recipe.ranker, recipe.options, recipe.reads, text)
+    reader = TermReader(recipe.reads, Analyzer(text))
+    questions = _read(data, reader, progress)
+    best, texts = _best_answers(recipe, data), defaultdict[str, list[list[str]]](list)
+    for answer in best:
+        texts[answer.question_id].append(reader.answer(answer))
+    counts: Counter[str] = Counter()
+    for terms in (*questions, *(terms for own in texts.values() for terms in own)):
+        counts.update(terms)
+    vocabulary = Vocabulary.from_counts(counts, min_count=recipe.min_count, max_size=recipe.max_size)
+    size, ids = len(vocabulary), [term_ids(vocabulary, terms) for terms in questions]
+    collection = Collection.count(TermLists.of(ids), size)
+    learned = Learned.none(size)
+    if recipe.alignment:
+        paired = (
+            (own, term_ids(vocabulary, texts[question.id][0]))
+            for own, question in zip(ids, data.questions, strict=True)
+            if question.id in texts
+        )
+        learned = _aligned(Parallel.of(paired, recipe.pair_terms), size, recipe, progress)
+    if learning := recipe.options.topic_learning:
+        rows = {question.id: row for row, question in enumerate(data.questions)}
+        held = [answer for answer in best if answer.question_id in rows]
+        progress.start("learning topics", learning.iterations, "iterations")
+        topics = learn_voted_topics(
+            TermLists.of(ids),
+            TermLists.of(term_ids(vocabulary, reader.answer(answer)) for answer in held),
+            np.array([rows[answer.question_id] for answer in held], np.int64),
+            np.array([votes_of(answer, recipe.options.accepted_votes) for answer in held], np.int64),
+            size,
+            learning,
+            lambda *_: progress.advance(1),
+        )
+        learned = replace(learned, topics=topics)
+    return LanguageModel.build(settings, vocabulary, collection, learned, training_data=_digest(recipe, data))
+
+
+def _best_answers(recipe: LanguageRecipe, data: TrainingData) -> list[Answer]:
+    """Return the first answers of each question, as many as the kind learns from; none where it reads none."""
+    options = recipe.options
+    if not (recipe.alignment or options.reads_answers or options.topic_learning):
+        return []
+    taken: Counter[str] = Counter()
+    found = []
+    for answer in data.answers:
+        taken[answer.question_id] += 1
+        if taken[answer.question_id] <= options.most_answers:
+            found.append(answer)
+    return found
+
+
+def votes_of(answer: Answer, accepted: int) -> int:
+    """Return how much an answer counts for topics that are learned by votes; being accepted is worth some more."""
+    return (answer.score or 0) + accepted * answer.is_accepted
+
+
+def _digest(recipe: LanguageRecipe, data: TrainingData) -> str:
+    """Return the hash of what was learned from; votes are part of it where they count."""
+    found = data.digest()
+    if recipe.options.most_answers == 1:
+        return found
+    votes = [(answer.score, answer.is_accepted) for answer in data.answers]
+    return hashlib.sha256(f"{found} {votes}".encode()).hexdigest()
+
+
+def _aligned(pairs: Parallel, size: int, recipe: LanguageRecipe, progress: Progress) -> Learned:
+    """Return the translations of pairs; where the kind learns phrases, those in their place."""
+    alignment = recipe.alignment or Alignment()
+    progress.start("learning translations", alignment.iterations, "iterations")
+    translations = learn_translations(pairs.both_ways(), size, alignment, lambda *_: progress.advance(1))
+    learning = recipe.options.phrase_learning
+    if learning is None:
+        return Learned(translations, PhraseTable.none(size))
+    progress.start("counting phrases", 0, "")
+    return Learned(Translations.none(size), learning.learned(pairs, translations, size))
+
+
+def _read(data: TrainingData, reader: TermReader, progress: Progress) -> Sequence[Sequence[str]]:
+    progress.start("reading questions", len(data.questions), "questions")
+    found = []
+    for done, question in enumerate(data.questions, start=1):
+        found.append(reader.question(question))
+        if done % _REPORTED == 0 or done == len(data.questions):
+            progress.advance((done - 1) % _REPORTED + 1)
+    return found

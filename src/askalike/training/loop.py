@@ -1,0 +1,247 @@
+"""The training loop: Adam or SGD, clipped gradients, a dev measure after every epoch, early stopping, checkpoints.
+
+Enters: an objective, its settings, a place to write. Leaves: the objective with the parameters of its best epoch.
+May import: its neighbours in train, errors, torch.
+
+Determinism: batches come from (seed, epoch), dropout from (seed, epoch, step, process): a resumed training takes the
+same steps as one that was never stopped.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from math import isfinite
+from pathlib import Path
+
+import torch
+from torch import Tensor
+
+from askalike.errors import ModelError
+from askalike.progress import Progress, SilentProgress
+from askalike.training.checkpoint import Checkpoint, damaged
+from askalike.training.log import Log
+from askalike.training.loop_settings import LOWER_IS_BETTER, LoopSettings
+from askalike.training.objectives.objective import Trainable
+from askalike.training.optimiser import CLEARED_EVERY, clear_moments, optimiser
+from askalike.training.world import World
+
+__all__ = ["Place", "run_stage"]
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where and as what a stage runs.
+
+    Args:
+        folder: for the checkpoint and the log.
+        stage: name of the stage.
+        identity: of everything that the stage is made of.
+        earlier: names of the stages before it.
+        seed: of batches and dropout.
+        device: where tensors are.
+        world: the processes that train together.
+        progress: is told of epochs and steps.
+        checkpoint_s: seconds between checkpoints within an epoch, ≥ 0.
+        clock: seconds from any moment on.
+        told: is told of each epoch with its measures, 0 before the first; of the same one again where a training was
+            stopped between that and the checkpoint after it.
+    """
+
+    folder: Path
+    stage: str
+    identity: str
+    earlier: tuple[str, ...] = ()
+    seed: int = 0
+    device: torch.device = field(default_factory=lambda: torch.device("cpu"))
+    world: World = field(default_factory=World)
+    progress: Progress = field(default_factory=SilentProgress)
+    checkpoint_s: float = 120.0
+    clock: Callable[[], float] = time.monotonic
+    told: Callable[[int, Mapping[str, float]], None] = lambda *_: None
+
+    @property
+    def checkpoint(self) -> Path:
+        """Return the checkpoint's file."""
+        return self.folder / f"{self.stage}.safetensors"
+
+
+class _Run:
+    """One stage while it runs."""
+
+    def __init__(
+        self, objective: Trainable, settings: LoopSettings, dev: Callable[[], Mapping[str, float]], place: Place
+    ) -> None:
+        self.objective = objective.to(place.device)
+        self.settings = settings
+        self.dev = dev
+        self.place = place
+        self.log = Log(place.folder / "log.csv")
+        self.learned = {name: value for name, value in objective.named_parameters() if value.requires_grad}
+        self.optimiser = optimiser(settings, self.learned.values())
+        self.best: dict[str, Tensor] = {}
+        self.state = Checkpoint(place.identity)
+        self.model = place.world.parallel(self.objective)
+        self.saved_at = place.clock()
+
+    def run(self) -> None:
+        found = self._found()
+        if found is not None:
+            self._restore(found)
+        if self.place.world.is_first and not self.state.is_done:
+            self.log.begin(self.place.stage, self.state.epoch if found else -1, self.place.earlier)
+        if found is None:
+            self._judge(0, {})
+        while not self.state.is_done:
+            self._epoch()
+        if self.best:
+            self._load(self.best)
+
+    def _found(self) -> Checkpoint | None:
+        """Return what to go on from; a checkpoint of another training is set aside."""
+        path, place = self.place.checkpoint, self.place
+        found = Checkpoint.load(path, place.identity)
+        place.world.wait()  # nobody writes before everybody has read
+        if found is None and path.exists() and place.world.is_first:
+            aside = path.with_suffix(".other.safetensors")
+            path.replace(aside)
+            place.progress.notice(
+                f"{path} is of another training (other data, settings or seed): {place.stage} begins anew, the file is "
+                f"now {aside.name}"
+            )
+        return found
+
+    def _epoch(self) -> None:
+        place, state = self.place, self.state
+        batches = self.objective.batches(state.epoch, place.seed)
+        steps = max(1, len(batches) // place.world.size)
+        place.progress.start(f"{place.stage} epoch {state.epoch + 1}/{self.settings.epochs}", steps, "batches")
+        place.progress.advance(state.step)
+        begun, first = place.clock(), state.step
+        self.objective.train()
+        for step in range(state.step, steps):
+            batch = batches[(step * place.world.size + place.world.rank) % len(batches)]
+            loss = self._step(batch, (state.epoch + step / steps) / self.settings.epochs, (state.epoch, step))
+            self.state = replace(self.state, step=step + 1, loss=self.state.loss + loss)
+            if (step + 1) % CLEARED_EVERY == 0 or step + 1 == steps:
+                clear_moments(self.optimiser)
+            place.progress.advance(1)
+            if place.clock() - self.saved_at >= place.checkpoint_s:
+                self._save()
+        seconds = place.clock() - begun
+        measures = {"loss": self.state.loss / steps, "seconds": seconds * steps / max(steps - first, 1)}
+        self.state = replace(self.state, epoch=state.epoch + 1, step=0, loss=0.0)
+        self._judge(steps, measures)
+
+    def _step(self, batch: object, done: float, at: tuple[int, int]) -> float:
+        place = self.place
+        seed = hash((place.seed, *at, place.world.rank)) & 0x7FFFFFFFFFFFFFFF
+        torch.default_generator.manual_seed(seed)
+        if place.device.type == "cuda":
+            torch.cuda.manual_seed(seed)
+        for group in self.optimiser.param_groups:
+            group["lr"] = self.settings.rate(done)
+        self.optimiser.zero_grad(set_to_none=True)
+        loss: Tensor = self.model(batch)
+        loss.backward()  # type: ignore[no-untyped-call]
+        norm = float(torch.nn.utils.clip_grad_norm_(self.learned.values(), self.settings.clip))
+        value = float(loss.detach())
+        if not (isfinite(value) and isfinite(norm)):  # after backward, so that all processes come to know it
+            raise ModelError(
+                f"the loss of {place.stage} is {value} and its gradient has length {norm} in epoch {at[0] + 1}, "
+                f"step {at[1] + 1}",
+                "train with a smaller learning_rate",
+            )
+        self.optimiser.step()
+        return value
+
+    def _judge(self, steps: int, measures: dict[str, float]) -> None:
+        """Measure, log, remember the best, decide whether to go on, save."""
+        place, settings = self.place, self.settings
+        if place.world.is_first:
+            measures = {**measures, **self.dev(), **self.objective.held_out()}
+        measures = place.world.agreed(measures)
+        epoch = self.state.epoch
+        score = measures.get(settings.stop_on)
+        if score is None and settings.patience and epoch == 0 and place.world.is_first:
+            place.progress.notice(
+                f"{place.stage}: no {settings.stop_on} is measured to stop by, so that all {settings.epochs} epochs "
+                "are run and the last is kept"
+            )
+        if score is not None and settings.stop_on.startswith(LOWER_IS_BETTER):
+            score = -score
+        if not settings.patience or score is None:  # the last epoch is kept
+            self.state = replace(self.state, best=score, best_epoch=epoch)
+        elif self.state.best is None or score > self.state.best:
+            self.state = replace(self.state, best=score, best_epoch=epoch)
+            self.best = {name: value.detach().clone() for name, value in self.learned.items()}
+        is_worn = bool(settings.patience) and epoch - self.state.best_epoch >= settings.patience
+        self.state = replace(self.state, is_done=epoch >= settings.epochs or is_worn)
+        if place.world.is_first:
+            self.log.add(place.stage, epoch, steps, measures)
+            if measures:  # before the first epoch, only what dev measures
+                place.progress.notice(_line(place.stage, epoch, measures))
+            place.told(epoch, measures)
+        self._save()
+
+    def _save(self) -> None:
+        self.saved_at = self.place.clock()
+        if not self.place.world.is_first:
+            return
+        tensors: dict[str, Tensor] = {f"model.{name}": value for name, value in self.learned.items()}
+        tensors |= {f"best.{name}": value for name, value in self.best.items()}
+        if not self.state.is_done:
+            tensors |= {
+                f"adam.{name}.{key}": value
+                for name, parameter in self.learned.items()
+                for key, value in self.optimiser.state.get(parameter, {}).items()
+                if isinstance(value, Tensor)
+            }
+        replace(self.state, tensors=tensors).save(self.place.checkpoint)
+
+    def _restore(self, found: Checkpoint) -> None:
+        self.state = replace(found, tensors={})
+        self._load(found.part("model"))
+        self.best = {name: value.to(self.place.device) for name, value in found.part("best").items()}
+        moments = found.part("adam")
+        for name, parameter in self.learned.items():
+            own = {key.rpartition(".")[2]: value for key, value in moments.items() if key.rpartition(".")[0] == name}
+            if own:
+                self.optimiser.state[parameter] = {key: value.to(self.place.device) for key, value in own.items()}
+
+    @torch.no_grad()
+    def _load(self, values: Mapping[str, Tensor]) -> None:
+        found, expected = ({name: value.shape for name, value in some.items()} for some in (values, self.learned))
+        if found != expected:
+            raise damaged(self.place.checkpoint, "its parameters are not those of the network")
+        for name, parameter in self.learned.items():
+            parameter.copy_(values[name])
+
+
+def run_stage(
+    objective: Trainable, settings: LoopSettings, dev: Callable[[], Mapping[str, float]], place: Place
+) -> Checkpoint:
+    """Train until the epochs are done or the dev measure no longer grows; the objective then holds the best epoch.
+
+    A stage that was stopped goes on from its checkpoint; one that had ended is only loaded.
+
+    Args:
+        dev: measures of the network as it is; asked before the first epoch and after each.
+
+    Returns:
+        where it ended, without tensors.
+
+    Raises:
+        ModelError: the loss is no number.
+        DamagedModelError: the checkpoint cannot be read.
+    """
+    place.folder.mkdir(parents=True, exist_ok=True)
+    with torch.random.fork_rng(devices=[place.device] if place.device.type == "cuda" else []):
+        run = _Run(objective, settings, dev, place)
+        run.run()
+    return run.state
+
+
+def _line(stage: str, epoch: int, measures: Mapping[str, float]) -> str:
+    return f"{stage}, epoch {epoch}: " + ", ".join(f"{name} {value:.4g}" for name, value in measures.items())
