@@ -1,6 +1,6 @@
 """The recurrence by hand against the same equations left to autograd, in float64: results and every gradient.
 
-Everything holds for each way in which the recurrence can be run here: ``tests.recurrence_paths``.
+Everything holds on the CPU, on the CPU with a round number of rows as in bfloat16, and on a GPU where there is one.
 """
 
 from __future__ import annotations
@@ -14,9 +14,7 @@ import pytest
 
 torch = pytest.importorskip("torch", reason="the encoders are trained with torch, which is not installed")
 
-from tests.recurrence_paths import MISSING, PATHS, enter  # noqa: E402
-
-from askalike.models.encoders.networks import fused, recurrence  # noqa: E402
+from askalike.models.encoders.networks import backward, forward, rounding  # noqa: E402
 from askalike.models.encoders.networks import plan as plan_module  # noqa: E402
 from askalike.models.encoders.networks.packing import Lane, Packing  # noqa: E402
 from askalike.models.encoders.networks.recurrence import Plan, Weights, recur  # noqa: E402
@@ -26,18 +24,16 @@ GATES = ("vector", "scalar", "fixed", "none")
 SIZE, INPUT = 5, 3
 
 
-@pytest.fixture(params=PATHS)
+@pytest.fixture(params=["cpu", "cpu-rounded", "cuda"])
 def device(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Any:
-    """The device to run on; the path is taken."""
-    monkeypatch.setattr(fused, "_BLOCK", 4)  # a text is shared by programs, the last of which is not full
-    return enter(request.param, monkeypatch)
-
-
-@pytest.mark.parametrize("path", ["triton", "cuda", "cuda-torch"])
-def test_a_path_that_was_not_run_says_why(path: str) -> None:
-    if path in MISSING:
-        pytest.skip(MISSING[path])
-    assert path in PATHS
+    """The device to run on."""
+    if request.param == "cuda" and not torch.cuda.is_available():
+        pytest.skip("there is no GPU that torch can use")
+    if request.param == "cpu-rounded":
+        monkeypatch.setattr(rounding, "GRAIN", 2)
+        for module in (forward, backward):
+            monkeypatch.setattr(module, "is_rounding", lambda _: True)
+    return torch.device(request.param.removesuffix("-rounded"))
 
 
 def made(
@@ -128,8 +124,7 @@ def test_gradients_are_those_of_small_differences(gate: str, device: Any) -> Non
         result = recur(leaves[0], Weights(*leaves[1:5]), plan, leaves[5])
         return result.states, result.carry
 
-    is_fused = recurrence.path_of(words) is recurrence.FUSED  # an interpreter takes a minute for all numbers
-    assert torch.autograd.gradcheck(run, (words, *parameters(weights), start), fast_mode=is_fused)
+    assert torch.autograd.gradcheck(run, (words, *parameters(weights), start))
 
 
 def test_a_run_goes_on_from_the_carry_of_another(device: Any) -> None:

@@ -6,7 +6,6 @@ May import: buffers, forward, lanes, packing, plan, rounding, torch.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 
@@ -20,7 +19,7 @@ from askalike.models.encoders.networks.packing import Lane
 from askalike.models.encoders.networks.plan import Chunk, Plan, chunks, previous
 from askalike.models.encoders.networks.rounding import is_rounding, round_up, with_more
 
-__all__ = ["Backward", "BackwardLane", "Gradients", "backward_lane"]
+__all__ = ["Backward", "Gradients"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +108,6 @@ class Backward:
         start: c¹ … cⁿ and h before the first word (R, n + 1, D).
         tape: what forward kept.
         plan: that of the forward pass.
-        run_lane: how a lane is run.
     """
 
     words: Tensor
@@ -117,7 +115,6 @@ class Backward:
     start: Tensor
     tape: Tape
     plan: Plan
-    run_lane: BackwardLane
 
     def run(self, d_states: Tensor | None, d_carry: Tensor | None, is_for_words: bool) -> Gradients:
         """Return the gradients.
@@ -133,7 +130,7 @@ class Backward:
             d_start[:, :-1] = d_carry
         d_words = empty(self.words, *self.words.shape) if is_for_words else None
         lanes = self.plan.packing.lanes
-        works = [partial(self.run_lane, self, lane, d_states, d_start, d_words) for lane in lanes]
+        works = [partial(_backward_lane, self, lane, d_states, d_start, d_words) for lane in lanes]
         found = side_by_side(works, self.words.device)
         sums = [torch.stack(parts).sum(0) for parts in zip(*found, strict=True)] if found else self.nothing()
         projection, recurrent, biases = sums
@@ -149,15 +146,18 @@ class Backward:
         return [torch.zeros_like(weights.projection), torch.zeros_like(weights.recurrent), biases]
 
 
-BackwardLane = Callable[[Backward, Lane, Tensor | None, Tensor, Tensor | None], list[Tensor]]
-"""Runs a lane, given the gradient arriving at the states and places for the gradients of start (which holds that of the
-carry) and words; returns the lane's share in the gradients of projection, recurrent and biases."""
-
-
-def backward_lane(
+def _backward_lane(
     run: Backward, lane: Lane, d_states: Tensor | None, d_start: Tensor, d_words: Tensor | None
 ) -> list[Tensor]:
-    """Run a lane by torch's operations: ``BackwardLane``."""
+    """Return a lane's share in the gradients of projection, recurrent and biases; put its own into the others.
+
+    Args:
+        run: the whole run.
+        lane: a part of the texts.
+        d_states: the gradient arriving at the states.
+        d_start: holds that of the carry; takes that of the start.
+        d_words: takes that of the words; None where it is not wanted.
+    """
     counts, order, size = list(lane.counts), run.plan.order, d_start.shape[2]
     walk = _Walk(run, lane, d_start)
     inputs, projection = run.words[lane.words], run.weights.projection

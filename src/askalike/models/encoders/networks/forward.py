@@ -6,7 +6,7 @@ May import: buffers, lanes, packing, plan, rounding, torch.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 
@@ -19,7 +19,7 @@ from askalike.models.encoders.networks.packing import Lane
 from askalike.models.encoders.networks.plan import Plan, chunks, previous
 from askalike.models.encoders.networks.rounding import is_rounding, round_up, with_more
 
-__all__ = ["ForwardLane", "Tape", "Weights", "forward_lane", "input_bias", "run_forward"]
+__all__ = ["Tape", "Weights", "run_forward"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,13 +56,7 @@ class Tape:
     memory: Tensor
 
 
-ForwardLane = Callable[[Tensor, Weights, Tensor, Plan, Tape, Lane], None]
-"""Runs the steps of a lane, given words, weights, start and plan, into its rows of the tape."""
-
-
-def run_forward(
-    words: Tensor, weights: Weights, start: Tensor, plan: Plan, is_kept: bool, run_lane: ForwardLane
-) -> Tape:
+def run_forward(words: Tensor, weights: Weights, start: Tensor, plan: Plan, is_kept: bool) -> Tape:
     """Run all steps, the lanes side by side.
 
     Args:
@@ -71,7 +65,6 @@ def run_forward(
         start: c¹ … cⁿ and h before the first word of each text, (R, n + 1, D).
         plan: where the words lie, order and gate.
         is_kept: keep λ and c of every word, as backward needs them.
-        run_lane: how a lane is run.
     """
     size, kept = len(weights.output_bias), len(words) if is_kept else 0
     tape = Tape(
@@ -81,7 +74,7 @@ def run_forward(
         empty(words, kept, plan.order, size),
     )
     tape.opening[:, -1] += weights.output_bias
-    works = [partial(run_lane, words, weights, start, plan, tape, lane) for lane in plan.packing.lanes]
+    works = [partial(_forward_lane, words, weights, start, plan, tape, lane) for lane in plan.packing.lanes]
     side_by_side(works, words.device)
     return tape
 
@@ -137,8 +130,8 @@ class _More:
         return torch.mm(rows, recurrent, out=self._found[: len(rows)])[: len(h)]
 
 
-def forward_lane(words: Tensor, weights: Weights, start: Tensor, plan: Plan, tape: Tape, lane: Lane) -> None:
-    """Run the steps of a lane by torch's operations, into its rows of the tape."""
+def _forward_lane(words: Tensor, weights: Weights, start: Tensor, plan: Plan, tape: Tape, lane: Lane) -> None:
+    """Run the steps of a lane into its rows of the tape."""
     counts, inputs, size, gate_size = list(lane.counts), words[lane.words], start.shape[2], len(weights.gate_bias)
     h = torch.split(tape.states[lane.words], counts)
     before_h = previous(start[lane.texts, -1], h)

@@ -29,50 +29,17 @@ May import: torch. Source: Lei et al. 2016 (NAACL), section 3.
 
 from __future__ import annotations
 
-from functools import lru_cache
-from importlib.util import find_spec
 from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
-from askalike.models.encoders.networks import backward, forward, fused
-from askalike.models.encoders.networks.backward import Backward, BackwardLane
-from askalike.models.encoders.networks.forward import ForwardLane, Tape, Weights, run_forward
+from askalike.models.encoders.networks.backward import Backward
+from askalike.models.encoders.networks.forward import Tape, Weights, run_forward
 from askalike.models.encoders.networks.plan import Plan
 
-__all__ = ["Path", "Plan", "Result", "Weights", "path_of", "recur"]
-
-_LEAST_CAPABILITY = (7, 0)  # of a GPU, for Triton
-
-
-class Path(NamedTuple):
-    """How a lane is run."""
-
-    forward: ForwardLane
-    backward: BackwardLane
-
-
-BY_TORCH = Path(forward.forward_lane, backward.backward_lane)
-"""Each step by some dozen operations of torch, on any device."""
-
-FUSED = Path(fused.forward_lane, fused.backward_lane)
-"""Each step by a product and a Triton kernel, or all steps by one kernel."""
-
-
-def path_of(words: Tensor) -> Path:
-    """Return how a run over these words goes: ``FUSED`` on a GPU for which Triton is there, otherwise ``BY_TORCH``.
-
-    The results are the same up to rounding.
-    """
-    is_plain = words.dtype in (torch.float32, torch.float64)
-    return FUSED if words.device.type == "cuda" and is_plain and _has_triton(words.device) else BY_TORCH
-
-
-@lru_cache
-def _has_triton(device: torch.device) -> bool:
-    return find_spec("triton") is not None and torch.cuda.get_device_capability(device) >= _LEAST_CAPABILITY
+__all__ = ["Plan", "Result", "Weights", "recur"]
 
 
 class Result(NamedTuple):
@@ -102,11 +69,10 @@ def recur(words: Tensor, weights: Weights, plan: Plan, start: Tensor | None = No
     if start is None:
         start = words.new_zeros(len(plan.packing.order), plan.order + 1, len(weights.output_bias))
     tensors = (words, weights.projection, weights.recurrent, weights.gate_bias, weights.output_bias, start)
-    path = path_of(words)
     if torch.is_grad_enabled() and any(tensor.requires_grad for tensor in tensors):
-        states, gates, carry = _Recurrence.apply(path, plan, *tensors)  # type: ignore[no-untyped-call]
+        states, gates, carry = _Recurrence.apply(plan, *tensors)  # type: ignore[no-untyped-call]
     else:
-        tape = run_forward(words, weights, start, plan, is_kept, path.forward)
+        tape = run_forward(words, weights, start, plan, is_kept)
         states, gates, carry = tape.states, tape.gates, _carry(tape, weights, plan)
     last = states.index_select(0, plan.packing.last())
     return Result(states, gates if is_kept else gates[:0], torch.cat([carry, last[:, None]], dim=1))
@@ -114,11 +80,11 @@ def recur(words: Tensor, weights: Weights, plan: Plan, start: Tensor | None = No
 
 class _Recurrence(torch.autograd.Function):
     @staticmethod
-    def forward(ctx: Any, path: Path, plan: Plan, *tensors: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    def forward(ctx: Any, plan: Plan, *tensors: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         words, *parameters, start = tensors
         weights = Weights(*parameters)
-        tape = run_forward(words, weights, start, plan, is_kept=True, run_lane=path.forward)
-        ctx.plan, ctx.run_lane = plan, path.backward
+        tape = run_forward(words, weights, start, plan, is_kept=True)
+        ctx.plan = plan
         ctx.save_for_backward(*tensors, tape.states, tape.gates, tape.opening, tape.memory)
         ctx.mark_non_differentiable(tape.gates)
         ctx.set_materialize_grads(False)
@@ -130,10 +96,10 @@ class _Recurrence(torch.autograd.Function):
         words, *parameters, start, states, gates, opening, memory = ctx.saved_tensors
         weights, tape = Weights(*parameters), Tape(states, gates, opening, memory)
         d_states, _, d_carry = arriving
-        run = Backward(words, weights, start, tape, ctx.plan, ctx.run_lane)
-        found = run.run(d_states, d_carry, ctx.needs_input_grad[2])
+        run = Backward(words, weights, start, tape, ctx.plan)
+        found = run.run(d_states, d_carry, ctx.needs_input_grad[1])
         d_output_bias, d_gate_bias = torch.split(found.biases, [len(weights.output_bias), len(weights.gate_bias)])
-        return None, None, found.words, found.projection, found.recurrent, d_gate_bias, d_output_bias, found.start
+        return None, found.words, found.projection, found.recurrent, d_gate_bias, d_output_bias, found.start
 
 
 def _carry(tape: Tape, weights: Weights, plan: Plan) -> Tensor:
