@@ -22,8 +22,8 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from askalike.models.encoders.config import EncoderConfig
-from askalike.models.encoders.networks import build
+from askalike.models.encoders.networks.encoder import build
+from askalike.models.encoders.settings import EncoderConfig
 from benchmarks.record import write
 
 BATCH, WORDS, INPUT, SIZE = 256, 100, 200, 400

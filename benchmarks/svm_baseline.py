@@ -41,8 +41,7 @@ from askalike.similarity import (
 )
 from askalike.text.markup import readable
 from askalike.text.settings import TextSettings
-from askalike.training.word_vectors.sentence_corpus import SentenceCorpus
-from askalike.training.word_vectors.word2vec import Word2VecSettings, train_word2vec
+from askalike.training.word2vec import SentenceCorpus, Word2VecSettings, train_word2vec
 from askalike.types import Question, Run
 from benchmarks.quality_rows import ranking_rows, shown
 from benchmarks.quality_sets import forum_folder

@@ -26,15 +26,14 @@ from torch import nn
 from askalike.cli.progress import BarProgress
 from askalike.experiments.forum_training import forum_training, going_on
 from askalike.forum import Forum, ForumSettings
-from askalike.models.encoders.networks import Encoder
+from askalike.models.encoders.networks.encoder import Encoder
 from askalike.training import loop
 from askalike.training import words as word_making
 from askalike.training.corpus import TrainingData, WordSource
 from askalike.training.fit import Run, fit
-from askalike.training.loop_settings import LoopSettings
 from askalike.training.network import TextNetwork
-from askalike.training.objectives.options import ContrastiveOptions, DecodingOptions
-from askalike.training.recipe import Recipe, StageSettings, load_recipe
+from askalike.training.recipe import ContrastiveOptions, DecodingOptions, Recipe, StageSettings, load_recipe
+from askalike.training.settings import LoopSettings
 from askalike.types import Question
 from benchmarks.record import need_data, write
 

@@ -32,8 +32,7 @@ from askalike.forum import Forum
 from askalike.models.encoders.vocabulary import Vocabulary
 from askalike.text.markup import plain_text
 from askalike.text.tokens import words
-from askalike.training.word_vectors.sentence_corpus import SentenceCorpus
-from askalike.training.word_vectors.word2vec import Word2VecSettings, train_word2vec
+from askalike.training.word2vec import SentenceCorpus, Word2VecSettings, train_word2vec
 from askalike.types import Question
 from benchmarks.record import WORK, need_data, write
 

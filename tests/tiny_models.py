@@ -6,9 +6,8 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from askalike.models.encoders.config import EncoderConfig
 from askalike.models.encoders.model import Model
-from askalike.models.encoders.settings import ModelSettings
+from askalike.models.encoders.settings import EncoderConfig, ModelSettings
 from askalike.models.encoders.vocabulary import Vocabulary
 from askalike.siamese import SiameseConfig, SiameseModel, SiameseSettings
 from askalike.text.trigrams import trigrams

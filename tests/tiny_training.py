@@ -7,12 +7,11 @@ from typing import Any
 import numpy as np
 
 from askalike.evaluate import CandidateTask
-from askalike.models.encoders.config import EncoderConfig
-from askalike.models.encoders.reader import Reader
+from askalike.models.encoders.settings import EncoderConfig
+from askalike.models.encoders.vocabulary import Reader
 from askalike.training.corpus import Corpus, TrainingData, WordSource
-from askalike.training.loop_settings import LoopSettings
-from askalike.training.objectives.options import OBJECTIVES
-from askalike.training.recipe import Recipe, StageSettings, WordSettings
+from askalike.training.recipe import OBJECTIVES, Recipe, StageSettings, WordSettings
+from askalike.training.settings import LoopSettings
 from askalike.types import Answer, Question
 
 TOPICS = 8

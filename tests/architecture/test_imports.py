@@ -209,8 +209,3 @@ def test_every_public_name_of_the_package_exists_and_is_listed() -> None:
     assert askalike.__all__ == sorted(askalike.__all__)
     for name in askalike.__all__:
         assert hasattr(askalike, name)
-
-
-@pytest.mark.parametrize("path", sorted(PACKAGE.rglob("*.py")), ids=lambda path: str(path.relative_to(PACKAGE)))
-def test_a_file_stays_readable_in_length(path: Path) -> None:
-    assert len(path.read_text(encoding="utf-8").splitlines()) <= 350

@@ -8,11 +8,12 @@ import numpy as np
 import pytest
 
 from askalike.errors import SettingError
-from askalike.models.encoders.config import EncoderConfig
+from askalike.models.encoders.settings import EncoderConfig
 
 torch = pytest.importorskip("torch", reason="the encoders are trained with torch, which is not installed")
 
-from askalike.models.encoders.networks import Encoder, Packing, build, from_arrays, to_arrays  # noqa: E402
+from askalike.models.encoders.networks.encoder import Encoder, build, from_arrays, to_arrays  # noqa: E402
+from askalike.models.encoders.networks.packing import Packing  # noqa: E402
 
 SIZE, INPUT = 5, 3
 TABLE: dict[str, dict[str, Any]] = {

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from askalike.errors import DamagedModelError, ModelNotFoundError, SettingError
-from askalike.models.encoders.manifest import digest
+from askalike.models.encoders.folder import digest
 from askalike.models.encoders.model import Model
 from askalike.models.encoders.vocabulary import Vocabulary
 from askalike.siamese import SiameseConfig, SiameseModel, SiameseSettings

@@ -12,7 +12,7 @@ from tests.tiny_training import recipe, stage, tiny_data
 from askalike.errors import SettingError
 from askalike.models.encoders.model import Model
 from askalike.training.log import read_log
-from askalike.training.loop_settings import LoopSettings
+from askalike.training.settings import LoopSettings
 from askalike.types import Question
 
 torch = pytest.importorskip("torch", reason="training needs torch, which is not installed")
@@ -113,8 +113,7 @@ def test_the_model_gives_the_vectors_of_the_network(
 
 
 def model_texts(model: Model, questions: list[Question]) -> Any:
-    from askalike.training.corpus import _question_words
-    from askalike.training.texts import WordList
+    from askalike.training.corpus import WordList, _question_words
 
     reader = fit_module.Reader(model.settings.reads, model.settings.word_limit, model.settings.stems)
     return WordList(_question_words(questions, reader)).over(model.vocabulary)

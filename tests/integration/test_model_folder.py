@@ -17,14 +17,10 @@ from numpy.typing import NDArray
 
 from askalike.errors import DamagedModelError, ModelError, ModelExistsError, ModelNotFoundError, ModelVersionError
 from askalike.forum.model_source import fingerprint
-from askalike.models.encoders import folder, weights
-from askalike.models.encoders.config import EncoderConfig
-from askalike.models.encoders.folder import Contents
-from askalike.models.encoders.layout import MAX_BYTES, Layout
-from askalike.models.encoders.manifest import Manifest, digest
+from askalike.models.encoders import folder
+from askalike.models.encoders.folder import MAX_BYTES, Contents, Manifest, ModelLayout, digest
 from askalike.models.encoders.model import Model
-from askalike.models.encoders.precision import Precision
-from askalike.models.encoders.settings import ModelSettings, Unknown
+from askalike.models.encoders.settings import EncoderConfig, ModelSettings, Precision, Unknown
 from askalike.models.encoders.vocabulary import Vocabulary
 from askalike.types import Question
 
@@ -299,9 +295,9 @@ def change_config(**changes: object) -> Callable[[Path], None]:
 def change_arrays(**changes: NDArray[np.generic] | None) -> Callable[[Path], None]:
     def change(path: Path) -> None:
         arrays: Mapping[str, NDArray[np.generic] | None]
-        arrays = {**weights.from_bytes((path / "weights.safetensors").read_bytes()), **changes}
+        arrays = {**folder.from_safetensors((path / "weights.safetensors").read_bytes()), **changes}
         kept = {name: array for name, array in arrays.items() if array is not None}
-        rewrite(path, "weights.safetensors", weights.to_bytes(kept))
+        rewrite(path, "weights.safetensors", folder.to_safetensors(kept))
 
     return change
 
@@ -430,5 +426,5 @@ def test_a_model_of_format_1_reads_words_as_they_are_written_and_is_not_rewritte
 
 
 def test_the_manifest_holds_the_hashes_of_the_other_files(saved: Path) -> None:
-    manifest = Manifest.from_bytes(Layout(saved).manifest.read_bytes())
+    manifest = Manifest.from_bytes(ModelLayout(saved).manifest.read_bytes())
     assert manifest.files == {name: digest(data) for name, data in files_of(saved).items() if name != "manifest.json"}

@@ -14,11 +14,11 @@ from tests.tiny_training import recipe, stage, tiny_data
 from askalike import Question
 from askalike.errors import DamagedModelError, ModelError, SettingError
 from askalike.models.encoders.model import Model
-from askalike.models.encoders.reader import Reader
+from askalike.models.encoders.vocabulary import Reader
 from askalike.training.corpus import TrainingData
 from askalike.training.log import Entry, read_log
-from askalike.training.loop_settings import LoopSettings
 from askalike.training.recipe import Recipe
+from askalike.training.settings import LoopSettings
 
 torch = pytest.importorskip("torch", reason="training needs torch, which is not installed")
 

@@ -16,12 +16,12 @@ from tests.tiny_training import recipe, stage, tiny_data
 from askalike.errors import SettingError
 from askalike.models.encoders.model import Model
 from askalike.training.log import read_log
-from askalike.training.loop_settings import LoopSettings
+from askalike.training.settings import LoopSettings
 
 torch = pytest.importorskip("torch", reason="training needs torch, which is not installed")
 
+from askalike.training.distributed import World, joined  # noqa: E402
 from askalike.training.fit import Run, fit  # noqa: E402
-from askalike.training.world import World, joined  # noqa: E402
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 LOOP = LoopSettings(epochs=3, patience=2, learning_rate=0.02)

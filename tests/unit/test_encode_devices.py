@@ -8,13 +8,15 @@ from typing import Any
 
 import pytest
 
-from askalike.models.encoders.config import POOLINGS, EncoderConfig
+from askalike.models.encoders.settings import POOLINGS, EncoderConfig
 
 torch = pytest.importorskip("torch", reason="the encoders are trained with torch, which is not installed")
 
 from tests.pretend_device import AWAY, Away, PretendDevice, moved  # noqa: E402
 
-from askalike.models.encoders.networks import Packing, build, lanes  # noqa: E402
+from askalike.models.encoders.networks import cpu  # noqa: E402
+from askalike.models.encoders.networks.encoder import build  # noqa: E402
+from askalike.models.encoders.networks.packing import Packing  # noqa: E402
 
 NETWORKS = {
     "rcnn, vector gate": EncoderConfig("rcnn", 3, 5),
@@ -82,7 +84,7 @@ def test_the_pretended_device_refuses_what_a_gpu_refuses() -> None:
 
 def test_on_a_gpu_a_batch_is_one_lane(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(torch, "get_num_threads", lambda: 2)
-    lengths = torch.full((4 * lanes.TEXTS_PER_LANE,), 3)
+    lengths = torch.full((4 * cpu.TEXTS_PER_LANE,), 3)
     encoder = build(EncoderConfig("rcnn", 3, 5))
     assert len(encoder.packing(lengths).lanes) == 2
     assert len(moved(encoder).packing(lengths).lanes) == 1  # though the lengths are on the CPU

@@ -10,10 +10,8 @@ import numpy as np
 import pytest
 
 from askalike.errors import SettingError
-from askalike.models.encoders.config import EncoderConfig
 from askalike.models.encoders.model import Model
-from askalike.models.encoders.precision import Precision
-from askalike.models.encoders.settings import ModelSettings, Reads, Unknown
+from askalike.models.encoders.settings import EncoderConfig, ModelSettings, Precision, Reads, Unknown
 from askalike.models.encoders.vocabulary import Vocabulary
 from askalike.types import Question
 

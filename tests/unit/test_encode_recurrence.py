@@ -5,8 +5,6 @@ Everything holds on the CPU, on the CPU with a round number of rows as in bfloat
 
 from __future__ import annotations
 
-import doctest
-import importlib
 from itertools import product
 from typing import Any
 
@@ -14,10 +12,9 @@ import pytest
 
 torch = pytest.importorskip("torch", reason="the encoders are trained with torch, which is not installed")
 
-from askalike.models.encoders.networks import backward, forward, rounding  # noqa: E402
-from askalike.models.encoders.networks import plan as plan_module  # noqa: E402
+from askalike.models.encoders.networks import cpu, rcnn  # noqa: E402
 from askalike.models.encoders.networks.packing import Lane, Packing  # noqa: E402
-from askalike.models.encoders.networks.recurrence import Plan, Weights, recur  # noqa: E402
+from askalike.models.encoders.networks.rcnn import Plan, Weights, recur  # noqa: E402
 
 LENGTHS = {"ragged": [3, 0, 5, 1, 5], "full": [4, 4, 4], "one": [1]}
 GATES = ("vector", "scalar", "fixed", "none")
@@ -30,9 +27,8 @@ def device(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> A
     if request.param == "cuda" and not torch.cuda.is_available():
         pytest.skip("there is no GPU that torch can use")
     if request.param == "cpu-rounded":
-        monkeypatch.setattr(rounding, "GRAIN", 2)
-        for module in (forward, backward):
-            monkeypatch.setattr(module, "is_rounding", lambda _: True)
+        monkeypatch.setattr(cpu, "GRAIN", 2)
+        monkeypatch.setattr(rcnn, "is_rounding", lambda _: True)
     return torch.device(request.param.removesuffix("-rounded"))
 
 
@@ -88,7 +84,7 @@ def by_autograd_in(lane: Lane, words: Any, weights: Weights, plan: Plan, start: 
 def test_results_and_gradients_are_those_of_autograd(
     order: int, gate: str, lengths: str, lanes: int, device: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(plan_module, "CHUNK_WORDS", 6)  # several chunks
+    monkeypatch.setattr(rcnn, "CHUNK_WORDS", 6)  # several chunks
     words, weights, plan, start = made(order, gate, LENGTHS[lengths], lanes, device)
     found, expected = recur(words, weights, plan, start, is_kept=True), by_autograd(words, weights, plan, start)
     torch.testing.assert_close(found.states, expected[0])
@@ -153,12 +149,6 @@ def test_backward_twice_through_a_retained_graph_gives_the_same(device: Any) -> 
     torch.testing.assert_close(torch.autograd.grad(total, weights.projection), first, rtol=0, atol=0)
 
 
-@pytest.mark.parametrize("name", ["attention", "gru", "packing", "plan", "pooling", "initialisation", "rounding"])
-def test_the_examples_in_the_docstrings_hold(name: str) -> None:
-    module = importlib.import_module(f"askalike.models.encoders.networks.{name}")
-    assert doctest.testmod(module, extraglobs={"torch": torch}).failed == 0
-
-
 def parameters(weights: Weights) -> tuple[Any, ...]:
     """Return the four parameters in their order."""
     return weights.projection, weights.recurrent, weights.gate_bias, weights.output_bias
@@ -182,8 +172,7 @@ def test_products_in_bfloat16_have_the_same_bits_with_a_round_number_of_rows(mon
     torch.set_float32_matmul_precision("medium")
     try:
         rounded = run()
-        for module in ("forward", "backward"):
-            monkeypatch.setattr(f"askalike.models.encoders.networks.{module}.is_rounding", lambda _: False)
+        monkeypatch.setattr(rcnn, "is_rounding", lambda _: False)
         torch.testing.assert_close(rounded, run(), rtol=1e-5, atol=1e-5)
     finally:
         torch.set_float32_matmul_precision(before)

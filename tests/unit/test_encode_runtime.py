@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import doctest
-import importlib
 import math
-import pkgutil
 from collections.abc import Mapping
 
 import numpy as np
@@ -14,10 +11,9 @@ from numpy.typing import NDArray
 from tests.naive_encoders import NAIVE, Vector, naive_pooled
 
 from askalike.errors import SettingError
-from askalike.models.encoders import numpy_runtime
-from askalike.models.encoders.config import POOLINGS, EncoderConfig
-from askalike.models.encoders.numpy_runtime import Runtime
-from askalike.models.encoders.numpy_runtime.packing import by_length
+from askalike.models.encoders.numpy_runtime.runtime import Runtime
+from askalike.models.encoders.numpy_runtime.words import by_length
+from askalike.models.encoders.settings import POOLINGS, EncoderConfig
 
 CONFIGS = [
     *[
@@ -255,11 +251,3 @@ def test_parameters_that_do_not_fit_the_config_are_refused(config: EncoderConfig
     for wrong in ({**arrays, name: arrays[name][1:]}, {**arrays, "more": arrays[name]}, {}):
         with pytest.raises(SettingError, match="but expected"):
             Runtime(config, wrong)
-
-
-MODULES = [module.name for module in pkgutil.iter_modules(numpy_runtime.__path__, f"{numpy_runtime.__name__}.")]
-
-
-@pytest.mark.parametrize("name", MODULES)
-def test_the_worked_examples_hold(name: str) -> None:
-    assert doctest.testmod(importlib.import_module(name)).failed == 0

@@ -15,8 +15,8 @@ from askalike.evaluate import CandidateTask
 from askalike.siamese.model import SiameseModel
 from askalike.training.corpus import TrainingData
 from askalike.training.log import read_log
-from askalike.training.loop_settings import SgdSettings
 from askalike.training.recipe import load_recipe, network_recipe
+from askalike.training.settings import SgdSettings
 from askalike.training.siamese.corpus import PairCorpus, best_answers, paired, read_pairs
 from askalike.training.siamese.recipe import HELD_OUT_LOSS, PairOptions, SiameseRecipe
 from askalike.types import Answer, Question

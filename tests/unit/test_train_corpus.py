@@ -9,9 +9,8 @@ import pytest
 from tests.tiny_training import tiny_corpus, tiny_data
 
 from askalike.errors import SettingError
-from askalike.models.encoders.reader import Reader
-from askalike.training.corpus import TrainingData, WordSource
-from askalike.training.texts import Texts, WordList
+from askalike.models.encoders.vocabulary import Reader
+from askalike.training.corpus import Texts, TrainingData, WordList, WordSource
 from askalike.types import Answer, Question
 
 QUESTIONS = [

@@ -9,14 +9,18 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from askalike.models.encoders.config import EncoderConfig
+from askalike.models.encoders.settings import EncoderConfig
 
 torch = pytest.importorskip("torch", reason="training needs torch, which is not installed")
 
-from askalike.models.encoders.networks import Packing, to_arrays  # noqa: E402
-from askalike.training.decoders.attention import AttentionDecoder  # noqa: E402
-from askalike.training.decoders.conditional_gru import ConditionalGruDecoder  # noqa: E402
-from askalike.training.decoders.decoder import Decoder, Read  # noqa: E402
+from askalike.models.encoders.networks.encoder import to_arrays  # noqa: E402
+from askalike.models.encoders.networks.packing import Packing  # noqa: E402
+from askalike.training.decoders import (  # noqa: E402
+    AttentionDecoder,
+    ConditionalGruDecoder,
+    Decoder,
+    Read,
+)
 
 Array = NDArray[np.float64]
 SIZE = 6

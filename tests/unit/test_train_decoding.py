@@ -10,14 +10,15 @@ import pytest
 from tests.tiny_training import tiny_corpus, tiny_data
 
 from askalike.errors import SettingError
-from askalike.models.encoders.config import EncoderConfig
+from askalike.models.encoders.settings import EncoderConfig
 from askalike.training.corpus import Corpus, TrainingData
-from askalike.training.objectives.options import DecodingOptions
+from askalike.training.recipe import DecodingOptions
 from askalike.types import Question
 
 torch = pytest.importorskip("torch", reason="training needs torch, which is not installed")
 
-from askalike.models.encoders.networks import Packing, build  # noqa: E402
+from askalike.models.encoders.networks.encoder import build  # noqa: E402
+from askalike.models.encoders.networks.packing import Packing  # noqa: E402
 from askalike.training.network import TextNetwork  # noqa: E402
 from askalike.training.objectives import output_layer  # noqa: E402
 from askalike.training.objectives.decoding import Decoding  # noqa: E402

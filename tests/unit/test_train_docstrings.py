@@ -1,4 +1,4 @@
-"""The worked examples in the docstrings of ``askalike.training`` hold."""
+"""The worked examples in the docstrings of ``askalike.models.encoders`` and ``askalike.training`` hold."""
 
 from __future__ import annotations
 
@@ -8,26 +8,19 @@ import pkgutil
 
 import pytest
 
+import askalike.models.encoders
 import askalike.training
-import askalike.training.decoders
-import askalike.training.objectives
-import askalike.training.siamese
 
-pytest.importorskip("torch", reason="training needs torch, which is not installed")
+torch = pytest.importorskip("torch", reason="training needs torch, which is not installed")
 
 MODULES = [
     module.name
-    for package in (
-        askalike.training,
-        askalike.training.decoders,
-        askalike.training.objectives,
-        askalike.training.siamese,
-    )
-    for module in pkgutil.iter_modules(package.__path__, f"{package.__name__}.")
+    for package in (askalike.models.encoders, askalike.training)
+    for module in pkgutil.walk_packages(package.__path__, f"{package.__name__}.")
     if not module.ispkg
 ]
 
 
 @pytest.mark.parametrize("name", MODULES)
 def test_the_worked_examples_hold(name: str) -> None:
-    assert doctest.testmod(importlib.import_module(name)).failed == 0
+    assert doctest.testmod(importlib.import_module(name), extraglobs={"torch": torch}).failed == 0

@@ -12,15 +12,18 @@ import pytest
 from tests.tiny_training import tiny_corpus
 
 from askalike.errors import DamagedModelError, ModelError, SettingError
-from askalike.models.encoders.config import EncoderConfig
+from askalike.models.encoders.settings import EncoderConfig
 from askalike.training.log import Log, read_log
-from askalike.training.loop_settings import LoopSettings, SgdSettings
+from askalike.training.settings import LoopSettings, SgdSettings
 
 torch = pytest.importorskip("torch", reason="training needs torch, which is not installed")
 
-from askalike.models.encoders.networks import build  # noqa: E402
-from askalike.training.checkpoint import Checkpoint  # noqa: E402
-from askalike.training.loop import Place, run_stage  # noqa: E402
+from askalike.models.encoders.networks.encoder import build  # noqa: E402
+from askalike.training.loop import (  # noqa: E402
+    Checkpoint,
+    Place,
+    run_stage,
+)
 from askalike.training.network import TextNetwork  # noqa: E402
 from askalike.training.objectives.objective import Objective, in_batches  # noqa: E402
 

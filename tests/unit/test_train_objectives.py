@@ -12,14 +12,14 @@ import pytest
 from tests.tiny_training import STAGES, tiny_corpus, tiny_data
 
 from askalike.errors import SettingError
-from askalike.models.encoders.config import EncoderConfig
+from askalike.models.encoders.settings import EncoderConfig
 from askalike.training.corpus import Corpus, TrainingData
-from askalike.training.objectives.options import OBJECTIVES, ContrastiveOptions, DecodingOptions, MaxMarginOptions
+from askalike.training.recipe import OBJECTIVES, ContrastiveOptions, DecodingOptions, MaxMarginOptions
 from askalike.types import Answer, Question
 
 torch = pytest.importorskip("torch", reason="training needs torch, which is not installed")
 
-from askalike.models.encoders.networks import build  # noqa: E402
+from askalike.models.encoders.networks.encoder import build  # noqa: E402
 from askalike.training.network import TextNetwork  # noqa: E402
 from askalike.training.objectives.contrastive import Contrastive, barred, info_nce  # noqa: E402
 from askalike.training.objectives.decoding import Decoding  # noqa: E402

@@ -12,10 +12,17 @@ import pytest
 from tests.tiny_training import recipe, stage
 
 from askalike.errors import SettingError
-from askalike.models.encoders.config import EncoderConfig
-from askalike.training.loop_settings import LoopSettings
-from askalike.training.objectives.options import ContrastiveOptions, DecodingOptions, MaxMarginOptions
-from askalike.training.recipe import SHIPPED, StageSettings, WordSettings, load_recipe
+from askalike.models.encoders.settings import EncoderConfig
+from askalike.training.recipe import (
+    SHIPPED,
+    ContrastiveOptions,
+    DecodingOptions,
+    MaxMarginOptions,
+    StageSettings,
+    WordSettings,
+    load_recipe,
+)
+from askalike.training.settings import LoopSettings
 
 TEXT = """
 word_limit = 50

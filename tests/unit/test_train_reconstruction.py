@@ -13,18 +13,18 @@ import pytest
 from tests.tiny_training import recipe, stage, tiny_corpus, tiny_data
 
 from askalike.errors import SettingError
-from askalike.models.encoders.config import EncoderConfig
 from askalike.models.encoders.model import Model
+from askalike.models.encoders.settings import EncoderConfig
 from askalike.training.corpus import Corpus, TrainingData
 from askalike.training.log import Entry, read_log
-from askalike.training.loop_settings import LoopSettings
-from askalike.training.objectives.options import ReconstructionOptions
+from askalike.training.recipe import ReconstructionOptions
+from askalike.training.settings import LoopSettings
 from askalike.types import Answer, Question
 
 torch = pytest.importorskip("torch", reason="training needs torch, which is not installed")
 
-from askalike.models.encoders.networks import build  # noqa: E402
-from askalike.training.decoders.decoder import Read  # noqa: E402
+from askalike.models.encoders.networks.encoder import build  # noqa: E402
+from askalike.training.decoders import Read  # noqa: E402
 from askalike.training.fit import Run, fit  # noqa: E402
 from askalike.training.network import TextNetwork  # noqa: E402
 from askalike.training.objectives.reconstruction import DECODERS, Reconstruction  # noqa: E402

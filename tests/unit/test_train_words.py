@@ -11,13 +11,12 @@ import pytest
 from tests.tiny_models import gated_model
 
 from askalike.errors import AskalikeError, DamagedModelError, InputError, SettingError
-from askalike.models.encoders.reader import Reader
-from askalike.models.encoders.vocabulary import Vocabulary
+from askalike.models.encoders.vocabulary import Reader, Vocabulary
 from askalike.progress import SilentProgress
 from askalike.training import words as words_module
 from askalike.training.corpus import TrainingData, WordSource
 from askalike.training.recipe import WordSettings
-from askalike.training.word_vectors.files import write_word2vec_text
+from askalike.training.vector_files import write_word2vec_text
 from askalike.training.words import Words, make_words
 from askalike.types import Question
 

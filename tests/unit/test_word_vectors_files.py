@@ -12,7 +12,7 @@ import pytest
 
 from askalike.errors import DamagedInputError, FormatError, InputError, SettingError
 from askalike.models.encoders.vocabulary import Vocabulary
-from askalike.training.word_vectors.files import FORMATS, VectorFormat, read_vectors, write_word2vec_text
+from askalike.training.vector_files import FORMATS, VectorFormat, read_vectors, write_word2vec_text
 
 TEXT = b"3 2\ncat 1 2\ndog -0.5 1e-3\ncaf\xc3\xa9 3 4\n"
 GLOVE = TEXT.split(b"\n", 1)[1]
@@ -70,7 +70,7 @@ def test_binary_records_without_line_feeds_are_read(tmp_path: Path) -> None:
 
 
 def test_binary_records_that_cross_the_blocks_are_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    module = importlib.import_module("askalike.training.word_vectors.binary_format")
+    module = importlib.import_module("askalike.training.vector_files")
     monkeypatch.setattr(module, "_BLOCK_BYTES", 5)
     found = read_vectors(saved(tmp_path, FILES["word2vec-binary"]), "word2vec-binary")
     np.testing.assert_array_equal(found.vectors, np.array(list(ROWS.values()), np.float32))

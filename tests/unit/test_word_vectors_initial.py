@@ -7,8 +7,8 @@ import pytest
 
 from askalike.errors import SettingError
 from askalike.models.encoders.vocabulary import Vocabulary
-from askalike.training.word_vectors.found import FoundVectors
-from askalike.training.word_vectors.initial import InitialSettings, initial_embedding
+from askalike.training.vector_files import FoundVectors
+from askalike.training.words import InitialSettings, initial_embedding
 
 FOUND = FoundVectors(("c", "a", "other"), np.array([[0, 6], [2, 0], [9, 9]], np.float32))
 WORDS = Vocabulary(["a", "b", "c"])

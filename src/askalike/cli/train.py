@@ -35,7 +35,9 @@ from askalike.rank.reranker import learned_with
 from askalike.siamese import SiameseModel
 from askalike.text.settings import TextSettings
 from askalike.training.language_model import learn_language_model
-from askalike.training.recipe import AnyRecipe, LanguageRecipe, Recipe, SiameseRecipe, load_recipe, shipped_recipes
+from askalike.training.language_recipe import LanguageRecipe
+from askalike.training.recipe import AnyRecipe, Recipe, load_recipe, shipped_recipes
+from askalike.training.siamese.recipe import SiameseRecipe
 
 __all__ = ["train"]
 

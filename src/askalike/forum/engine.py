@@ -18,7 +18,7 @@ from askalike.forum.settings import Neighbours
 from askalike.forum.vector_set import VectorSet
 from askalike.forum.vectors import has_faiss
 from askalike.lexical import FieldWeights, LexicalIndex
-from askalike.models.encoders.states import WordStates
+from askalike.models.encoders.model import WordStates
 from askalike.rank import Candidate, Query
 from askalike.rank.interaction import WeighedStates, rarities
 from askalike.text.analyzer import Analyzer

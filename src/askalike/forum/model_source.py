@@ -15,8 +15,7 @@ from askalike.archive import Layout
 from askalike.data import DEFAULT_MODEL_LANGUAGE, default_model
 from askalike.durable import sync_folder
 from askalike.errors import DamagedModelError, ModelError, SettingError
-from askalike.models.encoders.layout import Layout as ModelLayout
-from askalike.models.encoders.manifest import Manifest
+from askalike.models.encoders.folder import Manifest, ModelLayout
 from askalike.models.encoders.settings import ModelSettings
 
 __all__ = ["ModelSource", "describe", "fingerprint", "general_model", "own_model", "remove_own_model", "wanted_model"]

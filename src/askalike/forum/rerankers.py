@@ -21,7 +21,7 @@ from askalike.forum.siamese_vectors import ModelVectors
 from askalike.forum.states import ModelStates
 from askalike.language.kinds import KINDS
 from askalike.language.model import LanguageModel
-from askalike.models.encoders.layout import Layout as ModelLayout
+from askalike.models.encoders.folder import ModelLayout
 from askalike.models.encoders.model import Model
 from askalike.rank import Reranker, learned_as
 from askalike.rank.ramn import RamnReranker

@@ -13,8 +13,7 @@ from numpy.typing import NDArray
 from askalike.errors import DamagedModelError
 from askalike.forum.blas import one_blas_thread
 from askalike.forum.kept import Kept
-from askalike.models.encoders.model import Model
-from askalike.models.encoders.states import WordStates
+from askalike.models.encoders.model import Model, WordStates
 from askalike.rank import Query
 from askalike.types import Question
 

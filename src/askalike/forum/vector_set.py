@@ -29,7 +29,7 @@ from askalike.durable import replace_whole, sync_folder, writing_whole
 from askalike.errors import DamagedForumError, DamagedModelError, ModelError
 from askalike.forum.model_source import ModelSource, fingerprint
 from askalike.forum.states import KeptStates
-from askalike.models.encoders.layout import MAX_BYTES
+from askalike.models.encoders.folder import MAX_BYTES
 from askalike.models.encoders.model import Model
 from askalike.vectors import VectorIndex
 

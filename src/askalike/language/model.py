@@ -29,9 +29,7 @@ from askalike.language.likelihood import QueryScorer
 from askalike.language.lists import TermLists
 from askalike.language.stand_ins import StandIns
 from askalike.language.terms import term_ids
-from askalike.models.encoders.folder import Contents, write_folder
-from askalike.models.encoders.manifest import Manifest
-from askalike.models.encoders.stored import read_model
+from askalike.models.encoders.folder import Contents, Manifest, read_model, write_folder
 from askalike.models.encoders.vocabulary import Vocabulary
 from askalike.text.analyzer import Analyzer
 from askalike.text.settings import TextSettings

@@ -22,12 +22,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from askalike.errors import DamagedModelError, SettingError
-from askalike.models.encoders.batches import check_size
-from askalike.models.encoders.folder import Contents, naming, write_folder
-from askalike.models.encoders.manifest import Manifest
-from askalike.models.encoders.precision import Packed
-from askalike.models.encoders.stored import read_model
+from askalike.models.encoders.folder import Contents, Manifest, naming, read_model, write_folder
+from askalike.models.encoders.model import check_size
 from askalike.models.encoders.vocabulary import Vocabulary
+from askalike.models.encoders.weights import Packed
 from askalike.siamese.config import SIDES
 from askalike.siamese.hashed import Hashed
 from askalike.siamese.reader import SiameseReader

@@ -2,8 +2,6 @@
 
 Everything is written to a work folder on the way; a training that was stopped goes on from there, one that had ended
 is only read again.
-
-Enters: ``TrainingData``, a ``Recipe``. Leaves: ``encode.Model``. May import: encode, errors, torch, its neighbours.
 """
 
 from __future__ import annotations
@@ -21,26 +19,22 @@ from numpy.typing import NDArray
 
 from askalike.errors import SettingError
 from askalike.models.encoders.model import Model
-from askalike.models.encoders.networks import Encoder, build, from_arrays, to_arrays
-from askalike.models.encoders.reader import Reader
-from askalike.models.encoders.vocabulary import Vocabulary
+from askalike.models.encoders.networks.encoder import Encoder, build, from_arrays, to_arrays
+from askalike.models.encoders.vocabulary import Reader, Vocabulary
 from askalike.progress import Progress, SilentProgress
-from askalike.training.checking import check_number, check_whole
 from askalike.training.corpus import Corpus, TrainingData, WordSource
-from askalike.training.examples import write_examples
+from askalike.training.distributed import World, joined
+from askalike.training.log import write_examples
 from askalike.training.loop import Place, run_stage
 from askalike.training.network import TextNetwork
 from askalike.training.objectives.contrastive import Contrastive
 from askalike.training.objectives.decoding import Decoding
 from askalike.training.objectives.max_margin import MaxMargin
 from askalike.training.objectives.objective import Objective
-from askalike.training.objectives.options import DecodingOptions, MaxMarginOptions, ReconstructionOptions
 from askalike.training.objectives.reconstruction import Reconstruction
-from askalike.training.recipe import Recipe, StageSettings
+from askalike.training.recipe import DecodingOptions, MaxMarginOptions, Recipe, ReconstructionOptions, StageSettings
+from askalike.training.settings import check_number, check_whole
 from askalike.training.words import Words, make_words
-from askalike.training.world import World, joined
-
-__all__ = ["Run", "device_named", "fit"]
 
 
 @dataclass(frozen=True, slots=True)

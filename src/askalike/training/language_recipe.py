@@ -22,8 +22,7 @@ from askalike.language.ibm1 import Alignment
 from askalike.language.kinds import KINDS, Options
 from askalike.language.model import Reads
 from askalike.language.topic_kinds import TopicOptions
-from askalike.training.checking import check_choice, check_whole
-from askalike.training.toml_table import made, table
+from askalike.training.settings import check_choice, check_whole, made, table
 
 __all__ = ["LanguageRecipe"]
 

@@ -1,23 +1,23 @@
-"""The course of a training as a table: one value a line, so that any tool can plot it.
+"""What a training leaves to be read: its course as a table, and what an autoencoder made of a few texts.
 
-Columns: ``stage, epoch, step, measure, value``. Epoch 0 is the state before the first step. A training that goes on
-after a kill takes back what it had written after its checkpoint.
-
-Enters: measures. Leaves: ``log.csv``. May import: durable, errors.
+``log.csv`` has one value a line, so that any tool can plot it: ``stage, epoch, step, measure, value``. Epoch 0 is the
+state before the first step. A training that goes on after a kill takes back what it had written after its checkpoint.
 """
 
 from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Collection, Iterable, Mapping
+import json
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Final
 
 from askalike.durable import replace_whole
 from askalike.errors import DamagedModelError
-
-__all__ = ["COLUMNS", "Entry", "Log", "read_log"]
+from askalike.models.encoders.vocabulary import UNKNOWN, Vocabulary
+from askalike.training.objectives.objective import Example
 
 COLUMNS = ("stage", "epoch", "step", "measure", "value")
 
@@ -88,3 +88,19 @@ def _lines(entries: Iterable[Entry]) -> str:
         (entry.stage, entry.epoch, entry.step, entry.measure, f"{entry.value:.6g}") for entry in entries
     )
     return text.getvalue()
+
+
+_FILE: Final = "examples.json"
+_UNKNOWN_WORD: Final = "[unknown]"
+
+
+def write_examples(examples: Sequence[Example], vocabulary: Vocabulary, folder: Path) -> None:
+    """Write the words that were read and written, one text a line each; no file where there is no example."""
+    if not examples:
+        return
+
+    def words(ids: Iterable[int]) -> str:
+        return " ".join(_UNKNOWN_WORD if number == UNKNOWN else vocabulary.words[number - 1] for number in ids)
+
+    found = [{"read": words(one.read), "written": words(one.written)} for one in examples]
+    replace_whole(folder / _FILE, (json.dumps(found, ensure_ascii=False, indent=2) + "\n").encode())

@@ -1,33 +1,119 @@
 """The training loop: Adam or SGD, clipped gradients, a dev measure after every epoch, early stopping, checkpoints.
 
-Enters: an objective, its settings, a place to write. Leaves: the objective with the parameters of its best epoch.
-May import: its neighbours in train, errors, torch.
+Determinism: batches come from (seed, epoch), dropout from (seed, epoch, step, process). A checkpoint is one file that
+is replaced whole: a training that was killed takes the same steps as one that was never stopped.
 
-Determinism: batches come from (seed, epoch), dropout from (seed, epoch, step, process): a resumed training takes the
-same steps as one that was never stopped.
+Source: Adam: Kingma and Ba 2015 (ICLR).
 """
 
 from __future__ import annotations
 
+import json
 import time
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, fields, replace
 from math import isfinite
 from pathlib import Path
+from typing import Any, Final
 
+import safetensors
+import safetensors.torch
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
-from askalike.errors import ModelError
+from askalike.durable import replace_whole
+from askalike.errors import DamagedModelError, ModelError
 from askalike.progress import Progress, SilentProgress
-from askalike.training.checkpoint import Checkpoint, damaged
+from askalike.training.distributed import World
 from askalike.training.log import Log
-from askalike.training.loop_settings import LOWER_IS_BETTER, LoopSettings
 from askalike.training.objectives.objective import Trainable
-from askalike.training.optimiser import CLEARED_EVERY, clear_moments, optimiser
-from askalike.training.world import World
+from askalike.training.settings import LOWER_IS_BETTER, LoopSettings, SgdSettings
 
-__all__ = ["Place", "run_stage"]
+CLEARED_EVERY: Final = 64
+"""Steps between clearings. Moments shrink to 0.9^64 = 1e-3 meanwhile: from 1e-30 they cannot become denormal."""
+
+_NOTHING: Final = 1e-30  # its square root is far below the ε = 1e-8 that Adam adds to it
+
+
+def optimiser(settings: LoopSettings, learned: Iterable[nn.Parameter]) -> torch.optim.Optimizer:
+    """Return what updates parameters by their gradients."""
+    if isinstance(settings, SgdSettings):
+        return torch.optim.SGD(learned, lr=settings.learning_rate, momentum=settings.momentum)
+    return torch.optim.Adam(learned, lr=settings.learning_rate, fused=True)
+
+
+@torch.no_grad()
+def clear_moments(updater: torch.optim.Optimizer) -> None:
+    """Set moments of at most 1e-30 to zero, which no update can tell from them."""
+    for state in updater.state.values():
+        for moment in state.values():
+            if isinstance(moment, Tensor) and moment.dim():
+                torch.hardshrink(moment, _NOTHING, out=moment)
+
+
+_STATE = "state"
+
+
+@dataclass(frozen=True, slots=True)
+class Checkpoint:
+    """Everything that the rest of a stage depends on; batches and dropout are drawn from (seed, epoch, step).
+
+    Args:
+        identity: of everything that the stage is made of; another training does not go on from this file.
+        epoch: epochs that are done.
+        step: steps of the epoch after them that are done.
+        loss: their losses added up.
+        words: their words, for the log.
+        best: the measure of the best epoch so far, higher is better; None before the first.
+        best_epoch: that epoch.
+        is_done: the stage has ended; the optimiser's moments are gone.
+        tensors: name → parameter ("model."), parameter of the best epoch ("best."), moments of Adam
+            or of SGD ("adam.").
+    """
+
+    identity: str
+    epoch: int = 0
+    step: int = 0
+    loss: float = 0.0
+    best: float | None = None
+    best_epoch: int = 0
+    is_done: bool = False
+    tensors: Mapping[str, Tensor] = field(default_factory=dict)
+
+    def part(self, name: str) -> dict[str, Tensor]:
+        """Return the tensors of one part, without its name."""
+        start = f"{name}."
+        return {key.removeprefix(start): value for key, value in self.tensors.items() if key.startswith(start)}
+
+    def save(self, path: Path) -> None:
+        """Put the checkpoint at ``path`` in the place of an older one."""
+        state = {entry.name: getattr(self, entry.name) for entry in fields(self) if entry.name != "tensors"}
+        whole = {name: tensor.detach().cpu().contiguous() for name, tensor in self.tensors.items()}
+        replace_whole(path, safetensors.torch.save(whole, {_STATE: json.dumps(state)}))
+
+    @classmethod
+    def load(cls, path: Path, identity: str) -> Checkpoint | None:
+        """Return the checkpoint, or None where there is none of the training with this identity.
+
+        Raises:
+            DamagedModelError: the file cannot be read.
+        """
+        if not path.exists():
+            return None
+        try:
+            with safetensors.safe_open(path, framework="pt") as file:
+                state: dict[str, Any] = json.loads(file.metadata()[_STATE])
+                if state["identity"] != identity:
+                    return None
+                tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118  # no mapping
+            return cls(**state, tensors=tensors)
+        except (safetensors.SafetensorError, OSError, ValueError, KeyError, TypeError) as error:
+            raise damaged(path, str(error)) from error
+
+
+def damaged(path: Path, what: str) -> DamagedModelError:
+    """Return the error for a checkpoint that cannot be used."""
+    return DamagedModelError(f"checkpoint {path} cannot be read: {what}", "delete it to begin the stage anew")
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,6 @@
 
     v(question) = (v(title) + v(body)) / 2,   or the one of them that has words
 
-Enters: texts as ids, rows. Leaves: tensors. May import: encode's networks, its own folder, torch.
 Source: Lei et al. 2016 (NAACL), section 3.
 """
 
@@ -19,10 +18,9 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.nn import functional
 
-from askalike.models.encoders.networks import Encoder, Packing
-from askalike.training.texts import Texts
-
-__all__ = ["Dropped", "TextNetwork"]
+from askalike.models.encoders.networks.encoder import Encoder
+from askalike.models.encoders.networks.packing import Packing
+from askalike.training.corpus import Texts
 
 _BATCH: Final = 512
 

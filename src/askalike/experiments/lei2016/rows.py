@@ -13,8 +13,7 @@ from typing import Final
 
 from askalike.errors import SettingError
 from askalike.experiments.lei2016.reported import REPORTED, Figure
-from askalike.models.encoders.config import EncoderConfig, Kind, Pooling
-from askalike.models.encoders.settings import Reads
+from askalike.models.encoders.settings import EncoderConfig, Kind, Pooling, Reads
 
 __all__ = ["COMPARED", "ROWS", "Row", "chosen_rows"]
 

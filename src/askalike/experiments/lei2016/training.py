@@ -30,11 +30,11 @@ from askalike.experiments.lei2016.rows import Row
 from askalike.experiments.lei2016.sets import LeiSet
 from askalike.experiments.tasks import candidate_task
 from askalike.models.encoders.model import Model
-from askalike.models.encoders.reader import Reader
+from askalike.models.encoders.vocabulary import Reader
 from askalike.progress import Progress, SilentProgress
 from askalike.training.corpus import TrainingData, WordSource
 from askalike.training.recipe import Recipe
-from askalike.training.word_vectors.files import write_word2vec_text
+from askalike.training.vector_files import write_word2vec_text
 from askalike.training.words import make_words
 from askalike.types import Question
 

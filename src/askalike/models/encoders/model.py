@@ -1,9 +1,5 @@
 """A trained model: questions in, vectors out, without torch.
 
-Enters: a folder, or what training has found; questions and texts. Leaves: vectors of length 1; states and weights of
-words.
-May import: types, errors, text, and its neighbours in encode but the networks.
-
 ::
 
     v(text)      the encoder's pooled vector of its first ``word_limit`` words; zero for a text without words
@@ -15,27 +11,115 @@ Source: Lei et al. 2016 (NAACL), section 3: title and body averaged; section 5: 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from askalike.models.encoders.batches import check_size, of_like_length
-from askalike.models.encoders.folder import Contents, naming, write_folder
-from askalike.models.encoders.manifest import Manifest
-from askalike.models.encoders.numbers import Numbers
-from askalike.models.encoders.numpy_runtime import Runtime
-from askalike.models.encoders.reader import Reader
+from askalike.errors import SettingError
+from askalike.models.encoders.folder import Contents, Manifest, naming, read_model, write_folder
+from askalike.models.encoders.numpy_runtime.runtime import Runtime
 from askalike.models.encoders.settings import ModelSettings
-from askalike.models.encoders.states import WordStates, states_of
-from askalike.models.encoders.stored import read_model
-from askalike.models.encoders.vocabulary import Vocabulary
+from askalike.models.encoders.vocabulary import Reader, Vocabulary
+from askalike.models.encoders.weights import Numbers, Packed
 from askalike.types import Question
 
-__all__ = ["Model"]
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """Some texts that have words, the longest first.
+
+    Args:
+        texts: which of all texts they are.  # (B,)
+        distinct: the ids that occur in them, each once.  # (U,)
+        places: row of ``distinct`` for each word, 0 where a text has ended.  # (T, B)
+        lengths: words of each text.  # (B,)
+    """
+
+    texts: NDArray[np.intp]
+    distinct: NDArray[np.intp]
+    places: NDArray[np.intp]
+    lengths: NDArray[np.intp]
+
+
+def check_size(size: int) -> None:
+    """Refuse a batch size that is none.
+
+    Raises:
+        SettingError: it is not at least 1.
+    """
+    if size < 1:
+        raise SettingError(f"batch_size {size}, but expected at least 1", "256 is usual")
+
+
+def of_like_length(texts: Sequence[Sequence[int] | NDArray[np.int64]], size: int) -> Iterator[Batch]:
+    """Yield the texts that have words in batches of ``size``, by falling length.
+
+    >>> for batch in of_like_length([[7], [], [5, 7, 5], [9, 9]], 2):
+    ...     batch.texts.tolist(), batch.distinct.tolist(), batch.places.T.tolist(), batch.lengths.tolist()
+    ([2, 3], [5, 7, 9], [[0, 1, 0], [2, 2, 0]], [3, 2])
+    ([0], [7], [[0]], [1])
+    """
+    lengths = np.fromiter(map(len, texts), dtype=np.intp, count=len(texts))
+    order = np.argsort(-lengths, kind="stable")[: np.count_nonzero(lengths)]
+    for begin in range(0, len(order), size):
+        rows = order[begin : begin + size]
+        distinct, inverse = np.unique(np.concatenate([texts[row] for row in rows]), return_inverse=True)
+        has_word = np.arange(lengths[rows[0]]) < lengths[rows][:, None]  # (B, T)
+        places = np.zeros(has_word.shape, dtype=np.intp)
+        places[has_word] = inverse
+        yield Batch(rows, distinct, places.T, lengths[rows])
+
+
+@dataclass(frozen=True, slots=True)
+class WordStates:
+    """Words as a model reads them, in their order, with the encoder's state at each.
+
+    Args:
+        words: the words, or their stems where the model reads stems.
+        ids: of the words in the model's vocabulary, 0 for those outside.  # (T,) int64
+        states: one row for each word.  # (T, D) float32
+    """
+
+    words: tuple[str, ...]
+    ids: NDArray[np.int64]
+    states: NDArray[np.float32]
+
+    def followed_by(self, other: WordStates) -> WordStates:
+        """Return these words and then those of another text, each with the states of its own text."""
+        if not other.words:
+            return self
+        return WordStates(
+            self.words + other.words,
+            np.concatenate([self.ids, other.ids]),
+            np.concatenate([self.states, other.states]),
+        )
+
+
+def states_of(
+    texts: Sequence[Sequence[str]], vocabulary: Vocabulary, embedding: Packed, runtime: Runtime, batch_size: int
+) -> list[WordStates]:
+    """Return the words of each text with their states: each text is encoded on its own, texts of like length together.
+
+    Args:
+        texts: words as they are read.
+        embedding: word vectors (V, D_in).
+        batch_size: texts that are worked on at once, ≥ 1.
+    """
+    ids = [np.array(vocabulary.ids(text), dtype=np.int64) for text in texts]
+    none = np.zeros((0, runtime.config.hidden_size), dtype=np.float32)
+    found = [WordStates(tuple(text), of_text, none) for text, of_text in zip(texts, ids, strict=True)]
+    for batch in of_like_length(ids, batch_size):
+        vectors = embedding.rows(batch.distinct)[batch.places]  # (T, B, D_in)
+        states = runtime.states(vectors, batch.lengths)  # (T, B, D)
+        for column, row in enumerate(batch.texts.tolist()):
+            own = states[: batch.lengths[column], column].copy()  # so that it does not hold the whole batch
+            found[row] = WordStates(found[row].words, ids[row], own)
+    return found
+
 
 _BATCHES_AT_ONCE: Final = 16  # texts of so many batches are sorted by length together
 _Item = TypeVar("_Item")

@@ -1,24 +1,189 @@
-"""What a model is besides its numbers: its encoder, how it reads texts, how it keeps its numbers.
+"""What a model is besides its words and numbers: its encoder, how it reads texts, how it keeps its numbers.
 
-Enters: choices of a recipe, or ``config.json``. Leaves: a checked ``ModelSettings``. May import: config, precision,
-text's languages, errors.
+The parameters of every encoder are a flat mapping from name to float32 array, the same in torch, in NumPy and on
+disk; ``EncoderConfig.shapes`` holds their names and shapes.
+
+Source: Lei et al. 2016 (NAACL), section 3, for the RCNN and its gates; Zhang and Wu 2018 (AAAI), "Attention
+Autoencoders", for attention.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
+from math import prod
 from typing import Final, Literal, get_args
 
 from askalike.errors import SettingError
-from askalike.models.encoders.config import EncoderConfig
-from askalike.models.encoders.precision import PRECISIONS, Precision
 from askalike.text.settings import LANGUAGES
 
-__all__ = ["ModelSettings", "Reads", "Unknown"]
+Kind = Literal["rcnn", "lstm", "gru", "cnn", "attention"]
+Gate = Literal["vector", "scalar", "fixed", "none"]
+Pooling = Literal["last", "mean", "normalised-mean", "max"]
+
+KINDS: Final[tuple[Kind, ...]] = get_args(Kind)
+GATES: Final[tuple[Gate, ...]] = get_args(Gate)
+POOLINGS: Final[tuple[Pooling, ...]] = get_args(Pooling)
+MAX_CNN_WIDTH: Final = 4
+MAX_LAYERS: Final = 16
+STACKED: Final[tuple[Kind, ...]] = ("gru", "attention")
+"""Kinds that may have several layers, each over the states of the one before."""
+
+
+@dataclass(frozen=True, slots=True)
+class EncoderConfig:
+    """An encoder, but for the values of its parameters.
+
+    Args:
+        kind: the network: ``rcnn``, ``lstm``, ``gru``, ``cnn`` or ``attention``.
+        input_size: dimensions of a word vector, D_in ≥ 1.
+        hidden_size: dimensions of a state and of the pooled vector, D ≥ 1; for attention D = D_in.
+        order: filter width n in words: ≥ 1 for the RCNN, 1 to ``MAX_CNN_WIDTH`` for the CNN; the others ignore it.
+        gate: how the RCNN's decay λ is found: a ``vector`` or a ``scalar`` λ_t for each word, a ``fixed`` λ, or
+            ``none`` (λ = 0, which is a CNN of width n). The others ignore it.
+        decay: λ of the gate ``fixed``, in [0, 1).
+        pooling: how the states become one vector: the ``last`` one, their ``mean``, the mean of the states after each
+            was brought to length 1 (``normalised-mean``), or the ``max`` of each dimension.
+        layers: 1 to ``MAX_LAYERS`` for the kinds in ``STACKED``, 1 for the others.
+
+    Raises:
+        SettingError: a value that is not listed, out of range, or of another type.
+
+    >>> EncoderConfig("rcnn", input_size=3, hidden_size=2, gate="scalar").shapes()
+    {'input': (5, 3), 'recurrent': (1, 2), 'gate_bias': (1,), 'output_bias': (2,)}
+    >>> list(EncoderConfig("gru", input_size=3, hidden_size=2, layers=2).shapes())[3:6]
+    ['bias_hh', 'weight_ih_2', 'weight_hh_2']
+    """
+
+    kind: Kind
+    input_size: int
+    hidden_size: int
+    order: int = 2
+    gate: Gate = "vector"
+    decay: float = 0.5
+    pooling: Pooling = "last"
+    layers: int = 1
+
+    def __post_init__(self) -> None:
+        _check_choice("kind", self.kind, KINDS)
+        _check_choice("gate", self.gate, GATES)
+        _check_choice("pooling", self.pooling, POOLINGS)
+        for name in ("input_size", "hidden_size", "order", "layers"):
+            value: object = getattr(self, name)
+            if not isinstance(value, int) or isinstance(value, bool) or value < 1:
+                raise SettingError(f"encoder {name} is {value!r}, but expected a whole number ≥ 1", f"set {name}")
+        if self.kind == "cnn" and self.order > MAX_CNN_WIDTH:
+            raise SettingError(
+                f"a CNN of width {self.order}, but expected 1 to {MAX_CNN_WIDTH}", "set order to 2, 3 or 4"
+            )
+        if self.layers > (most := MAX_LAYERS if self.kind in STACKED else 1):
+            raise SettingError(
+                f"encoder layers is {self.layers}, but expected at most {most} for the kind {self.kind}",
+                f"set layers; more than 1 is for: {', '.join(STACKED)}",
+            )
+        if self.kind == "attention" and self.input_size != self.hidden_size:
+            raise SettingError(
+                f"attention over words of {self.input_size} numbers with states of {self.hidden_size}, but expected "
+                "the same for both",
+                "set hidden_size to the size of the word vectors",
+            )
+        decay: object = self.decay
+        if not isinstance(decay, int | float) or isinstance(decay, bool) or not 0 <= decay < 1:
+            raise SettingError(f"encoder decay is {decay!r}, but expected a number in [0, 1)", "0.5 is usual")
+
+    @property
+    def gate_size(self) -> int:
+        """Return G, how many gates are computed for a word: D for a vector gate, 1 for a scalar one, otherwise 0."""
+        if self.kind != "rcnn":
+            return 0
+        return {"vector": self.hidden_size, "scalar": 1}.get(self.gate, 0)
+
+    def shapes(self) -> dict[str, tuple[int, ...]]:
+        """Return the name and shape of every parameter, in the order of the file.
+
+        ``input`` holds W_1 … W_n stacked, then W^λ; ``weight`` of the CNN the oldest word first; LSTM and GRU have
+        torch's layouts (i, f, g, o and r, z, n). Of attention, ``attention_1`` holds W^q, W^k, W^v of layer 1 stacked,
+        ``inner_1`` and ``outer_1`` W_1 and W_2, all with a row for each output; a norm has its gain, then its bias.
+        Layers of a GRU after the first have their number in the name.
+        """
+        d_in, d, gates = self.input_size, self.hidden_size, self.gate_size
+        if self.kind == "cnn":
+            return {"weight": (d, self.order * d_in), "bias": (d,)}
+        if self.kind == "rcnn":
+            gated = {"recurrent": (gates, d), "gate_bias": (gates,)} if gates else {}
+            return {"input": (self.order * d + gates, d_in), **gated, "output_bias": (d,)}
+        found: dict[str, tuple[int, ...]] = {}
+        for layer in range(1, self.layers + 1):
+            found |= self._attention_shapes(layer) if self.kind == "attention" else self._recurrent_shapes(layer)
+        return found
+
+    def _attention_shapes(self, layer: int) -> dict[str, tuple[int, ...]]:
+        d = self.hidden_size
+        return {
+            f"attention_{layer}": (3 * d, d),
+            f"attention_norm_{layer}": (2, d),
+            f"inner_{layer}": (d, d),
+            f"inner_bias_{layer}": (d,),
+            f"outer_{layer}": (d, d),
+            f"outer_bias_{layer}": (d,),
+            f"outer_norm_{layer}": (2, d),
+        }
+
+    def _recurrent_shapes(self, layer: int) -> dict[str, tuple[int, ...]]:
+        d, rows = self.hidden_size, (4 if self.kind == "lstm" else 3) * self.hidden_size
+        d_in, number = (self.input_size, "") if layer == 1 else (d, f"_{layer}")
+        return {
+            f"weight_ih{number}": (rows, d_in),
+            f"weight_hh{number}": (rows, d),
+            f"bias_ih{number}": (rows,),
+            f"bias_hh{number}": (rows,),
+        }
+
+    def parameter_count(self) -> int:
+        """Return how many numbers are learned, word vectors not counted.
+
+        >>> EncoderConfig("rcnn", input_size=200, hidden_size=400).parameter_count()
+        400800
+        """
+        return sum(prod(shape) for shape in self.shapes().values())
+
+    def to_json(self) -> dict[str, str | int | float]:
+        """Return the choices as a flat mapping that JSON can hold, without ``layers`` where there is one."""
+        stored = asdict(self)
+        if self.layers == 1:
+            del stored["layers"]
+        return stored
+
+    @classmethod
+    def from_json(cls, stored: Mapping[str, object]) -> EncoderConfig:
+        """Return the encoder that ``to_json`` stored; choices that are absent take their default.
+
+        Raises:
+            SettingError: a name that is no setting, a size that is missing, or a value that cannot be used.
+        """
+        known = [field.name for field in fields(cls)]
+        unknown = sorted(set(stored) - set(known))
+        missing = [name for name in ("kind", "input_size", "hidden_size") if name not in stored]
+        if unknown:
+            raise SettingError(
+                f"encoder settings hold {', '.join(unknown)}, but expected only: {', '.join(known)}",
+                "remove the names that are no settings, or use the version of askalike that wrote them",
+            )
+        if missing:
+            raise SettingError(f"encoder settings lack {', '.join(missing)}", "add what is missing")
+        return cls(**stored)  # type: ignore[arg-type]  # the types are checked at construction
+
+
+def _check_choice(name: str, value: object, choices: tuple[str, ...]) -> None:
+    if value not in choices:
+        raise SettingError(f"encoder {name} is {value!r}, but expected one of: {', '.join(choices)}", f"set {name}")
+
 
 Reads = Literal["title and body", "title", "joined"]
+Precision = Literal["float32", "float16", "int8"]
 Unknown = Literal["vector", "zero"]
+
+PRECISIONS: Final[tuple[Precision, ...]] = get_args(Precision)
 
 
 @dataclass(frozen=True, slots=True)

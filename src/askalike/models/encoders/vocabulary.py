@@ -1,10 +1,8 @@
-"""The words that a model has vectors for, and their ids.
+"""The words of a model: which words of a question it reads, and their ids.
 
 Words are those of ``askalike.text.tokens.words``: as the text writes them, case folded; or their stems, where the
-model's settings say so. Id 0 stands for every other word; the id of a known word is its line in the file, the first
-being 1.
-
-Enters: texts of a training set, or the bytes of a file. Leaves: ids. May import: errors, text.
+model's settings say so. Id 0 stands for every word outside the vocabulary; the id of a known word is its line in the
+file, the first being 1.
 """
 
 from __future__ import annotations
@@ -12,12 +10,15 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from typing import Final
 
 from askalike.errors import DamagedModelError, SettingError
+from askalike.models.encoders.settings import Reads
+from askalike.text.markup import plain_text
+from askalike.text.stemmer import stemmer_of
 from askalike.text.tokens import words
-
-__all__ = ["UNKNOWN", "Vocabulary"]
+from askalike.types import Question
 
 UNKNOWN: Final = 0
 """The id of every word that is not in a vocabulary."""
@@ -123,3 +124,46 @@ def _fault(known: tuple[str, ...], ids: Mapping[str, int]) -> str:
         if _SURROGATE.search(word):
             return f"{word[:40]!r} in line {line}, but expected characters that UTF-8 can hold"
     return ""
+
+
+@dataclass(frozen=True, slots=True)
+class Reader:
+    """Words of questions.
+
+    Args:
+        reads: title and body, each on its own; both joined to one text, which stands for the title; or the title alone.
+        word_limit: words of a text that are read, the first ones, ≥ 1.
+        stems: the language to whose stems words are brought, or "" for words as they are written. There are as many
+            words either way.
+
+    >>> question = Question("1", "WiFi drops daily", "Every evening.")
+    >>> reader = Reader("title", word_limit=2)
+    >>> reader.title(question), reader.body(question)
+    (['wifi', 'drops'], [])
+    >>> joined = Reader("joined", word_limit=4, stems="english")
+    >>> joined.title(question), joined.body(question)
+    (['wifi', 'drop', 'daili', 'everi'], [])
+    """
+
+    reads: Reads
+    word_limit: int
+    stems: str = ""
+
+    def text(self, plain: str) -> list[str]:
+        """Return the words that are read of a plain text."""
+        return self._first(words(plain))
+
+    def title(self, question: Question) -> list[str]:
+        """Return the words that are read of a question's title, or of title and body where they are joined."""
+        found = words(question.title)
+        if self.reads == "joined" and len(found) < self.word_limit:
+            found += words(plain_text(question.body, question.markup))
+        return self._first(found)
+
+    def body(self, question: Question) -> list[str]:
+        """Return the words that are read of a question's body; none where it is joined to the title, or not read."""
+        return self.text(plain_text(question.body, question.markup)) if self.reads == "title and body" else []
+
+    def _first(self, found: list[str]) -> list[str]:
+        first = found[: self.word_limit]
+        return stemmer_of(self.stems).stems(first) if self.stems else first

@@ -9,7 +9,6 @@ where a_i and b_i are two views of the same thing: a question's title and its bo
 question and its answer. Hard negatives are further columns b of the first term. What shares a question with i, or
 holds one that was marked with a question of i, is no negative of i and is left out of its sums.
 
-Enters: batches of views. Leaves: a loss. May import: objective, options, corpus, network, torch.
 Source: van den Oord et al. 2018, equation 4; in-batch, both ways: Radford et al. 2021, section 2.3.
 Differs: neither is in Lei et al. 2016; this objective is offered beside max-margin.
 """
@@ -30,9 +29,7 @@ from askalike.errors import SettingError
 from askalike.training.corpus import Corpus
 from askalike.training.network import TextNetwork
 from askalike.training.objectives.objective import Objective, in_batches, random_stream
-from askalike.training.objectives.options import ContrastiveOptions
-
-__all__ = ["Contrastive", "barred", "info_nce"]
+from askalike.training.recipe import ContrastiveOptions
 
 _NONE: Final = -1
 

@@ -10,8 +10,6 @@ word. Both share the word vectors.
 
 What the decoder reads, the output layer and perplexity: ``output_layer``.
 
-Enters: batches of (context, title) rows. Leaves: a loss; perplexities.
-May import: adaptive_loss, objective, options, output_layer, encode's networks, torch.
 Source: Lei et al. 2016 (NAACL), section 4.1.
 Differs: the paper normalises over all words at once, which here takes most of the time of a step.
 """
@@ -28,15 +26,12 @@ from torch import Tensor
 from torch.nn import functional
 
 from askalike.errors import SettingError
-from askalike.models.encoders.networks import build
+from askalike.models.encoders.networks.encoder import build
 from askalike.training.corpus import Corpus
 from askalike.training.network import TextNetwork
-from askalike.training.objectives.adaptive_loss import adaptive_loss
 from askalike.training.objectives.objective import Objective, held_out_questions, in_batches, random_stream
-from askalike.training.objectives.options import DecodingOptions
-from askalike.training.objectives.output_layer import output_layer, perplexity, shifted
-
-__all__ = ["Decoding"]
+from askalike.training.objectives.output_layer import adaptive_loss, output_layer, perplexity, shifted
+from askalike.training.recipe import DecodingOptions
 
 
 class Decoding(Objective):

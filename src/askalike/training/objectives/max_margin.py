@@ -8,8 +8,7 @@ The largest term alone has a gradient. So all negatives are encoded without one,
 and its hardest negative where the loss is not zero, is encoded once more with it: the same loss, the same gradient, a
 half of the time and a tenth of the memory.
 
-Enters: batches of (q, p⁺, negatives …). Leaves: a loss.
-May import: objective, options, corpus, network, torch. Source: Lei et al. 2016 (NAACL), section 4.2.
+Source: Lei et al. 2016 (NAACL), section 4.2.
 """
 
 from __future__ import annotations
@@ -27,9 +26,7 @@ from askalike.errors import SettingError
 from askalike.training.corpus import Corpus
 from askalike.training.network import Dropped, TextNetwork
 from askalike.training.objectives.objective import Objective, in_batches, random_stream
-from askalike.training.objectives.options import MaxMarginOptions
-
-__all__ = ["MaxMargin", "max_margin", "skip"]
+from askalike.training.recipe import MaxMarginOptions
 
 
 def max_margin(scores: Tensor, margin: float) -> Tensor:

@@ -1,7 +1,4 @@
-"""What the training loop asks of an objective.
-
-Enters: an epoch, a seed, a batch. Leaves: batches, a loss. May import: the network, torch.
-"""
+"""What the training loop asks of an objective."""
 
 from __future__ import annotations
 
@@ -14,8 +11,6 @@ from torch import Tensor, nn
 
 from askalike.training.corpus import Corpus
 from askalike.training.network import TextNetwork
-
-__all__ = ["Example", "Objective", "Trainable", "held_out_questions", "in_batches", "random_stream"]
 
 
 class Example(NamedTuple):

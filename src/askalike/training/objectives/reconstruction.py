@@ -7,8 +7,6 @@
 The loss is -log P of a word, the mean over the words and ends of a batch. Which decoder writes follows from the
 encoder's kind. What the decoder reads, the output layer and perplexity: ``output_layer``.
 
-Enters: batches of rows. Leaves: a loss; perplexity; texts that were written again.
-May import: objective, options, output_layer, adaptive_loss, the decoders, torch.
 Source: Zhang and Wu 2018 (AAAI), equations 8 and 9.
 Differs: the paper normalises over all words at once, which here takes most of the time of a step. Batches are shuffled,
 but hold texts of like length, sorted within pools of 50 batches: with random ones a step waits for its longest text.
@@ -26,19 +24,14 @@ from torch import Tensor
 from torch.nn import functional
 
 from askalike.errors import SettingError
-from askalike.models.encoders.config import EncoderConfig, Kind
-from askalike.models.encoders.networks import Packing
+from askalike.models.encoders.networks.packing import Packing
+from askalike.models.encoders.settings import EncoderConfig, Kind
 from askalike.training.corpus import Corpus
-from askalike.training.decoders.attention import AttentionDecoder
-from askalike.training.decoders.conditional_gru import ConditionalGruDecoder
-from askalike.training.decoders.decoder import Decoder, Read
+from askalike.training.decoders import AttentionDecoder, ConditionalGruDecoder, Decoder, Read
 from askalike.training.network import TextNetwork
-from askalike.training.objectives.adaptive_loss import adaptive_loss
 from askalike.training.objectives.objective import Example, Objective, held_out_questions, in_batches, random_stream
-from askalike.training.objectives.options import ReconstructionOptions
-from askalike.training.objectives.output_layer import END, output_layer, perplexity, shifted
-
-__all__ = ["DECODERS", "Reconstruction"]
+from askalike.training.objectives.output_layer import END, adaptive_loss, output_layer, perplexity, shifted
+from askalike.training.recipe import ReconstructionOptions
 
 DECODERS: Final[Mapping[Kind, Callable[[EncoderConfig, int], Decoder]]] = {
     "attention": AttentionDecoder,

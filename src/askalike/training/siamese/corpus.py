@@ -22,9 +22,8 @@ from askalike.evaluate import CandidateTask
 from askalike.models.encoders.vocabulary import Vocabulary
 from askalike.siamese.hashed import Hashed
 from askalike.siamese.reader import SiameseReader
-from askalike.training.corpus import TrainingData
+from askalike.training.corpus import TrainingData, WordList
 from askalike.training.siamese.recipe import SiameseRecipe
-from askalike.training.texts import WordList
 from askalike.types import Answer, Question
 
 __all__ = ["PairCorpus", "best_answers", "paired", "read_pairs"]

@@ -33,9 +33,7 @@ from askalike.errors import SettingError
 from askalike.siamese.config import INITIALS, SIAMESE_KINDS, Initial, SiameseConfig
 from askalike.siamese.settings import SiameseReads, check_reads
 from askalike.text.settings import TextSettings
-from askalike.training.checking import check_choice, check_number, check_whole
-from askalike.training.loop_settings import SgdSettings
-from askalike.training.toml_table import made, table
+from askalike.training.settings import SgdSettings, check_choice, check_number, check_whole, made, table
 
 __all__ = ["HELD_OUT_LOSS", "PairOptions", "SiameseRecipe"]
 

@@ -13,7 +13,6 @@
 One head; everything has D = D_in dimensions. Nothing says where in its text a word stands, as in the paper: the same
 words in another order have the same states, in that order.
 
-Enters: packed word vectors. Leaves: packed states. May import: config, packing, rounding, torch.
 Source: Zhang and Wu 2018 (AAAI), "Attention Autoencoders", equations 1 to 5; Ba et al. 2016 for the norm.
 """
 
@@ -29,11 +28,9 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from askalike.models.encoders.config import EncoderConfig
+from askalike.models.encoders.networks.cpu import round_up
 from askalike.models.encoders.networks.packing import Packing
-from askalike.models.encoders.networks.rounding import round_up
-
-__all__ = ["EPSILON", "STEP", "Attention", "Padding", "attend"]
+from askalike.models.encoders.settings import EncoderConfig
 
 EPSILON: Final = 1e-5
 """Added to the variance in a norm."""

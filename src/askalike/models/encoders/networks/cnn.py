@@ -4,7 +4,6 @@
 
     h_t = tanh(W [x_{t-n+1} … x_t] + b),   words before the text are zero
 
-Enters: packed word vectors. Leaves: packed states. May import: config, packing, torch.
 Source: Lei et al. 2016 (NAACL), section 5, comparison encoders.
 """
 
@@ -16,10 +15,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from askalike.models.encoders.config import EncoderConfig
 from askalike.models.encoders.networks.packing import Packing
-
-__all__ = ["Cnn"]
+from askalike.models.encoders.settings import EncoderConfig
 
 
 class Cnn(nn.Module):

@@ -1,28 +1,148 @@
-"""A network and its pooling: sequences of word vectors to one vector for a text.
+"""An encoder to be trained: a network and its pooling, first values from a seed, parameters to and from NumPy arrays.
 
-Enters: word vectors, padded or packed. Leaves: pooled vectors, states, gates. May import: config, errors, and the
-modules beside it.
+First values. RCNN and CNN: weights uniform in ±√(6 / (inputs + outputs)) of each block W_k, W^λ, U^λ, biases zero. LSTM
+and GRU: everything uniform in ±1/√D, as ``torch.nn.LSTM`` has it. Attention: W^q, W^k and W^v orthogonal, weights and
+biases of the position-wise part uniform in ±0.1, norms with gain 1 and bias 0.
+
+Source: poolings: Lei et al. 2016 (NAACL), section 3 (last and mean), Joshi's thesis 2016, chapter 7 (states normalised
+first); first values: Glorot and Bengio 2010 (AISTATS), equation 16, the documentation of ``torch.nn.LSTM``, Zhang and
+Wu 2018 (AAAI), "Experimental Setup", Saxe et al. 2014 (ICLR) for orthogonal ones.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import Final
+from collections.abc import Callable, Mapping, Sequence
+from math import sqrt
+from typing import Final, Literal
 
+import numpy as np
+import torch
+from numpy.typing import NDArray
 from torch import Tensor, nn
+from torch.nn import functional
 
 from askalike.errors import SettingError
-from askalike.models.encoders.config import EncoderConfig, Kind
 from askalike.models.encoders.networks.attention import Attention
 from askalike.models.encoders.networks.cnn import Cnn
-from askalike.models.encoders.networks.gru import Gru
-from askalike.models.encoders.networks.lanes import lane_count
-from askalike.models.encoders.networks.lstm import Lstm
+from askalike.models.encoders.networks.cpu import lane_count
 from askalike.models.encoders.networks.packing import Packing
-from askalike.models.encoders.networks.pooling import POOLS
 from askalike.models.encoders.networks.rcnn import Rcnn
+from askalike.models.encoders.networks.recurrent import Gru, Lstm, torch_name
+from askalike.models.encoders.settings import EncoderConfig, Kind, Pooling
 
-__all__ = ["NETWORKS", "Encoder"]
+_TINY = 1e-12
+
+
+def last(states: Tensor, packing: Packing) -> Tensor:
+    """Return h_T: the state after the last word.
+
+    >>> last(torch.tensor([[1.0], [2.0], [3.0]]), Packing.of(torch.tensor([2, 1]))).tolist()
+    [[3.0], [2.0]]
+    """
+    return packing.restore(states.index_select(0, packing.last()))
+
+
+def mean(states: Tensor, packing: Packing) -> Tensor:
+    """Return (1/T) Σ_t h_t.
+
+    >>> mean(torch.tensor([[1.0], [2.0], [3.0]]), Packing.of(torch.tensor([2, 1]))).tolist()
+    [[2.0], [2.0]]
+    """
+    return _gather(states, packing, "mean")
+
+
+def normalised_mean(states: Tensor, packing: Packing) -> Tensor:
+    """Return (1/T) Σ_t h_t / |h_t|: every word counts the same, however large its state; a zero state stays zero.
+
+    >>> normalised_mean(torch.tensor([[3.0, 4.0], [0.0, 0.5]]), Packing.of(torch.tensor([2]))).tolist()
+    [[0.30000001192092896, 0.8999999761581421]]
+    """
+    if len(states) == 0:
+        return packing.restore(states)
+    norms = torch.linalg.vector_norm(states, dim=1).clamp_min(_TINY)
+    rows = packing.by_text()
+    shares = norms.reciprocal().index_select(0, rows) / torch.repeat_interleave(packing.lengths, packing.lengths)
+    return packing.restore(
+        functional.embedding_bag(rows, states, packing.first_by_text(), mode="sum", per_sample_weights=shares)
+    )
+
+
+def largest(states: Tensor, packing: Packing) -> Tensor:
+    """Return max_t h_t in each dimension.
+
+    >>> largest(torch.tensor([[-1.0], [2.0], [-3.0]]), Packing.of(torch.tensor([2, 1]))).tolist()
+    [[-1.0], [2.0]]
+    """
+    return _gather(states, packing, "max")
+
+
+def _gather(states: Tensor, packing: Packing, mode: Literal["mean", "max"]) -> Tensor:
+    if len(states) == 0:
+        return packing.restore(states)
+    return packing.restore(functional.embedding_bag(packing.by_text(), states, packing.first_by_text(), mode=mode))
+
+
+POOLS: Final[dict[Pooling, Callable[[Tensor, Packing], Tensor]]] = {
+    "last": last,
+    "mean": mean,
+    "normalised-mean": normalised_mean,
+    "max": largest,
+}
+"""Pooling → its function of (states, packing)."""
+
+
+def initial_values(config: EncoderConfig, seed: int) -> dict[str, Tensor]:
+    """Return float32 values with the names and shapes of ``config.shapes()``; the same seed gives the same values.
+
+    >>> initial_values(EncoderConfig("cnn", 1, 1, order=1), seed=0)["bias"]
+    tensor([0.])
+    """
+    generator = torch.Generator().manual_seed(seed)
+    draw = _DRAWS[config.kind]
+    return {name: draw(config, name, generator) for name in config.shapes()}
+
+
+def _within(bounds: Tensor | float, shape: Sequence[int], generator: torch.Generator) -> Tensor:
+    return (torch.rand(tuple(shape), generator=generator) * 2 - 1) * bounds
+
+
+def _convolution(config: EncoderConfig, name: str, generator: torch.Generator) -> Tensor:
+    shape = config.shapes()[name]
+    if len(shape) == 1:
+        return _within(0.0, shape, generator)  # drawn too: the numbers that follow stay what they were
+    bounds = torch.cat([torch.full((rows, 1), sqrt(6 / (rows + shape[1]))) for rows in _blocks(config, name)])
+    return _within(bounds, shape, generator)
+
+
+def _recurrence(config: EncoderConfig, name: str, generator: torch.Generator) -> Tensor:
+    return _within(1 / sqrt(config.hidden_size), config.shapes()[name], generator)
+
+
+def _attention(config: EncoderConfig, name: str, generator: torch.Generator) -> Tensor:
+    size = config.hidden_size
+    if "_norm_" in name:
+        return torch.stack([torch.ones(size), torch.zeros(size)])
+    if name.startswith("attention_"):
+        return torch.cat([nn.init.orthogonal_(torch.empty(size, size), generator=generator) for _ in range(3)])
+    return _within(0.1, config.shapes()[name], generator)
+
+
+def _blocks(config: EncoderConfig, name: str) -> list[int]:
+    """Return the rows of each matrix that is stacked in a parameter."""
+    if name == "input":
+        return [config.hidden_size] * config.order + [config.gate_size] * (config.gate_size > 0)
+    return [config.shapes()[name][0]]
+
+
+_DRAWS: Final[dict[Kind, Callable[[EncoderConfig, str, torch.Generator], Tensor]]] = {
+    "rcnn": _convolution,
+    "lstm": _recurrence,
+    "gru": _recurrence,
+    "cnn": _convolution,
+    "attention": _attention,
+}
+"""Kind → what draws a parameter, given its name."""
+
 
 NETWORKS: Final[dict[Kind, Callable[[EncoderConfig, Mapping[str, Tensor]], nn.Module]]] = {
     "rcnn": Rcnn,
@@ -131,3 +251,35 @@ class Encoder(nn.Module):
                 "give word vectors as (T, B, D_in)",
             )
         return packing.pack(inputs)
+
+
+def build(config: EncoderConfig, seed: int = 0) -> Encoder:
+    """Return an untrained encoder; the same seed gives the same parameters."""
+    return Encoder(config, initial_values(config, seed))
+
+
+def to_arrays(encoder: Encoder) -> dict[str, NDArray[np.float32]]:
+    """Return a copy of the parameters, with the names, shapes and order of ``config.shapes()``."""
+    own = _parameters(encoder)
+    return {name: own[name].detach().to("cpu", torch.float32, copy=True).numpy() for name in encoder.config.shapes()}
+
+
+def from_arrays(config: EncoderConfig, arrays: Mapping[str, NDArray[np.floating]]) -> Encoder:
+    """Return the encoder with these parameters, which are copied.
+
+    Raises:
+        SettingError: a parameter is missing, unknown or of another shape.
+    """
+    expected, found = config.shapes(), {name: array.shape for name, array in arrays.items()}
+    if found != expected:
+        raise SettingError(
+            f"encoder parameters {found}, but expected {expected}",
+            "use the parameters and the config that were saved together",
+        )
+    return Encoder(config, {name: torch.from_numpy(np.array(array, np.float32)) for name, array in arrays.items()})
+
+
+def _parameters(encoder: Encoder) -> dict[str, nn.Parameter]:
+    """Return the parameters by their names in ``config.shapes()``; torch's own recurrences have other names."""
+    own = dict(encoder.network.named_parameters())
+    return {name: own[name] if name in own else own[f"core.{torch_name(name)}"] for name in encoder.config.shapes()}

@@ -3,8 +3,6 @@
 The texts are taken longest first. Step t then holds its texts in the first rows, and the words of all steps lie one
 below the other: the layout of ``torch.nn.utils.rnn.PackedSequence``, without the texts that have no word. A batch may
 be cut into lanes, which are laid out in this way one after the other, so that each can be worked on by its own thread.
-
-Enters: lengths in words. Leaves: a ``Packing``, which knows where each word lies. May import: errors, torch.
 """
 
 from __future__ import annotations
@@ -16,8 +14,6 @@ import torch
 from torch import Tensor
 
 from askalike.errors import SettingError
-
-__all__ = ["Lane", "Packing"]
 
 
 @dataclass(frozen=True, slots=True)

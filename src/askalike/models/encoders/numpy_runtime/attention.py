@@ -1,7 +1,5 @@
 """Attention among the words of a text in NumPy: every state is made of all words of its text at once.
 
-Enters: parameters, projected words. Leaves: states. May import: config, packing, projection, walk, words.
-
 ::
 
     Attention(Q, K, V) = softmax(Q Kᵀ / √D) V
@@ -26,13 +24,8 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from askalike.models.encoders.config import EncoderConfig
-from askalike.models.encoders.numpy_runtime.packing import Packing
-from askalike.models.encoders.numpy_runtime.projection import Parts, Projection, Stack
-from askalike.models.encoders.numpy_runtime.walk import Step
-from askalike.models.encoders.numpy_runtime.words import Words
-
-__all__ = ["Attention"]
+from askalike.models.encoders.numpy_runtime.words import Packing, Parts, Projection, Stack, Step, Words
+from askalike.models.encoders.settings import EncoderConfig
 
 _EPSILON: Final = np.float32(1e-5)
 _ROWS_AT_ONCE: Final = 1024  # of a block, some ten matrices of which are to stay in the cache

@@ -1,7 +1,5 @@
 """The GRU in NumPy, with PyTorch's layout of parameters.
 
-Enters: parameters, projected words. Leaves: states. May import: config, projection, walk, words.
-
 ::
 
     r, z = σ(W x_t + b_ih + U h_{t-1} + b_hh)      each with its own W, U and biases
@@ -20,12 +18,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from askalike.models.encoders.config import EncoderConfig
-from askalike.models.encoders.numpy_runtime.projection import Parts, Projection, Stack
-from askalike.models.encoders.numpy_runtime.walk import Step, walked
-from askalike.models.encoders.numpy_runtime.words import Words
-
-__all__ = ["Gru"]
+from askalike.models.encoders.numpy_runtime.words import Parts, Projection, Stack, Step, Words, walked
+from askalike.models.encoders.settings import EncoderConfig
 
 _HALF = np.float32(0.5)
 _HALVED = np.array([0.5, 0.5, 1.0], dtype=np.float32)  # r, z, n: σ(z) = (1 + tanh(z/2))/2

@@ -1,7 +1,5 @@
 """The LSTM in NumPy, with PyTorch's layout of parameters.
 
-Enters: parameters, projected words. Leaves: states. May import: config, projection, walk, words.
-
 ::
 
     i, f, o = σ(W x_t + U h_{t-1} + b)      each with its own W, U, b
@@ -20,12 +18,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from askalike.models.encoders.config import EncoderConfig
-from askalike.models.encoders.numpy_runtime.projection import Parts, Projection, Stack
-from askalike.models.encoders.numpy_runtime.walk import Step, walked
-from askalike.models.encoders.numpy_runtime.words import Words
-
-__all__ = ["Lstm"]
+from askalike.models.encoders.numpy_runtime.words import Parts, Projection, Stack, Step, Words, walked
+from askalike.models.encoders.settings import EncoderConfig
 
 _HALF = np.float32(0.5)
 _HALVED = np.array([0.5, 0.5, 1.0, 0.5], dtype=np.float32)  # i, f, g, o: σ(z) = (1 + tanh(z/2))/2

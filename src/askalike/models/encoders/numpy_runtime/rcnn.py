@@ -1,19 +1,19 @@
-"""The gated convolution (RCNN) in NumPy: a convolution over words that may lie apart, with a learned decay.
-
-Enters: parameters, projected words. Leaves: states and gates. May import: config, cnn, projection,
-walk, words.
+"""The convolutions in NumPy: CNN, and RCNN, a convolution over words that may lie apart with a learned decay.
 
 ::
 
-    λ_t    = σ(W^λ x_t + U^λ h_{t-1} + b^λ)
-    c¹_t   = λ_t ⊙ c¹_{t-1} + (1 - λ_t) ⊙ (W_1 x_t)
-    cᵏ_t   = λ_t ⊙ cᵏ_{t-1} + (1 - λ_t) ⊙ (cᵏ⁻¹_{t-1} + W_k x_t)        k = 2 … n
-    h_t    = tanh(cⁿ_t + b)
+    CNN    h_t  = tanh(W [x_{t-n+1} … x_t] + b),   words before the text are zero
 
-Source: Lei et al. 2016 (NAACL), section 3.
+    RCNN   λ_t  = σ(W^λ x_t + U^λ h_{t-1} + b^λ)
+           c¹_t = λ_t ⊙ c¹_{t-1} + (1 - λ_t) ⊙ (W_1 x_t)
+           cᵏ_t = λ_t ⊙ cᵏ_{t-1} + (1 - λ_t) ⊙ (cᵏ⁻¹_{t-1} + W_k x_t)        k = 2 … n
+           h_t  = tanh(cⁿ_t + b)
 
-Differs: in how it is computed, not in what. σ(z) is taken as (1 + tanh(z/2))/2, the halving being done once in the
-weights; b is added to W_n x and to cⁿ_0, which adds it to every cⁿ_t, as the two weights sum to one.
+Source: Lei et al. 2016 (NAACL), section 3; the RCNN with λ = 0 is the CNN.
+
+Differs: in how it is computed, not in what. Each word adds its share to the sums of the windows that it is in. σ(z) is
+taken as (1 + tanh(z/2))/2, the halving being done once in the weights; b is added to W_n x and to cⁿ_0, which adds it
+to every cⁿ_t, as the two weights sum to one.
 """
 
 from __future__ import annotations
@@ -24,13 +24,72 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from askalike.models.encoders.config import EncoderConfig
-from askalike.models.encoders.numpy_runtime.cnn import Windows
-from askalike.models.encoders.numpy_runtime.projection import Parts, Projection, Stack
-from askalike.models.encoders.numpy_runtime.walk import Step, walked
-from askalike.models.encoders.numpy_runtime.words import Words
+from askalike.models.encoders.numpy_runtime.words import Parts, Projection, Stack, Step, Words, walked
+from askalike.models.encoders.settings import EncoderConfig
 
-__all__ = ["Rcnn"]
+
+@dataclass(frozen=True, slots=True)
+class Cnn:
+    """A convolution of width n.
+
+    >>> config = EncoderConfig("cnn", input_size=1, hidden_size=1, order=2)
+    >>> weight, bias = np.array([[0.5, 2.0]], np.float32), np.array([1.0], np.float32)
+    >>> walk = Cnn.of(config, {"weight": weight, "bias": bias}).start(1)
+    >>> [round(float(np.arctanh(walk.step((x * np.array([[[0.5]], [[2.0]]], np.float32)
+    ...     + np.array([[[0.0]], [[1.0]]], np.float32),))[0, 0])), 3) for x in (0.5, -0.25)]  # 2/2 + 1, 1/4 - 2/4 + 1
+    [2.0, 0.75]
+    """
+
+    projection: Projection
+    size: int
+
+    @classmethod
+    def of(cls, config: EncoderConfig, arrays: Mapping[str, NDArray[np.float32]]) -> Cnn:
+        """Return the network of ``weight`` (D, n·D_in), oldest word first, and ``bias`` (D,)."""
+        size, order = config.hidden_size, config.order
+        blocks = arrays["weight"].reshape(size, order, config.input_size).transpose(1, 0, 2)
+        biases = np.zeros((order, size), dtype=np.float32)
+        biases[-1] = arrays["bias"]
+        rows = np.ascontiguousarray(blocks).reshape(order * size, config.input_size)
+        return cls(Projection((Stack.of(rows, order, biases.reshape(-1)),)), size)
+
+    def start(self, rows: int) -> Windows:
+        """Return a walk over ``rows`` texts."""
+        return Windows(rows, self.projection.stacks[0].weights.shape[0], self.size)
+
+    def run(self, words: Words) -> Iterator[Step]:
+        """Yield the states of each step."""
+        return walked(self.start(len(words.packing.order)), words)
+
+
+class Windows:
+    """The open windows of each row: the one that began k words ago holds the shares of k words.
+
+    Args:
+        rows: texts, B.
+        order: width n.
+        size: dimensions, D.
+    """
+
+    def __init__(self, rows: int, order: int, size: int) -> None:
+        self._sums = np.zeros((order, rows, size), dtype=np.float32)
+        self._states = np.empty((rows, size), dtype=np.float32)
+
+    def step(self, parts: Parts) -> NDArray[np.float32]:
+        """Return tanh of the windows that this word closes.  # (b, D)"""
+        shares = parts[0]  # (n, b, D)
+        count = shares.shape[1]
+        sums = self._sums[:, :count]
+        shares[1:] += sums[:-1]
+        sums[...] = shares
+        states = self._states[:count]
+        np.tanh(sums[-1], out=states)
+        return states
+
+    def gates(self) -> NDArray[np.float32]:
+        """Return no gates.  # (B, 0)"""
+        return np.empty((len(self._states), 0), dtype=np.float32)
+
 
 _HALF = np.float32(0.5)
 

@@ -1,24 +1,117 @@
-"""The words of a batch, projected, as a network takes them: step by step, or those of some texts at once.
+"""The words of a batch as a network takes them, longest text first, projected; and what a network gives for them.
 
-All that depends on a word and not on a state is computed before a recurrence: for a padded batch in blocks of steps,
-one product each; for words of a vocabulary once for each distinct word, and rows of that are gathered.
-
-Enters: vectors, or distinct words and where they stand; the packing. Leaves: projected rows.
-May import: packing, projection.
+Those texts that still have a word at a step are the first rows of every buffer, and a step works on that prefix alone:
+padding costs nothing. All that depends on a word and not on a state is computed before a recurrence: for a padded batch
+in blocks of steps, one product each; for words of a vocabulary once for each distinct word, and rows of that are
+gathered. A recurrent kind takes one word of every text at a time; attention needs the words of a text at once.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Final, Protocol
+from dataclasses import dataclass
+from typing import Final, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from askalike.models.encoders.numpy_runtime.packing import Packing
-from askalike.models.encoders.numpy_runtime.projection import Parts, Projection
 
-__all__ = ["ROWS_AT_ONCE", "GatheredWords", "PaddedWords", "Words"]
+@dataclass(frozen=True, slots=True)
+class Packing:
+    """Which rows of a batch are worked on at each step.
+
+    Args:
+        order: rows of the batch, longest text first, equal lengths in their own order.  # (B,) int
+        counts: texts with a word at step t: the first ``counts[t]`` of ``order``; never grows, and every count is ≥ 1.
+    """
+
+    order: NDArray[np.intp]
+    counts: tuple[int, ...]
+
+    def lengths(self) -> NDArray[np.intp]:
+        """Return the words of each text of ``order``.  # (B,) int
+
+        >>> Packing(np.array([2, 0, 1]), (2, 1, 1)).lengths().tolist()
+        [3, 1, 0]
+        """
+        found = np.zeros(len(self.order), dtype=np.intp)
+        for count in self.counts:
+            found[:count] += 1
+        return found
+
+    def restored(self, rows: NDArray[np.float32]) -> NDArray[np.float32]:
+        """Return ``rows`` of the packed order, (B, …), in the order of the batch."""
+        found = np.empty_like(rows)
+        found[self.order] = rows
+        return found
+
+
+def by_length(lengths: NDArray[np.integer]) -> Packing:
+    """Return the packing of texts of these lengths, (B,) int ≥ 0.
+
+    >>> packing = by_length(np.array([1, 0, 3]))
+    >>> packing.order.tolist(), packing.counts
+    ([2, 0, 1], (2, 1, 1))
+    """
+    order = np.argsort(-lengths, kind="stable")
+    ended = np.bincount(lengths) if lengths.size else np.zeros(1, dtype=np.intp)  # texts of length 0, 1, …
+    counts = lengths.size - np.cumsum(ended[:-1])
+    return Packing(order, tuple(int(count) for count in counts))
+
+
+Parts = tuple[NDArray[np.float32], ...]
+"""The projected rows of some words, an array (P, words, width) for each stack, and (1, words, D_in) where the
+projection has the vectors too; who gets them may write over them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Stack:
+    """P input matrices of one width, applied together.
+
+    Args:
+        weights: (P, D_in, width) float32, contiguous.
+        biases: (P, 1, width) float32, added to every row.
+    """
+
+    weights: NDArray[np.float32]
+    biases: NDArray[np.float32]
+
+    @classmethod
+    def of(cls, rows: NDArray[np.float32], parts: int, bias: NDArray[np.float32] | None = None) -> Stack:
+        """Return the stack of the matrices that ``rows`` (P·width, D_in) holds one below the other.
+
+        Args:
+            bias: (P·width,) float32; zeros when absent.
+        """
+        width = rows.shape[0] // parts
+        weights = rows.reshape(parts, width, rows.shape[1]).transpose(0, 2, 1)
+        biases = np.zeros(rows.shape[0], dtype=np.float32) if bias is None else bias
+        return cls(np.ascontiguousarray(weights), np.array(biases.reshape(parts, 1, width), dtype=np.float32))
+
+
+@dataclass(frozen=True, slots=True)
+class Projection:
+    """All input weights of an encoder.
+
+    Args:
+        stacks: the weights.
+        has_vectors: whether the network takes the vectors too, as they are: they are then the last part.
+
+    >>> double_and_square = Stack(np.array([[[2.0]], [[3.0]]], dtype=np.float32), np.zeros((2, 1, 1), np.float32))
+    >>> Projection((double_and_square,)).of(np.array([[1.0], [5.0]], dtype=np.float32))[0].tolist()
+    [[[2.0], [10.0]], [[3.0], [15.0]]]
+    """
+
+    stacks: tuple[Stack, ...]
+    has_vectors: bool = False
+
+    def of(self, vectors: NDArray[np.float32]) -> Parts:
+        """Return the projections of ``vectors`` (N, D_in): for each stack (P, N, width) float32; then the vectors."""
+        found = tuple(np.matmul(vectors[None], stack.weights) for stack in self.stacks)
+        for part, stack in zip(found, self.stacks, strict=True):
+            part += stack.biases
+        return (*found, vectors[None]) if self.has_vectors else found
+
 
 ROWS_AT_ONCE: Final = 2048
 """Words of a block: enough for a fast product, few enough to stay in the cache."""
@@ -122,3 +215,54 @@ class GatheredWords:
         """Return copies of the rows of these words."""
         rows = self._rows[steps, places]
         return tuple(np.take(part, rows, axis=1) for part in self._table)
+
+
+class Step(NamedTuple):
+    """What comes out at one step, for the texts that have a word there; the next step may write over it.
+
+    Args:
+        states: h_t.  # (b, D) float32
+        gates: λ_t.  # (b, G) float32, G = 0 for a kind without gates that say what is kept
+    """
+
+    states: NDArray[np.float32]
+    gates: NDArray[np.float32]
+
+
+class Network(Protocol):
+    """The parameters of one encoder, made ready."""
+
+    @property
+    def projection(self) -> Projection:
+        """Return the input weights."""
+        ...
+
+    def run(self, words: Words) -> Iterator[Step]:
+        """Yield the states and gates of each step, rows in the order of the packing."""
+        ...
+
+
+class Walk(Protocol):
+    """One pass of a recurrence over a batch: it keeps the state of every row in buffers made at the start."""
+
+    def step(self, parts: Parts) -> NDArray[np.float32]:
+        """Take one word of each of the first b rows and return their states h_t.  # (b, D) float32
+
+        Args:
+            parts: the projected words, for each stack (P, b, width); b never grows. They are written over.
+
+        Returns:
+            A view that the next step writes over.
+        """
+        ...
+
+    def gates(self) -> NDArray[np.float32]:
+        """Return λ of the last step, of at least its b rows.  # (B, G) float32"""
+        ...
+
+
+def walked(walk: Walk, words: Words) -> Iterator[Step]:
+    """Yield the states and gates of each step of a walk over these words."""
+    for parts in words.steps():
+        states = walk.step(parts)
+        yield Step(states, walk.gates()[: len(states)])

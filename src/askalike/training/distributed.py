@@ -2,9 +2,6 @@
 
 Each process takes every R-th batch; gradients are averaged by ``DistributedDataParallel``. The first process alone
 measures, writes and shows progress. In-batch negatives are those of a process' own batch.
-
-Enters: the environment that ``torchrun`` sets, or a group that was made before. Leaves: ``World``.
-May import: errors, torch.
 """
 
 from __future__ import annotations
@@ -21,8 +18,6 @@ from torch import distributed, nn
 from torch.nn.parallel import DistributedDataParallel
 
 from askalike.errors import SettingError
-
-__all__ = ["World", "joined"]
 
 _PATIENCE: Final = timedelta(days=1)  # the others wait while the first one trains word vectors or measures
 

@@ -1,35 +1,117 @@
-"""Layers of attention that write a text from all states of the text that was read.
+"""What writes a text again from an encoder's states of it: a conditional GRU, or layers of attention.
 
-::
+A GRU that writes a text from one vector::
+
+    c      = (1/T) Σ_t h_t                      the encoder's states of the text that was read
+    s^l_0  = tanh(W^l c + b^l)                  the first state of layer l
+    s¹_t   = GRU([x'_t ; c], s¹_{t-1})          x' the words shifted by one
+    s^l_t  = GRU(s^{l-1}_t, s^l_{t-1})          l > 1
+
+Reading: the paper says "a two-layer decoder with conditional GRU … the sentence representation is fed to the decoder",
+and no more. Here the vector is an input of the first layer at every step, and starts every layer.
+
+Layers of attention that write it from all states::
 
     Attention(Q, K, V) = softmax(Q Kᵀ / √D) V
     a_d  = LayerNorm(Attention(x' Wq, x' Wk, x' Wv) + x')              a step sees itself and the steps before it
     a_ed = LayerNorm(Attention(a_d Wq', h_e Wk', h_e Wv') + a_d)       h_e the states of the encoder's last layer
     h_d  = LayerNorm(ReLU(a_ed W1 + b1) W2 + b2 + a_ed)                what the next layer reads in place of x'
 
-x' are the words shifted by one. Texts are padded to the longest of the batch: products of whole batches are much faster
-than those of texts of their own lengths, as long as the texts are about as long.
+Texts are padded to the longest of the batch: products of whole batches are much faster than those of texts of their own
+lengths, as long as the texts are about as long.
 
-Enters: packed states, packed words. Leaves: packed states of the last layer.
-May import: decoder, encode's networks, torch. Source: Zhang and Wu 2018 (AAAI), equations 1 to 7; the masked layer:
-Vaswani et al. 2017 (NIPS), section 3.2.3.
+Source: Zhang and Wu 2018 (AAAI), equations 1 to 7 and the analysis on attention autoencoders; the masked layer: Vaswani
+et al. 2017 (NIPS), section 3.2.3.
 """
 
 from __future__ import annotations
 
+from dataclasses import replace
 from math import inf, sqrt
-from typing import Final, NamedTuple, cast
+from typing import Final, NamedTuple, TypeAlias, cast
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from askalike.models.encoders.config import EncoderConfig
-from askalike.models.encoders.networks import Packing
 from askalike.models.encoders.networks.attention import EPSILON
-from askalike.training.decoders.decoder import Decoder, Memory, Read
+from askalike.models.encoders.networks.encoder import build, mean
+from askalike.models.encoders.networks.packing import Packing
+from askalike.models.encoders.settings import EncoderConfig
 
-__all__ = ["AttentionDecoder"]
+Memory: TypeAlias = tuple[Tensor, ...]
+"""What a decoder keeps of texts that it writes word by word: tensors (B, …), a row for each text."""
+
+
+class Read(NamedTuple):
+    """What an encoder has read.
+
+    Args:
+        states: of the last layer, packed.  # (N, D)
+        packing: where they lie; every text of the batch has words.
+    """
+
+    states: Tensor
+    packing: Packing
+
+
+class Decoder(nn.Module):
+    """A network that writes a text, word after word, from what was read."""
+
+    def forward(self, words: Tensor, packing: Packing, read: Read) -> Tensor:
+        """Return the states (M, D) of texts that are known already, all at once.
+
+        Args:
+            words: what was written before each state, a zero vector before the first; packed.  # (M, D_in)
+            packing: where they lie; texts in the order of the batch that was read.
+            read: what the texts are written from.
+        """
+        raise NotImplementedError
+
+    def begin(self, read: Read) -> Memory:
+        """Return what to go on from before the first word, texts in the order of the batch."""
+        raise NotImplementedError
+
+    def go_on(self, words: Tensor, memory: Memory) -> tuple[Tensor, Memory]:
+        """Return the states (B, D) after one more word (B, D_in) of every text, and what to go on from."""
+        raise NotImplementedError
+
+
+class ConditionalGruDecoder(Decoder):
+    """As many layers of GRU as the encoder has, of the same sizes.
+
+    Args:
+        config: of the encoder, a GRU.
+        seed: of the first values: uniform in ±1/√D, as those of the encoder.
+    """
+
+    def __init__(self, config: EncoderConfig, seed: int) -> None:
+        super().__init__()
+        size = config.hidden_size
+        self.network = build(replace(config, input_size=config.input_size + size), seed)
+        self.first = nn.Linear(size, config.layers * size)
+        generator = torch.Generator().manual_seed(seed)
+        for value in self.first.parameters():
+            nn.init.uniform_(value, -1 / sqrt(size), 1 / sqrt(size), generator)
+
+    def forward(self, words: Tensor, packing: Packing, read: Read) -> Tensor:
+        """Return the states (M, D) of texts that are known already, all at once."""
+        condition, start = self.begin(read)
+        inputs = torch.cat([words, condition[packing.order[packing.place]]], dim=1)
+        return self.network.go_on(inputs, packing, start)[0]
+
+    def begin(self, read: Read) -> Memory:
+        """Return c (B, D) and the first states (B, layers, D)."""
+        condition = mean(read.states, read.packing)
+        return condition, self.first(condition).tanh().view(len(condition), -1, condition.shape[1])
+
+    def go_on(self, words: Tensor, memory: Memory) -> tuple[Tensor, Memory]:
+        """Return the states (B, D) after one more word (B, D_in) of every text, and what to go on from."""
+        condition, carry = memory
+        packing = Packing.of(torch.ones(len(words), dtype=torch.int64)).to(words.device)
+        states, carry = self.network.go_on(torch.cat([words, condition], dim=1), packing, carry)
+        return states, (condition, carry)
+
 
 _SPREAD: Final = 0.1  # position-wise weights begin uniform in ± this
 _STEPS: Final = (
