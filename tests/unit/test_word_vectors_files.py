@@ -202,7 +202,7 @@ def test_a_file_without_a_wanted_word_gives_none(tmp_path: Path) -> None:
 
 def test_what_is_no_file_is_refused(tmp_path: Path) -> None:
     for path in (tmp_path, tmp_path / "absent"):
-        with pytest.raises(InputError, match=r"is no file|cannot be opened"):
+        with pytest.raises(InputError, match=r"is not a file|cannot be opened"):
             read_vectors(path, "glove")
 
 

@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from askalike.errors import SettingError
 from askalike.models.encoders.model import Model
 from askalike.models.encoders.networks.encoder import Encoder, build, from_arrays, to_arrays
+from askalike.models.encoders.settings import check_number, check_whole
 from askalike.models.encoders.vocabulary import Reader, Vocabulary
 from askalike.progress import Progress, SilentProgress
 from askalike.training.corpus import Corpus, TrainingData, WordSource
@@ -33,7 +34,6 @@ from askalike.training.objectives.max_margin import MaxMargin
 from askalike.training.objectives.objective import Objective
 from askalike.training.objectives.reconstruction import Reconstruction
 from askalike.training.recipe import DecodingOptions, MaxMarginOptions, Recipe, ReconstructionOptions, StageSettings
-from askalike.training.settings import check_number, check_whole
 from askalike.training.words import Words, make_words
 
 

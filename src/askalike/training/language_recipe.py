@@ -22,7 +22,8 @@ from askalike.language.ibm1 import Alignment
 from askalike.language.kinds import KINDS, Options
 from askalike.language.model import Reads
 from askalike.language.topic_kinds import TopicOptions
-from askalike.training.settings import check_choice, check_whole, made, table
+from askalike.models.encoders.settings import check_choice, check_whole
+from askalike.training.settings import made, table
 
 __all__ = ["LanguageRecipe"]
 

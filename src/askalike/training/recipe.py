@@ -14,10 +14,19 @@ from typing import Any, Final, Literal, TypeAlias, get_args
 
 from askalike.errors import SettingError
 from askalike.language.kinds import KINDS
-from askalike.models.encoders.settings import EncoderConfig, ModelSettings, Precision, Reads, Unknown
+from askalike.models.encoders.settings import (
+    EncoderConfig,
+    ModelSettings,
+    Precision,
+    Reads,
+    Unknown,
+    check_choice,
+    check_number,
+    check_whole,
+)
 from askalike.siamese.config import SIAMESE_KINDS
 from askalike.training.language_recipe import LanguageRecipe
-from askalike.training.settings import LoopSettings, check_choice, check_number, check_whole, made, table
+from askalike.training.settings import LoopSettings, made, table
 from askalike.training.siamese.recipe import SiameseRecipe
 from askalike.training.vector_files import FORMATS, VectorFormat
 

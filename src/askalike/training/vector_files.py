@@ -4,8 +4,9 @@
 without a header; ``word2vec-binary`` the header, then for each word its bytes, a space and D little-endian float32, and
 in the authors' program a line feed.
 
-Files are streamed and not trusted: nothing is set aside because a header says so, and what does not fit is refused with
+Files are streamed and not trusted: nothing is allocated because a header says so, and what does not fit is refused with
 file and line. Nothing is unpickled. Numbers of words that are not wanted are counted, not parsed.
+docs/decisions/0022 compares this with gensim's loader.
 """
 
 from __future__ import annotations
@@ -27,8 +28,16 @@ from askalike.durable import sync_folder, writing_whole
 from askalike.errors import DamagedInputError, FormatError, InputError, SettingError
 from askalike.models.encoders.vocabulary import Vocabulary
 
-MOST_DIMENSIONS = 4096
-"""Numbers of a vector that are believed; a header that says more is taken as damage."""
+VectorFormat = Literal["word2vec-text", "word2vec-binary", "glove"]
+
+_MOST_DIMENSIONS = 4096
+_MOST_WORDS = 10**9
+_LONGEST_LINE = 32 * _MOST_DIMENSIONS + 4096
+_LONGEST_WORD = 4096
+_BLOCK_BYTES = 1 << 20
+_HEADER = re.compile(rb"(\d{1,20}) (\d{1,20})\s*")
+_MOST_HEADER_BYTES = 64
+_GET_AGAIN = "get the file again from its source"
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,97 +68,108 @@ class FoundVectors:
 
     @classmethod
     def trained(cls, vocabulary: Vocabulary, vectors: NDArray[np.float32]) -> FoundVectors:
-        """Return what ``train_word2vec`` gave; a row of zeros is none found.
-
-        Args:
-            vectors: (V, D), row 0 for unknown words, which is left out.
-        """
+        """Return what ``train_word2vec`` gave, (V, D); a row of zeros is none found, row 0 has no word."""
         if len(vocabulary) != len(vectors):
             raise SettingError(f"{len(vocabulary)} ids but {len(vectors)} vectors", "give one row an id")
         rows = np.flatnonzero(vectors[1:].any(axis=1))
         return cls(tuple(vocabulary.words[row] for row in rows), vectors[1:][rows])
 
 
-class Gathering:
-    """Keeps the wanted words of a file as they come by.
+def read_vectors(
+    path: Path, file_format: VectorFormat, *, wanted: Container[str] | None = None, limit: int = 1_000_000
+) -> FoundVectors:
+    """Return the vectors of a file, unpacking ``.gz``.
+
+    Words are compared as they are written: vectors for ``Paris`` are not those of the word ``paris``.
 
     Args:
-        name: the file's, for messages.
-        unit: what its records are called there: "line" or "record".
-        wanted: the words to keep; None for all.
-        limit: at most this many are kept.
+        wanted: the words to look for, for example a ``Vocabulary``; None for all.
+        limit: at most this many are kept, the first of the file; reading stops there, and what follows is not checked.
+
+    Raises:
+        SettingError: an unknown format, or a limit below 1.
+        InputError: the file cannot be opened, a word is not UTF-8, or a wanted word occurs twice.
+        FormatError: the file is in another format.
+        DamagedInputError: the file is truncated, or a record does not fit the others; names line or record.
     """
+    if file_format not in FORMATS:
+        raise SettingError(f"vector format {file_format!r}, expected one of: {', '.join(FORMATS)}")
+    if limit < 1:
+        raise SettingError(f"a limit of {limit} words, expected ≥ 1", "leave it out for a million")
+    kept = _KeptWords(path.name, "record" if file_format == "word2vec-binary" else "line", wanted, limit)
+    try:
+        with _opened(path) as stream:
+            dimensions = FORMATS[file_format](stream, kept)
+    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+        raise DamagedInputError(
+            f"{path.name}: damaged gzip data after {kept.record_count} words ({error})", _GET_AGAIN
+        ) from error
+    vectors = np.frombuffer(kept.numbers, np.float32).reshape(-1, dimensions)
+    return FoundVectors(tuple(kept.places), vectors, kept.record_count)
+
+
+@contextmanager
+def _opened(path: Path) -> Iterator[BinaryIO]:
+    try:
+        if path.exists() and not path.is_file():  # opening a pipe could wait for ever
+            raise InputError(f"{path} is not a file", "name a file of word vectors")
+        file = path.open("rb")
+    except OSError as error:
+        raise InputError(f"{path} cannot be opened: {error.strerror}", "check the path and its permissions") from error
+    with file:
+        if path.name.lower().endswith(".gz"):
+            with gzip.GzipFile(fileobj=file) as unpacked:
+                yield cast("BinaryIO", unpacked)
+        else:
+            yield file
+
+
+class _KeptWords:
+    """The wanted words of a file and their numbers, collected record by record."""
 
     def __init__(self, name: str, unit: str, wanted: Container[str] | None, limit: int) -> None:
-        self._name, self._unit, self._wanted, self._limit = name, unit, wanted, limit
-        self._places: dict[str, int] = {}
-        self._numbers = bytearray()
+        self.name, self._unit, self._wanted, self._limit = name, unit, wanted, limit
+        self.places: dict[str, int] = {}  # word → line or record
+        self.numbers = bytearray()
         self.record_count = 0
 
+    @property
     def is_full(self) -> bool:
-        """Return whether nothing more will be kept."""
-        return len(self._places) >= self._limit
+        return len(self.places) >= self._limit
 
     def wants(self, place: int, raw_word: bytes) -> str | None:
-        """Return the word where its numbers are wanted; every record of the file is shown here once.
-
-        Raises:
-            InputError: it is not UTF-8, empty, or a wanted word for the second time.
-        """
+        """Return the word where its numbers are wanted; every record of the file is shown here once."""
         self.record_count += 1
         try:
             word = raw_word.decode()
         except UnicodeDecodeError as error:
             raise self.fault(place, f"a word that is not UTF-8: {raw_word[:40]!r}", "convert the file") from error
         if not word:
-            raise self.fault(place, "no word before the numbers", "take the file from where it came")
+            raise self.fault(place, "no word before the numbers", _GET_AGAIN)
         if self._wanted is not None and word not in self._wanted:
             return None
-        if word in self._places:
-            raise self.fault(
-                place, f"the word {word[:40]!r} again, after {self._unit} {self._places[word]}", "remove one of them"
-            )
+        if word in self.places:
+            first = f"after {self._unit} {self.places[word]}"
+            raise self.fault(place, f"the word {word[:40]!r} again, {first}", "remove one of them")
         return word
 
     def keep(self, place: int, word: str, vector: NDArray[np.float32]) -> None:
-        """Keep a wanted word's vector, (D,) float32.
-
-        Raises:
-            DamagedInputError: a number is not finite.
-        """
         if not np.isfinite(vector).all():
             raise self.damage(place, f"the vector of {word[:40]!r} has a number that is not finite")
-        self._places[word] = place
-        self._numbers += vector.tobytes()
-
-    def found(self, dimensions: int) -> FoundVectors:
-        """Return what was kept."""
-        vectors = np.frombuffer(self._numbers, np.float32).reshape(-1, dimensions)
-        return FoundVectors(tuple(self._places), vectors, self.record_count)
+        self.places[word] = place
+        self.numbers += vector.tobytes()
 
     def fault(self, place: int, what: str, hint: str) -> InputError:
-        """Return the error for a record that cannot be used."""
-        return InputError(f"{self._name}, {self._unit} {place}: {what}", hint)
+        return InputError(f"{self.name}, {self._unit} {place}: {what}", hint)
 
     def damage(self, place: int, what: str) -> DamagedInputError:
-        """Return the error for a record that is damaged."""
-        return DamagedInputError(
-            f"{self._name}, {self._unit} {place}: {what}", "take the file from where it came, or name another format"
-        )
+        return DamagedInputError(f"{self.name}, {self._unit} {place}: {what}", f"{_GET_AGAIN}, or name another format")
 
 
-MOST_HEADER_BYTES = 64
-_MOST_WORDS = 10**9
-_HEADER = re.compile(rb"(\d{1,20}) (\d{1,20})\s*")
+def _header(line: bytes, name: str) -> tuple[int, int]:
+    """Return (words, dimensions) of the first line of a word2vec file.
 
-
-def parse_header(line: bytes, name: str) -> tuple[int, int]:
-    """Return (words, dimensions).
-
-    Raises:
-        FormatError: no such line, or numbers that cannot be believed; nothing is set aside for them.
-
-    >>> parse_header(b"3000000 300\\n", "news.bin")
+    >>> _header(b"3000000 300\\n", "news.bin")
     (3000000, 300)
     """
     match = _HEADER.fullmatch(line)
@@ -159,94 +179,80 @@ def parse_header(line: bytes, name: str) -> tuple[int, int]:
             "a file without that line is in the format glove",
         )
     count, dimensions = int(match[1]), int(match[2])
-    if not (1 <= dimensions <= MOST_DIMENSIONS and count <= _MOST_WORDS):
+    if not (1 <= dimensions <= _MOST_DIMENSIONS and count <= _MOST_WORDS):
         raise FormatError(
             f"{name}, line 1: a header of {count} words with {dimensions} dimensions, "
-            f"expected at most {_MOST_WORDS} and 1 to {MOST_DIMENSIONS}",
+            f"expected at most {_MOST_WORDS} and 1 to {_MOST_DIMENSIONS}",
             "the file is damaged or in another format",
         )
     return count, dimensions
 
 
-_LONGEST_LINE = 32 * MOST_DIMENSIONS + 4096
-
-
-def read_word2vec_text(stream: BinaryIO, name: str, gathering: Gathering) -> FoundVectors:
-    """Return the wanted vectors of a word2vec text file.
-
-    Raises:
-        FormatError: the first line is no header.
-        DamagedInputError: fewer or more lines than the header says, or a line that does not fit it.
-    """
-    lines = _lines(stream, gathering)
-    count, dimensions = parse_header(next(lines, (1, b""))[1], name)
+def _read_word2vec_text(stream: BinaryIO, kept: _KeptWords) -> int:
+    """Collect the wanted words of a text file with a header; return D."""
+    lines = _lines(stream, kept)
+    count, dimensions = _header(next(lines, (1, b""))[1], kept.name)
     for number, line in lines:
-        if gathering.record_count == count:
-            raise gathering.damage(number, f"more lines than the {count} words of the header")
-        _take(number, line, dimensions, gathering)
-        if gathering.is_full():
-            return gathering.found(dimensions)
-    if gathering.record_count < count:
-        raise gathering.damage(gathering.record_count + 2, f"the file ends, but its header says {count} words")
-    return gathering.found(dimensions)
+        if kept.record_count == count:
+            raise kept.damage(number, f"more lines than the {count} words of the header")
+        _take_line(number, line, dimensions, kept)
+        if kept.is_full:
+            return dimensions
+    if kept.record_count < count:
+        raise kept.damage(kept.record_count + 2, f"the file ends, but its header says {count} words")
+    return dimensions
 
 
-def read_glove(stream: BinaryIO, name: str, gathering: Gathering) -> FoundVectors:
-    """Return the wanted vectors of a GloVe file; the first line tells how many numbers a word has.
-
-    Raises:
-        FormatError: the first line is a header, or not a word with numbers.
-        DamagedInputError: a line that has more or fewer numbers than the first.
-    """
+def _read_glove(stream: BinaryIO, kept: _KeptWords) -> int:
+    """Collect the wanted words of a text file whose first line shows how many numbers a word has; return D."""
     dimensions = 0
-    for number, line in _lines(stream, gathering):
-        if not dimensions:
-            dimensions = _dimensions(line, name)
-        _take(number, line, dimensions, gathering)
-        if gathering.is_full():
+    for number, line in _lines(stream, kept):
+        dimensions = dimensions or _dimensions(line, kept.name)
+        _take_line(number, line, dimensions, kept)
+        if kept.is_full:
             break
     if not dimensions:
-        raise gathering.damage(1, "the file is empty")
-    return gathering.found(dimensions)
+        raise kept.damage(1, "the file is empty")
+    return dimensions
 
 
 def _dimensions(line: bytes, name: str) -> int:
     fields = line.split(b" ")
     if len(fields) == 2 and fields[0].isdigit() and fields[1].isdigit():
         raise FormatError(f"{name}, line 1: a header, expected a word and its numbers", "read it as word2vec-text")
-    if not (1 <= len(fields) - 1 <= MOST_DIMENSIONS) or not all(map(_is_number, fields[1:])):
+    if not (1 <= len(fields) - 1 <= _MOST_DIMENSIONS) or not all(map(_is_number, fields[1:])):
         raise FormatError(
-            f"{name}, line 1: {line[:40]!r}, expected a word and 1 to {MOST_DIMENSIONS} numbers", "name another format"
+            f"{name}, line 1: {line[:40]!r}, expected a word and 1 to {_MOST_DIMENSIONS} numbers", "name another format"
         )
     return len(fields) - 1
 
 
-def _lines(stream: BinaryIO, gathering: Gathering) -> Iterator[tuple[int, bytes]]:
+def _lines(stream: BinaryIO, kept: _KeptWords) -> Iterator[tuple[int, bytes]]:
     """Yield (number, line) without the white space at its end."""
     number = 0
     while line := stream.readline(_LONGEST_LINE + 1):
         number += 1
         if len(line) > _LONGEST_LINE:
-            raise gathering.damage(number, f"a line longer than {_LONGEST_LINE:,} bytes")
+            raise kept.damage(number, f"a line longer than {_LONGEST_LINE:,} bytes")
         yield number, line.rstrip(b" \r\n\t")
 
 
-def _take(number: int, line: bytes, dimensions: int, gathering: Gathering) -> None:
+def _take_line(number: int, line: bytes, dimensions: int, kept: _KeptWords) -> None:
     fields = line.rsplit(b" ", dimensions)
     raw_word = fields[0]
     if len(fields) != dimensions + 1:
-        raise gathering.damage(number, f"{len(fields) - 1} numbers, expected {dimensions}")
+        raise kept.damage(number, f"{len(fields) - 1} numbers, expected {dimensions}")
     if b" " in raw_word and _is_number(raw_word.rpartition(b" ")[2]):  # GloVe has words of several parts: ". . ."
-        raise gathering.damage(number, f"{line.count(b' ')} numbers, expected {dimensions}")
-    word = gathering.wants(number, raw_word)
+        raise kept.damage(number, f"{line.count(b' ')} numbers, expected {dimensions}")
+    word = kept.wants(number, raw_word)
     if word is None:
         return
     try:
         numbers = list(map(float, fields[1:]))
     except ValueError as error:
-        raise gathering.damage(number, f"the vector of {word[:40]!r} has something that is no number") from error
+        raise kept.damage(number, f"the vector of {word[:40]!r} has something that is no number") from error
     with np.errstate(over="ignore"):  # what float32 cannot hold becomes infinite, and is refused as such
-        gathering.keep(number, word, np.array(numbers, np.float32))
+        kept.keep(number, word, np.array(numbers, np.float32))
 
 
 def _is_number(field: bytes) -> bool:
@@ -257,35 +263,26 @@ def _is_number(field: bytes) -> bool:
     return True
 
 
-_BLOCK_BYTES = 1 << 20
-_LONGEST_WORD = 4096
-
-
-def read_word2vec_binary(stream: BinaryIO, name: str, gathering: Gathering) -> FoundVectors:
-    """Return the wanted vectors of a binary word2vec file.
-
-    Raises:
-        FormatError: the first line is no header.
-        DamagedInputError: the file ends within a record, goes on after the last, or a word does not end.
-    """
-    count, dimensions = parse_header(stream.readline(MOST_HEADER_BYTES), name)
+def _read_word2vec_binary(stream: BinaryIO, kept: _KeptWords) -> int:
+    """Collect the wanted words of a binary file; return D."""
+    count, dimensions = _header(stream.readline(_MOST_HEADER_BYTES), kept.name)
     window = _Window(stream)
     for record in range(1, count + 1):
         raw_word = window.until_space()
         if raw_word is None:
             what = "the file ends" if window.is_at_end else f"a word longer than {_LONGEST_WORD} bytes"
-            raise gathering.damage(record, f"{what}, but the header says {count} words of {dimensions} dimensions")
+            raise kept.damage(record, f"{what}, but the header says {count} words of {dimensions} dimensions")
         numbers = window.take(4 * dimensions)
         if len(numbers) < 4 * dimensions:
-            raise gathering.damage(record, f"the file ends within a vector of {dimensions} numbers")
-        word = gathering.wants(record, raw_word.lstrip(b"\n"))
+            raise kept.damage(record, f"the file ends within a vector of {dimensions} numbers")
+        word = kept.wants(record, raw_word.lstrip(b"\n"))
         if word is not None:
-            gathering.keep(record, word, np.frombuffer(numbers, "<f4").astype(np.float32))
-            if gathering.is_full():
-                return gathering.found(dimensions)
+            kept.keep(record, word, np.frombuffer(numbers, "<f4").astype(np.float32))
+            if kept.is_full:
+                return dimensions
     if window.take(_LONGEST_WORD).strip():
-        raise gathering.damage(count + 1, f"the file goes on after the {count} words of its header")
-    return gathering.found(dimensions)
+        raise kept.damage(count + 1, f"the file goes on after the {count} words of its header")
+    return dimensions
 
 
 class _Window:
@@ -325,66 +322,12 @@ class _Window:
         return found
 
 
-VectorFormat = Literal["word2vec-text", "word2vec-binary", "glove"]
-
-FORMATS: Mapping[str, Callable[[BinaryIO, str, Gathering], FoundVectors]] = {
-    "word2vec-text": read_word2vec_text,
-    "word2vec-binary": read_word2vec_binary,
-    "glove": read_glove,
+FORMATS: Mapping[str, Callable[[BinaryIO, _KeptWords], int]] = {
+    "word2vec-text": _read_word2vec_text,
+    "word2vec-binary": _read_word2vec_binary,
+    "glove": _read_glove,
 }
-"""Format → who reads it."""
-
-_FETCH_AGAIN = "take the file from where it came"
-
-
-def read_vectors(
-    path: Path, file_format: VectorFormat, *, wanted: Container[str] | None = None, limit: int = 1_000_000
-) -> FoundVectors:
-    """Return the vectors of a file, unpacking ``.gz``.
-
-    Words are compared as they are written: vectors for ``Paris`` are not those of the word ``paris``.
-
-    Args:
-        wanted: the words to look for, for example a ``Vocabulary``; None for all.
-        limit: at most this many are kept, the first of the file; reading stops there, and what follows is not checked.
-
-    Raises:
-        SettingError: an unknown format, or a limit below 1.
-        InputError: the file cannot be opened, a word is not UTF-8, or a wanted word occurs twice.
-        FormatError: the file is in another format.
-        DamagedInputError: the file is truncated, or a record does not fit the others; names line or record.
-    """
-    if file_format not in FORMATS:
-        raise SettingError(f"vector format {file_format!r}, expected one of: {', '.join(FORMATS)}")
-    if limit < 1:
-        raise SettingError(f"a limit of {limit} words, expected ≥ 1", "leave it out for a million")
-    unit = "record" if file_format == "word2vec-binary" else "line"
-    gathering = Gathering(path.name, unit, wanted, limit)
-    try:
-        with _opened(path) as stream:
-            return FORMATS[file_format](stream, path.name, gathering)
-    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
-        raise DamagedInputError(
-            f"{path.name}: damaged gzip data after {gathering.record_count} words ({error})", _FETCH_AGAIN
-        ) from error
-
-
-@contextmanager
-def _opened(path: Path) -> Iterator[BinaryIO]:
-    try:
-        if path.exists() and not path.is_file():  # opening a pipe could wait for ever
-            raise InputError(f"{path} is no file", "name a file of word vectors")
-        file = path.open("rb")
-    except OSError as error:
-        raise InputError(
-            f"{path} cannot be opened: {error.strerror}", "look at the path and its permissions"
-        ) from error
-    with file:
-        if path.name.lower().endswith(".gz"):
-            with gzip.GzipFile(fileobj=file) as unpacked:
-                yield cast("BinaryIO", unpacked)
-        else:
-            yield file
+"""Format → what reads it into the words that are kept, and returns D."""
 
 
 def write_word2vec_text(path: Path, vocabulary: Vocabulary, vectors: NDArray[np.float32]) -> None:

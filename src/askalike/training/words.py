@@ -7,7 +7,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Final, Literal, TypeAlias, get_args
+from typing import Final, TypeAlias
 
 import numpy as np
 import safetensors
@@ -22,61 +22,25 @@ from askalike.progress import Progress
 from askalike.training.corpus import WordSource
 from askalike.training.recipe import WordSettings
 from askalike.training.vector_files import FoundVectors, read_vectors
-from askalike.training.word2vec import Epoch, SentenceCorpus, Word2VecSettings, train_word2vec
+from askalike.training.word2vec import Word2VecEpoch, Word2VecSettings, train_word2vec
 
-UnknownRow = Literal["zero", "rare mean", "random"]
-"""``zero``: unknown words say nothing. ``rare mean``: they are like the rarest known ones. ``random``: drawn."""
-
-
-@dataclass(frozen=True, slots=True)
-class InitialSettings:
-    """How the first vectors are made.
-
-    Args:
-        unknown: what row 0 is.
-        rare_count: words at the vocabulary's end that ``rare mean`` takes the mean of, ≥ 1.
-        has_unit_norm: found vectors are multiplied so that their mean length is 1.
-
-    Raises:
-        SettingError: a value that is not listed or out of range.
-    """
-
-    unknown: UnknownRow = "rare mean"
-    rare_count: int = 1000
-    has_unit_norm: bool = True
-
-    def __post_init__(self) -> None:
-        if self.unknown not in get_args(UnknownRow) or self.rare_count < 1:
-            raise SettingError(
-                f"unknown row {self.unknown!r} with rare_count {self.rare_count}, "
-                f"expected one of: {', '.join(get_args(UnknownRow))}; and ≥ 1"
-            )
+_RARE: Final = 1000  # known words, the rarest, whose mean stands for unknown ones
 
 
-@dataclass(frozen=True, slots=True)
-class Initial:
-    """The first word vectors.
+def initial_embedding(
+    vocabulary: Vocabulary, found: FoundVectors, *, is_unknown_zero: bool, seed: int
+) -> tuple[NDArray[np.float32], list[str]]:
+    """Return the first vector of each id, (V, D) float32, and the words without a found one.
 
-    Args:
-        embedding: (V, D) float32.
-        missing: the known words that no vector was found for, in the vocabulary's order.
-    """
-
-    embedding: NDArray[np.float32]
-    missing: tuple[str, ...]
-
-
-def initial_embedding(vocabulary: Vocabulary, found: FoundVectors, settings: InitialSettings, *, seed: int) -> Initial:
-    """Return a row for each id.
-
-    A word without a vector gets one drawn from N(0, s²) in each dimension, s² being the mean square of the found
-    numbers, so that its length is theirs; where none was found, s² = 1/D.
+    Found vectors are scaled to length 1 on average; row 0 is zero or the mean of the rarest found ones. A word without
+    a found vector gets one drawn from N(0, s²) in each dimension, s² being the mean square of the found numbers; where
+    none was found, s² = 1/D.
 
     Args:
         found: of any words; those outside the vocabulary are left out.
 
     >>> found = FoundVectors(("cat", "dog"), np.array([[3, 4], [0, 5]], np.float32))
-    >>> initial_embedding(Vocabulary(["dog", "cat"]), found, InitialSettings(), seed=0).embedding.round(2).tolist()
+    >>> initial_embedding(Vocabulary(["dog", "cat"]), found, is_unknown_zero=False, seed=0)[0].round(2).tolist()
     [[0.30000001192092896, 0.8999999761581421], [0.0, 1.0], [0.6000000238418579, 0.800000011920929]]
     """
     random = np.random.default_rng(seed)
@@ -85,19 +49,16 @@ def initial_embedding(vocabulary: Vocabulary, found: FoundVectors, settings: Ini
     places = np.array([rows.get(word, -1) for word in vocabulary.words], np.int64)
     has_vector = places >= 0
     given = found.vectors[places[has_vector]].astype(np.float64)  # (n, D)
-    if settings.has_unit_norm:
-        given /= float(np.linalg.norm(given, axis=1).mean()) or 1.0 if len(given) else 1.0
+    given /= float(np.linalg.norm(given, axis=1).mean()) or 1.0 if len(given) else 1.0
     scale = float(np.sqrt(np.mean(given**2))) if len(given) else dimensions**-0.5
     embedding = np.zeros((len(vocabulary), dimensions))  # (V, D)
     known = embedding[1:]
     known[has_vector] = given
     known[~has_vector] = random.normal(0, scale, (int((~has_vector).sum()), dimensions))
-    if settings.unknown == "rare mean" and len(given):
-        embedding[UNKNOWN] = given[-settings.rare_count :].mean(axis=0)
-    elif settings.unknown == "random":
-        embedding[UNKNOWN] = random.normal(0, scale, dimensions)
-    missing = tuple(word for word, is_found in zip(vocabulary.words, has_vector, strict=True) if not is_found)
-    return Initial(embedding.astype(np.float32), missing)
+    if len(given) and not is_unknown_zero:
+        embedding[UNKNOWN] = given[-_RARE:].mean(axis=0)
+    missing = [word for word, is_found in zip(vocabulary.words, has_vector, strict=True) if not is_found]
+    return embedding.astype(np.float32), missing
 
 
 _Context: TypeAlias = tuple[int, Progress]
@@ -167,27 +128,23 @@ def _found(
             f"{settings.vectors} holds vectors of {found.vectors.shape[1]} numbers, the recipe says {settings.size}",
             "write the file's size into the recipe",
         )
-    unknown: UnknownRow = "zero" if settings.unknown == "zero" else "rare mean"
-    first = initial_embedding(vocabulary, found, InitialSettings(unknown), seed=seed)
+    first, missing = initial_embedding(vocabulary, found, is_unknown_zero=settings.unknown == "zero", seed=seed)
     if settings.vectors not in ("word2vec", "random"):
-        progress.notice(f"{len(first.missing):,} of {len(vocabulary.words):,} words have no vector in the file")
-    return first.embedding
+        progress.notice(f"{len(missing):,} of {len(vocabulary.words):,} words have no vector in the file")
+    return first
 
 
 def _word2vec(
     settings: WordSettings, source: WordSource, vocabulary: Vocabulary, seed: int, progress: Progress
 ) -> NDArray[np.float32]:
-    texts = source.words.over(vocabulary)
-
-    def told(epoch: Epoch) -> None:
+    def on_progress(epoch: Word2VecEpoch) -> None:
         if epoch.number:
             progress.advance(1)
         progress.notice(f"word2vec, epoch {epoch.number} of {epoch.of}: loss {epoch.loss:.4f}")
 
     progress.start("word vectors", settings.epochs, "epochs")
-    wanted = Word2VecSettings(size=settings.size, epochs=settings.epochs)
-    corpus = SentenceCorpus(vocabulary, texts.ids, texts.starts[1:])
-    return train_word2vec(corpus, wanted, seed=seed, workers=settings.workers, progress=told)[1]
+    texts, chosen = source.words.over(vocabulary), Word2VecSettings(size=settings.size, epochs=settings.epochs)
+    return train_word2vec(texts, len(vocabulary), chosen, seed=seed, workers=settings.workers, on_progress=on_progress)
 
 
 def _extended(settings: WordSettings, source: WordSource, start: Model, seed: int) -> Words:

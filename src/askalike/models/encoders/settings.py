@@ -9,7 +9,8 @@ Autoencoders", for attention.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
+from collections.abc import Collection, Mapping
 from dataclasses import asdict, dataclass, fields
 from math import prod
 from typing import Final, Literal, get_args
@@ -20,14 +21,47 @@ from askalike.text.settings import LANGUAGES
 Kind = Literal["rcnn", "lstm", "gru", "cnn", "attention"]
 Gate = Literal["vector", "scalar", "fixed", "none"]
 Pooling = Literal["last", "mean", "normalised-mean", "max"]
+Reads = Literal["title and body", "title", "joined"]
+Precision = Literal["float32", "float16", "int8"]
+Unknown = Literal["vector", "zero"]
 
 KINDS: Final[tuple[Kind, ...]] = get_args(Kind)
 GATES: Final[tuple[Gate, ...]] = get_args(Gate)
 POOLINGS: Final[tuple[Pooling, ...]] = get_args(Pooling)
+PRECISIONS: Final[tuple[Precision, ...]] = get_args(Precision)
 MAX_CNN_WIDTH: Final = 4
 MAX_LAYERS: Final = 16
 STACKED: Final[tuple[Kind, ...]] = ("gru", "attention")
 """Kinds that may have several layers, each over the states of the one before."""
+
+
+def check_whole(name: str, value: object, least: int) -> None:
+    """Raise SettingError for what is not a whole number ≥ ``least``."""
+    if not isinstance(value, int) or isinstance(value, bool) or value < least:
+        raise SettingError(f"{name} is {value!r}, but expected a whole number ≥ {least}", f"set {name}")
+
+
+def check_number(
+    name: str,
+    value: object,
+    *,
+    least: float = -math.inf,
+    above: float = -math.inf,
+    most: float = math.inf,
+    below: float = math.inf,
+) -> None:
+    """Raise SettingError for what is not a finite number, least ≤ value ≤ most and above < value < below."""
+    number = float(value) if isinstance(value, int | float) and not isinstance(value, bool) else math.nan
+    if not (math.isfinite(number) and least <= number <= most and above < number < below):
+        bounds = [(least, "≥"), (above, ">"), (most, "≤"), (below, "<")]
+        wanted = " and ".join(f"{sign} {bound:g}" for bound, sign in bounds if math.isfinite(bound))
+        raise SettingError(f"{name} is {value!r}, but expected a finite number {wanted}".rstrip(), f"set {name}")
+
+
+def check_choice(name: str, value: object, choices: Collection[str]) -> None:
+    """Raise SettingError for what is not one of the choices."""
+    if not isinstance(value, str) or value not in choices:
+        raise SettingError(f"{name} is {value!r}, but expected one of: {', '.join(choices)}", f"set {name}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,13 +99,11 @@ class EncoderConfig:
     layers: int = 1
 
     def __post_init__(self) -> None:
-        _check_choice("kind", self.kind, KINDS)
-        _check_choice("gate", self.gate, GATES)
-        _check_choice("pooling", self.pooling, POOLINGS)
+        check_choice("encoder kind", self.kind, KINDS)
+        check_choice("encoder gate", self.gate, GATES)
+        check_choice("encoder pooling", self.pooling, POOLINGS)
         for name in ("input_size", "hidden_size", "order", "layers"):
-            value: object = getattr(self, name)
-            if not isinstance(value, int) or isinstance(value, bool) or value < 1:
-                raise SettingError(f"encoder {name} is {value!r}, but expected a whole number ≥ 1", f"set {name}")
+            check_whole(f"encoder {name}", getattr(self, name), 1)
         if self.kind == "cnn" and self.order > MAX_CNN_WIDTH:
             raise SettingError(
                 f"a CNN of width {self.order}, but expected 1 to {MAX_CNN_WIDTH}", "set order to 2, 3 or 4"
@@ -87,9 +119,7 @@ class EncoderConfig:
                 "the same for both",
                 "set hidden_size to the size of the word vectors",
             )
-        decay: object = self.decay
-        if not isinstance(decay, int | float) or isinstance(decay, bool) or not 0 <= decay < 1:
-            raise SettingError(f"encoder decay is {decay!r}, but expected a number in [0, 1)", "0.5 is usual")
+        check_number("encoder decay", self.decay, least=0, below=1)
 
     @property
     def gate_size(self) -> int:
@@ -174,18 +204,6 @@ class EncoderConfig:
         return cls(**stored)  # type: ignore[arg-type]  # the types are checked at construction
 
 
-def _check_choice(name: str, value: object, choices: tuple[str, ...]) -> None:
-    if value not in choices:
-        raise SettingError(f"encoder {name} is {value!r}, but expected one of: {', '.join(choices)}", f"set {name}")
-
-
-Reads = Literal["title and body", "title", "joined"]
-Precision = Literal["float32", "float16", "int8"]
-Unknown = Literal["vector", "zero"]
-
-PRECISIONS: Final[tuple[Precision, ...]] = get_args(Precision)
-
-
 @dataclass(frozen=True, slots=True)
 class ModelSettings:
     """A model, but for its words and numbers.
@@ -213,15 +231,11 @@ class ModelSettings:
     stems: str = ""
 
     def __post_init__(self) -> None:
-        for name, choices in _CHOICES.items():
-            value: object = getattr(self, name)
-            if value not in choices:
-                raise SettingError(f"model setting {name} is {value!r}, but expected one of: {', '.join(choices)}")
-        limit: object = self.word_limit
-        if not isinstance(limit, int) or isinstance(limit, bool) or limit < 1:
-            raise SettingError(
-                f"model setting word_limit is {limit!r}, but expected a whole number ≥ 1", "100 is usual"
-            )
+        check_choice("model setting reads", self.reads, get_args(Reads))
+        check_choice("model setting unknown", self.unknown, get_args(Unknown))
+        check_choice("model setting embedding_precision", self.embedding_precision, PRECISIONS)
+        check_choice("model setting encoder_precision", self.encoder_precision, PRECISIONS)
+        check_whole("model setting word_limit", self.word_limit, 1)
         if self.stems not in ("", *LANGUAGES):
             raise SettingError(
                 f"model setting stems is {self.stems!r}, but expected one of: {', '.join(LANGUAGES)}",
@@ -250,9 +264,3 @@ class ModelSettings:
 
 
 _SINCE_FORMAT_2: Final = {"stems"}  # reading the folder adds it; looking at config.json alone does not
-_CHOICES: Final[dict[str, tuple[str, ...]]] = {
-    "reads": get_args(Reads),
-    "unknown": get_args(Unknown),
-    "embedding_precision": PRECISIONS,
-    "encoder_precision": PRECISIONS,
-}

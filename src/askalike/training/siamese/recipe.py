@@ -30,10 +30,11 @@ from dataclasses import asdict, dataclass, field, fields
 from typing import Any, Final
 
 from askalike.errors import SettingError
+from askalike.models.encoders.settings import check_choice, check_number, check_whole
 from askalike.siamese.config import INITIALS, SIAMESE_KINDS, Initial, SiameseConfig
 from askalike.siamese.settings import SiameseReads, check_reads
 from askalike.text.settings import TextSettings
-from askalike.training.settings import SgdSettings, check_choice, check_number, check_whole, made, table
+from askalike.training.settings import SgdSettings, made, table
 
 __all__ = ["HELD_OUT_LOSS", "PairOptions", "SiameseRecipe"]
 
