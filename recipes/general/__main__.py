@@ -15,7 +15,7 @@ from rich.console import Console
 
 from askalike.cli.progress import BarProgress
 from askalike.training.corpus import TrainingData
-from askalike.training.fit import Run, fit
+from askalike.training.encoder import TrainingRun, train_encoder
 from askalike.training.recipe import load_recipe
 from recipes.general.sources import dev_tasks, general_data
 
@@ -54,8 +54,8 @@ def main() -> None:
         data = sample(data, chosen.sample, chosen.seed)
     data = replace(data, dev=dev_tasks(chosen.data, chosen.work))
     with BarProgress() as progress:
-        run = Run(chosen.work, chosen.seed, chosen.device, progress=progress)
-        model = fit(load_recipe(chosen.recipe), data, run)
+        run = TrainingRun(chosen.work, chosen.seed, chosen.device, progress=progress)
+        model = train_encoder(load_recipe(chosen.recipe), data, run)
     model.save(chosen.out)
     Console().print(f"wrote {chosen.out}: {dict(model.origin.dev_scores)}")
 

@@ -19,7 +19,7 @@ from askalike.training.decoders import (  # noqa: E402
     AttentionDecoder,
     ConditionalGruDecoder,
     Decoder,
-    Read,
+    EncodedTexts,
 )
 
 Array = NDArray[np.float64]
@@ -58,7 +58,7 @@ def unpacked(states: Any, packing: Packing) -> list[Any]:
 
 def decoded(decoder: Decoder, read: list[Any], words: list[Any]) -> list[Any]:
     inputs, packing = packed(words)
-    return unpacked(decoder(inputs, packing, Read(*packed(read))), packing)
+    return unpacked(decoder(inputs, packing, EncodedTexts(*packed(read))), packing)
 
 
 def softmax(scores: Array) -> Array:
@@ -190,7 +190,7 @@ def test_word_by_word_is_the_same_as_all_at_once(kind: str, layers: int) -> None
     decoder = made(kind, layers)
     read, words = texts(LENGTHS, 1), texts([4] * len(LENGTHS), 2)
     expected = torch.stack(decoded(decoder, read, words), dim=1)
-    memory = decoder.begin(Read(*packed(read)))
+    memory = decoder.begin(EncodedTexts(*packed(read)))
     for step in range(4):
         assert all(len(part) == len(LENGTHS) for part in memory)
         states, memory = decoder.go_on(torch.stack([text[step] for text in words]), memory)
@@ -201,7 +201,7 @@ def test_word_by_word_is_the_same_as_all_at_once(kind: str, layers: int) -> None
 def test_texts_that_have_ended_can_be_left_out_of_the_memory(kind: str) -> None:
     decoder = made(kind)
     read, words = texts(LENGTHS, 1), torch.stack(texts([4] * len(LENGTHS), 2), dim=1)
-    _, memory = decoder.go_on(words[0], decoder.begin(Read(*packed(read))))
+    _, memory = decoder.go_on(words[0], decoder.begin(EncodedTexts(*packed(read))))
     expected, _ = decoder.go_on(words[1], memory)
     found, _ = decoder.go_on(words[1, [1, 3]], tuple(part[[1, 3]] for part in memory))
     torch.testing.assert_close(found, expected[[1, 3]], atol=1e-5, rtol=1e-5)

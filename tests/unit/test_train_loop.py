@@ -21,7 +21,7 @@ torch = pytest.importorskip("torch", reason="training needs torch, which is not 
 from askalike.models.encoders.networks.encoder import build  # noqa: E402
 from askalike.training.loop import (  # noqa: E402
     Checkpoint,
-    Place,
+    StageContext,
     run_stage,
 )
 from askalike.training.network import TextNetwork  # noqa: E402
@@ -67,8 +67,8 @@ class Heard:
         self.notices.append(text)
 
 
-def place(folder: Path, **chosen: Any) -> Place:
-    return Place(folder, **{"stage": "1-bowl", "identity": "a", **chosen})
+def place(folder: Path, **chosen: Any) -> StageContext:
+    return StageContext(folder, **{"stage": "1-bowl", "identity": "a", **chosen})
 
 
 def scripted(scores: Sequence[float]) -> Any:
@@ -212,7 +212,7 @@ def test_what_cannot_be_measured_stops_nothing_and_is_said(tmp_path: Path) -> No
     heard = Heard()
     ended = run_stage(Bowl(), LoopSettings(epochs=3, patience=1), dict, place(tmp_path, progress=heard))
     assert (ended.epoch, ended.best) == (3, None)
-    assert [text for text in heard.notices if "no mrr is measured to stop by, so that all 3 epochs are run" in text]
+    assert [text for text in heard.notices if "mrr is not measured, so all 3 epochs are run" in text]
     assert not [text for text in heard.notices if text.endswith(": ")], "an epoch of which nothing is known is not told"
 
 
@@ -283,7 +283,7 @@ def test_a_checkpoint_of_another_training_is_set_aside_and_said(tmp_path: Path) 
     before = (tmp_path / "1-bowl.safetensors").read_bytes()
     ended = run_stage(Bowl(), settings, dict, place(tmp_path, identity="b", progress=heard))
     assert ended.epoch == 1
-    assert "is of another training" in heard.notices[0]
+    assert "belongs to another training" in heard.notices[0]
     assert (tmp_path / "1-bowl.other.safetensors").read_bytes() == before
     assert Checkpoint.load(tmp_path / "1-bowl.safetensors", "b") is not None
 

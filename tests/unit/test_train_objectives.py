@@ -21,7 +21,7 @@ torch = pytest.importorskip("torch", reason="training needs torch, which is not 
 
 from askalike.models.encoders.networks.encoder import build  # noqa: E402
 from askalike.training.network import TextNetwork  # noqa: E402
-from askalike.training.objectives.contrastive import Contrastive, barred, info_nce  # noqa: E402
+from askalike.training.objectives.contrastive import Contrastive, excluded, info_nce  # noqa: E402
 from askalike.training.objectives.decoding import Decoding  # noqa: E402
 from askalike.training.objectives.max_margin import MaxMargin, max_margin  # noqa: E402
 from askalike.training.objectives.objective import Objective  # noqa: E402
@@ -242,7 +242,7 @@ def _log_share(logits: list[float], place: int) -> float:
 
 
 def test_views_share_no_negative_with_what_is_marked() -> None:
-    found = barred(np.array([[0, 0], [1, 1], [2, 2]]), np.array([2, 3]), {0: {1}, 1: {0}, 3: {2}})
+    found = excluded(np.array([[0, 0], [1, 1], [2, 2]]), np.array([2, 3]), {0: {1}, 1: {0}, 3: {2}})
     assert found.tolist() == [[0, 1, 0, 0, 0], [1, 0, 0, 0, 0], [0, 0, 0, 1, 0]]
 
 

@@ -254,22 +254,22 @@ def _make(
 def _fit_siamese(recipe: SiameseRecipe, training: ForumTraining, folder: Path, choices: _Choices) -> SiameseModel:
     import torch  # here and below, since importing this module must not load torch
 
-    from askalike.training.fit import Run
+    from askalike.training.encoder import TrainingRun
     from askalike.training.siamese.fit import fit_siamese
 
     if choices.threads:
         torch.set_num_threads(choices.threads)
     with BarProgress() as progress:
-        return fit_siamese(recipe, training.data, Run(folder, choices.seed, choices.device, progress=progress))
+        return fit_siamese(recipe, training.data, TrainingRun(folder, choices.seed, choices.device, progress=progress))
 
 
 def _fit(recipe: Recipe, training: ForumTraining, start: ModelSource | None, folder: Path, choices: _Choices) -> Model:
     import torch
 
     from askalike.cli.processes import fit_together
-    from askalike.training.fit import Run, fit
+    from askalike.training.encoder import TrainingRun, train_encoder
 
-    run = Run(folder, choices.seed, choices.device)
+    run = TrainingRun(folder, choices.seed, choices.device)
     if choices.processes > 1:
         shape = (choices.processes, choices.threads)
         return fit_together(recipe, training.data, run, start.folder if start else None, shape)
@@ -277,7 +277,7 @@ def _fit(recipe: Recipe, training: ForumTraining, start: ModelSource | None, fol
         torch.set_num_threads(choices.threads)
     with BarProgress() as progress:
         model = Model.load(start.folder) if start else None
-        return fit(recipe, training.data, Run(folder, choices.seed, choices.device, model, progress))
+        return train_encoder(recipe, training.data, TrainingRun(folder, choices.seed, choices.device, model, progress))
 
 
 def _compared(path: Path, training: ForumTraining, model: Model, is_kept: bool) -> Verdict:
@@ -327,7 +327,7 @@ def _refuse(given: Mapping[str, bool], recipe: LanguageRecipe | SiameseRecipe, w
 
 def _check_device(name: str) -> None:
     """Raise SettingError where there is no such device, before anything is read or written."""
-    from askalike.training.fit import device_named
+    from askalike.training.encoder import device_named
 
     device_named(name)
 

@@ -39,11 +39,11 @@ from askalike.models.encoders.networks.encoder import build, mean
 from askalike.models.encoders.networks.packing import Packing
 from askalike.models.encoders.settings import EncoderConfig
 
-Memory: TypeAlias = tuple[Tensor, ...]
+DecoderState: TypeAlias = tuple[Tensor, ...]
 """What a decoder keeps of texts that it writes word by word: tensors (B, …), a row for each text."""
 
 
-class Read(NamedTuple):
+class EncodedTexts(NamedTuple):
     """What an encoder has read.
 
     Args:
@@ -58,7 +58,7 @@ class Read(NamedTuple):
 class Decoder(nn.Module):
     """A network that writes a text, word after word, from what was read."""
 
-    def forward(self, words: Tensor, packing: Packing, read: Read) -> Tensor:
+    def forward(self, words: Tensor, packing: Packing, read: EncodedTexts) -> Tensor:
         """Return the states (M, D) of texts that are known already, all at once.
 
         Args:
@@ -68,11 +68,11 @@ class Decoder(nn.Module):
         """
         raise NotImplementedError
 
-    def begin(self, read: Read) -> Memory:
+    def begin(self, read: EncodedTexts) -> DecoderState:
         """Return what to go on from before the first word, texts in the order of the batch."""
         raise NotImplementedError
 
-    def go_on(self, words: Tensor, memory: Memory) -> tuple[Tensor, Memory]:
+    def go_on(self, words: Tensor, memory: DecoderState) -> tuple[Tensor, DecoderState]:
         """Return the states (B, D) after one more word (B, D_in) of every text, and what to go on from."""
         raise NotImplementedError
 
@@ -94,18 +94,18 @@ class ConditionalGruDecoder(Decoder):
         for value in self.first.parameters():
             nn.init.uniform_(value, -1 / sqrt(size), 1 / sqrt(size), generator)
 
-    def forward(self, words: Tensor, packing: Packing, read: Read) -> Tensor:
+    def forward(self, words: Tensor, packing: Packing, read: EncodedTexts) -> Tensor:
         """Return the states (M, D) of texts that are known already, all at once."""
         condition, start = self.begin(read)
         inputs = torch.cat([words, condition[packing.order[packing.place]]], dim=1)
         return self.network.go_on(inputs, packing, start)[0]
 
-    def begin(self, read: Read) -> Memory:
+    def begin(self, read: EncodedTexts) -> DecoderState:
         """Return c (B, D) and the first states (B, layers, D)."""
         condition = mean(read.states, read.packing)
         return condition, self.first(condition).tanh().view(len(condition), -1, condition.shape[1])
 
-    def go_on(self, words: Tensor, memory: Memory) -> tuple[Tensor, Memory]:
+    def go_on(self, words: Tensor, memory: DecoderState) -> tuple[Tensor, DecoderState]:
         """Return the states (B, D) after one more word (B, D_in) of every text, and what to go on from."""
         condition, carry = memory
         packing = Packing.of(torch.ones(len(words), dtype=torch.int64)).to(words.device)
@@ -187,7 +187,7 @@ class AttentionDecoder(Decoder):
         generator = torch.Generator().manual_seed(seed)
         self.layers = nn.ModuleList(_Layer(config.hidden_size, generator) for _ in range(config.layers))
 
-    def forward(self, words: Tensor, packing: Packing, read: Read) -> Tensor:
+    def forward(self, words: Tensor, packing: Packing, read: EncodedTexts) -> Tensor:
         """Return the states (M, D) of texts that are known already, all at once."""
         source, bars = _padded(read.states, read.packing), _bars(read)
         states = _padded(words, packing)
@@ -196,13 +196,13 @@ class AttentionDecoder(Decoder):
             states = layer(states, layer.written.seen(states, later), layer.read.seen(source, bars))
         return states.flatten(0, 1).index_select(0, _rows(packing))
 
-    def begin(self, read: Read) -> Memory:
+    def begin(self, read: EncodedTexts) -> DecoderState:
         """Return bars, K and V of what was read (B, layers, 2, T, D), and those of what was written: nothing yet."""
         source, bars = _padded(read.states, read.packing), _bars(read)
         found = torch.stack([_stacked(layer.read.seen(source, bars)) for layer in self._layers()], dim=1)
         return bars, found, found[:, :, :, :0]
 
-    def go_on(self, words: Tensor, memory: Memory) -> tuple[Tensor, Memory]:
+    def go_on(self, words: Tensor, memory: DecoderState) -> tuple[Tensor, DecoderState]:
         """Return the states (B, D) after one more word (B, D) of every text, and what to go on from."""
         bars, read, written = memory
         states, none, found = words[:, None], words.new_zeros(1, 1, 1), []
@@ -224,7 +224,7 @@ def _unstacked(both: Tensor, bars: Tensor) -> _Seen:
     return _Seen(both[:, 0], both[:, 1], bars)
 
 
-def _bars(read: Read) -> Tensor:
+def _bars(read: EncodedTexts) -> Tensor:
     """Return -∞ for the steps after the end of each text that was read, 0 for the others.  # (B, 1, T)"""
     lengths, steps = read.packing.restore(read.packing.lengths), _steps(read.packing)
     is_over = torch.arange(steps, device=lengths.device) >= lengths[:, None]

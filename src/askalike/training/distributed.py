@@ -25,7 +25,7 @@ _Value = TypeVar("_Value")
 
 
 @dataclass(frozen=True, slots=True)
-class World:
+class DistributedContext:
     """One process' place among those that train together.
 
     Args:
@@ -69,18 +69,18 @@ class World:
 
 
 @contextmanager
-def joined(device: torch.device) -> Iterator[World]:
+def joined(device: torch.device) -> Iterator[DistributedContext]:
     """Give the world that the environment describes, in the names that ``torchrun`` sets; or that is there already.
 
     Raises:
         SettingError: the environment names processes, but not how they find each other.
     """
     if distributed.is_available() and distributed.is_initialized():
-        yield World(distributed.get_rank(), distributed.get_world_size())
+        yield DistributedContext(distributed.get_rank(), distributed.get_world_size())
         return
     named = os.environ.get("WORLD_SIZE", "1")
     if named == "1":
-        yield World()
+        yield DistributedContext()
         return
     if device.type == "cuda":
         torch.cuda.set_device(device)
@@ -92,6 +92,6 @@ def joined(device: torch.device) -> Iterator[World]:
             "start them with torchrun, or take WORLD_SIZE out of the environment",
         ) from error
     try:
-        yield World(distributed.get_rank(), distributed.get_world_size())
+        yield DistributedContext(distributed.get_rank(), distributed.get_world_size())
     finally:
         distributed.destroy_process_group()

@@ -24,7 +24,7 @@ from torch import Tensor, nn
 from askalike.durable import replace_whole
 from askalike.errors import DamagedModelError, ModelError
 from askalike.progress import Progress, SilentProgress
-from askalike.training.distributed import World
+from askalike.training.distributed import DistributedContext
 from askalike.training.log import Log
 from askalike.training.objectives.objective import Trainable
 from askalike.training.settings import LOWER_IS_BETTER, LoopSettings, SgdSettings
@@ -44,7 +44,12 @@ def optimiser(settings: LoopSettings, learned: Iterable[nn.Parameter]) -> torch.
 
 @torch.no_grad()
 def clear_moments(updater: torch.optim.Optimizer) -> None:
-    """Set moments of at most 1e-30 to zero, which no update can tell from them."""
+    """Set moments of at most 1e-30 to zero, which no update can tell from them.
+
+    A parameter without a gradient for some time, such as the vector of a rare word, keeps moments that shrink by a
+    factor at each step: m ← 0.9 m. After some 700 steps they are denormal numbers, below 1.2e-38, for which processors
+    take ten times as long, and there they stay: nine tenths of four times the smallest number is, rounded, the same.
+    """
     for state in updater.state.values():
         for moment in state.values():
             if isinstance(moment, Tensor) and moment.dim():
@@ -63,7 +68,6 @@ class Checkpoint:
         epoch: epochs that are done.
         step: steps of the epoch after them that are done.
         loss: their losses added up.
-        words: their words, for the log.
         best: the measure of the best epoch so far, higher is better; None before the first.
         best_epoch: that epoch.
         is_done: the stage has ended; the optimiser's moments are gone.
@@ -113,11 +117,11 @@ class Checkpoint:
 
 def damaged(path: Path, what: str) -> DamagedModelError:
     """Return the error for a checkpoint that cannot be used."""
-    return DamagedModelError(f"checkpoint {path} cannot be read: {what}", "delete it to begin the stage anew")
+    return DamagedModelError(f"checkpoint {path} cannot be read: {what}", "delete it to start the stage again")
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class StageContext:
     """Where and as what a stage runs.
 
     Args:
@@ -127,12 +131,12 @@ class Place:
         earlier: names of the stages before it.
         seed: of batches and dropout.
         device: where tensors are.
-        world: the processes that train together.
-        progress: is told of epochs and steps.
+        distributed: the processes that train together.
+        progress: shows epochs and steps.
         checkpoint_s: seconds between checkpoints within an epoch, ≥ 0.
         clock: seconds from any moment on.
-        told: is told of each epoch with its measures, 0 before the first; of the same one again where a training was
-            stopped between that and the checkpoint after it.
+        on_epoch: called with each epoch and its measures, 0 before the first; again with the same one where a training
+            was stopped between that and the checkpoint after it.
     """
 
     folder: Path
@@ -141,11 +145,11 @@ class Place:
     earlier: tuple[str, ...] = ()
     seed: int = 0
     device: torch.device = field(default_factory=lambda: torch.device("cpu"))
-    world: World = field(default_factory=World)
+    distributed: DistributedContext = field(default_factory=DistributedContext)
     progress: Progress = field(default_factory=SilentProgress)
     checkpoint_s: float = 120.0
     clock: Callable[[], float] = time.monotonic
-    told: Callable[[int, Mapping[str, float]], None] = lambda *_: None
+    on_epoch: Callable[[int, Mapping[str, float]], None] = lambda *_: None
 
     @property
     def checkpoint(self) -> Path:
@@ -153,30 +157,34 @@ class Place:
         return self.folder / f"{self.stage}.safetensors"
 
 
-class _Run:
+class _StageRun:
     """One stage while it runs."""
 
     def __init__(
-        self, objective: Trainable, settings: LoopSettings, dev: Callable[[], Mapping[str, float]], place: Place
+        self,
+        objective: Trainable,
+        settings: LoopSettings,
+        dev: Callable[[], Mapping[str, float]],
+        context: StageContext,
     ) -> None:
-        self.objective = objective.to(place.device)
+        self.objective = objective.to(context.device)
         self.settings = settings
         self.dev = dev
-        self.place = place
-        self.log = Log(place.folder / "log.csv")
+        self.context = context
+        self.log = Log(context.folder / "log.csv")
         self.learned = {name: value for name, value in objective.named_parameters() if value.requires_grad}
         self.optimiser = optimiser(settings, self.learned.values())
         self.best: dict[str, Tensor] = {}
-        self.state = Checkpoint(place.identity)
-        self.model = place.world.parallel(self.objective)
-        self.saved_at = place.clock()
+        self.state = Checkpoint(context.identity)
+        self.model = context.distributed.parallel(self.objective)
+        self.saved_at = context.clock()
 
     def run(self) -> None:
         found = self._found()
         if found is not None:
             self._restore(found)
-        if self.place.world.is_first and not self.state.is_done:
-            self.log.begin(self.place.stage, self.state.epoch if found else -1, self.place.earlier)
+        if self.context.distributed.is_first and not self.state.is_done:
+            self.log.begin(self.context.stage, self.state.epoch if found else -1, self.context.earlier)
         if found is None:
             self._judge(0, {})
         while not self.state.is_done:
@@ -186,45 +194,45 @@ class _Run:
 
     def _found(self) -> Checkpoint | None:
         """Return what to go on from; a checkpoint of another training is set aside."""
-        path, place = self.place.checkpoint, self.place
-        found = Checkpoint.load(path, place.identity)
-        place.world.wait()  # nobody writes before everybody has read
-        if found is None and path.exists() and place.world.is_first:
+        path, context = self.context.checkpoint, self.context
+        found = Checkpoint.load(path, context.identity)
+        context.distributed.wait()  # nobody writes before everybody has read
+        if found is None and path.exists() and context.distributed.is_first:
             aside = path.with_suffix(".other.safetensors")
             path.replace(aside)
-            place.progress.notice(
-                f"{path} is of another training (other data, settings or seed): {place.stage} begins anew, the file is "
-                f"now {aside.name}"
+            context.progress.notice(
+                f"{path} belongs to another training (other data, settings or seed): {context.stage} starts from the "
+                f"beginning, and the file is kept as {aside.name}"
             )
         return found
 
     def _epoch(self) -> None:
-        place, state = self.place, self.state
-        batches = self.objective.batches(state.epoch, place.seed)
-        steps = max(1, len(batches) // place.world.size)
-        place.progress.start(f"{place.stage} epoch {state.epoch + 1}/{self.settings.epochs}", steps, "batches")
-        place.progress.advance(state.step)
-        begun, first = place.clock(), state.step
+        context, state = self.context, self.state
+        batches = self.objective.batches(state.epoch, context.seed)
+        steps = max(1, len(batches) // context.distributed.size)
+        context.progress.start(f"{context.stage} epoch {state.epoch + 1}/{self.settings.epochs}", steps, "batches")
+        context.progress.advance(state.step)
+        begun, first = context.clock(), state.step
         self.objective.train()
         for step in range(state.step, steps):
-            batch = batches[(step * place.world.size + place.world.rank) % len(batches)]
+            batch = batches[(step * context.distributed.size + context.distributed.rank) % len(batches)]
             loss = self._step(batch, (state.epoch + step / steps) / self.settings.epochs, (state.epoch, step))
             self.state = replace(self.state, step=step + 1, loss=self.state.loss + loss)
             if (step + 1) % CLEARED_EVERY == 0 or step + 1 == steps:
                 clear_moments(self.optimiser)
-            place.progress.advance(1)
-            if place.clock() - self.saved_at >= place.checkpoint_s:
+            context.progress.advance(1)
+            if context.clock() - self.saved_at >= context.checkpoint_s:
                 self._save()
-        seconds = place.clock() - begun
+        seconds = context.clock() - begun
         measures = {"loss": self.state.loss / steps, "seconds": seconds * steps / max(steps - first, 1)}
         self.state = replace(self.state, epoch=state.epoch + 1, step=0, loss=0.0)
         self._judge(steps, measures)
 
     def _step(self, batch: object, done: float, at: tuple[int, int]) -> float:
-        place = self.place
-        seed = hash((place.seed, *at, place.world.rank)) & 0x7FFFFFFFFFFFFFFF
+        context = self.context
+        seed = hash((context.seed, *at, context.distributed.rank)) & 0x7FFFFFFFFFFFFFFF
         torch.default_generator.manual_seed(seed)
-        if place.device.type == "cuda":
+        if context.device.type == "cuda":
             torch.cuda.manual_seed(seed)
         for group in self.optimiser.param_groups:
             group["lr"] = self.settings.rate(done)
@@ -235,7 +243,7 @@ class _Run:
         value = float(loss.detach())
         if not (isfinite(value) and isfinite(norm)):  # after backward, so that all processes come to know it
             raise ModelError(
-                f"the loss of {place.stage} is {value} and its gradient has length {norm} in epoch {at[0] + 1}, "
+                f"the loss of {context.stage} is {value} and its gradient has length {norm} in epoch {at[0] + 1}, "
                 f"step {at[1] + 1}",
                 "train with a smaller learning_rate",
             )
@@ -244,16 +252,16 @@ class _Run:
 
     def _judge(self, steps: int, measures: dict[str, float]) -> None:
         """Measure, log, remember the best, decide whether to go on, save."""
-        place, settings = self.place, self.settings
-        if place.world.is_first:
+        context, settings = self.context, self.settings
+        if context.distributed.is_first:
             measures = {**measures, **self.dev(), **self.objective.held_out()}
-        measures = place.world.agreed(measures)
+        measures = context.distributed.agreed(measures)
         epoch = self.state.epoch
         score = measures.get(settings.stop_on)
-        if score is None and settings.patience and epoch == 0 and place.world.is_first:
-            place.progress.notice(
-                f"{place.stage}: no {settings.stop_on} is measured to stop by, so that all {settings.epochs} epochs "
-                "are run and the last is kept"
+        if score is None and settings.patience and epoch == 0 and context.distributed.is_first:
+            context.progress.notice(
+                f"{context.stage}: {settings.stop_on} is not measured, so all {settings.epochs} epochs are run and the "
+                "last one is kept"
             )
         if score is not None and settings.stop_on.startswith(LOWER_IS_BETTER):
             score = -score
@@ -264,16 +272,16 @@ class _Run:
             self.best = {name: value.detach().clone() for name, value in self.learned.items()}
         is_worn = bool(settings.patience) and epoch - self.state.best_epoch >= settings.patience
         self.state = replace(self.state, is_done=epoch >= settings.epochs or is_worn)
-        if place.world.is_first:
-            self.log.add(place.stage, epoch, steps, measures)
+        if context.distributed.is_first:
+            self.log.add(context.stage, epoch, steps, measures)
             if measures:  # before the first epoch, only what dev measures
-                place.progress.notice(_line(place.stage, epoch, measures))
-            place.told(epoch, measures)
+                context.progress.notice(_line(context.stage, epoch, measures))
+            context.on_epoch(epoch, measures)
         self._save()
 
     def _save(self) -> None:
-        self.saved_at = self.place.clock()
-        if not self.place.world.is_first:
+        self.saved_at = self.context.clock()
+        if not self.context.distributed.is_first:
             return
         tensors: dict[str, Tensor] = {f"model.{name}": value for name, value in self.learned.items()}
         tensors |= {f"best.{name}": value for name, value in self.best.items()}
@@ -284,29 +292,29 @@ class _Run:
                 for key, value in self.optimiser.state.get(parameter, {}).items()
                 if isinstance(value, Tensor)
             }
-        replace(self.state, tensors=tensors).save(self.place.checkpoint)
+        replace(self.state, tensors=tensors).save(self.context.checkpoint)
 
     def _restore(self, found: Checkpoint) -> None:
         self.state = replace(found, tensors={})
         self._load(found.part("model"))
-        self.best = {name: value.to(self.place.device) for name, value in found.part("best").items()}
+        self.best = {name: value.to(self.context.device) for name, value in found.part("best").items()}
         moments = found.part("adam")
         for name, parameter in self.learned.items():
             own = {key.rpartition(".")[2]: value for key, value in moments.items() if key.rpartition(".")[0] == name}
             if own:
-                self.optimiser.state[parameter] = {key: value.to(self.place.device) for key, value in own.items()}
+                self.optimiser.state[parameter] = {key: value.to(self.context.device) for key, value in own.items()}
 
     @torch.no_grad()
     def _load(self, values: Mapping[str, Tensor]) -> None:
         found, expected = ({name: value.shape for name, value in some.items()} for some in (values, self.learned))
         if found != expected:
-            raise damaged(self.place.checkpoint, "its parameters are not those of the network")
+            raise damaged(self.context.checkpoint, "its parameters are not those of the network")
         for name, parameter in self.learned.items():
             parameter.copy_(values[name])
 
 
 def run_stage(
-    objective: Trainable, settings: LoopSettings, dev: Callable[[], Mapping[str, float]], place: Place
+    objective: Trainable, settings: LoopSettings, dev: Callable[[], Mapping[str, float]], context: StageContext
 ) -> Checkpoint:
     """Train until the epochs are done or the dev measure no longer grows; the objective then holds the best epoch.
 
@@ -322,9 +330,9 @@ def run_stage(
         ModelError: the loss is no number.
         DamagedModelError: the checkpoint cannot be read.
     """
-    place.folder.mkdir(parents=True, exist_ok=True)
-    with torch.random.fork_rng(devices=[place.device] if place.device.type == "cuda" else []):
-        run = _Run(objective, settings, dev, place)
+    context.folder.mkdir(parents=True, exist_ok=True)
+    with torch.random.fork_rng(devices=[context.device] if context.device.type == "cuda" else []):
+        run = _StageRun(objective, settings, dev, context)
         run.run()
     return run.state
 

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.nn import functional
 
-from askalike.models.encoders.networks.encoder import Encoder
+from askalike.models.encoders.networks.encoder import EncoderNetwork
 from askalike.models.encoders.networks.packing import Packing
 from askalike.training.corpus import Texts
 
@@ -59,7 +59,7 @@ class TextNetwork(nn.Module):
 
     def __init__(
         self,
-        encoder: Encoder,
+        encoder: EncoderNetwork,
         embedding: Tensor,
         *,
         is_embedding_trained: bool = False,

@@ -66,7 +66,7 @@ _EMBEDDING: Final = "embedding"
 
 
 @dataclass(frozen=True, slots=True)
-class Words:
+class InitialWords:
     """A vocabulary and a vector for each of its words.
 
     Args:
@@ -81,7 +81,9 @@ class Words:
         return hashlib.sha256(self.vocabulary.to_bytes() + self.embedding.tobytes()).hexdigest()
 
 
-def make_words(settings: WordSettings, source: WordSource, start: Model | None, folder: Path, run: _Context) -> Words:
+def make_words(
+    settings: WordSettings, source: WordSource, start: Model | None, folder: Path, run: _Context
+) -> InitialWords:
     """Return the words to begin with; what took long is kept in ``folder`` and read again the next time.
 
     A model to go on from keeps its words; words that the data adds, as long as ``settings.max_size`` leaves room, are
@@ -110,7 +112,7 @@ def make_words(settings: WordSettings, source: WordSource, start: Model | None, 
     if embedding is None:
         embedding = _found(settings, source, vocabulary, seed, progress)
         replace_whole(kept, safetensors.numpy.save({_EMBEDDING: embedding}, {"identity": identity}))
-    return Words(vocabulary, embedding)
+    return InitialWords(vocabulary, embedding)
 
 
 def _found(
@@ -147,7 +149,7 @@ def _word2vec(
     return train_word2vec(texts, len(vocabulary), chosen, seed=seed, workers=settings.workers, on_progress=on_progress)
 
 
-def _extended(settings: WordSettings, source: WordSource, start: Model, seed: int) -> Words:
+def _extended(settings: WordSettings, source: WordSource, start: Model, seed: int) -> InitialWords:
     known = start.vocabulary
     embedding = start.embedding()
     if embedding.shape[1] != settings.size:
@@ -161,7 +163,7 @@ def _extended(settings: WordSettings, source: WordSource, start: Model, seed: in
     vocabulary = Vocabulary([*known.words, *new])
     spread = embedding[1:].std(axis=0)
     drawn = np.random.default_rng(seed).normal(0, 1, (len(new), settings.size)) * spread + embedding[1:].mean(axis=0)
-    return Words(vocabulary, np.concatenate([embedding, drawn.astype(np.float32)]))
+    return InitialWords(vocabulary, np.concatenate([embedding, drawn.astype(np.float32)]))
 
 
 def _identity(settings: WordSettings, source: WordSource, vocabulary: Vocabulary, seed: int) -> str:

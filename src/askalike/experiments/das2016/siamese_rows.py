@@ -81,7 +81,7 @@ class SiameseTrainer:
             raise MissingExtraError("training a siamese network needs torch", 'pip install "askalike[train]"')
         import torch
 
-        from askalike.training.fit import Run
+        from askalike.training.encoder import TrainingRun
         from askalike.training.siamese.fit import fit_siamese
 
         if self.threads:
@@ -89,7 +89,7 @@ class SiameseTrainer:
         pairs, folder = self.data.pairs, self.folder(learner, seed)
         dev = {one.dev.name: candidate_task(one.dev) for one in self.data.sets if len(one.dev.queries) <= _MOST_QUERIES}
         learned = TrainingData(pairs.questions, answers=pairs.best(), dev=dev)
-        run = Run(folder, seed, self.device, progress=self.progress)
+        run = TrainingRun(folder, seed, self.device, progress=self.progress)
         model = fit_siamese(self.recipe_of(learner), learned, run)
         model.save(folder / "model")
         return model

@@ -87,7 +87,7 @@ class EncoderTrainer:
             raise MissingExtraError("training an encoder needs torch", 'pip install "askalike[train]"')
         import torch
 
-        from askalike.training.fit import Run, fit
+        from askalike.training.encoder import TrainingRun, train_encoder
 
         if self.threads:
             torch.set_num_threads(self.threads)
@@ -96,8 +96,8 @@ class EncoderTrainer:
         recipe = replace(self.recipe, words=words)
         learned = TrainingData(data.questions, data.pairs, dev={data.dev.name: candidate_task(data.dev)})
         start = self._pretrained(row, recipe, shared, seed) if row.is_pretrained else None
-        run = Run(folder, seed, self.device, start, self.progress)
-        return fit(row_recipe(row, recipe, is_pretraining=False), learned, run)
+        run = TrainingRun(folder, seed, self.device, start, self.progress)
+        return train_encoder(row_recipe(row, recipe, is_pretraining=False), learned, run)
 
     def described(self) -> dict[str, object]:
         """Return what decides the encoders besides rows, seeds and sets, as JSON can hold it."""
@@ -144,14 +144,16 @@ class EncoderTrainer:
 
     def _pretrained(self, row: Row, recipe: Recipe, shared: Path, seed: int) -> Model:
         """Return the network after pre-training, which rows of the same network share, whatever their set."""
-        from askalike.training.fit import Run, fit
+        from askalike.training.encoder import TrainingRun, train_encoder
 
         chosen = row_recipe(row, recipe, is_pretraining=True)
         network = f"{chosen.encoder.kind}-{chosen.encoder.hidden_size}-{chosen.reads.replace(' ', '-')}"
         folder = shared / "pretrained" / f"{network}-seed{seed}"
         folder.mkdir(parents=True, exist_ok=True)
         with filelock.FileLock(folder / "lock"):
-            return fit(chosen, self._everything(), Run(folder, seed, self.device, progress=self.progress))
+            return train_encoder(
+                chosen, self._everything(), TrainingRun(folder, seed, self.device, progress=self.progress)
+            )
 
 
 def _renamed(place: str, questions: Iterable[Question]) -> list[Question]:

@@ -98,15 +98,15 @@ class AutoencoderTrainer:
             raise MissingExtraError("training an autoencoder needs torch", 'pip install "askalike[train]"')
         import torch
 
-        from askalike.training.fit import Run, fit
+        from askalike.training.encoder import TrainingRun, train_encoder
 
         if self.threads:
             torch.set_num_threads(self.threads)
         folder = one.folder(self.out)
         dev = {self.data.dev.name: candidate_task(self.data.dev)}
         learned = TrainingData(self.data.first(one.amount), dev=dev)
-        run = Run(folder, one.seed, self.device, progress=self.progress)
-        fit(kind_recipe(self.recipe, one.kind), learned, run).save(folder / "model")
+        run = TrainingRun(folder, one.seed, self.device, progress=self.progress)
+        train_encoder(kind_recipe(self.recipe, one.kind), learned, run).save(folder / "model")
         for checkpoint in folder.glob("*.safetensors"):
             checkpoint.unlink()
 

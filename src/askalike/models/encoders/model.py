@@ -24,7 +24,7 @@ from askalike.models.encoders.folder import Contents, Manifest, naming, read_mod
 from askalike.models.encoders.numpy_runtime.runtime import Runtime
 from askalike.models.encoders.settings import ModelSettings
 from askalike.models.encoders.vocabulary import Reader, Vocabulary
-from askalike.models.encoders.weights import Numbers, Packed
+from askalike.models.encoders.weights import ModelWeights, Packed
 from askalike.types import Question
 
 
@@ -137,7 +137,9 @@ class Model:
         origin: what it was trained on, and its scores.
     """
 
-    def __init__(self, settings: ModelSettings, vocabulary: Vocabulary, numbers: Numbers, origin: Manifest) -> None:
+    def __init__(
+        self, settings: ModelSettings, vocabulary: Vocabulary, numbers: ModelWeights, origin: Manifest
+    ) -> None:
         self.settings: Final = settings
         self.vocabulary: Final = vocabulary
         self.origin: Final = origin
@@ -171,7 +173,7 @@ class Model:
         Raises:
             SettingError: counts, shapes or numbers that do not fit.
         """
-        numbers = Numbers.rounded(settings, vocabulary, embedding, parameters, counts)
+        numbers = ModelWeights.rounded(settings, vocabulary, embedding, parameters, counts)
         return cls(settings, vocabulary, numbers, Manifest.of_origin(training_data, dev_scores))
 
     @classmethod
@@ -185,7 +187,7 @@ class Model:
         """
         stored = read_model(Path(path), ModelSettings.from_json)
         with naming(Path(path)):
-            numbers = Numbers.taken_from(stored.arrays, stored.settings, stored.vocabulary)
+            numbers = ModelWeights.taken_from(stored.arrays, stored.settings, stored.vocabulary)
         return cls(stored.settings, stored.vocabulary, numbers, stored.manifest)
 
     def save(self, path: Path | str) -> None:

@@ -127,7 +127,7 @@ _AGAIN: Final = "take the files of one model from where they came"
 
 
 @dataclass(frozen=True, slots=True)
-class Numbers:
+class ModelWeights:
     """What was learned, and counted.
 
     Args:
@@ -149,7 +149,7 @@ class Numbers:
         embedding: NDArray[np.floating],
         parameters: Mapping[str, NDArray[np.floating]],
         counts: NDArray[np.int64] | None,
-    ) -> Numbers:
+    ) -> ModelWeights:
         """Return trained numbers, rounded to the settings' precision.
 
         Raises:
@@ -179,7 +179,7 @@ class Numbers:
     @classmethod
     def taken_from(
         cls, arrays: Mapping[str, NDArray[np.generic]], settings: ModelSettings, vocabulary: Vocabulary
-    ) -> Numbers:
+    ) -> ModelWeights:
         """Return the numbers of a file.
 
         Raises:

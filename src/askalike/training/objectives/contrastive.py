@@ -34,19 +34,19 @@ from askalike.training.recipe import ContrastiveOptions
 _NONE: Final = -1
 
 
-def info_nce(scores: Tensor, is_barred: Tensor, temperature: float) -> Tensor:
+def info_nce(scores: Tensor, is_excluded: Tensor, temperature: float) -> Tensor:
     """Return the symmetric loss of B views against B + H.
 
     Args:
         scores: cosines, the partner of row i in column i.  # (B, B + H)
-        is_barred: what is no negative; never a partner.  # (B, B + H) bool
+        is_excluded: what is no negative; never a partner.  # (B, B + H) bool
         temperature: τ > 0.
 
     >>> even = torch.zeros(2, 2)
     >>> round(info_nce(even, torch.zeros(2, 2, dtype=torch.bool), 1.0).item(), 4)  # log 2 both ways
     0.6931
     """
-    logits = (scores / temperature).masked_fill(is_barred, -torch.inf)
+    logits = (scores / temperature).masked_fill(is_excluded, -torch.inf)
     partner = torch.arange(len(scores), device=scores.device)
     forth = functional.cross_entropy(logits, partner)
     return (forth + functional.cross_entropy(logits[:, : len(scores)].T, partner)) / 2
@@ -128,8 +128,8 @@ class Contrastive(Objective):
         sides = np.concatenate([sides, np.stack([2 * hard, 2 * hard + 1], axis=1)])
         vectors = functional.normalize(self._views(sides))
         scores = vectors[: len(batch)] @ vectors[len(batch) :].T  # (B, B + H)
-        is_barred = torch.from_numpy(barred(keys, hard, self._marked))
-        return info_nce(scores, is_barred.to(scores.device), self._options.temperature)
+        is_excluded = torch.from_numpy(excluded(keys, hard, self._marked))
+        return info_nce(scores, is_excluded.to(scores.device), self._options.temperature)
 
     def _views(self, sides: NDArray[np.int64]) -> Tensor:
         """Return the sum of the vectors of each view's texts; each text is encoded once.  # (len(sides), D)"""
@@ -147,7 +147,7 @@ class Contrastive(Objective):
         return np.unique(found[found >= 0])
 
 
-def barred(
+def excluded(
     keys: NDArray[np.int64], hard: NDArray[np.int64], marked: Mapping[int, Collection[int]]
 ) -> NDArray[np.bool_]:
     """Return which columns (the batch, then the hard negatives) are no negatives of which rows.  # (B, B + H)
@@ -157,7 +157,7 @@ def barred(
         hard: questions of the further columns.  # (H,)
         marked: question → those marked with it.
 
-    >>> barred(np.array([[1, 2], [2, 3], [4, 5]]), np.array([3]), {3: [4], 4: [3]}).tolist()
+    >>> excluded(np.array([[1, 2], [2, 3], [4, 5]]), np.array([3]), {3: [4], 4: [3]}).tolist()
     [[False, True, False, False], [True, False, True, True], [False, True, False, True]]
     """
     columns: defaultdict[int, list[int]] = defaultdict(list)

@@ -64,7 +64,7 @@ class MaxMargin(Objective):
             raise SettingError(
                 f"{len(corpus.pairs)} marked pairs among {corpus.size} questions, but max-margin learns from pairs of "
                 "questions with words, and from others that are not marked with them",
-                "use a recipe without a max-margin stage, or mark duplicates",
+                "use a recipe without a max-margin stage, or label duplicates",
             )
 
     def batches(self, epoch: int, seed: int) -> Sequence[NDArray[np.int64]]:

@@ -27,7 +27,7 @@ from askalike.errors import SettingError
 from askalike.models.encoders.networks.packing import Packing
 from askalike.models.encoders.settings import EncoderConfig, Kind
 from askalike.training.corpus import Corpus
-from askalike.training.decoders import AttentionDecoder, ConditionalGruDecoder, Decoder, Read
+from askalike.training.decoders import AttentionDecoder, ConditionalGruDecoder, Decoder, EncodedTexts
 from askalike.training.network import TextNetwork
 from askalike.training.objectives.objective import Example, Objective, held_out_questions, in_batches, random_stream
 from askalike.training.objectives.output_layer import END, adaptive_loss, output_layer, perplexity, shifted
@@ -138,10 +138,10 @@ class Reconstruction(Objective):
         lengths = self.corpus.texts.starts[rows + 1] - self.corpus.texts.starts[rows]
         return in_batches(rows[np.argsort(lengths, kind="stable")], self._options.batch_size)
 
-    def _read(self, rows: NDArray[np.int64]) -> Read:
+    def _read(self, rows: NDArray[np.int64]) -> EncodedTexts:
         """Return the encoder's states of texts."""
         ids, packing = self.network.packed(self.corpus.texts, rows)
-        return Read(self.network.encoder.network(self.network.words(ids), packing), packing)
+        return EncodedTexts(self.network.encoder.network(self.network.words(ids), packing), packing)
 
     def _written(self, rows: NDArray[np.int64]) -> tuple[Tensor, Tensor]:
         """Return the decoder's states (N, D) and the words that are to follow each (N,)."""

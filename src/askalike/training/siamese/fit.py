@@ -22,8 +22,8 @@ from askalike.siamese.model import SiameseModel
 from askalike.siamese.network import SiameseNetwork, build, to_arrays
 from askalike.siamese.settings import SiameseSettings
 from askalike.training.corpus import TrainingData
-from askalike.training.fit import Run, device_named
-from askalike.training.loop import Place, run_stage
+from askalike.training.encoder import TrainingRun, device_named
+from askalike.training.loop import StageContext, run_stage
 from askalike.training.siamese.corpus import PairCorpus, read_pairs
 from askalike.training.siamese.objective import QuestionAnswer
 from askalike.training.siamese.recipe import SiameseRecipe
@@ -50,7 +50,7 @@ class Epoch:
 
 
 def fit_siamese(
-    recipe: SiameseRecipe, data: TrainingData, run: Run, on_epoch: Callable[[Epoch], None] = lambda _: None
+    recipe: SiameseRecipe, data: TrainingData, run: TrainingRun, on_epoch: Callable[[Epoch], None] = lambda _: None
 ) -> SiameseModel:
     """Return the model that the recipe makes of questions and their best answers.
 
@@ -81,7 +81,7 @@ def fit_siamese(
             settings, corpus.vocabulary, to_arrays(network), training_data=data.digest(), dev_scores=scores
         )
 
-    place = Place(
+    place = StageContext(
         run.folder,
         stage=STAGE,
         identity=_identity(recipe, data, run.seed),
@@ -89,7 +89,7 @@ def fit_siamese(
         device=device,
         progress=run.progress,
         checkpoint_s=run.checkpoint_s,
-        told=lambda number, measures: on_epoch(Epoch(number, measures, lambda: model({}))),
+        on_epoch=lambda number, measures: on_epoch(Epoch(number, measures, lambda: model({}))),
     )
     run_stage(QuestionAnswer(network, corpus, recipe.pairs), recipe.loop, judge, place)
     return model(judge())

@@ -154,7 +154,7 @@ NETWORKS: Final[dict[Kind, Callable[[EncoderConfig, Mapping[str, Tensor]], nn.Mo
 """Kind → its network, made with (config, values of its parameters)."""
 
 
-class Encoder(nn.Module):
+class EncoderNetwork(nn.Module):
     """An encoder that can be trained.
 
     Batches are time-major: inputs (T, B, D_in), lengths (B,). What stands after a text's end is not read; a text of
@@ -253,18 +253,18 @@ class Encoder(nn.Module):
         return packing.pack(inputs)
 
 
-def build(config: EncoderConfig, seed: int = 0) -> Encoder:
+def build(config: EncoderConfig, seed: int = 0) -> EncoderNetwork:
     """Return an untrained encoder; the same seed gives the same parameters."""
-    return Encoder(config, initial_values(config, seed))
+    return EncoderNetwork(config, initial_values(config, seed))
 
 
-def to_arrays(encoder: Encoder) -> dict[str, NDArray[np.float32]]:
+def to_arrays(encoder: EncoderNetwork) -> dict[str, NDArray[np.float32]]:
     """Return a copy of the parameters, with the names, shapes and order of ``config.shapes()``."""
     own = _parameters(encoder)
     return {name: own[name].detach().to("cpu", torch.float32, copy=True).numpy() for name in encoder.config.shapes()}
 
 
-def from_arrays(config: EncoderConfig, arrays: Mapping[str, NDArray[np.floating]]) -> Encoder:
+def from_arrays(config: EncoderConfig, arrays: Mapping[str, NDArray[np.floating]]) -> EncoderNetwork:
     """Return the encoder with these parameters, which are copied.
 
     Raises:
@@ -276,10 +276,12 @@ def from_arrays(config: EncoderConfig, arrays: Mapping[str, NDArray[np.floating]
             f"encoder parameters {found}, but expected {expected}",
             "use the parameters and the config that were saved together",
         )
-    return Encoder(config, {name: torch.from_numpy(np.array(array, np.float32)) for name, array in arrays.items()})
+    return EncoderNetwork(
+        config, {name: torch.from_numpy(np.array(array, np.float32)) for name, array in arrays.items()}
+    )
 
 
-def _parameters(encoder: Encoder) -> dict[str, nn.Parameter]:
+def _parameters(encoder: EncoderNetwork) -> dict[str, nn.Parameter]:
     """Return the parameters by their names in ``config.shapes()``; torch's own recurrences have other names."""
     own = dict(encoder.network.named_parameters())
     return {name: own[name] if name in own else own[f"core.{torch_name(name)}"] for name in encoder.config.shapes()}

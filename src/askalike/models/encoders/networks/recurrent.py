@@ -21,31 +21,10 @@ from askalike.models.encoders.networks.cpu import is_rounding, round_far_up
 from askalike.models.encoders.networks.packing import Lane, Packing
 from askalike.models.encoders.settings import EncoderConfig
 
-LaneRun = Callable[[Tensor, Lane, Tensor | None], tuple[Tensor, Tensor]]
-"""(words of a lane, the lane, the carry before it or None) → its states, the carry after it."""
-
 
 def is_unrolled(words: Tensor) -> bool:
     """Return whether the loop is faster than torch's own recurrence: on the CPU, where a gradient is wanted."""
     return words.device.type == "cpu" and torch.is_grad_enabled()
-
-
-def in_lanes(
-    words: Tensor, packing: Packing, start: Tensor | None, stepwise: LaneRun, whole: LaneRun
-) -> tuple[Tensor, Tensor]:
-    """Return the states of all words (N, D), and what each text ended with (R, parts, D).
-
-    Args:
-        words: packed word vectors (N, D_in).
-        packing: where they lie.
-        start: the carry before the first word, texts in the order of the packing; None for zero.
-        stepwise: runs a lane as a loop of steps, where that is faster.
-        whole: runs it by torch's own recurrence.
-    """
-    run = stepwise if is_unrolled(words) else whole
-    found = [run(words[lane.words], lane, None if start is None else start[lane.texts]) for lane in packing.lanes]
-    states, carries = zip(*found, strict=True)
-    return torch.cat(states), torch.cat(carries)
 
 
 def inward(words: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
@@ -85,8 +64,49 @@ def unrolled(
     return torch.cat(states), torch.cat([carry, *reversed(ended)])
 
 
-class Lstm(nn.Module):
-    """One layer of LSTM.
+class Recurrent(nn.Module):
+    """What LSTM and GRU share.
+
+    Args:
+        core: torch's own recurrence.
+        values: its parameters.
+    """
+
+    def __init__(self, core: nn.RNNBase, values: Mapping[str, Tensor]) -> None:
+        super().__init__()
+        self.core = core
+        with torch.no_grad():
+            for name, value in values.items():
+                getattr(core, torch_name(name)).copy_(value)
+
+    def forward(self, words: Tensor, packing: Packing) -> Tensor:
+        """Return the states (N, D) of packed words (N, D_in)."""
+        return self.go_on(words, packing, None)[0]
+
+    def go_on(self, words: Tensor, packing: Packing, start: Tensor | None) -> tuple[Tensor, Tensor]:
+        """Return states, and the carry at the end of each text, (R, parts, D), to start another run with.
+
+        Args:
+            words: packed word vectors (N, D_in).
+            packing: where they lie.
+            start: the carry before the first word, texts in the order of the packing; None for zero.
+        """
+        run = self._unrolled if is_unrolled(words) else self._whole
+        found = [run(words[lane.words], lane, None if start is None else start[lane.texts]) for lane in packing.lanes]
+        states, carries = zip(*found, strict=True)
+        return torch.cat(states), torch.cat(carries)
+
+    def _whole(self, words: Tensor, lane: Lane, start: Tensor | None) -> tuple[Tensor, Tensor]:
+        """Run a lane by torch's own recurrence."""
+        raise NotImplementedError
+
+    def _unrolled(self, words: Tensor, lane: Lane, start: Tensor | None) -> tuple[Tensor, Tensor]:
+        """Run a lane as a loop of steps."""
+        raise NotImplementedError
+
+
+class Lstm(Recurrent):
+    """One layer of LSTM; its carry is h and c, (R, 2, D).
 
     Args:
         config: sizes.
@@ -94,19 +114,7 @@ class Lstm(nn.Module):
     """
 
     def __init__(self, config: EncoderConfig, values: Mapping[str, Tensor]) -> None:
-        super().__init__()
-        self.core = nn.LSTM(config.input_size, config.hidden_size)
-        with torch.no_grad():
-            for name, value in values.items():
-                getattr(self.core, f"{name}_l0").copy_(value)
-
-    def forward(self, words: Tensor, packing: Packing) -> Tensor:
-        """Return the states (N, D) of packed words (N, D_in)."""
-        return self.go_on(words, packing, None)[0]
-
-    def go_on(self, words: Tensor, packing: Packing, start: Tensor | None) -> tuple[Tensor, Tensor]:
-        """Return states, and h and c at the end of each text, (R, 2, D), to start another run with; None for zero."""
-        return in_lanes(words, packing, start, self._unrolled, self._whole)
+        super().__init__(nn.LSTM(config.input_size, config.hidden_size), values)
 
     def _whole(self, words: Tensor, lane: Lane, start: Tensor | None) -> tuple[Tensor, Tensor]:
         begin = None if start is None else tuple(part.contiguous()[None] for part in start.unbind(1))
@@ -128,8 +136,8 @@ class Lstm(nn.Module):
         return unrolled(step, inward(words, inputs, biases[0] + biases[1]), lane.counts, start)
 
 
-class Gru(nn.Module):
-    """A GRU of one layer or several.
+class Gru(Recurrent):
+    """A GRU of one layer or several, each over the states of the one before; its carry is h of each, (R, layers, D).
 
     Args:
         config: sizes and layers.
@@ -138,25 +146,7 @@ class Gru(nn.Module):
     """
 
     def __init__(self, config: EncoderConfig, values: Mapping[str, Tensor]) -> None:
-        super().__init__()
-        self.core = nn.GRU(config.input_size, config.hidden_size, config.layers)
-        with torch.no_grad():
-            for name, value in values.items():
-                getattr(self.core, torch_name(name)).copy_(value)
-
-    def forward(self, words: Tensor, packing: Packing) -> Tensor:
-        """Return the states (N, D) of packed words (N, D_in)."""
-        return self.go_on(words, packing, None)[0]
-
-    def go_on(self, words: Tensor, packing: Packing, start: Tensor | None) -> tuple[Tensor, Tensor]:
-        """Return states, and h of each layer at the end of each text, (R, layers, D), to start another run with.
-
-        Args:
-            words: packed word vectors (N, D_in).
-            packing: where they lie.
-            start: h of each layer before the first word, texts in the order of the packing; None for zero.
-        """
-        return in_lanes(words, packing, start, self._unrolled, self._whole)
+        super().__init__(nn.GRU(config.input_size, config.hidden_size, config.layers), values)
 
     def _whole(self, words: Tensor, lane: Lane, start: Tensor | None) -> tuple[Tensor, Tensor]:
         begin = None if start is None else start.transpose(0, 1).contiguous()

@@ -24,7 +24,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from askalike.models.encoders.numpy_runtime.words import Packing, Parts, Projection, Stack, Step, Words
+from askalike.models.encoders.numpy_runtime.words import BatchWords, Packing, Parts, Projection, Stack, Step
 from askalike.models.encoders.settings import EncoderConfig
 
 _EPSILON: Final = np.float32(1e-5)
@@ -32,7 +32,7 @@ _ROWS_AT_ONCE: Final = 1024  # of a block, some ten matrices of which are to sta
 
 
 @dataclass(frozen=True, slots=True)
-class Layer:
+class AttentionLayer:
     """One layer.
 
     Args:
@@ -54,7 +54,7 @@ class Layer:
     outer_norm: NDArray[np.float32]
 
     @classmethod
-    def of(cls, number: int, arrays: Mapping[str, NDArray[np.float32]]) -> Layer:
+    def of(cls, number: int, arrays: Mapping[str, NDArray[np.float32]]) -> AttentionLayer:
         """Return layer ``number`` ≥ 1 of these parameters, whose names are those of the fields."""
         weights, *others = (arrays[f"{field.name}_{number}"] for field in fields(cls))
         size = weights.shape[1]
@@ -89,15 +89,15 @@ class Attention:
     """A stack of layers; the first one's Q, K and V are what a word gives by itself."""
 
     projection: Projection
-    layers: tuple[Layer, ...]
+    layers: tuple[AttentionLayer, ...]
 
     @classmethod
     def of(cls, config: EncoderConfig, arrays: Mapping[str, NDArray[np.float32]]) -> Attention:
         """Return the network of ``attention_1`` (3D, D) and so on: see ``EncoderConfig.shapes``."""
-        layers = tuple(Layer.of(number, arrays) for number in range(1, config.layers + 1))
+        layers = tuple(AttentionLayer.of(number, arrays) for number in range(1, config.layers + 1))
         return cls(Projection((layers[0].attention,), has_vectors=True), layers)
 
-    def run(self, words: Words) -> Iterator[Step]:
+    def run(self, words: BatchWords) -> Iterator[Step]:
         """Yield the states of each step, all of which are computed before the first."""
         packing, size = words.packing, len(self.layers[0].inner_bias)
         states = np.empty((sum(packing.counts), size), dtype=np.float32)

@@ -12,13 +12,13 @@ Differs: r is applied after the product with U, as PyTorch and cuDNN do, so that
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from askalike.models.encoders.numpy_runtime.words import Parts, Projection, Stack, Step, Words, walked
+from askalike.models.encoders.numpy_runtime.words import Parts, Projection, Recurrent, Stack, Ungated
 from askalike.models.encoders.settings import EncoderConfig
 
 _HALF = np.float32(0.5)
@@ -26,7 +26,7 @@ _HALVED = np.array([0.5, 0.5, 1.0], dtype=np.float32)  # r, z, n: σ(z) = (1 + t
 
 
 @dataclass(frozen=True, slots=True)
-class Layer:
+class GruLayer:
     """One layer of a GRU.
 
     Args:
@@ -40,7 +40,7 @@ class Layer:
     new_bias: NDArray[np.float32]
 
     @classmethod
-    def of(cls, size: int, arrays: Mapping[str, NDArray[np.float32]], number: str) -> Layer:
+    def of(cls, size: int, arrays: Mapping[str, NDArray[np.float32]], number: str) -> GruLayer:
         """Return the layer of ``weight_ih`` (3D, D_in), ``weight_hh`` (3D, D), ``bias_ih``, ``bias_hh`` (3D,).
 
         Args:
@@ -60,39 +60,30 @@ class Layer:
 
 
 @dataclass(frozen=True, slots=True)
-class Gru:
+class Gru(Recurrent):
     """A GRU of one layer or several."""
 
     projection: Projection
-    layers: tuple[Layer, ...]
+    layers: tuple[GruLayer, ...]
 
     @classmethod
     def of(cls, config: EncoderConfig, arrays: Mapping[str, NDArray[np.float32]]) -> Gru:
-        """Return the network of the parameters of ``Layer.of``; after the first layer their names end with ``_2`` …"""
+        """Return the network of the parameters of ``GruLayer.of``; those of later layers end with ``_2`` …"""
         numbers = ["", *(f"_{layer}" for layer in range(2, config.layers + 1))]
-        layers = tuple(Layer.of(config.hidden_size, arrays, number) for number in numbers)
+        layers = tuple(GruLayer.of(config.hidden_size, arrays, number) for number in numbers)
         return cls(Projection((layers[0].inputs,)), layers)
 
     def start(self, rows: int) -> GruWalk:
         """Return a walk over ``rows`` texts."""
         return GruWalk(rows, self.layers)
 
-    def run(self, words: Words) -> Iterator[Step]:
-        """Yield the states of each step."""
-        return walked(self.start(len(words.packing.order)), words)
 
+class GruWalk(Ungated):
+    """A walk: the state of each row in each layer."""
 
-class GruWalk:
-    """A walk: the state of each row in each layer.
-
-    Args:
-        rows: texts, B.
-        layers: at least one.
-    """
-
-    def __init__(self, rows: int, layers: Sequence[Layer]) -> None:
+    def __init__(self, rows: int, layers: Sequence[GruLayer]) -> None:
         self._first, *self._further = [_LayerWalk(rows, layer) for layer in layers]
-        self._rows = rows
+        self._states = self._first.states
 
     def step(self, parts: Parts) -> NDArray[np.float32]:
         """Return h_t of the last layer.  # (b, D)"""
@@ -101,18 +92,14 @@ class GruWalk:
             states = layer.step(layer.projected(states))
         return states
 
-    def gates(self) -> NDArray[np.float32]:
-        """Return no gates: the GRU's do not say how much of one word is kept.  # (B, 0)"""
-        return np.empty((self._rows, 0), dtype=np.float32)
-
 
 class _LayerWalk:
     """The state of each row in one layer."""
 
-    def __init__(self, rows: int, layer: Layer) -> None:
+    def __init__(self, rows: int, layer: GruLayer) -> None:
         size = len(layer.new_bias)
         self._layer = layer
-        self._states = np.zeros((rows, size), dtype=np.float32)
+        self.states = np.zeros((rows, size), dtype=np.float32)
         self._product = np.empty((rows, size), dtype=np.float32)
 
     def projected(self, states: NDArray[np.float32]) -> NDArray[np.float32]:
@@ -123,7 +110,7 @@ class _LayerWalk:
         """Return h_t, given what enters r, z, n (3, b, D), which is written over.  # (b, D)"""
         reset, keep, new = inward
         count = len(reset)
-        states, product = self._states[:count], self._product[:count]
+        states, product = self.states[:count], self._product[:count]
         recurrent = self._layer.recurrent
         for gate, weights in ((reset, recurrent[0]), (keep, recurrent[1])):
             np.matmul(states, weights, out=product)

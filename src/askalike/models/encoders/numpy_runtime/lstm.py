@@ -12,13 +12,13 @@ Source: Hochreiter and Schmidhuber 1997 with the forget gate of Gers et al. 2000
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from askalike.models.encoders.numpy_runtime.words import Parts, Projection, Stack, Step, Words, walked
+from askalike.models.encoders.numpy_runtime.words import Parts, Projection, Recurrent, Stack, Ungated
 from askalike.models.encoders.settings import EncoderConfig
 
 _HALF = np.float32(0.5)
@@ -26,7 +26,7 @@ _HALVED = np.array([0.5, 0.5, 1.0, 0.5], dtype=np.float32)  # i, f, g, o: σ(z) 
 
 
 @dataclass(frozen=True, slots=True)
-class Lstm:
+class Lstm(Recurrent):
     """An LSTM.
 
     Args:
@@ -50,17 +50,9 @@ class Lstm:
         """Return a walk over ``rows`` texts."""
         return LstmWalk(rows, self.recurrent)
 
-    def run(self, words: Words) -> Iterator[Step]:
-        """Yield the states of each step."""
-        return walked(self.start(len(words.packing.order)), words)
 
-
-class LstmWalk:
-    """A walk: cell and state of each row.
-
-    Args:
-        recurrent: (4, D, D), see ``Lstm``.
-    """
+class LstmWalk(Ungated):
+    """A walk: cell and state of each row."""
 
     def __init__(self, rows: int, recurrent: NDArray[np.float32]) -> None:
         size = recurrent.shape[-1]
@@ -88,7 +80,3 @@ class LstmWalk:
         np.tanh(cells, out=states)
         states *= show
         return states
-
-    def gates(self) -> NDArray[np.float32]:
-        """Return no gates: the LSTM's do not say how much of one word is kept.  # (B, 0)"""
-        return np.empty((len(self._states), 0), dtype=np.float32)

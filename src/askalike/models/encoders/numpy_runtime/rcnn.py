@@ -18,18 +18,18 @@ to every cⁿ_t, as the two weights sum to one.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from askalike.models.encoders.numpy_runtime.words import Parts, Projection, Stack, Step, Words, walked
+from askalike.models.encoders.numpy_runtime.words import Parts, Projection, Recurrent, Stack, Ungated
 from askalike.models.encoders.settings import EncoderConfig
 
 
 @dataclass(frozen=True, slots=True)
-class Cnn:
+class Cnn(Recurrent):
     """A convolution of width n.
 
     >>> config = EncoderConfig("cnn", input_size=1, hidden_size=1, order=2)
@@ -57,12 +57,8 @@ class Cnn:
         """Return a walk over ``rows`` texts."""
         return Windows(rows, self.projection.stacks[0].weights.shape[0], self.size)
 
-    def run(self, words: Words) -> Iterator[Step]:
-        """Yield the states of each step."""
-        return walked(self.start(len(words.packing.order)), words)
 
-
-class Windows:
+class Windows(Ungated):
     """The open windows of each row: the one that began k words ago holds the shares of k words.
 
     Args:
@@ -86,16 +82,12 @@ class Windows:
         np.tanh(sums[-1], out=states)
         return states
 
-    def gates(self) -> NDArray[np.float32]:
-        """Return no gates.  # (B, 0)"""
-        return np.empty((len(self._states), 0), dtype=np.float32)
-
 
 _HALF = np.float32(0.5)
 
 
 @dataclass(frozen=True, slots=True)
-class Rcnn:
+class Rcnn(Recurrent):
     """A gated convolution of order n.
 
     Args:
@@ -132,10 +124,6 @@ class Rcnn:
             return FixedWalk(_first_sums(rows, order, self.bias), self.decay)
         return Windows(rows, order, size)
 
-    def run(self, words: Words) -> Iterator[Step]:
-        """Yield the states and gates of each step."""
-        return walked(self.start(len(words.packing.order)), words)
-
 
 def _first_sums(rows: int, order: int, bias: NDArray[np.float32]) -> NDArray[np.float32]:
     sums = np.zeros((order, rows, bias.shape[0]), dtype=np.float32)
@@ -143,7 +131,7 @@ def _first_sums(rows: int, order: int, bias: NDArray[np.float32]) -> NDArray[np.
     return sums  # (n, B, D)
 
 
-class FixedWalk:
+class FixedWalk(Ungated):
     """A walk with the same λ for every word and dimension.
 
     Args:
@@ -165,10 +153,6 @@ class FixedWalk:
         states = self._states[:count]
         np.tanh(sums[-1], out=states)
         return states
-
-    def gates(self) -> NDArray[np.float32]:
-        """Return no gates: λ is a setting.  # (B, 0)"""
-        return np.empty((len(self._states), 0), dtype=np.float32)
 
 
 class GatedWalk:

@@ -20,7 +20,14 @@ from askalike.models.encoders.numpy_runtime.attention import Attention
 from askalike.models.encoders.numpy_runtime.gru import Gru
 from askalike.models.encoders.numpy_runtime.lstm import Lstm
 from askalike.models.encoders.numpy_runtime.rcnn import Cnn, Rcnn
-from askalike.models.encoders.numpy_runtime.words import GatheredWords, Network, Packing, PaddedWords, Words, by_length
+from askalike.models.encoders.numpy_runtime.words import (
+    BatchWords,
+    GatheredWords,
+    Network,
+    Packing,
+    PaddedWords,
+    by_length,
+)
 from askalike.models.encoders.settings import EncoderConfig, Kind, Pooling
 
 _TINY = np.float32(1e-12)
@@ -235,7 +242,7 @@ class Runtime:
             found[step, words.packing.order[: len(gates)]] = gates
         return found
 
-    def _words(self, inputs: NDArray[np.floating], lengths: NDArray[np.integer]) -> Words:
+    def _words(self, inputs: NDArray[np.floating], lengths: NDArray[np.integer]) -> BatchWords:
         if inputs.ndim != 3 or inputs.shape[1:] != (len(lengths), self.config.input_size):
             raise SettingError(
                 f"inputs of shape {inputs.shape} with {len(lengths)} lengths, but expected "
@@ -250,7 +257,7 @@ class Runtime:
         exact = np.asarray(inputs, dtype=np.float32)
         return PaddedWords(self._network.projection, exact, by_length(lengths))
 
-    def _pool(self, words: Words) -> NDArray[np.float32]:
+    def _pool(self, words: BatchWords) -> NDArray[np.float32]:
         packing = words.packing
         pool = POOLS[self.config.pooling](len(packing.order), self.config.hidden_size)
         for step, (states, _) in enumerate(self._network.run(words), start=1):

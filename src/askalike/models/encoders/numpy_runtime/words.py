@@ -117,7 +117,7 @@ ROWS_AT_ONCE: Final = 2048
 """Words of a block: enough for a fast product, few enough to stay in the cache."""
 
 
-class Words(Protocol):
+class BatchWords(Protocol):
     """The words of a batch."""
 
     @property
@@ -237,7 +237,7 @@ class Network(Protocol):
         """Return the input weights."""
         ...
 
-    def run(self, words: Words) -> Iterator[Step]:
+    def run(self, words: BatchWords) -> Iterator[Step]:
         """Yield the states and gates of each step, rows in the order of the packing."""
         ...
 
@@ -257,12 +257,30 @@ class Walk(Protocol):
         ...
 
     def gates(self) -> NDArray[np.float32]:
-        """Return λ of the last step, of at least its b rows.  # (B, G) float32"""
+        """Return λ of the last step, of at least its b rows.  # (B, G) float32, G = 0 where none says what is kept"""
         ...
 
 
-def walked(walk: Walk, words: Words) -> Iterator[Step]:
-    """Yield the states and gates of each step of a walk over these words."""
-    for parts in words.steps():
-        states = walk.step(parts)
-        yield Step(states, walk.gates()[: len(states)])
+class Recurrent:
+    """A network that takes one word of every text at a time."""
+
+    def start(self, rows: int) -> Walk:
+        """Return a walk over ``rows`` texts."""
+        raise NotImplementedError
+
+    def run(self, words: BatchWords) -> Iterator[Step]:
+        """Yield the states and gates of each step."""
+        walk = self.start(len(words.packing.order))
+        for parts in words.steps():
+            states = walk.step(parts)
+            yield Step(states, walk.gates()[: len(states)])
+
+
+class Ungated:
+    """A walk without gates that say how much of one word is kept."""
+
+    _states: NDArray[np.float32]
+
+    def gates(self) -> NDArray[np.float32]:
+        """Return no gates.  # (B, 0)"""
+        return np.empty((len(self._states), 0), dtype=np.float32)

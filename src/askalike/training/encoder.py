@@ -19,14 +19,14 @@ from numpy.typing import NDArray
 
 from askalike.errors import SettingError
 from askalike.models.encoders.model import Model
-from askalike.models.encoders.networks.encoder import Encoder, build, from_arrays, to_arrays
+from askalike.models.encoders.networks.encoder import EncoderNetwork, build, from_arrays, to_arrays
 from askalike.models.encoders.settings import check_number, check_whole
 from askalike.models.encoders.vocabulary import Reader, Vocabulary
 from askalike.progress import Progress, SilentProgress
 from askalike.training.corpus import Corpus, TrainingData, WordSource
-from askalike.training.distributed import World, joined
+from askalike.training.distributed import DistributedContext, joined
 from askalike.training.log import write_examples
-from askalike.training.loop import Place, run_stage
+from askalike.training.loop import StageContext, run_stage
 from askalike.training.network import TextNetwork
 from askalike.training.objectives.contrastive import Contrastive
 from askalike.training.objectives.decoding import Decoding
@@ -34,11 +34,11 @@ from askalike.training.objectives.max_margin import MaxMargin
 from askalike.training.objectives.objective import Objective
 from askalike.training.objectives.reconstruction import Reconstruction
 from askalike.training.recipe import DecodingOptions, MaxMarginOptions, Recipe, ReconstructionOptions, StageSettings
-from askalike.training.words import Words, make_words
+from askalike.training.words import InitialWords, make_words
 
 
 @dataclass(frozen=True, slots=True)
-class Run:
+class TrainingRun:
     """Where and as what a training runs.
 
     Args:
@@ -66,7 +66,7 @@ class Run:
         check_number("checkpoint_s", self.checkpoint_s, least=0)
 
 
-def fit(recipe: Recipe, data: TrainingData, run: Run) -> Model:
+def train_encoder(recipe: Recipe, data: TrainingData, run: TrainingRun) -> Model:
     """Return the model that the recipe makes of the data.
 
     The same recipe, data and seed give the same model on the same machine, stopped on the way or not. Where several
@@ -80,12 +80,12 @@ def fit(recipe: Recipe, data: TrainingData, run: Run) -> Model:
         MissingExtraError: gensim is wanted and not installed.
     """
     device = device_named(run.device)
-    with _arithmetic(recipe), joined(device) as world:
-        run = run if world.is_first else replace(run, progress=SilentProgress())
+    with _arithmetic(recipe), joined(device) as distributed:
+        run = run if distributed.is_first else replace(run, progress=SilentProgress())
         run.folder.mkdir(parents=True, exist_ok=True)
         run.progress.start("reading", len(data.questions), "questions")
         source = WordSource(data, Reader(recipe.reads, recipe.word_limit, recipe.stems), run.progress.advance)
-        with world.first_alone():
+        with distributed.first_alone():
             words = make_words(recipe.words, source, run.start, run.folder, (run.seed, run.progress))
         corpus = source.corpus(words.vocabulary)
         network = TextNetwork(
@@ -94,8 +94,8 @@ def fit(recipe: Recipe, data: TrainingData, run: Run) -> Model:
             is_embedding_trained=recipe.words.is_trained,
             is_unknown_zero=recipe.words.unknown == "zero",
         )
-        beginning = _beginning(data, words, network, (run.seed, world.size))
-        _run_stages(recipe, corpus, words.vocabulary, network, run, (device, world, beginning))
+        beginning = _beginning(data, words, network, (run.seed, distributed.size))
+        _run_stages(recipe, corpus, words.vocabulary, network, run, (device, distributed, beginning))
         return _model(recipe, words.vocabulary, network, data, corpus)
 
 
@@ -104,43 +104,43 @@ def _run_stages(
     corpus: Corpus,
     vocabulary: Vocabulary,
     network: TextNetwork,
-    run: Run,
-    within: tuple[torch.device, World, str],
+    run: TrainingRun,
+    within: tuple[torch.device, DistributedContext, str],
 ) -> None:
-    device, world, beginning = within
+    device, distributed, beginning = within
     names = [f"{number}-{stage.objective}" for number, stage in enumerate(recipe.stages, start=1)]
     has_trained = False
     for number, (stage, name) in enumerate(zip(recipe.stages, names, strict=True), start=1):
         least = 1 if stage.objective == "max-margin" else 2  # of one pair alone the others learn nothing
         pairs = len(corpus.usable_pairs())
         if stage.needs == "pairs" and pairs < least:
-            run.progress.notice(f"stage {name} is left out: {pairs} marked pairs, and it needs {least}")
+            run.progress.notice(f"stage {name} is skipped: it needs {least} labelled pairs, and the data has {pairs}")
             continue
         network.dropout = stage.dropout
-        place = Place(
+        context = StageContext(
             run.folder,
             stage=name,
             identity=_identity(recipe, number, beginning),
             earlier=tuple(names[: number - 1]),
             seed=run.seed + number,
             device=device,
-            world=world,
+            distributed=distributed,
             progress=run.progress,
             checkpoint_s=run.checkpoint_s,
         )
         objective = _objective(stage, network, corpus, run.seed)
-        run_stage(objective, stage.loop, _judge(network, corpus), place)
-        if world.is_first:
+        run_stage(objective, stage.loop, _judge(network, corpus), context)
+        if distributed.is_first:
             write_examples(objective.examples(), vocabulary, run.folder)
         has_trained = True
     if not has_trained:
         raise SettingError(
-            f"every stage of the recipe needs marked pairs, and the data has {len(corpus.pairs)}",
-            "mark duplicates, or take a recipe that learns without marks",
+            f"every stage of the recipe needs labelled pairs, and the data has {len(corpus.pairs)}",
+            "label duplicates, or take a recipe that learns without labels",
         )
 
 
-def _beginning(data: TrainingData, words: Words, network: TextNetwork, drawn: tuple[int, int]) -> str:
+def _beginning(data: TrainingData, words: InitialWords, network: TextNetwork, drawn: tuple[int, int]) -> str:
     """Return a name of everything but the recipe that a training depends on."""
     found = hashlib.sha256(f"{data.digest()}{data.dev_digest()}{words.digest()}{drawn}".encode())
     for name, array in to_arrays(network.encoder).items():
@@ -157,7 +157,7 @@ def _identity(recipe: Recipe, number: int, beginning: str) -> str:
     return hashlib.sha256(json.dumps([chosen, stages, beginning], sort_keys=True).encode()).hexdigest()
 
 
-def _encoder(recipe: Recipe, run: Run) -> Encoder:
+def _encoder(recipe: Recipe, run: TrainingRun) -> EncoderNetwork:
     if run.start is None:
         return build(recipe.encoder, run.seed)
     of_start = run.start.settings.encoder
