@@ -106,7 +106,7 @@ class Attention:
         for lengths, steps, places in _blocks(packing):
             states[tops[steps] + places] = self._states(words.at(steps, places), lengths)
         for top, count in zip(tops.tolist(), packing.counts, strict=True):
-            yield Step(states[top : top + count], np.empty((count, 0), dtype=np.float32))
+            yield Step(states[top : top + count])
 
     def _states(self, parts: Parts, lengths: NDArray[np.intp]) -> NDArray[np.float32]:
         joint, vectors = parts

@@ -12,13 +12,13 @@ Differs: r is applied after the product with U, as PyTorch and cuDNN do, so that
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from askalike.models.encoders.numpy_runtime.words import Parts, Projection, Recurrent, Stack, Ungated
+from askalike.models.encoders.numpy_runtime.words import BatchWords, Projection, Stack, Step
 from askalike.models.encoders.settings import EncoderConfig
 
 _HALF = np.float32(0.5)
@@ -60,7 +60,7 @@ class GruLayer:
 
 
 @dataclass(frozen=True, slots=True)
-class Gru(Recurrent):
+class Gru:
     """A GRU of one layer or several."""
 
     projection: Projection
@@ -73,45 +73,31 @@ class Gru(Recurrent):
         layers = tuple(GruLayer.of(config.hidden_size, arrays, number) for number in numbers)
         return cls(Projection((layers[0].inputs,)), layers)
 
-    def start(self, rows: int) -> GruWalk:
-        """Return a walk over ``rows`` texts."""
-        return GruWalk(rows, self.layers)
+    def run(self, words: BatchWords) -> Iterator[Step]:
+        """Yield the states of the last layer at each step."""
+        first, *further = [_LayerStates(len(words.packing.order), layer) for layer in self.layers]
+        for (inward,) in words.steps():
+            states = first.step(inward)
+            for layer in further:
+                states = layer.step(Projection((layer.layer.inputs,)).of(states)[0])
+            yield Step(states)
 
 
-class GruWalk(Ungated):
-    """A walk: the state of each row in each layer."""
-
-    def __init__(self, rows: int, layers: Sequence[GruLayer]) -> None:
-        self._first, *self._further = [_LayerWalk(rows, layer) for layer in layers]
-        self._states = self._first.states
-
-    def step(self, parts: Parts) -> NDArray[np.float32]:
-        """Return h_t of the last layer.  # (b, D)"""
-        states = self._first.step(parts[0])
-        for layer in self._further:
-            states = layer.step(layer.projected(states))
-        return states
-
-
-class _LayerWalk:
+class _LayerStates:
     """The state of each row in one layer."""
 
     def __init__(self, rows: int, layer: GruLayer) -> None:
         size = len(layer.new_bias)
-        self._layer = layer
-        self.states = np.zeros((rows, size), dtype=np.float32)
+        self.layer = layer
+        self._states = np.zeros((rows, size), dtype=np.float32)
         self._product = np.empty((rows, size), dtype=np.float32)
-
-    def projected(self, states: NDArray[np.float32]) -> NDArray[np.float32]:
-        """Return the states of the layer before, times the input weights.  # (3, b, D)"""
-        return Projection((self._layer.inputs,)).of(states)[0]
 
     def step(self, inward: NDArray[np.float32]) -> NDArray[np.float32]:
         """Return h_t, given what enters r, z, n (3, b, D), which is written over.  # (b, D)"""
         reset, keep, new = inward
         count = len(reset)
-        states, product = self.states[:count], self._product[:count]
-        recurrent = self._layer.recurrent
+        states, product = self._states[:count], self._product[:count]
+        recurrent = self.layer.recurrent
         for gate, weights in ((reset, recurrent[0]), (keep, recurrent[1])):
             np.matmul(states, weights, out=product)
             gate += product
@@ -120,7 +106,7 @@ class _LayerWalk:
         gates *= _HALF
         gates += _HALF
         np.matmul(states, recurrent[2], out=product)
-        product += self._layer.new_bias
+        product += self.layer.new_bias
         product *= reset
         new += product
         np.tanh(new, out=new)

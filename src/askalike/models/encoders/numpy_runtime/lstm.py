@@ -12,13 +12,13 @@ Source: Hochreiter and Schmidhuber 1997 with the forget gate of Gers et al. 2000
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from askalike.models.encoders.numpy_runtime.words import Parts, Projection, Recurrent, Stack, Ungated
+from askalike.models.encoders.numpy_runtime.words import BatchWords, Projection, Stack, Step
 from askalike.models.encoders.settings import EncoderConfig
 
 _HALF = np.float32(0.5)
@@ -26,7 +26,7 @@ _HALVED = np.array([0.5, 0.5, 1.0, 0.5], dtype=np.float32)  # i, f, g, o: σ(z) 
 
 
 @dataclass(frozen=True, slots=True)
-class Lstm(Recurrent):
+class Lstm:
     """An LSTM.
 
     Args:
@@ -46,37 +46,25 @@ class Lstm(Recurrent):
         recurrent = (halved[:, None] * arrays["weight_hh"]).reshape(4, size, size).transpose(0, 2, 1)
         return cls(Projection((stack,)), np.ascontiguousarray(recurrent))
 
-    def start(self, rows: int) -> LstmWalk:
-        """Return a walk over ``rows`` texts."""
-        return LstmWalk(rows, self.recurrent)
-
-
-class LstmWalk(Ungated):
-    """A walk: cell and state of each row."""
-
-    def __init__(self, rows: int, recurrent: NDArray[np.float32]) -> None:
-        size = recurrent.shape[-1]
-        self._recurrent = recurrent
-        self._cells = np.zeros((rows, size), dtype=np.float32)
-        self._states = np.zeros((rows, size), dtype=np.float32)
-        self._product = np.empty((rows, size), dtype=np.float32)
-
-    def step(self, parts: Parts) -> NDArray[np.float32]:
-        """Return h_t.  # (b, D)"""
-        gates = parts[0]  # (4, b, D)
-        count = gates.shape[1]
-        states, cells, product = self._states[:count], self._cells[:count], self._product[:count]
-        for gate, weights in zip(gates, self._recurrent, strict=True):
-            np.matmul(states, weights, out=product)
-            gate += product
-        np.tanh(gates, out=gates)
-        for place in (0, 1, 3):
-            gates[place] *= _HALF
-            gates[place] += _HALF
-        keep_in, keep_old, new, show = gates
-        cells *= keep_old
-        new *= keep_in
-        cells += new
-        np.tanh(cells, out=states)
-        states *= show
-        return states
+    def run(self, words: BatchWords) -> Iterator[Step]:
+        """Yield the states of each step."""
+        shape = len(words.packing.order), self.recurrent.shape[-1]
+        all_states, all_cells = np.zeros(shape, dtype=np.float32), np.zeros(shape, dtype=np.float32)
+        buffer = np.empty(shape, dtype=np.float32)
+        for (gates,) in words.steps():  # (4, b, D)
+            count = gates.shape[1]
+            states, cells, product = all_states[:count], all_cells[:count], buffer[:count]
+            for gate, weights in zip(gates, self.recurrent, strict=True):
+                np.matmul(states, weights, out=product)
+                gate += product
+            np.tanh(gates, out=gates)
+            for place in (0, 1, 3):
+                gates[place] *= _HALF
+                gates[place] += _HALF
+            keep_in, keep_old, new, show = gates
+            cells *= keep_old
+            new *= keep_in
+            cells += new
+            np.tanh(cells, out=states)
+            states *= show
+            yield Step(states)

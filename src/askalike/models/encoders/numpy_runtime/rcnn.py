@@ -18,30 +18,23 @@ to every cⁿ_t, as the two weights sum to one.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from askalike.models.encoders.numpy_runtime.words import Parts, Projection, Recurrent, Stack, Ungated
+from askalike.models.encoders.numpy_runtime.words import BatchWords, Projection, Stack, Step
 from askalike.models.encoders.settings import EncoderConfig
+
+_HALF = np.float32(0.5)
 
 
 @dataclass(frozen=True, slots=True)
-class Cnn(Recurrent):
-    """A convolution of width n.
-
-    >>> config = EncoderConfig("cnn", input_size=1, hidden_size=1, order=2)
-    >>> weight, bias = np.array([[0.5, 2.0]], np.float32), np.array([1.0], np.float32)
-    >>> walk = Cnn.of(config, {"weight": weight, "bias": bias}).start(1)
-    >>> [round(float(np.arctanh(walk.step((x * np.array([[[0.5]], [[2.0]]], np.float32)
-    ...     + np.array([[[0.0]], [[1.0]]], np.float32),))[0, 0])), 3) for x in (0.5, -0.25)]  # 2/2 + 1, 1/4 - 2/4 + 1
-    [2.0, 0.75]
-    """
+class Cnn:
+    """A convolution of width n."""
 
     projection: Projection
-    size: int
 
     @classmethod
     def of(cls, config: EncoderConfig, arrays: Mapping[str, NDArray[np.float32]]) -> Cnn:
@@ -51,43 +44,25 @@ class Cnn(Recurrent):
         biases = np.zeros((order, size), dtype=np.float32)
         biases[-1] = arrays["bias"]
         rows = np.ascontiguousarray(blocks).reshape(order * size, config.input_size)
-        return cls(Projection((Stack.of(rows, order, biases.reshape(-1)),)), size)
+        return cls(Projection((Stack.of(rows, order, biases.reshape(-1)),)))
 
-    def start(self, rows: int) -> Windows:
-        """Return a walk over ``rows`` texts."""
-        return Windows(rows, self.projection.stacks[0].weights.shape[0], self.size)
-
-
-class Windows(Ungated):
-    """The open windows of each row: the one that began k words ago holds the shares of k words.
-
-    Args:
-        rows: texts, B.
-        order: width n.
-        size: dimensions, D.
-    """
-
-    def __init__(self, rows: int, order: int, size: int) -> None:
-        self._sums = np.zeros((order, rows, size), dtype=np.float32)
-        self._states = np.empty((rows, size), dtype=np.float32)
-
-    def step(self, parts: Parts) -> NDArray[np.float32]:
-        """Return tanh of the windows that this word closes.  # (b, D)"""
-        shares = parts[0]  # (n, b, D)
-        count = shares.shape[1]
-        sums = self._sums[:, :count]
-        shares[1:] += sums[:-1]
-        sums[...] = shares
-        states = self._states[:count]
-        np.tanh(sums[-1], out=states)
-        return states
-
-
-_HALF = np.float32(0.5)
+    def run(self, words: BatchWords) -> Iterator[Step]:
+        """Yield the states of each step: tanh of the windows that its words close."""
+        order, _, size = self.projection.stacks[0].weights.shape
+        rows = len(words.packing.order)
+        all_sums = np.zeros((order, rows, size), dtype=np.float32)  # of the window that began k words ago, k shares
+        all_states = np.empty((rows, size), dtype=np.float32)
+        for (shares,) in words.steps():  # (n, b, D)
+            count = shares.shape[1]
+            sums, states = all_sums[:, :count], all_states[:count]
+            shares[1:] += sums[:-1]
+            sums[...] = shares
+            np.tanh(sums[-1], out=states)
+            yield Step(states)
 
 
 @dataclass(frozen=True, slots=True)
-class Rcnn(Recurrent):
+class Rcnn:
     """A gated convolution of order n.
 
     Args:
@@ -115,82 +90,52 @@ class Rcnn(Recurrent):
         decay = config.decay if config.gate == "fixed" else None
         return cls(Projection(tuple(stacks)), recurrent, arrays["output_bias"], decay)
 
-    def start(self, rows: int) -> Windows | FixedWalk | GatedWalk:
-        """Return a walk over ``rows`` texts."""
+    def run(self, words: BatchWords) -> Iterator[Step]:
+        """Yield the states and gates of each step."""
         order, _, size = self.projection.stacks[0].weights.shape
+        rows = len(words.packing.order)
+        sums = np.zeros((order, rows, size), dtype=np.float32)  # cᵏ
+        sums[-1] = self.bias
+        states = np.zeros((rows, size), dtype=np.float32)
         if self.recurrent is not None:
-            return GatedWalk(_first_sums(rows, order, self.bias), self.recurrent)
+            return self._gated(words, sums, states, self.recurrent)
         if self.decay is not None:
-            return FixedWalk(_first_sums(rows, order, self.bias), self.decay)
-        return Windows(rows, order, size)
+            return self._fixed(words, sums, states, np.float32(self.decay))
+        return Cnn(self.projection).run(words)
 
+    @staticmethod
+    def _fixed(
+        words: BatchWords, all_sums: NDArray[np.float32], all_states: NDArray[np.float32], decay: np.float32
+    ) -> Iterator[Step]:
+        """Run with the same λ for every word and dimension."""
+        for (shares,) in words.steps():  # (n, b, D)
+            count = shares.shape[1]
+            sums, states = all_sums[:, :count], all_states[:count]
+            _mix(sums, shares, decay)
+            np.tanh(sums[-1], out=states)
+            yield Step(states)
 
-def _first_sums(rows: int, order: int, bias: NDArray[np.float32]) -> NDArray[np.float32]:
-    sums = np.zeros((order, rows, bias.shape[0]), dtype=np.float32)
-    sums[-1] = bias
-    return sums  # (n, B, D)
-
-
-class FixedWalk(Ungated):
-    """A walk with the same λ for every word and dimension.
-
-    Args:
-        sums: cᵏ_0, (n, B, D) float32; written over.
-        decay: λ in [0, 1).
-    """
-
-    def __init__(self, sums: NDArray[np.float32], decay: float) -> None:
-        self._sums = sums
-        self._decay = np.float32(decay)
-        self._states = np.empty(sums.shape[1:], dtype=np.float32)
-
-    def step(self, parts: Parts) -> NDArray[np.float32]:
-        """Return h_t.  # (b, D)"""
-        shares = parts[0]  # (n, b, D)
-        count = shares.shape[1]
-        sums = self._sums[:, :count]
-        _mix(sums, shares, self._decay)
-        states = self._states[:count]
-        np.tanh(sums[-1], out=states)
-        return states
-
-
-class GatedWalk:
-    """A walk whose λ_t depends on the word and on the state before it.
-
-    Args:
-        sums: cᵏ_0, (n, B, D) float32; written over.
-        recurrent: half of U^λ, transposed (D, G).
-    """
-
-    def __init__(self, sums: NDArray[np.float32], recurrent: NDArray[np.float32]) -> None:
-        _, rows, size = sums.shape
-        self._recurrent = recurrent
-        self._all = (sums, np.zeros((rows, size), np.float32), np.empty((rows, recurrent.shape[1]), np.float32))
-        self._sums, self._states, self._gates = self._all
-
-    def step(self, parts: Parts) -> NDArray[np.float32]:
-        """Return h_t.  # (b, D)"""
-        shares, gate_share = parts  # (n, b, D), (1, b, G)
-        if shares.shape[1] != len(self._states):
-            self._narrow(shares.shape[1])
-        states, gates = self._states, self._gates
-        np.matmul(states, self._recurrent, out=gates)
-        gates += gate_share[0]
-        np.tanh(gates, out=gates)
-        gates *= _HALF
-        gates += _HALF
-        _mix(self._sums, shares, gates)
-        np.tanh(self._sums[-1], out=states)
-        return states
-
-    def gates(self) -> NDArray[np.float32]:
-        """Return λ_t.  # (b, G)"""
-        return self._gates
-
-    def _narrow(self, count: int) -> None:
-        sums, states, gates = self._all
-        self._sums, self._states, self._gates = sums[:, :count], states[:count], gates[:count]
+    @staticmethod
+    def _gated(
+        words: BatchWords,
+        sums: NDArray[np.float32],
+        states: NDArray[np.float32],
+        recurrent: NDArray[np.float32],
+    ) -> Iterator[Step]:
+        """Run with a λ_t that depends on the word and on the state before it."""
+        gates = np.empty((len(states), recurrent.shape[1]), np.float32)
+        for shares, gate_share in words.steps():  # (n, b, D), (1, b, G)
+            count = shares.shape[1]
+            if count != len(states):
+                sums, states, gates = sums[:, :count], states[:count], gates[:count]
+            np.matmul(states, recurrent, out=gates)
+            gates += gate_share[0]
+            np.tanh(gates, out=gates)
+            gates *= _HALF
+            gates += _HALF
+            _mix(sums, shares, gates)
+            np.tanh(sums[-1], out=states)
+            yield Step(states, gates)
 
 
 def _mix(sums: NDArray[np.float32], shares: NDArray[np.float32], gates: NDArray[np.float32] | np.float32) -> None:

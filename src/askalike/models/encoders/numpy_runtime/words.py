@@ -78,11 +78,7 @@ class Stack:
 
     @classmethod
     def of(cls, rows: NDArray[np.float32], parts: int, bias: NDArray[np.float32] | None = None) -> Stack:
-        """Return the stack of the matrices that ``rows`` (P·width, D_in) holds one below the other.
-
-        Args:
-            bias: (P·width,) float32; zeros when absent.
-        """
+        """Return the matrices that lie one below the other in ``rows`` (P·width, D_in), with ``bias`` (P·width,)."""
         width = rows.shape[0] // parts
         weights = rows.reshape(parts, width, rows.shape[1]).transpose(0, 2, 1)
         biases = np.zeros(rows.shape[0], dtype=np.float32) if bias is None else bias
@@ -91,11 +87,7 @@ class Stack:
 
 @dataclass(frozen=True, slots=True)
 class Projection:
-    """All input weights of an encoder.
-
-    Args:
-        stacks: the weights.
-        has_vectors: whether the network takes the vectors too, as they are: they are then the last part.
+    """All input weights of an encoder; where it ``has_vectors``, the last part is the vectors as they are.
 
     >>> double_and_square = Stack(np.array([[[2.0]], [[3.0]]], dtype=np.float32), np.zeros((2, 1, 1), np.float32))
     >>> Projection((double_and_square,)).of(np.array([[1.0], [5.0]], dtype=np.float32))[0].tolist()
@@ -126,23 +118,11 @@ class BatchWords(Protocol):
         ...
 
     def steps(self) -> Iterator[Parts]:
-        """Yield the projected rows of each step.
-
-        Yields:
-            For each stack (P, counts[t], width), rows in the order of the packing; the next step may write over them.
-        """
+        """Yield for each step and stack (P, counts[t], width), in the packing's order; the next step may overwrite."""
         ...
 
     def at(self, steps: NDArray[np.intp], places: NDArray[np.intp]) -> Parts:
-        """Return the projected rows of some words.
-
-        Args:
-            steps: the place of each word in its text (N,).
-            places: the place of its text in the packing's order (N,).
-
-        Returns:
-            For each stack (P, N, width), the caller's own.
-        """
+        """Return for each stack (P, N, width), given the place of each word in its text and of that in the order."""
         ...
 
 
@@ -217,16 +197,19 @@ class GatheredWords:
         return tuple(np.take(part, rows, axis=1) for part in self._table)
 
 
+_NO_GATES: Final = np.empty((0, 0), dtype=np.float32)
+
+
 class Step(NamedTuple):
     """What comes out at one step, for the texts that have a word there; the next step may write over it.
 
     Args:
         states: h_t.  # (b, D) float32
-        gates: λ_t.  # (b, G) float32, G = 0 for a kind without gates that say what is kept
+        gates: λ_t; of no text for a kind without gates that say how much of one word is kept.  # (b, G) float32
     """
 
     states: NDArray[np.float32]
-    gates: NDArray[np.float32]
+    gates: NDArray[np.float32] = _NO_GATES
 
 
 class Network(Protocol):
@@ -240,47 +223,3 @@ class Network(Protocol):
     def run(self, words: BatchWords) -> Iterator[Step]:
         """Yield the states and gates of each step, rows in the order of the packing."""
         ...
-
-
-class Walk(Protocol):
-    """One pass of a recurrence over a batch: it keeps the state of every row in buffers made at the start."""
-
-    def step(self, parts: Parts) -> NDArray[np.float32]:
-        """Take one word of each of the first b rows and return their states h_t.  # (b, D) float32
-
-        Args:
-            parts: the projected words, for each stack (P, b, width); b never grows. They are written over.
-
-        Returns:
-            A view that the next step writes over.
-        """
-        ...
-
-    def gates(self) -> NDArray[np.float32]:
-        """Return λ of the last step, of at least its b rows.  # (B, G) float32, G = 0 where none says what is kept"""
-        ...
-
-
-class Recurrent:
-    """A network that takes one word of every text at a time."""
-
-    def start(self, rows: int) -> Walk:
-        """Return a walk over ``rows`` texts."""
-        raise NotImplementedError
-
-    def run(self, words: BatchWords) -> Iterator[Step]:
-        """Yield the states and gates of each step."""
-        walk = self.start(len(words.packing.order))
-        for parts in words.steps():
-            states = walk.step(parts)
-            yield Step(states, walk.gates()[: len(states)])
-
-
-class Ungated:
-    """A walk without gates that say how much of one word is kept."""
-
-    _states: NDArray[np.float32]
-
-    def gates(self) -> NDArray[np.float32]:
-        """Return no gates.  # (B, 0)"""
-        return np.empty((len(self._states), 0), dtype=np.float32)
