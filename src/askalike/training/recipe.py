@@ -1,6 +1,7 @@
 """A recipe: everything that decides how a model is trained, as a file that can be read, kept and cited.
 
 It is a ``Recipe`` of an encoder, a ``LanguageRecipe`` or a ``SiameseRecipe``; reading one does not need torch.
+Settings that cannot be used raise SettingError when they are made.
 """
 
 from __future__ import annotations
@@ -45,9 +46,6 @@ class DecodingOptions:
         contexts: names in ``CONTEXTS``, each once.
         batch_size: titles in a batch, ≥ 1.
         held_out: questions that are never learned from, to measure perplexity on; a tenth of all at most.
-
-    Raises:
-        SettingError: a value that cannot be used.
     """
 
     contexts: tuple[str, ...] = CONTEXTS
@@ -71,9 +69,6 @@ class MaxMarginOptions:
         batch_size: pairs in a batch, ≥ 1.
         negatives: random questions for each pair and epoch, K ≥ 1.
         margin: δ > 0.
-
-    Raises:
-        SettingError: a value that cannot be used.
     """
 
     batch_size: int = 25
@@ -97,9 +92,6 @@ class ContrastiveOptions:
         hard_negatives: of each question, at most so many.
         topical: share of the batches that hold questions of one topic, or of few: negatives that are harder to tell
             from the partner than random ones.
-
-    Raises:
-        SettingError: a value that cannot be used.
     """
 
     views: Mapping[str, float]
@@ -129,9 +121,6 @@ class ReconstructionOptions:
     Args:
         batch_size: texts in a batch, ≥ 1.
         held_out: questions that are never learned from, to measure perplexity on; a tenth of all at most.
-
-    Raises:
-        SettingError: a value that cannot be used.
     """
 
     batch_size: int = 48
@@ -177,9 +166,6 @@ class WordSettings:
         workers: threads of word2vec; with more than one, no two trainings are equal.
         is_trained: word vectors learn in every stage, or stay fixed.
         unknown: what stands for unknown words.
-
-    Raises:
-        SettingError: a value that cannot be used.
     """
 
     max_size: int = 60_000
@@ -211,9 +197,6 @@ class StageSettings:
         loop: epochs, learning rate and so on.
         dropout: share of numbers left out, in [0, 1).
         needs: "" or "pairs": the stage is left out where the data has no marked pairs.
-
-    Raises:
-        SettingError: a value that cannot be used.
     """
 
     objective: ObjectiveName

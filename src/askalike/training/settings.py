@@ -1,4 +1,4 @@
-"""Settings of a training: checked once where they are made, read from tables of TOML; those of the training loop."""
+"""Settings of a training: tables of TOML to settings; those of the loop, which raise SettingError if unusable."""
 
 from __future__ import annotations
 
@@ -68,9 +68,6 @@ class LoopSettings:
         patience: epochs without a better dev measure after which the stage ends; 0 runs all epochs and keeps the last.
         stop_on: the dev measure, higher is better; one whose name begins as ``LOWER_IS_BETTER`` says counts the other
             way.
-
-    Raises:
-        SettingError: a value that cannot be used.
     """
 
     epochs: int = 10
@@ -108,9 +105,6 @@ class SgdSettings(LoopSettings):
 
     Args:
         momentum: μ in [0, 1).
-
-    Raises:
-        SettingError: a value that cannot be used.
     """
 
     momentum: float = 0.0

@@ -1,5 +1,7 @@
 """What a model is besides its words and numbers: its encoder, how it reads texts, how it keeps its numbers.
 
+Settings that cannot be used raise SettingError when they are made.
+
 The parameters of every encoder are a flat mapping from name to float32 array, the same in torch, in NumPy and on
 disk; ``EncoderConfig.shapes`` holds their names and shapes.
 
@@ -14,6 +16,9 @@ from collections.abc import Collection, Mapping
 from dataclasses import asdict, dataclass, fields
 from math import prod
 from typing import Final, Literal, get_args
+
+import numpy as np
+from numpy.typing import NDArray
 
 from askalike.errors import SettingError
 from askalike.text.settings import LANGUAGES
@@ -169,6 +174,15 @@ class EncoderConfig:
             f"bias_hh{number}": (rows,),
         }
 
+    def check_shapes(self, arrays: Mapping[str, NDArray[np.generic]]) -> None:
+        """Raise SettingError where a parameter is missing, unknown or of another shape."""
+        expected, found = self.shapes(), {name: array.shape for name, array in arrays.items()}
+        if found != expected:
+            raise SettingError(
+                f"encoder parameters {found}, but expected {expected}",
+                "use the parameters and the config that were saved together",
+            )
+
     def parameter_count(self) -> int:
         """Return how many numbers are learned, word vectors not counted.
 
@@ -217,9 +231,6 @@ class ModelSettings:
         embedding_precision: how word vectors are kept.
         encoder_precision: how the encoder's parameters are kept.
         stems: the Snowball language to whose stems words are brought, or "" for words as they are written.
-
-    Raises:
-        SettingError: a value that is not listed or out of range.
     """
 
     encoder: EncoderConfig

@@ -11,7 +11,7 @@ Wu 2018 (AAAI), "Experimental Setup", Saxe et al. 2014 (ICLR) for orthogonal one
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from math import sqrt
 from typing import Final, Literal
 
@@ -98,50 +98,25 @@ def initial_values(config: EncoderConfig, seed: int) -> dict[str, Tensor]:
     tensor([0.])
     """
     generator = torch.Generator().manual_seed(seed)
-    draw = _DRAWS[config.kind]
-    return {name: draw(config, name, generator) for name in config.shapes()}
+    return {name: _drawn(config, name, shape, generator) for name, shape in config.shapes().items()}
 
 
-def _within(bounds: Tensor | float, shape: Sequence[int], generator: torch.Generator) -> Tensor:
-    return (torch.rand(tuple(shape), generator=generator) * 2 - 1) * bounds
-
-
-def _convolution(config: EncoderConfig, name: str, generator: torch.Generator) -> Tensor:
-    shape = config.shapes()[name]
-    if len(shape) == 1:
-        return _within(0.0, shape, generator)  # drawn too: the numbers that follow stay what they were
-    bounds = torch.cat([torch.full((rows, 1), sqrt(6 / (rows + shape[1]))) for rows in _blocks(config, name)])
-    return _within(bounds, shape, generator)
-
-
-def _recurrence(config: EncoderConfig, name: str, generator: torch.Generator) -> Tensor:
-    return _within(1 / sqrt(config.hidden_size), config.shapes()[name], generator)
-
-
-def _attention(config: EncoderConfig, name: str, generator: torch.Generator) -> Tensor:
-    size = config.hidden_size
-    if "_norm_" in name:
-        return torch.stack([torch.ones(size), torch.zeros(size)])
-    if name.startswith("attention_"):
-        return torch.cat([nn.init.orthogonal_(torch.empty(size, size), generator=generator) for _ in range(3)])
-    return _within(0.1, config.shapes()[name], generator)
-
-
-def _blocks(config: EncoderConfig, name: str) -> list[int]:
-    """Return the rows of each matrix that is stacked in a parameter."""
-    if name == "input":
-        return [config.hidden_size] * config.order + [config.gate_size] * (config.gate_size > 0)
-    return [config.shapes()[name][0]]
-
-
-_DRAWS: Final[dict[Kind, Callable[[EncoderConfig, str, torch.Generator], Tensor]]] = {
-    "rcnn": _convolution,
-    "lstm": _recurrence,
-    "gru": _recurrence,
-    "cnn": _convolution,
-    "attention": _attention,
-}
-"""Kind → what draws a parameter, given its name."""
+def _drawn(config: EncoderConfig, name: str, shape: tuple[int, ...], generator: torch.Generator) -> Tensor:
+    bounds: Tensor | float
+    if config.kind in ("lstm", "gru"):
+        bounds = 1 / sqrt(config.hidden_size)
+    elif config.kind == "attention":
+        if "_norm_" in name:
+            return torch.stack([torch.ones(shape[1]), torch.zeros(shape[1])])
+        if name.startswith("attention_"):
+            return torch.cat([nn.init.orthogonal_(torch.empty(shape[1:] * 2), generator=generator) for _ in range(3)])
+        bounds = 0.1
+    elif len(shape) == 1:
+        bounds = 0.0  # drawn too: the numbers that follow stay what they were
+    else:
+        stacked = [config.hidden_size] * config.order + [config.gate_size] if name == "input" else [shape[0]]
+        bounds = torch.cat([torch.full((rows, 1), sqrt(6 / (rows + shape[1]))) for rows in stacked])
+    return (torch.rand(shape, generator=generator) * 2 - 1) * bounds
 
 
 NETWORKS: Final[dict[Kind, Callable[[EncoderConfig, Mapping[str, Tensor]], nn.Module]]] = {
@@ -270,12 +245,7 @@ def from_arrays(config: EncoderConfig, arrays: Mapping[str, NDArray[np.floating]
     Raises:
         SettingError: a parameter is missing, unknown or of another shape.
     """
-    expected, found = config.shapes(), {name: array.shape for name, array in arrays.items()}
-    if found != expected:
-        raise SettingError(
-            f"encoder parameters {found}, but expected {expected}",
-            "use the parameters and the config that were saved together",
-        )
+    config.check_shapes(arrays)
     return EncoderNetwork(
         config, {name: torch.from_numpy(np.array(array, np.float32)) for name, array in arrays.items()}
     )

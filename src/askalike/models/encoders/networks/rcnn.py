@@ -95,8 +95,7 @@ def previous(start: Tensor, blocks: Sequence[Tensor]) -> list[Tensor]:
     return [rows if len(rows) == len(own) else rows[: len(own)] for rows, own in zip(before, blocks, strict=True)]
 
 
-@dataclass(frozen=True, slots=True)
-class Weights:
+class Weights(NamedTuple):
     """The parameters of the RCNN.
 
     Args:
@@ -112,8 +111,7 @@ class Weights:
     output_bias: Tensor
 
 
-@dataclass(frozen=True, slots=True)
-class Tape:
+class Tape(NamedTuple):
     """What a forward pass leaves. The last c has b added.
 
     Args:
@@ -129,33 +127,71 @@ class Tape:
     memory: Tensor
 
 
-def run_forward(words: Tensor, weights: Weights, start: Tensor, plan: Plan, is_kept: bool) -> Tape:
-    """Run all steps, the lanes side by side.
+@dataclass(frozen=True, slots=True)
+class _Run:
+    """Everything that enters the recurrence.
 
     Args:
+        plan: where the words lie, order and gate.
         words: packed word vectors (N, D_in).
         weights: the parameters.
         start: c¹ … cⁿ and h before the first word of each text, (R, n + 1, D).
-        plan: where the words lie, order and gate.
-        is_kept: keep λ and c of every word, as backward needs them.
     """
-    size, kept = len(weights.output_bias), len(words) if is_kept else 0
-    tape = Tape(
-        empty(words, len(words), size),
-        empty(words, kept, len(weights.gate_bias)),
-        start[:, :-1].clone(memory_format=torch.contiguous_format),
-        empty(words, kept, plan.order, size),
-    )
-    tape.opening[:, -1] += weights.output_bias
-    works = [partial(_forward_lane, words, weights, start, plan, tape, lane) for lane in plan.packing.lanes]
-    side_by_side(works, words.device)
-    return tape
 
+    plan: Plan
+    words: Tensor
+    weights: Weights
+    start: Tensor
 
-def input_bias(weights: Weights, plan: Plan) -> Tensor:
-    """Return what is added to the projections of a word: b to the last, b^λ to the gate's.  # (n·D + G,)"""
-    none = weights.output_bias.new_zeros((plan.order - 1) * len(weights.output_bias))
-    return torch.cat([none, weights.output_bias, weights.gate_bias])
+    def forward(self, is_kept: bool) -> Tape:
+        """Run all steps, the lanes side by side; keep λ and c of every word where backward needs them."""
+        words, size, kept = self.words, len(self.weights.output_bias), len(self.words) if is_kept else 0
+        tape = Tape(
+            empty(words, len(words), size),
+            empty(words, kept, len(self.weights.gate_bias)),
+            self.start[:, :-1].clone(memory_format=torch.contiguous_format),
+            empty(words, kept, self.plan.order, size),
+        )
+        tape.opening[:, -1] += self.weights.output_bias
+        side_by_side([partial(_forward_lane, self, tape, lane) for lane in self.plan.packing.lanes], words.device)
+        return tape
+
+    def carry(self, tape: Tape) -> Tensor:
+        """Return c¹ … cⁿ at the end of each text.  # (R, n, D)"""
+        carry = tape.memory.index_select(0, self.plan.packing.last()) if len(tape.memory) else tape.opening
+        carry[:, -1] -= self.weights.output_bias
+        return carry
+
+    def backward(
+        self, tape: Tape, d_states: Tensor | None, d_carry: Tensor | None, is_for_words: bool
+    ) -> tuple[Tensor | None, ...]:
+        """Return the gradients of words (where they are wanted), the four parameters and start.
+
+        Args:
+            tape: what forward kept.
+            d_states: the gradient arriving at the states (N, D); None for zero.
+            d_carry: the gradient arriving at c¹ … cⁿ at the end of each text (R, n, D); None for zero.
+            is_for_words: whether the gradient of the words is wanted.
+        """
+        d_start = torch.zeros_like(self.start, memory_format=torch.contiguous_format)
+        if d_carry is not None:
+            d_start[:, :-1] = d_carry
+        d_words = empty(self.words, *self.words.shape) if is_for_words else None
+        lanes = self.plan.packing.lanes
+        works = [partial(_backward_lane, self, tape, lane, d_states, d_start, d_words) for lane in lanes]
+        found = side_by_side(works, self.words.device) or [self.zeros()]
+        projection, recurrent, biases = (torch.stack(parts).sum(0) for parts in zip(*found, strict=True))
+        d_output_bias, d_gate_bias = torch.split(biases, [len(self.weights.output_bias), len(self.weights.gate_bias)])
+        d_output_bias += d_start[:, -2].sum(0)
+        if d_carry is not None:
+            d_output_bias -= d_carry[:, -1].sum(0)
+        return d_words, projection, recurrent, d_gate_bias, d_output_bias, d_start
+
+    def zeros(self) -> list[Tensor]:
+        """Return zero gradients of projection, recurrent and both biases, b and b^λ in one."""
+        weights = self.weights
+        biases = weights.projection.new_zeros(len(weights.output_bias) + len(weights.gate_bias))
+        return [torch.zeros_like(weights.projection), torch.zeros_like(weights.recurrent), biases]
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,13 +239,14 @@ class _More:
         return torch.mm(rows, recurrent, out=self._found[: len(rows)])[: len(h)]
 
 
-def _forward_lane(words: Tensor, weights: Weights, start: Tensor, plan: Plan, tape: Tape, lane: Lane) -> None:
+def _forward_lane(run: _Run, tape: Tape, lane: Lane) -> None:
     """Run the steps of a lane into its rows of the tape."""
+    plan, words, weights, start = run.plan, run.words, run.weights, run.start
     counts, inputs, size, gate_size = list(lane.counts), words[lane.words], start.shape[2], len(weights.gate_bias)
     h = torch.split(tape.states[lane.words], counts)
     before_h = previous(start[lane.texts, -1], h)
     c = _Memory.of(tape, lane, counts)
-    bias = input_bias(weights, plan)
+    bias = torch.cat([words.new_zeros((plan.order - 1) * size), weights.output_bias, weights.gate_bias])
     recurrent = weights.recurrent.t().contiguous()  # 5 % faster in the small products of a step
     groups = chunks(counts)
     scratch = empty(words, round_up(max(chunk.size for chunk in groups)), len(bias))
@@ -238,22 +275,11 @@ def _forward_lane(words: Tensor, weights: Weights, start: Tensor, plan: Plan, ta
             torch.tanh(c.last[step], out=h[step])
 
 
-@dataclass(frozen=True, slots=True)
-class Gradients:
-    """Gradients of everything that enters the recurrence; that of the words only where it was asked for."""
-
-    words: Tensor | None
-    projection: Tensor
-    recurrent: Tensor
-    biases: Tensor  # b^n and then b^λ: (D + G,)
-    start: Tensor
-
-
 class _Walk:
     """The running gradients of c (R, n, D) and h (R, D) in a lane, from the last step to the first."""
 
-    def __init__(self, run: Backward, lane: Lane, start: Tensor) -> None:
-        counts, tape = list(lane.counts), run.tape
+    def __init__(self, run: _Run, tape: Tape, lane: Lane, start: Tensor) -> None:
+        counts = list(lane.counts)
         self.recurrent = run.weights.recurrent
         self.h = torch.split(tape.states[lane.words], counts)
         self.before_h = previous(run.start[lane.texts, -1], self.h)
@@ -314,72 +340,19 @@ class _Walk:
         return room[: round_up(chunk.size)]
 
 
-@dataclass(frozen=True, slots=True)
-class Backward:
-    """A run from the last step to the first.
-
-    Args:
-        words: packed word vectors (N, D_in).
-        weights: the parameters.
-        start: c¹ … cⁿ and h before the first word (R, n + 1, D).
-        tape: what forward kept.
-        plan: that of the forward pass.
-    """
-
-    words: Tensor
-    weights: Weights
-    start: Tensor
-    tape: Tape
-    plan: Plan
-
-    def run(self, d_states: Tensor | None, d_carry: Tensor | None, is_for_words: bool) -> Gradients:
-        """Return the gradients.
-
-        Args:
-            d_states: the gradient arriving at the states (N, D); None for zero.
-            d_carry: the gradient arriving at c¹ … cⁿ at the end of each text (R, n, D); None for zero.
-            is_for_words: whether the gradient of the words is wanted.
-        """
-        size = len(self.weights.output_bias)
-        d_start = torch.zeros_like(self.start, memory_format=torch.contiguous_format)
-        if d_carry is not None:
-            d_start[:, :-1] = d_carry
-        d_words = empty(self.words, *self.words.shape) if is_for_words else None
-        lanes = self.plan.packing.lanes
-        works = [partial(_backward_lane, self, lane, d_states, d_start, d_words) for lane in lanes]
-        found = side_by_side(works, self.words.device)
-        sums = [torch.stack(parts).sum(0) for parts in zip(*found, strict=True)] if found else self.nothing()
-        projection, recurrent, biases = sums
-        biases[:size] += d_start[:, -2].sum(0)
-        if d_carry is not None:
-            biases[:size] -= d_carry[:, -1].sum(0)
-        return Gradients(d_words, projection, recurrent, biases, d_start)
-
-    def nothing(self) -> list[Tensor]:
-        """Return zero gradients of projection, recurrent and biases b, b^λ."""
-        weights = self.weights
-        biases = weights.projection.new_zeros(len(weights.output_bias) + len(weights.gate_bias))
-        return [torch.zeros_like(weights.projection), torch.zeros_like(weights.recurrent), biases]
-
-
 def _backward_lane(
-    run: Backward, lane: Lane, d_states: Tensor | None, d_start: Tensor, d_words: Tensor | None
+    run: _Run, tape: Tape, lane: Lane, d_states: Tensor | None, d_start: Tensor, d_words: Tensor | None
 ) -> list[Tensor]:
-    """Return a lane's share in the gradients of projection, recurrent and biases; put its own into the others.
+    """Return a lane's share in the gradients of projection, recurrent and biases.
 
-    Args:
-        run: the whole run.
-        lane: a part of the texts.
-        d_states: the gradient arriving at the states.
-        d_start: holds that of the carry; takes that of the start.
-        d_words: takes that of the words; None where it is not wanted.
+    Its rows of ``d_start``, which hold the gradient of the carry, and of ``d_words`` are overwritten.
     """
     counts, order, size = list(lane.counts), run.plan.order, d_start.shape[2]
-    walk = _Walk(run, lane, d_start)
+    walk = _Walk(run, tape, lane, d_start)
     inputs, projection = run.words[lane.words], run.weights.projection
     arriving = None if d_states is None else torch.split(d_states[lane.words], counts)
     leaving = None if d_words is None else d_words[lane.words]
-    _, d_recurrent, d_biases = run.nothing()
+    _, d_recurrent, d_biases = run.zeros()
     d_projection = torch.zeros_like(projection.t())  # 7 % faster this way round
     groups = chunks(counts)
     rounds = is_rounding(d_start)
@@ -400,7 +373,7 @@ def _backward_lane(
         d_projection.addmm_(taken.t(), slopes)
         d_biases.add_(slopes[: chunk.size, (order - 1) * size :].sum(0))
         if len(d_recurrent):
-            before = walk.before(chunk, run.tape.states, room)
+            before = walk.before(chunk, tape.states, room)
             both = min(len(before), len(raws))
             d_recurrent.addmm_(raws[:both].t(), before[:both])
         if leaving is not None and d_taken is not None:
@@ -436,12 +409,13 @@ def recur(words: Tensor, weights: Weights, plan: Plan, start: Tensor | None = No
     """
     if start is None:
         start = words.new_zeros(len(plan.packing.order), plan.order + 1, len(weights.output_bias))
-    tensors = (words, weights.projection, weights.recurrent, weights.gate_bias, weights.output_bias, start)
+    tensors = (words, *weights, start)
     if torch.is_grad_enabled() and any(tensor.requires_grad for tensor in tensors):
         states, gates, carry = _Recurrence.apply(plan, *tensors)  # type: ignore[no-untyped-call]
     else:
-        tape = run_forward(words, weights, start, plan, is_kept)
-        states, gates, carry = tape.states, tape.gates, _carry(tape, weights, plan)
+        run = _Run(plan, words, weights, start)
+        tape = run.forward(is_kept)
+        states, gates, carry = tape.states, tape.gates, run.carry(tape)
     last = states.index_select(0, plan.packing.last())
     return Result(states, gates if is_kept else gates[:0], torch.cat([carry, last[:, None]], dim=1))
 
@@ -450,31 +424,22 @@ class _Recurrence(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, plan: Plan, *tensors: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         words, *parameters, start = tensors
-        weights = Weights(*parameters)
-        tape = run_forward(words, weights, start, plan, is_kept=True)
+        run = _Run(plan, words, Weights(*parameters), start)
+        tape = run.forward(is_kept=True)
         ctx.plan = plan
-        ctx.save_for_backward(*tensors, tape.states, tape.gates, tape.opening, tape.memory)
+        ctx.save_for_backward(*tensors, *tape)
         ctx.mark_non_differentiable(tape.gates)
         ctx.set_materialize_grads(False)
-        return tape.states, tape.gates, _carry(tape, weights, plan)
+        return tape.states, tape.gates, run.carry(tape)
 
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, *arriving: Tensor | None) -> tuple[Tensor | None, ...]:
         words, *parameters, start, states, gates, opening, memory = ctx.saved_tensors
-        weights, tape = Weights(*parameters), Tape(states, gates, opening, memory)
         d_states, _, d_carry = arriving
-        run = Backward(words, weights, start, tape, ctx.plan)
-        found = run.run(d_states, d_carry, ctx.needs_input_grad[1])
-        d_output_bias, d_gate_bias = torch.split(found.biases, [len(weights.output_bias), len(weights.gate_bias)])
-        return None, found.words, found.projection, found.recurrent, d_gate_bias, d_output_bias, found.start
-
-
-def _carry(tape: Tape, weights: Weights, plan: Plan) -> Tensor:
-    """Return c¹ … cⁿ at the end of each text.  # (R, n, D)"""
-    carry = tape.memory.index_select(0, plan.packing.last()) if len(tape.memory) else tape.opening
-    carry[:, -1] -= weights.output_bias
-    return carry
+        run = _Run(ctx.plan, words, Weights(*parameters), start)
+        tape = Tape(states, gates, opening, memory)
+        return None, *run.backward(tape, d_states, d_carry, ctx.needs_input_grad[1])
 
 
 class Rcnn(nn.Module):

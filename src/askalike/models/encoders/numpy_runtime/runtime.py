@@ -9,8 +9,8 @@ first).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import Final, Protocol
+from collections.abc import Callable, Iterator, Mapping
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,6 +26,7 @@ from askalike.models.encoders.numpy_runtime.words import (
     Network,
     Packing,
     PaddedWords,
+    Step,
     by_length,
 )
 from askalike.models.encoders.settings import EncoderConfig, Kind, Pooling
@@ -33,121 +34,68 @@ from askalike.models.encoders.settings import EncoderConfig, Kind, Pooling
 _TINY = np.float32(1e-12)
 
 
-class Pool(Protocol):
-    """One pass of pooling over a batch."""
+def last(steps: Iterator[Step], packing: Packing, size: int) -> NDArray[np.float32]:
+    """Return h_T: the state after the last word.
 
-    def add(self, states: NDArray[np.float32], remaining: int) -> None:
-        """Take the states of a step.
-
-        Args:
-            states: (b, D), the rows that have a word at this step; not kept, not changed.
-            remaining: how many of them, the first ones, have another word.
-        """
-        ...
-
-    def result(self, packing: Packing) -> NDArray[np.float32]:
-        """Return the pooled vectors in the packing's order.  # (B, D) float32"""
-        ...
-
-
-class LastPool:
-    """h_T: the state after the last word.
-
-    >>> pool = LastPool(2, 1)
-    >>> pool.add(np.array([[1.0], [2.0]], dtype=np.float32), 1)
-    >>> pool.add(np.array([[3.0]], dtype=np.float32), 0)
-    >>> pool.result(Packing(np.arange(2), (2, 1))).tolist()
-    [[3.0], [2.0]]
+    >>> steps = [Step(np.array([[1.0], [2.0]], np.float32)), Step(np.array([[3.0]], np.float32))]
+    >>> packing = Packing(np.arange(2), (2, 1))
+    >>> last(iter(steps), packing, 1).tolist(), mean(iter(steps), packing, 1).tolist()
+    ([[3.0], [2.0]], [[2.0], [2.0]])
     """
-
-    def __init__(self, rows: int, size: int) -> None:
-        self._found = np.zeros((rows, size), dtype=np.float32)
-
-    def add(self, states: NDArray[np.float32], remaining: int) -> None:
-        """Keep the states of the rows that end here."""
-        self._found[remaining : len(states)] = states[remaining:]
-
-    def result(self, packing: Packing) -> NDArray[np.float32]:
-        """Return the last states.  # (B, D)"""
-        return self._found
+    found = np.zeros((len(packing.order), size), dtype=np.float32)
+    for (states, _), remaining in zip(steps, (*packing.counts[1:], 0), strict=True):
+        found[remaining : len(states)] = states[remaining:]
+    return found
 
 
-class MeanPool:
-    """(1/T) Σ_t h_t.
-
-    >>> pool = MeanPool(2, 1)
-    >>> pool.add(np.array([[1.0], [2.0]], dtype=np.float32), 1)
-    >>> pool.add(np.array([[3.0]], dtype=np.float32), 0)
-    >>> pool.result(Packing(np.arange(2), (2, 1))).tolist()
-    [[2.0], [2.0]]
-    """
-
-    def __init__(self, rows: int, size: int) -> None:
-        self._sum = np.zeros((rows, size), dtype=np.float32)
-
-    def add(self, states: NDArray[np.float32], remaining: int) -> None:
-        """Add the states."""
-        self._sum[: len(states)] += states
-
-    def result(self, packing: Packing) -> NDArray[np.float32]:
-        """Return the means.  # (B, D)"""
-        self._sum /= np.maximum(packing.lengths(), 1).astype(np.float32)[:, None]
-        return self._sum
+def mean(steps: Iterator[Step], packing: Packing, size: int) -> NDArray[np.float32]:
+    """Return (1/T) Σ_t h_t."""
+    found = np.zeros((len(packing.order), size), dtype=np.float32)
+    for states, _ in steps:
+        found[: len(states)] += states
+    found /= np.maximum(packing.lengths(), 1).astype(np.float32)[:, None]
+    return found
 
 
-class NormalisedMeanPool(MeanPool):
-    """(1/T) Σ_t h_t / |h_t|: every word counts the same, however large its state.
+def normalised_mean(steps: Iterator[Step], packing: Packing, size: int) -> NDArray[np.float32]:
+    """Return (1/T) Σ_t h_t / |h_t|: every word counts the same, however large its state.
 
-    >>> pool = NormalisedMeanPool(1, 2)
-    >>> pool.add(np.array([[3.0, 4.0]], dtype=np.float32), 1)
-    >>> pool.add(np.array([[0.0, 0.5]], dtype=np.float32), 0)
-    >>> [round(float(value), 2) for value in pool.result(Packing(np.arange(1), (1, 1)))[0]]
+    >>> steps = [Step(np.array([[3.0, 4.0]], np.float32)), Step(np.array([[0.0, 0.5]], np.float32))]
+    >>> [round(float(value), 2) for value in normalised_mean(iter(steps), Packing(np.arange(1), (1, 1)), 2)[0]]
     [0.3, 0.9]
     """
+    buffer = np.empty((len(packing.order), size), dtype=np.float32)
 
-    def __init__(self, rows: int, size: int) -> None:
-        super().__init__(rows, size)
-        self._unit = np.empty((rows, size), dtype=np.float32)
+    def units() -> Iterator[Step]:
+        for states, _ in steps:
+            norms = np.sqrt(np.einsum("bd,bd->b", states, states))
+            np.maximum(norms, _TINY, out=norms)
+            yield Step(np.divide(states, norms[:, None], out=buffer[: len(states)]))
 
-    def add(self, states: NDArray[np.float32], remaining: int) -> None:
-        """Add the states, each brought to length 1."""
-        norms = np.sqrt(np.einsum("bd,bd->b", states, states))
-        np.maximum(norms, _TINY, out=norms)
-        super().add(np.divide(states, norms[:, None], out=self._unit[: len(states)]), remaining)
+    return mean(units(), packing, size)
 
 
-class MaxPool:
-    """max_t h_t in each dimension.
+def largest(steps: Iterator[Step], packing: Packing, size: int) -> NDArray[np.float32]:
+    """Return max_t h_t in each dimension.
 
-    >>> pool = MaxPool(2, 1)
-    >>> pool.add(np.array([[-1.0], [2.0]], dtype=np.float32), 1)
-    >>> pool.add(np.array([[-3.0]], dtype=np.float32), 0)
-    >>> pool.result(Packing(np.arange(2), (2, 1))).tolist()
+    >>> steps = [Step(np.array([[-1.0], [2.0]], np.float32)), Step(np.array([[-3.0]], np.float32))]
+    >>> largest(iter(steps), Packing(np.arange(2), (2, 1)), 1).tolist()
     [[-1.0], [2.0]]
     """
-
-    def __init__(self, rows: int, size: int) -> None:
-        self._found = np.full((rows, size), -np.inf, dtype=np.float32)
-
-    def add(self, states: NDArray[np.float32], remaining: int) -> None:
-        """Keep what is larger."""
-        found = self._found[: len(states)]
-        np.maximum(found, states, out=found)
-
-    def result(self, packing: Packing) -> NDArray[np.float32]:
-        """Return the largest values.  # (B, D)"""
-        self._found[packing.counts[0] if packing.counts else 0 :] = 0
-        return self._found
+    found = np.full((len(packing.order), size), -np.inf, dtype=np.float32)
+    for states, _ in steps:
+        np.maximum(found[: len(states)], states, out=found[: len(states)])
+    found[packing.counts[0] if packing.counts else 0 :] = 0
+    return found
 
 
-POOLS: Final[dict[Pooling, Callable[[int, int], Pool]]] = {
-    "last": LastPool,
-    "mean": MeanPool,
-    "normalised-mean": NormalisedMeanPool,
-    "max": MaxPool,
+POOLS: Final[dict[Pooling, Callable[[Iterator[Step], Packing, int], NDArray[np.float32]]]] = {
+    "last": last,
+    "mean": mean,
+    "normalised-mean": normalised_mean,
+    "max": largest,
 }
-"""Pooling → its pass, made with (rows B, dimensions D)."""
-
+"""Pooling → its function of (steps, packing, D), which returns (B, D) in the packing's order."""
 
 NETWORKS: Final[dict[Kind, Callable[[EncoderConfig, Mapping[str, NDArray[np.float32]]], Network]]] = {
     "rcnn": Rcnn.of,
@@ -180,13 +128,7 @@ class Runtime:
     """
 
     def __init__(self, config: EncoderConfig, arrays: Mapping[str, NDArray[np.floating]]) -> None:
-        expected = config.shapes()
-        found = {name: array.shape for name, array in arrays.items()}
-        if found != expected:
-            raise SettingError(
-                f"encoder parameters {_described(found)}, but expected {_described(expected)}",
-                "use the parameters and the config that were saved together",
-            )
+        config.check_shapes(arrays)
         self.config: Final = config
         exact = {name: np.asarray(array, dtype=np.float32) for name, array in arrays.items()}
         self._network = NETWORKS[config.kind](config, exact)
@@ -259,11 +201,5 @@ class Runtime:
 
     def _pool(self, words: BatchWords) -> NDArray[np.float32]:
         packing = words.packing
-        pool = POOLS[self.config.pooling](len(packing.order), self.config.hidden_size)
-        for step, (states, _) in enumerate(self._network.run(words), start=1):
-            pool.add(states, packing.counts[step] if step < len(packing.counts) else 0)
-        return packing.restored(pool.result(packing))
-
-
-def _described(shapes: Mapping[str, tuple[int, ...]]) -> str:
-    return ", ".join(f"{name} {shape}" for name, shape in shapes.items()) or "none"
+        pool = POOLS[self.config.pooling]
+        return packing.restored(pool(self._network.run(words), packing, self.config.hidden_size))
