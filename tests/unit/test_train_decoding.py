@@ -68,7 +68,7 @@ def test_perplexity_is_that_of_the_held_out_titles_taken_one_by_one(kind: str) -
     for question in kept:
         naive["title"] += log_likelihoods(objective, 2 * question, 2 * question)
         naive["body"] += log_likelihoods(objective, 2 * question + 1, 2 * question)
-        for other in corpus.marked().get(question, ()):
+        for other in corpus.labelled().get(question, ()):
             for context in (2 * other, 2 * other + 1):
                 naive["similar"] += log_likelihoods(objective, context, 2 * question)
     assert objective.held_out() == pytest.approx(

@@ -137,7 +137,7 @@ def test_a_negative_is_never_the_query_nor_marked_with_it() -> None:
     corpus = tiny_corpus(TrainingData(questions, pairs))
     trained = objective("max-margin", corpus, negatives=40)
     drawn = np.concatenate([batch for epoch in range(5) for batch in trained.batches(epoch, 7)])
-    marked = corpus.marked()
+    marked = corpus.labelled()
     for query, _, *negatives in drawn.tolist():
         assert not {query, *marked[query]} & set(negatives)
     of_first = drawn[drawn[:, 0] == 0]
@@ -152,7 +152,7 @@ def test_a_pair_without_any_negative_is_left_out() -> None:
     pairs = [("0", "1"), ("0", "2"), ("0", "3"), ("1", "0")]
     trained = objective("max-margin", tiny_corpus(TrainingData(questions, pairs)))
     assert [row[:2] for row in trained.batches(0, 0)[0].tolist()] == [[1, 0]]
-    with pytest.raises(SettingError, match="3 marked pairs among 4 questions, but max-margin learns"):
+    with pytest.raises(SettingError, match="3 labelled pairs among 4 questions, but max-margin learns"):
         objective("max-margin", tiny_corpus(TrainingData(questions, pairs[:3])))
 
 
@@ -234,7 +234,7 @@ def _view(trained: Objective, corpus: Corpus, rows: list[int]) -> Any:
 
 
 def _with_marked(corpus: Corpus, questions: set[int]) -> set[int]:
-    return questions.union(*(corpus.marked().get(one, ()) for one in questions))
+    return questions.union(*(corpus.labelled().get(one, ()) for one in questions))
 
 
 def _log_share(logits: list[float], place: int) -> float:

@@ -1,4 +1,4 @@
-"""What a model is trained on: questions, which of them were marked as asking the same, and answers; the same as ids.
+"""What a model is trained on: questions, which of them are labelled as duplicates, and answers; the same as ids.
 
 ``TrainingData`` holds plain values. Texts as numbers are all words of all texts in one array, each text a slice of it.
 """
@@ -95,9 +95,9 @@ class TrainingData:
 
     Args:
         questions: each id once.
-        pairs: ids of two questions that were marked as asking the same.
+        pairs: ids of two questions labelled as duplicates.
         answers: answers to the questions, by ``Answer.question_id``.
-        hard_negatives: question id → ids of questions that look alike and are not marked with it, the likest first.
+        hard_negatives: question id → ids of questions that look alike without a label, the most alike first.
         dev: name → judged candidates, to stop by; never what a test is scored on.
     """
 
@@ -162,14 +162,14 @@ class Corpus:
     dev: Mapping[str, DevSet]
 
     def usable_pairs(self) -> NDArray[np.int64]:
-        """Return the marked pairs of two different questions that have words.  # (M', 2)"""
+        """Return the labelled pairs of two different questions that have words.  # (M', 2)"""
         lengths = self.texts.lengths()[: 2 * self.size]
         has_words = (lengths[0::2] + lengths[1::2]) > 0
         is_usable = has_words[self.pairs].all(axis=1) & (self.pairs[:, 0] != self.pairs[:, 1])
         return np.asarray(self.pairs[is_usable])
 
-    def marked(self) -> dict[int, frozenset[int]]:
-        """Return question → those that it was marked with, whichever was named first; only questions with marks."""
+    def labelled(self) -> dict[int, frozenset[int]]:
+        """Return question → its labelled duplicates, whichever was named first; only questions that have some."""
         found: defaultdict[int, set[int]] = defaultdict(set)
         for first, second in self.pairs.tolist():
             found[first].add(second)
@@ -183,7 +183,7 @@ class WordSource:
     Args:
         data: what to learn from.
         reader: how a model reads questions.
-        report: told how many questions were read since the last call.
+        report: called with how many questions were read since the last call.
     """
 
     def __init__(self, data: TrainingData, reader: Reader, report: Callable[[int], None]) -> None:

@@ -38,7 +38,7 @@ class DistributedContext:
 
     @property
     def is_first(self) -> bool:
-        """Return whether this process measures, writes and tells."""
+        """Return whether this process measures, writes and reports."""
         return self.rank == 0
 
     def parallel(self, module: nn.Module) -> nn.Module:

@@ -46,7 +46,7 @@ class TrainingRun:
         seed: of everything that is drawn, 0 to 2³² - 1.
         device: ``cpu`` or ``cuda``, with a number if need be.
         start: a model to go on from: its words, word vectors and encoder are where training begins.
-        progress: is told what goes on.
+        progress: shows what goes on.
         checkpoint_s: seconds between checkpoints within an epoch, ≥ 0.
 
     Raises:
@@ -149,7 +149,7 @@ def _beginning(data: TrainingData, words: InitialWords, network: TextNetwork, dr
 
 
 def _identity(recipe: Recipe, number: int, beginning: str) -> str:
-    """Return what a stage's checkpoint is told by: stages after it, and how the model is kept, do not matter to it."""
+    """Return what a stage's checkpoint is recognised by; stages after it and how the model is kept do not matter."""
     chosen: list[object] = [recipe.encoder.to_json(), asdict(recipe.words)]
     chosen += [recipe.reads, recipe.word_limit, recipe.arithmetic]
     chosen += [recipe.stems] if recipe.stems else []  # checkpoints from before there were stems stay good

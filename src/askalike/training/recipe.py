@@ -32,10 +32,10 @@ from askalike.training.siamese.recipe import SiameseRecipe
 from askalike.training.vector_files import FORMATS, VectorFormat
 
 CONTEXTS: Final = ("title", "body", "similar")
-"""What a title is written from: the title itself, the body, the title or body of a question marked with it."""
+"""What a title is written from: the title itself, the body, the title or body of a labelled duplicate."""
 
 VIEWS: Final = ("title-body", "marked", "answers")
-"""Two views of the same thing: title and body, two questions that were marked, a question and its answer."""
+"""Two views of the same thing: title and body, two questions labelled as duplicates, a question and its answer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,7 +196,7 @@ class StageSettings:
         options: the objective's own.
         loop: epochs, learning rate and so on.
         dropout: share of numbers left out, in [0, 1).
-        needs: "" or "pairs": the stage is left out where the data has no marked pairs.
+        needs: "" or "pairs": the stage is left out where the data has no labelled pairs.
     """
 
     objective: ObjectiveName

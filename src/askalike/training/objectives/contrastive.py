@@ -5,9 +5,9 @@
     s_ij = cos(a_i, b_j) / τ
     L    = -½ · (1/B) Σ_i [ log softmax_j(s_ij)_i + log softmax_j(s_ji)_i ]
 
-where a_i and b_i are two views of the same thing: a question's title and its body, two questions that were marked, a
-question and its answer. Hard negatives are further columns b of the first term. What shares a question with i, or
-holds one that was marked with a question of i, is no negative of i and is left out of its sums.
+where a_i and b_i are two views of the same thing: a question's title and its body, two questions labelled as
+duplicates, a question and its answer. Hard negatives are further columns b of the first term. What shares a question
+with i, or holds a labelled duplicate of a question of i, is no negative of i and is left out of its sums.
 
 Source: van den Oord et al. 2018, equation 4; in-batch, both ways: Radford et al. 2021, section 2.3.
 Differs: neither is in Lei et al. 2016; this objective is offered beside max-margin.
@@ -92,7 +92,7 @@ class Contrastive(Objective):
     def __init__(self, network: TextNetwork, corpus: Corpus, options: ContrastiveOptions) -> None:
         super().__init__(network, corpus)
         self._options: Final = options
-        self._marked: Final = corpus.marked()
+        self._labelled: Final = corpus.labelled()
         self._items = [(_ROWS[name](corpus), share) for name, share in options.views.items()]
         if not any(int(share) * len(items) + round(share % 1 * len(items)) > 1 for items, share in self._items):
             found = ", ".join(
@@ -128,7 +128,7 @@ class Contrastive(Objective):
         sides = np.concatenate([sides, np.stack([2 * hard, 2 * hard + 1], axis=1)])
         vectors = functional.normalize(self._views(sides))
         scores = vectors[: len(batch)] @ vectors[len(batch) :].T  # (B, B + H)
-        is_excluded = torch.from_numpy(excluded(keys, hard, self._marked))
+        is_excluded = torch.from_numpy(excluded(keys, hard, self._labelled))
         return info_nce(scores, is_excluded.to(scores.device), self._options.temperature)
 
     def _views(self, sides: NDArray[np.int64]) -> Tensor:
@@ -148,14 +148,14 @@ class Contrastive(Objective):
 
 
 def excluded(
-    keys: NDArray[np.int64], hard: NDArray[np.int64], marked: Mapping[int, Collection[int]]
+    keys: NDArray[np.int64], hard: NDArray[np.int64], labelled: Mapping[int, Collection[int]]
 ) -> NDArray[np.bool_]:
     """Return which columns (the batch, then the hard negatives) are no negatives of which rows.  # (B, B + H)
 
     Args:
         keys: the questions of each row's views.  # (B, 2)
         hard: questions of the further columns.  # (H,)
-        marked: question → those marked with it.
+        labelled: question → its labelled duplicates.
 
     >>> excluded(np.array([[1, 2], [2, 3], [4, 5]]), np.array([3]), {3: [4], 4: [3]}).tolist()
     [[False, True, False, False], [True, False, True, True], [False, True, False, True]]
@@ -167,7 +167,7 @@ def excluded(
     found = np.zeros((len(keys), len(keys) + len(hard)), np.bool_)
     for row, questions in enumerate(keys.tolist()):
         for question in questions:
-            for near in (question, *marked.get(question, ())):
+            for near in (question, *labelled.get(question, ())):
                 found[row, columns.get(near, [])] = True
     np.fill_diagonal(found, val=False)
     return found

@@ -4,7 +4,7 @@
 
     maximise log P(title | context) = Σ_t log P(w_t | w_<t, carry of the encoder over the context)
 
-A context is the title itself, the body, or the title or body of a question that was marked with it. The decoder is a
+A context is the title itself, the body, or the title or body of a question labelled as its duplicate. The decoder is a
 network of the same kind with weights of its own; it begins with what the encoder's run left after the context's last
 word. Both share the word vectors.
 

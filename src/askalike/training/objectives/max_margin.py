@@ -1,4 +1,4 @@
-"""The max-margin objective over marked pairs and random negatives.
+"""The max-margin objective over labelled pairs and random negatives.
 
 ::
 
@@ -44,37 +44,37 @@ def max_margin(scores: Tensor, margin: float) -> Tensor:
 
 
 class MaxMargin(Objective):
-    """Max-margin over the corpus' marked pairs; each pair gets new random negatives every epoch.
+    """Max-margin over the corpus' labelled pairs; each pair gets new random negatives every epoch.
 
-    A pair whose first question is marked with all others has no negative and is left out.
+    A pair whose first question is labelled with all others has no negative and is left out.
 
     Raises:
-        SettingError: the corpus has no marked pair with a negative.
+        SettingError: the corpus has no labelled pair with a negative.
     """
 
     def __init__(self, network: TextNetwork, corpus: Corpus, options: MaxMarginOptions) -> None:
         super().__init__(network, corpus)
         self._options: Final = options
-        marked = corpus.marked()
+        labelled = corpus.labelled()
         pairs = corpus.usable_pairs()
-        self._barred = {query: np.sort([query, *marked[query]]) for query in np.unique(pairs[:, 0]).tolist()}
-        has_negative = np.array([len(self._barred[query]) < corpus.size for query in pairs[:, 0].tolist()], np.bool_)
+        self._excluded = {query: np.sort([query, *labelled[query]]) for query in np.unique(pairs[:, 0]).tolist()}
+        has_negative = np.array([len(self._excluded[query]) < corpus.size for query in pairs[:, 0].tolist()], np.bool_)
         self._pairs = pairs[has_negative]
         if not len(self._pairs):
             raise SettingError(
-                f"{len(corpus.pairs)} marked pairs among {corpus.size} questions, but max-margin learns from pairs of "
-                "questions with words, and from others that are not marked with them",
+                f"{len(corpus.pairs)} labelled pairs among {corpus.size} questions, but max-margin learns from pairs "
+                "of questions with words, and from others that are not labelled with them",
                 "use a recipe without a max-margin stage, or label duplicates",
             )
 
     def batches(self, epoch: int, seed: int) -> Sequence[NDArray[np.int64]]:
-        """Return arrays of rows (q, p⁺, K negatives); no negative is q or is marked with it."""
+        """Return arrays of rows (q, p⁺, K negatives); no negative is q or labelled with it."""
         random = random_stream(seed, epoch)
         pairs = self._pairs[random.permutation(len(self._pairs))]
-        barred = [self._barred[query] for query in pairs[:, 0].tolist()]
-        left = np.array([self.corpus.size - len(some) for some in barred])
+        excluded = [self._excluded[query] for query in pairs[:, 0].tolist()]
+        left = np.array([self.corpus.size - len(some) for some in excluded])
         drawn = random.integers(0, left[:, None], (len(pairs), self._options.negatives))
-        for row, some in enumerate(barred):
+        for row, some in enumerate(excluded):
             drawn[row] = skip(drawn[row], some)
         return in_batches(np.concatenate([pairs, drawn], axis=1), self._options.batch_size)
 
@@ -101,13 +101,13 @@ class MaxMargin(Objective):
         return torch.einsum("bd,bkd->bk", vectors[index[:, 0]], vectors[index[:, 1:]])
 
 
-def skip(places: NDArray[np.int64], barred: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return the numbers that stand at ``places`` among 0, 1, 2 … without the barred ones.
+def skip(places: NDArray[np.int64], excluded: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return the numbers that stand at ``places`` among 0, 1, 2 … without the excluded ones.
 
     Args:
-        barred: rising, each once.
+        excluded: rising, each once.
 
     >>> skip(np.arange(4), np.array([1, 2, 5])).tolist()
     [0, 3, 4, 6]
     """
-    return places + np.searchsorted(barred - np.arange(len(barred)), places, side="right")
+    return places + np.searchsorted(excluded - np.arange(len(excluded)), places, side="right")

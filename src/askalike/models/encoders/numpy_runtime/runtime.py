@@ -43,7 +43,7 @@ def last(steps: Iterator[Step], packing: Packing, size: int) -> NDArray[np.float
     ([[3.0], [2.0]], [[2.0], [2.0]])
     """
     found = np.zeros((len(packing.order), size), dtype=np.float32)
-    for (states, _), remaining in zip(steps, (*packing.counts[1:], 0), strict=True):
+    for (states, _), remaining in zip(steps, (*packing.counts[1:], 0), strict=False):
         found[remaining : len(states)] = states[remaining:]
     return found
 
