@@ -48,7 +48,7 @@ class ForumTraining:
     """What is learned from a forum.
 
     Args:
-        data: for ``train.fit``.
+        data: for ``training.encoder.train_encoder``.
         dev: dev queries with the twenty best of the search by words, or None.
         marks: duplicate marks in all, those of dev and test too.
         components: groups of questions that they join.

@@ -59,7 +59,7 @@ def own_model(layout: Layout) -> ModelSource | None:
         ModelError: its manifest cannot be read.
     """
     own = ModelLayout(layout.model)
-    folder = own.folder if own.folder.is_dir() else own.replaced  # replaced: see encode.folder
+    folder = own.folder if own.folder.is_dir() else own.replaced  # replaced: see models.encoders.folder
     return ModelSource(folder, "own", fingerprint(folder)) if folder.is_dir() else None
 
 

@@ -3,7 +3,7 @@
     ranker = "scqa"     or "dsqa", whose sides share nothing
     reads = "joined"
 
-    [network]           sizes, see ``siamese.config``
+    [network]           sizes, see ``models.siamese.config``
     [pairs]             the loss, see ``PairOptions``
     [loop]              how it is made smaller, see ``SgdSettings``
 
@@ -13,7 +13,7 @@ Reading: a sample is a question with an answer and a label, and a batch has 100 
 positive and one negative: the paper speaks of both kinds and of no ratio.
 Reading: the margin "generally varies between 0 to 1", and is not stated; the default is 0. Vectors that are all alike
 lose (1 - m) / 2 a sample, and next to nothing leads away from there; a wider margin makes that place cheaper. What
-keeps the learning rate of table 1 from leading there is what parameters begin as, see ``siamese.network`` (LOG.md).
+keeps the learning rate of table 1 from leading there is what parameters begin as (``models.siamese.network``, LOG.md).
 Reading: the paper does not clip gradients, and its epochs are those that validation is best with. Here three epochs
 without a lower loss on pairs that were held out end it: with ten, that loss falls a little further, and dev MAP falls
 with it (LOG.md).
@@ -80,7 +80,7 @@ class SiameseRecipe:
         reads: title and body of a question as one text, or its title alone.
         min_count: a trigram must occur this often in what is learned from, ≥ 1.
         max_size: at most this many trigrams, the most frequent ones, ≥ 1; None for all.
-        initial: what parameters begin as: ``he`` or ``even``, see ``siamese.network``.
+        initial: what parameters begin as: ``he`` or ``even``, see ``models.siamese.network``.
         pairs: the loss.
         loop: how it is made smaller; ``stop_on`` may be "mrr", where there are dev sets.
 
