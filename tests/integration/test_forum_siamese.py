@@ -263,13 +263,13 @@ def test_a_stopped_training_goes_on_and_gives_the_same_model(
     run: Run, answered: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pytest.importorskip("torch", reason="training needs torch, which is not installed")
-    from askalike.training.loop import _Run
+    from askalike.training.loop import _StageRun
 
     words = ("train", answered, "--recipe", recipe(tmp_path, "scqa"), "--json")
     whole = run(*words)
     assert whole.json["beginning"] == "anew"
     expected = (answered / "rankers" / "scqa" / "weights.safetensors").read_bytes()
-    steps = _Run._step
+    steps = _StageRun._step
     left = [8]
 
     def stopping(*given: Any) -> float:
@@ -279,7 +279,7 @@ def test_a_stopped_training_goes_on_and_gives_the_same_model(
         return steps(*given)
 
     with monkeypatch.context() as patched:
-        patched.setattr(_Run, "_step", stopping)
+        patched.setattr(_StageRun, "_step", stopping)
         done = run(*words)
         assert done.code == 130
         assert "To go on" in done.err
