@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Iterable, Mapping
 
 import pytest
 
@@ -32,14 +32,14 @@ class Held:
     def __init__(self, counts: Mapping[str, int]) -> None:
         self._counts = counts
 
+    def look_up(self, terms: Iterable[str]) -> None:
+        pass
+
     def size(self) -> int:
         return 5_000
 
     def document_frequency(self, term: str) -> int:
         return self._counts.get(term, 0)
-
-    def document_frequencies(self, terms: Collection[str]) -> dict[str, int]:
-        return {term: self._counts[term] for term in terms if term in self._counts}
 
 
 def read(
