@@ -144,8 +144,10 @@ class Writer:
             self._told(kind, [one.id], lambda: self.forum.add([Question(one.id, "t", created=HOSTILE[0])]))
             self._told(kind, [one.id], lambda: self.forum.put([Question(one.id, "t", closed=HOSTILE[1])]))
         elif kind == "add" or not self.own:
-            store = self.forum.add if self.number % 10 == 0 else self.forum.store  # who indexes waits for the load's
-            self._told("put", [one.id, one.title], lambda: store([one]))
+            if self.number % 10:
+                self._told("put", [one.id, one.title], lambda: self.forum.store([one]))
+            else:  # and waits until it is indexed, after what the load indexes
+                self._told("add", [one.id, one.title], lambda: self.forum.add([one]))
             self.own.append(one.id)
         elif kind == "edit":
             edited = Question(self.chance.choice(self.own), subject)
@@ -230,7 +232,7 @@ class Ledger:
             if said == "done":
                 ledger.acknowledged += 1
                 ledger.apply(step)
-                if not is_load:
+                if not is_load and step[0] != "add":
                     ledger.longest_write_s = max(ledger.longest_write_s, float(step[-1]))
         ledger.pending = [step for step in under_way.values() if step is not None]
         ledger.versions += [step[1] for step in ledger.pending if step[0] == "load"]
@@ -241,7 +243,7 @@ class Ledger:
         kind, *about = step
         if kind == "load":
             self.versions = [about[0]]
-        elif kind == "put":
+        elif kind in ("put", "add"):
             self.questions[about[0]] = about[1]
         elif kind == "delete":
             del self.questions[about[0]]
