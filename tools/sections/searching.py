@@ -77,8 +77,8 @@ def kills(result: Mapping[str, Any]) -> list[str]:
         "",
         f"A process that loads an archive{size} and writes beside it was killed {result['kills']} times ({during}),"
         f" after {result['acknowledged_writes']:,} acknowledged writes in all: {result['failures']} forums failed to"
-        " open, lost an acknowledged write or found other questions than a forum built afresh. The best ten were the same"
-        f" in {same} (deleted questions weigh in term statistics until the index merges its segments).{waited}",
+        " open, lost an acknowledged write or found other questions than a forum built afresh. The best ten were the"
+        f" same in {same} (deleted questions weigh in term statistics until the index merges its segments).{waited}",
     ]
 
 
