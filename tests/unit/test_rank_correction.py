@@ -15,7 +15,7 @@ from askalike.types import Correction, Markup
 
 ANALYZER = Analyzer(TextSettings())
 READ = ("segmentation", "router", "laptop", "rotor", "wifi", "printer", "restarts", "visa", "via", "drop", "night")
-HELD = {"router": 9, "laptop": 5, "rotor": 3, "wifi": 7, "printer": 1, "restart": 4, "wlan": 2, "drop": 9, "night": 8}
+HELD = {"router": 9, "laptop": 5, "rotor": 3, "wifi": 7, "printer": 1, "restart": 4, "wlan": 2, "drop": 20, "night": 8}
 TRAVEL = {"visa": 1_633, "via": 329, "china": 400, "need": 900, "made": 700, "mad": 4, "boot": 5, "row": 400}
 
 
@@ -128,7 +128,7 @@ def test_what_is_known_short_far_or_no_word_stays(title: str, why: str) -> None:
 
 
 def test_a_capital_within_a_sentence_makes_a_name_likelier() -> None:
-    held = {"visa": 6, "wifi": 7}
+    held = {"visa": 30, "wifi": 7}
     assert read("wifi vsia", held=held)[1] == read("Vsia", held=held)[1] == ["vsia>visa"]
     assert read("wifi Vsia", held=held)[1] == []
     assert read("wifi. Vsia", held=held)[1] == ["vsia>visa"]
