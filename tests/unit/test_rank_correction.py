@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping
 
 import pytest
 
-from askalike.rank.correction import TYPOS, corrected
+from askalike.rank.correction import MOST_WORDS, PROBES, TYPOS, corrected
 from askalike.rank.query import Query
 from askalike.text.analyzer import Analyzer
 from askalike.text.misspelling import meant
@@ -167,12 +167,22 @@ def test_abbreviations_stay() -> None:
     assert read("madt table error", held=TRAVEL)[1] == []
 
 
-def test_only_so_many_words_are_looked_at() -> None:
-    known = "wifi drops at night " * 40
-    unknown = [f"x{letter * 4}a" for letter in "bcdfghjkl"]
-    body = "\n".join(f"{known} {word} {known}" for word in unknown)
-    assert read("wifi", f"{body}\n{known} roter")[1] == []
-    assert read("roter", body)[1] == ["roter>router"]
+@pytest.mark.parametrize(("word", "most"), [("x{}ubabo", PROBES), ("rou{}ter", MOST_WORDS)])
+def test_only_so_many_words_are_looked_at(word: str, most: int) -> None:
+    class Counting(Held):
+        looked_at = 0
+
+        def document_frequencies(self, terms: Collection[str]) -> dict[str, int]:
+            self.looked_at += 1
+            return super().document_frequencies(terms)
+
+    letters = "abcdefghijklmnopqrstuvwxyz"
+    misspelt = [word.format(letter) for letter in letters] + [f"{letter}router" for letter in letters]
+    misspelt += [f"router{letter}" for letter in letters]
+    counting = Counting({**HELD, "router": 900})
+    text = "\n".join(f"{one} wifi drops at night" for one in misspelt)
+    corrected(Query("wifi", text), ANALYZER, Speller(), counting)
+    assert counting.looked_at == most
 
 
 @pytest.mark.parametrize(
