@@ -44,10 +44,10 @@ LEAST_LETTERS: Final = 4
 MOST_LETTERS: Final = 24
 """Longer words are none of a language that is written with spaces."""
 
-MOST_WORDS: Final = 32
+MOST_WORDS: Final = 64
 """So many suspicious words of a query are looked at, the first."""
 
-PROBES: Final = 8
+PROBES: Final = 16
 """After so many unknown words no more are looked at, unless half of them are misspelt: a log has ever more of them."""
 
 MOST_CHARACTERS: Final = 10_000
@@ -62,13 +62,10 @@ RARE: Final = 5
 TYPOS: Final = 0.01
 """How often a word of a question is misspelt."""
 
-NEW: Final[Mapping[int, float]] = {4: 0.005, 5: 0.0005, 6: 0.0001, 7: 0.00002}
+NEW: Final[Mapping[int, float]] = {4: 0.015, 5: 0.0005, 6: 0.0001, 7: 0.00002}
 """Letters of a word, more than 7 as 7 → of 10,000 questions, those expected to have it as a word of its own though none
 of the forum's has. This and the figures below were chosen on the Slicer forum (``benchmarks.spelling --dev``).
 """
-
-LEAST_LIKELY: Final[Mapping[int, float]] = {4: 0.002, 5: 0.001}
-"""Letters of a word → a correction less likely to be misspelt so is none: of short words, any is near to many."""
 
 SEEN: Final = 0.2
 """How many questions a question counts that has the word as it is written: it may have misspelt it likewise."""
@@ -88,7 +85,7 @@ UNREAD: Final = 0.01
 PIECES: Final = 20
 """So many pieces of a line are looked at together."""
 
-MOST_UNKNOWN: Final = 0.2
+MOST_UNKNOWN: Final = 0.3
 FEW_UNKNOWN: Final = 2
 """A text with a greater share of pieces that are no words, or unknown and not misspelt, and more than a few of them, is
 no prose of the forum's language."""
@@ -245,17 +242,16 @@ class _Reader:
         return found
 
     def _candidates_of(self, one: _Word, count: int) -> _Candidates:
-        length = len(one.word)
         size = max(1, self._frequencies.size())
-        new = NEW[min(length, max(NEW))] * size / 10_000 * (CAPITAL if one.has_capital else 1.0)
+        new = NEW[min(len(one.word), max(NEW))] * size / 10_000 * (CAPITAL if one.has_capital else 1.0)
         if self._speller.rank(one.word) is not None:
             new += READ
         as_written = SEEN * count + new
-        least, enough = LEAST_LIKELY.get(length, 0.0), as_written / (TYPOS * size)  # if every question had it
+        enough = as_written / (TYPOS * size)  # if every question had it
         likelihoods = {
             other: likely
             for other, likelihood in meant(one.word).items()
-            if likelihood > max(least, enough)
+            if likelihood > enough
             and (likely := likelihood * (UNREAD if self._speller.rank(other) is None else 1.0)) > enough
         }
         own = {"", *self._analyzer.terms(one.word)}
