@@ -14,7 +14,7 @@ from tests.tiny_models import synonym_model
 
 from askalike import Answer, Forum, Question
 from askalike.archive import Archive, Layout
-from askalike.errors import DamagedForumError, ForumNotFoundError
+from askalike.errors import DamagedForumError, ForumNotFoundError, ModelError
 
 QUESTIONS = [
     Question(
@@ -219,6 +219,19 @@ def test_a_damaged_model_is_put_back_from_the_copy_beside_its_vectors(path: Path
     assert contents(Layout(path).model) == before
 
 
+def test_a_model_whose_manifest_names_other_hashes_is_put_back_and_was_never_copied(path: Path) -> None:
+    sets = sorted(Layout(path).vectors.iterdir())
+    before = contents(Layout(path).model)
+    manifest = Layout(path).model / "manifest.json"
+    described = json.loads(manifest.read_text(encoding="utf-8"))
+    described["files"]["config.json"] = "0" * 64
+    manifest.write_text(json.dumps(described), encoding="utf-8")
+    with pytest.raises(ModelError, match=r"config\.json is not what manifest\.json says"):
+        Forum.open(path)
+    assert sorted(Layout(path).vectors.iterdir()) == sets
+    assert (Forum.repair(path).is_sound, contents(Layout(path).model)) == (True, before)
+
+
 def test_a_damaged_ranker_has_to_be_trained_again(path: Path) -> None:
     flip(Layout(path).ranker("ramn") / "weights.safetensors", 100)
     before = contents(path)
@@ -242,10 +255,14 @@ def test_files_of_others_are_named_and_stay(path: Path) -> None:
     assert (Layout(path).vectors / "photos").is_dir()
 
 
-def test_a_folder_in_the_place_of_a_lock_is_mended(path: Path) -> None:
+@pytest.mark.parametrize("kind", ["folder", "link"])
+def test_a_folder_or_link_in_the_place_of_a_lock_is_mended(path: Path, kind: str) -> None:
     lock = Layout(path).lock
     lock.unlink(missing_ok=True)
-    lock.mkdir()
+    if kind == "folder":
+        lock.mkdir()
+    else:
+        lock.symlink_to(path / "nothing")
     assert found(path)["lexical"], "who only searches needs no lock"
     assert damage(path) == [("files", "index.lock")]
     assert Forum.repair(path).repaired == ("lock index.lock",)

@@ -7,6 +7,7 @@ finding; one is damage where answers may be wrong, or missing, because of it.
 from __future__ import annotations
 
 import json
+import os
 import sqlite3
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator
@@ -326,8 +327,8 @@ def _files(layout: Layout) -> Iterator[Finding]:
             continue
         what = "is not one of askalike's" + (", and a link" if is_link(path) else "")
         yield Finding("files", _within(path, layout), what, "", is_damage=False)
-    for path in lock_folders(layout):
-        yield Finding("files", _within(path, layout), "is a folder in the place of a lock's file")
+    for path in unusable_locks(layout):
+        yield Finding("files", _within(path, layout), "is not a file that this process may lock")
     for path in (layout.keys, layout.parts, layout.learned):
         if path.exists() or path.is_symlink():
             try:
@@ -336,9 +337,13 @@ def _files(layout: Layout) -> Iterator[Finding]:
                 yield Finding("files", path.name, f"cannot be read: {error}", "take it from a backup, or delete it")
 
 
-def lock_folders(layout: Layout) -> list[Path]:
-    """Return the folders that stand where a file is locked."""
-    return [path for path in sorted(layout.folder.rglob("*.lock")) if path.is_dir() and not is_link(path)]
+def unusable_locks(layout: Layout) -> list[Path]:
+    """Return what stands where a file is locked, and is a folder, a link, or nothing that this process may write."""
+    return [
+        path
+        for path in sorted(layout.folder.rglob("*.lock"))
+        if is_link(path) or not path.is_file() or not os.access(path, os.R_OK | os.W_OK)
+    ]
 
 
 def _within(path: Path, layout: Layout) -> str:

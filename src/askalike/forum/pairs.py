@@ -22,6 +22,7 @@ import filelock
 
 from askalike.archive import Archive, Layout, changed_questions, numbers, verdicts_on
 from askalike.forum.indexes import Indexes
+from askalike.forum.locks import held
 from askalike.forum.pair_store import Pair, PairStore, Place
 from askalike.rank import Query
 from askalike.rank.originals import reached
@@ -73,7 +74,7 @@ class Pairs:
         if not self._guard.acquire(blocking=False):
             return 0
         try:
-            with self._lock.acquire(timeout=0):
+            with held(self._lock, 0):
                 return self._advance(end, is_stopped)
         except filelock.Timeout:
             return 0
