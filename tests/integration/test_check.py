@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import sqlite3
 from contextlib import closing
@@ -290,3 +291,19 @@ def test_the_command_tells_damage_by_its_exit_code_and_as_json(run: Run, path: P
         "findings": [],
     }
     assert run("check", path.parent / "nothing").code == 1
+
+
+def test_what_may_not_be_read_is_told_with_the_rights_to_check(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    read = Path.read_bytes
+
+    def refused(file: Path) -> bytes:
+        if file.name == "mark.json":
+            raise PermissionError(errno.EACCES, "Permission denied", str(file))
+        return read(file)
+
+    monkeypatch.setattr(Path, "read_bytes", refused)
+    report = Forum.check(path)
+    assert {(one.part, one.mend) for one in report.findings} == {
+        ("words", "check the rights of the forum's folder"),
+        ("vectors", "check the rights of the forum's folder"),
+    }

@@ -19,9 +19,10 @@ from typing import Final, Literal
 from askalike.archive import Layout, soundness
 from askalike.archive.layout import not_found
 from askalike.archive.soundness import Contents
+from askalike.durable import REFUSED
 from askalike.encode.layout import OWNED as MODEL_FILES
 from askalike.encode.model import Model
-from askalike.errors import AskalikeError, ForumError, ModelNotFoundError, SettingError
+from askalike.errors import AskalikeError, DamagedForumError, ForumError, ModelNotFoundError, SettingError
 from askalike.forum.rerankers import MAKERS, load_learned
 from askalike.forum.vector_set import OWNED as VECTOR_FILES
 from askalike.forum.vector_set import has_its_model, parse_current, read_current
@@ -166,7 +167,7 @@ def _words(layout: Layout, progress: Progress, contents: Contents | None) -> Ite
             return
         index = LexicalIndex(folder)
     except (AskalikeError, OSError, ValueError) as error:
-        yield Finding("words", name, _told(error))
+        yield _refused("words", name, error)
         return
     if not (folder / sums.SUMS_FILE).exists():
         what = "is not there: files of the word index are checked by their own sums alone until the next change"
@@ -177,7 +178,7 @@ def _words(layout: Layout, progress: Progress, contents: Contents | None) -> Ite
             return
         numbers = index.numbers()
     except AskalikeError as error:
-        yield Finding("words", name, _told(error))
+        yield _refused("words", name, error)
         return
     if len(numbers) != index.entries:
         yield Finding("words", name, f"counts {index.entries:,} questions and holds {len(numbers):,}")
@@ -237,7 +238,7 @@ def _vectors(layout: Layout, progress: Progress, contents: Contents | None) -> I
         state = read_current(folder)
         answering = "" if state is None else parse_current(state, folder).fingerprint
     except ForumError as error:
-        yield Finding("vectors", f"{name}/current.json", _told(error))
+        yield _refused("vectors", f"{name}/current.json", error)
         return
     places = [path for path in sorted(folder.iterdir()) if VECTOR_FILES.folder(path.name) and "." not in path.name]
     if answering and answering not in {place.name for place in places}:
@@ -254,7 +255,7 @@ def _set(layout: Layout, place: Path, answering: str, contents: Contents | None)
         if not has_its_model(place):
             yield Finding("vectors", f"{name}/model", "is not the model that made the vectors of this set")
     except (AskalikeError, OSError) as error:
-        yield Finding("vectors", f"{name}/model", _told(error))
+        yield _refused("vectors", f"{name}/model", error)
     if not VectorIndex.exists(place / "index"):
         yield Finding("vectors", f"{name}/index", "there is no index", is_damage=place.name == answering)
         return
@@ -263,7 +264,7 @@ def _set(layout: Layout, place: Path, answering: str, contents: Contents | None)
         index.check()
         numbers = index.numbers().tolist()
     except (AskalikeError, OSError) as error:
-        yield Finding("vectors", f"{name}/index", _told(error))
+        yield _refused("vectors", f"{name}/index", error)
         return
     if index.mark.fingerprint != place.name:
         yield Finding("vectors", f"{name}/index", f"holds vectors of the model {index.mark.fingerprint}")
@@ -305,7 +306,7 @@ def _models(layout: Layout, progress: Progress) -> Iterator[Finding]:
         try:
             Model.load(layout.model)
         except (AskalikeError, OSError) as error:
-            yield Finding("model", layout.model.name, _told(error))
+            yield _refused("model", layout.model.name, error)
     rankers = layout.ranker("").resolve()
     for place in sorted(rankers.iterdir()) if rankers.is_dir() else ():
         if place.name in MAKERS:
@@ -313,9 +314,9 @@ def _models(layout: Layout, progress: Progress) -> Iterator[Finding]:
                 load_learned(place.name, place)
             except ModelNotFoundError as error:
                 if any(place.iterdir()):
-                    yield Finding("ranker", f"rankers/{place.name}", _told(error), retrain)
+                    yield _refused("ranker", f"rankers/{place.name}", error, retrain)
             except (AskalikeError, OSError) as error:
-                yield Finding("ranker", f"rankers/{place.name}", _told(error), retrain)
+                yield _refused("ranker", f"rankers/{place.name}", error, retrain)
 
 
 # -- other files ---------------------------------------------------------------------------------------------------
@@ -350,5 +351,11 @@ def _within(path: Path, layout: Layout) -> str:
     return path.relative_to(layout.folder).as_posix()
 
 
-def _told(error: Exception) -> str:
-    return error.message if isinstance(error, AskalikeError) else str(error)
+def _refused(part: Part, path: str, error: Exception, mend: str = REPAIR) -> Finding:
+    """Return the finding of what could not be read; where only rights are lacking, nothing is to be repaired."""
+    what = error.message if isinstance(error, AskalikeError) else str(error)
+    if isinstance(error, ForumError) and not isinstance(error, DamagedForumError):
+        mend = error.hint
+    elif isinstance(error, OSError) and error.errno in REFUSED:
+        mend = "check the rights of the forum's folder"
+    return Finding(part, path, what, mend)
