@@ -20,8 +20,9 @@ from askalike.cli.demo import QUESTIONS
 from askalike.cli.display import print_hits
 from askalike.data import bundled_forum, default_model
 from askalike.serve.specials import service_document
+from tools.headlines import chart
 from tools.reference import cli_document
-from tools.results import REPOSITORY, RESULTS, results_document
+from tools.results import REPOSITORY, RESULT_DOCUMENTS, RESULTS, loaded
 
 __all__ = ["DOCUMENTS", "RESULTS"]
 
@@ -32,7 +33,7 @@ SCREEN = re.compile(r"(?<=^```console\n)(\$ askalike search .*\n)(?:.*\n)*?(?=^`
 
 def readme() -> str:
     """Return the README with the figures of the newest results and, where there is a model, what its search prints."""
-    found = {name: json.loads((RESULTS / f"{name}.json").read_text(encoding="utf-8")) for name in README_RESULTS}
+    found = {name: loaded(name) for name in README_RESULTS}
     search = {kind: engines["askalike Forum.similar"] for kind, engines in found["index-and-search"]["search"].items()}
     indexing, kill = found["index-and-search"]["indexing"], found["kill"]
     slowest = max(values["p50_ms"] for values in found["updates"]["until_shown"].values())
@@ -103,7 +104,8 @@ def picture() -> str:
 DOCUMENTS = {
     "README.md": readme,
     "docs/cli.md": cli_document,
-    "docs/results.md": results_document,
+    **RESULT_DOCUMENTS,
+    "docs/quality.svg": lambda: chart(loaded("quality-semantic")),
     "docs/demo.svg": picture,
     "docs/openapi.json": lambda: json.dumps(service_document(), indent=1) + "\n",
 }
@@ -112,7 +114,9 @@ DOCUMENTS = {
 def main() -> None:
     """Write every document."""
     for name, make in DOCUMENTS.items():
-        (REPOSITORY / name).write_text(make(), encoding="utf-8")
+        path = REPOSITORY / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(make(), encoding="utf-8")
         print(f"wrote {name}")
 
 

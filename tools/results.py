@@ -1,12 +1,16 @@
-"""``docs/results.md``: every table of measured figures, each with its command and commit."""
+"""The documents of measured figures: a page of headlines, and a page for each subject and each paper."""
 
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
+from tools.headlines import headlines
 from tools.sections import (
     das2016,
     encoders,
@@ -22,47 +26,91 @@ from tools.sections import (
     zhang2018,
 )
 
-__all__ = ["REPOSITORY", "RESULTS", "results_document"]
-
 REPOSITORY = Path(__file__).resolve().parent.parent
 RESULTS = REPOSITORY / "results"
 
-SECTIONS: Mapping[str, Callable[[Mapping[str, Any]], list[str]]] = {
-    "quality-semantic": quality.semantic,
-    "quality-semantic-dev": quality.semantic_dev,
-    "quality-lexical": quality.lexical,
-    "likelihood": likelihood.believed,
-    "model-size": quality.model_size,
-    "svm-baseline": quality.ranking_svm,
-    "lei2016": lei2016.reproduction,
-    "zhang2018": zhang2018.reproduction,
-    "zhang2018-reddit": zhang2018.other_text,
-    "das2016": das2016.reproduction,
-    "das2016-6000": das2016.part_of_the_pairs,
-    "index-and-search": searching.indexing,
-    "ramn-speed": searching.reranking,
-    "language-speed": language.speed,
-    "updates": searching.updates,
-    "kill": searching.kills,
-    "damage": searching.damage,
-    "serve-load": service.load,
-    "serve-kill": service.kills,
-    "serve-schema": service.schema,
-    "tune-lexical": searching.tuning,
-    "tune-ramn": searching.ramn_tuning,
-    "encode-runtime": encoders.runtime,
-    "vector-search": encoders.vectors,
-    "recurrence": encoders.recurrence,
-    "siamese": siamese.speed,
-    "autoencoders": training.autoencoders,
-    "moments": training.moments,
-    "training-time": training.training_time,
-    "misspelling": misspelling.lost,
-    "unseen-words": quality.unseen_words,
-    "scorer-checks": quality.scorers,
-}
-"""Name of the results file → how its section is written, in the document's order."""
+Section = Callable[[Mapping[str, Any]], list[str]]
+"""From the content of a results file to lines of Markdown, a heading of the second level first."""
 
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """One document of results.
+
+    Args:
+        title: its heading.
+        about: a sentence that says what the reader finds.
+        sections: name of the results file → how its section is written, in the order of the page.
+    """
+
+    title: str
+    about: str
+    sections: Mapping[str, Section]
+
+
+PAGES: Mapping[str, Page] = {
+    "docs/results/quality.md": Page(
+        "Results: finding questions that ask the same",
+        "Rankings by words, by meaning and by both, on labelled sets; probabilities; misspelt queries.",
+        {
+            "quality-semantic": quality.semantic,
+            "quality-semantic-dev": quality.semantic_dev,
+            "quality-lexical": quality.lexical,
+            "likelihood": likelihood.believed,
+            "misspelling": misspelling.lost,
+            "svm-baseline": quality.ranking_svm,
+            "model-size": quality.model_size,
+            "unseen-words": quality.unseen_words,
+            "tune-lexical": searching.tuning,
+            "tune-ramn": searching.ramn_tuning,
+            "scorer-checks": quality.scorers,
+        },
+    ),
+    "docs/results/speed.md": Page(
+        "Results: speed and memory",
+        "Indexing, searching, encoding and training, beside rivals in the same run.",
+        {
+            "index-and-search": searching.indexing,
+            "updates": searching.updates,
+            "serve-load": service.load,
+            "encode-runtime": encoders.runtime,
+            "vector-search": encoders.vectors,
+            "ramn-speed": searching.reranking,
+            "language-speed": language.speed,
+            "siamese": siamese.speed,
+            "recurrence": encoders.recurrence,
+            "autoencoders": training.autoencoders,
+            "moments": training.moments,
+            "training-time": training.training_time,
+        },
+    ),
+    "docs/results/robustness.md": Page(
+        "Results: kills, damage and hostile requests",
+        "What a forum loses when processes are killed, files are damaged and clients misbehave.",
+        {
+            "kill": searching.kills,
+            "damage": searching.damage,
+            "serve-kill": service.kills,
+            "serve-schema": service.schema,
+        },
+    ),
+    "docs/papers/lei2016.md": Page(
+        "Lei et al. 2016, reproduced",
+        "Gated convolutions with encoder-decoder pre-training (RCNN), and their comparison encoders.",
+        {"lei2016": lei2016.reproduction},
+    ),
+    "docs/papers/zhang2018.md": Page(
+        "Zhang and Wu 2018, reproduced",
+        "The unsupervised matcher RAMN with attention autoencoders.",
+        {"zhang2018": zhang2018.reproduction, "zhang2018-reddit": zhang2018.other_text},
+    ),
+    "docs/papers/das2016.md": Page(
+        "Das et al. 2016, reproduced",
+        "Siamese networks over letter trigrams (SCQA, T-SCQA), translation and topic models.",
+        {"das2016": das2016.reproduction, "das2016-6000": das2016.part_of_the_pairs},
+    ),
+}
+"""Path from the root of the repository → the page."""
 
 TRAINED: Mapping[str, str] = {
     "quality-semantic": "`after-training` is what `askalike train travel.forum --hold-out-test` made of a forum of the"
@@ -79,29 +127,50 @@ TRAINED: Mapping[str, str] = {
 }
 """Name of the results file → how what it measures was made, where its own command does not make it."""
 
+HOW_TO_READ = (
+    "Written from `results/*.json` by `python -m tools.document`; do not edit by hand. Quality figures are times 100,"
+    " with 95 % bootstrap intervals over queries; p-values are of the paired randomisation test. Times were taken on a"
+    " shared machine: read ratios, not seconds. A commit with `-dirty` had uncommitted changes. DATA is the folder of"
+    " the data sets (`ASKALIKE_DATA`)."
+)
 
-def results_document() -> str:
-    """Return the document of the results that are there."""
-    parts = [
-        "# Results",
-        "",
-        "Written from `results/*.json` by `python -m tools.document`; do not edit by hand. Quality figures are times"
-        " 100, with 95 % bootstrap intervals over queries; p-values are of the paired randomisation test. Times were"
-        " taken on a shared machine: read ratios, not seconds. A commit with `-dirty` had changes on it that were not"
-        " committed yet. DATA is the folder of the data sets (`ASKALIKE_DATA`).",
-    ]
-    for name, make in SECTIONS.items():
-        path = RESULTS / f"{name}.json"
-        if path.is_file():
-            result = json.loads(path.read_text(encoding="utf-8"))
-            made = f"; {TRAINED[name]}" if name in TRAINED else ""
-            parts += ["", *make(result), "", _provenance(result, path) + made]
-    return "\n".join(parts) + "\n"
+_CHART = re.compile(r"\]\(([\w-]+\.svg)\)")
 
 
-def _provenance(result: Mapping[str, Any], path: Path) -> str:
-    machine = result["machine"]
+def loaded(name: str) -> dict[str, Any]:
+    """Return the content of a results file."""
+    found: dict[str, Any] = json.loads((RESULTS / f"{name}.json").read_text(encoding="utf-8"))
+    return found
+
+
+def overview() -> str:
+    """Return the page of headlines, with a line for each page that has the details."""
+    lines = ["# Results", "", HOW_TO_READ, "", *headlines(loaded), "", "## All figures", ""]
+    lines += [f"- [{page.title}]({Path(path).relative_to('docs')}): {page.about}" for path, page in PAGES.items()]
+    return "\n".join(lines) + "\n"
+
+
+def page_text(page: Page) -> str:
+    """Return one page, with the sections whose results files exist."""
+    lines = [f"# {page.title}", "", f"{page.about} Overview: [results](../results.md). {HOW_TO_READ}"]
+    for name, section in page.sections.items():
+        if (RESULTS / f"{name}.json").is_file():
+            result = loaded(name)
+            trained = f"; {TRAINED[name]}" if name in TRAINED else ""
+            lines += ["", *section(result), "", _provenance(result) + trained]
+    text = "\n".join(lines) + "\n"
+    return _CHART.sub(r"](../\1)", text.replace("](../results/", "](../../results/"))
+
+
+RESULT_DOCUMENTS: Mapping[str, Callable[[], str]] = {
+    "docs/results.md": overview,
+    **{path: partial(page_text, page) for path, page in PAGES.items()},
+}
+
+
+def _provenance(result: Mapping[str, Any]) -> str:
+    machine, file = result["machine"], f"{result['name']}.json"
     return (
         f"`{result['command']}`, commit `{result['commit']}`, {result['when'][:10]}, {machine['cores']} cores of"
-        f" {machine['cpu']}, Python {machine['python']}; [{path.name}](../results/{path.name})"
+        f" {machine['cpu']}, Python {machine['python']}; [{file}](../results/{file})"
     )

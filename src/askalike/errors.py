@@ -32,6 +32,9 @@ Enters: nothing. Leaves: exceptions. May import: nothing of askalike.
 
 from __future__ import annotations
 
+import re
+from importlib import metadata
+
 __all__ = [
     "AskalikeError",
     "BusyForumError",
@@ -54,6 +57,7 @@ __all__ = [
     "SettingError",
     "UnknownIdError",
     "UnsafeInputError",
+    "install_command",
 ]
 
 
@@ -151,4 +155,22 @@ class EvaluationError(AskalikeError):
 
 
 class MissingExtraError(AskalikeError):
-    """An optional dependency is not installed."""
+    """An optional dependency is not installed.
+
+    Args:
+        extra: of this package, that brings it.
+    """
+
+    def __init__(self, message: str, extra: str) -> None:
+        super().__init__(message, install_command(extra))
+
+
+def install_command(extra: str) -> str:
+    """Return what installs the packages of an extra, wherever this package was installed from."""
+    try:
+        required = metadata.requires("askalike") or []
+    except metadata.PackageNotFoundError:  # it is imported from a folder that was never installed
+        required = []
+    rows = (row.partition(";") for row in required)
+    packages = [f'"{name.strip()}"' for name, _, marker in rows if re.search(rf"extra == ['\"]{extra}['\"]", marker)]
+    return f"pip install {' '.join(packages)}" if packages else f"install askalike again, with its extra {extra}"

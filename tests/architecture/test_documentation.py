@@ -109,6 +109,15 @@ def test_the_readmes_python_runs(
     assert re.match(r"\d+\.\d ", capsys.readouterr().out)
 
 
+@WITH_MODEL
+def test_the_worked_example_of_a_search_has_the_programs_figures(capsys: pytest.CaptureFixture[str]) -> None:
+    for block in blocks(REPOSITORY / "docs" / "search.md", "python"):
+        exec(compile(block, "docs/search.md", "exec"), {})
+    score, cosine, share, title = capsys.readouterr().out.strip().split(" ", 3)
+    row = next(line for line in text_of("docs/search.md").splitlines() if line.startswith(f"| {title} |"))
+    assert all(figure.removeprefix("0") in row for figure in (score, cosine, share))
+
+
 @pytest.mark.parametrize(
     ("document", "names"),
     [

@@ -58,6 +58,7 @@ ALLOWED: dict[str, set[str]] = {
     "serve": {
         *BASE,
         "durable",
+        "orphan",
         "stages",
         "wire",
         "text",
@@ -108,6 +109,7 @@ ALLOWED: dict[str, set[str]] = {
     },
     "data": {"errors"},
     "__init__": {"_version", "types", "errors", "forum", "text", "encode"},
+    "__main__": {"cli"},
 }
 """Folder or top module → what of the package it may import besides itself."""
 

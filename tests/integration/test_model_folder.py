@@ -253,6 +253,12 @@ def test_folders_on_the_way_are_made_and_links_are_followed(tmp_path: Path) -> N
 # --- damage ----------------------------------------------------------------------------------------------------------
 
 
+def test_a_loop_of_links_is_no_model(tmp_path: Path) -> None:
+    (tmp_path / "loop").symlink_to("loop")
+    with pytest.raises(ModelNotFoundError, match="there is no model at"):
+        Model.load(tmp_path / "loop")
+
+
 def test_where_there_is_no_model_the_message_says_so(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("x", encoding="utf-8")
     for path in (tmp_path / "nowhere", tmp_path, tmp_path / "file"):

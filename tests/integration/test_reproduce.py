@@ -9,6 +9,8 @@ from pathlib import Path
 import pytest
 from tests.command import Run
 
+from askalike.errors import install_command
+
 
 @pytest.fixture
 def askubuntu(tmp_path: Path) -> Path:
@@ -50,7 +52,7 @@ def test_json_holds_what_was_found_and_what_was_not_run(
     first, *others = found["rows"]
     assert first["found"]["askubuntu-test"]["map"]["mean"] == 0.75
     assert [row["row"] for row in others] == ["gru-last", "gru-mean", "gru-last-pretrained"]
-    assert {row["not_run"] for row in others} == {'training an encoder needs torch (pip install "askalike[train]")'}
+    assert {row["not_run"] for row in others} == {f"training an encoder needs torch ({install_command('train')})"}
     assert others[0]["parameters"] == 404_880
 
 

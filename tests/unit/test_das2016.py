@@ -195,6 +195,10 @@ def test_an_outcome_is_kept_until_the_data_change(data: DasData, tmp_path: Path)
     assert set(outcome.first["yahoo dev"]) == set(data.sets[0].dev.queries)
     other = replace(data, pairs=replace(data.pairs, answers=data.pairs.answers[:-1]))
     assert runner(other, tmp_path / "out").finished(ROWS["lmir"], 0) is None
+    (one,) = data.sets
+    shown = {name: replace(found, title=f"{found.title}?") for name, found in one.tests[0].queries.items()}
+    other = replace(data, sets=(replace(one, tests=(replace(one.tests[0], queries=shown),)),))
+    assert runner(other, tmp_path / "out").finished(ROWS["lmir"], 0) is None
     (tmp_path / "out" / "rows" / "lmir-seed0.json").write_text("{", encoding="utf-8")
     assert made.finished(ROWS["lmir"], 0) is None
 

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from askalike.errors import FormatError, MissingExtraError, SettingError
+from askalike.errors import FormatError, MissingExtraError, SettingError, install_command
 from askalike.experiments.lei2016.outcomes import finished, run_once
 from askalike.experiments.lei2016.reported import REPORTED
 from askalike.experiments.lei2016.rows import COMPARED, ROWS, Row, chosen_rows
@@ -216,6 +216,12 @@ def test_what_is_finished_is_not_run_again_unless_row_or_data_changed(askubuntu:
     assert finished(row, 1, replace(askubuntu, pairs=()), tmp_path) is None
     assert finished(replace(row, is_pretrained=True), 1, askubuntu, tmp_path) is None
     assert finished(row, 2, askubuntu, tmp_path) is None
+    first, *others = askubuntu.questions
+    edited = (replace(first, body=f"{first.body} and more"), *others)
+    assert finished(row, 1, replace(askubuntu, questions=edited), tmp_path) is None
+    test, *tests = askubuntu.tests
+    shown = {name: replace(one, title=f"{one.title}?") for name, one in test.documents.items()}
+    assert finished(row, 1, replace(askubuntu, tests=(replace(test, documents=shown), *tests)), tmp_path) is None
     (tmp_path / "askubuntu" / "rcnn-last-seed1.json").write_text("{", encoding="utf-8")
     assert finished(row, 1, askubuntu, tmp_path) is None
 
@@ -224,11 +230,11 @@ def test_a_row_whose_extra_is_missing_says_so(
     askubuntu: LeiSet, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def missing(*_: object) -> None:
-        raise MissingExtraError("scikit-learn is not installed", "install askalike[train]")
+        raise MissingExtraError("scikit-learn is not installed", "train")
 
     monkeypatch.setattr("askalike.experiments.lei2016.answers._by_svm", missing)
     _, result = reproduce(askubuntu, [ROWS["svm"]], [0], tmp_path, None, lambda _: None)
-    assert result.reason == "scikit-learn is not installed (install askalike[train])"
+    assert result.reason == f"scikit-learn is not installed ({install_command('train')})"
 
 
 def test_a_title_row_sees_no_body(askubuntu: LeiSet, tmp_path: Path) -> None:

@@ -214,6 +214,7 @@ def test_rank_factors_stay_above_zero_for_every_alpha_and_number_of_candidates()
         {"alpha": -0.1},
         {"alpha": 0.2},
         {"floor": 0.0},
+        {"floor": 1e300},
         {"floor": 1e-320},
         {"mismatch_weight": 1000.0},
         {"similarity": "l2"},

@@ -143,17 +143,42 @@ def test_of_many_all_are_stored_or_none(engine: Engine) -> None:
 
 def test_pages_of_questions_go_back_to_the_first(engine: Engine) -> None:
     first = engine.questions(2)
-    assert ([one.id for one in first.questions], first.next, first.total) == (["3", "2"], "2", 3)
-    last = engine.questions(2, int(first.next or 0))
+    assert ([one.id for one in first.questions], first.total) == (["3", "2"], 3)
+    last = engine.questions(2, first.next)
     assert ([one.id for one in last.questions], last.next) == (["1"], None)
     assert last.questions[0].answers == 2
+
+
+def test_questions_are_listed_by_date_whatever_the_order_of_their_coming(tmp_path: Path) -> None:
+    with Forum.create(tmp_path / "f") as forum:
+        dates = {"b": day(2), "none1": None, "d": day(4), "a": day(1), "none2": None, "c1": day(3), "c2": day(3)}
+        forum.add([Question(name, "x", created=created) for name, created in dates.items()])
+        engine = Engine(forum)
+        expected = ["d", "c2", "c1", "b", "a", "none2", "none1"]
+        for limit in (1, 2, 3, 7):
+            seen: list[str] = []
+            page = engine.questions(limit)
+            while True:
+                seen += [one.id for one in page.questions]
+                if page.next is None:
+                    break
+                page = engine.questions(limit, page.next)
+            assert seen == expected
+        page = engine.questions(3)
+        forum.delete("c1")  # the last that was shown
+        forum.add([Question("new", "x", created=day(9))])
+        assert [one.id for one in engine.questions(9, page.next).questions] == expected[3:]
+        for wrong in ("x", "_", "1_", "1_2_3", "_" + "9" * 40):
+            with pytest.raises(SettingError):
+                engine.questions(1, wrong)
 
 
 def test_verdicts_are_stored_and_listed(engine: Engine) -> None:
     given = engine.judge(Feedback("1", "2", "different", "Käthe"))
     assert (given.question, given.candidate, given.verdict, given.by) == ("1", "2", "different", "Käthe")
     assert given.at.endswith("Z")
-    assert list(engine.labels()) == [given]
+    assert list(engine.labels(is_named=True)) == [given]
+    assert [one.by for one in engine.labels(is_named=False)] == [""]
     assert engine.similar_to("1", 5, None, is_explained=False).hits == []
 
 
@@ -202,8 +227,8 @@ def test_the_keeper_lets_be_found_what_another_process_left(engine: Engine) -> N
 def test_the_keeper_stops(engine: Engine) -> None:
     keeper = Keeper(engine, lambda: True)
     keeper.start()
-    keeper.stop()
-    Keeper(engine, lambda: True).stop()  # one that never began
+    assert keeper.stop(60)
+    assert Keeper(engine, lambda: True).stop(0)  # one that never began
 
 
 def test_the_keeper_keeps_no_failure_to_itself(tmp_path: Path) -> None:

@@ -65,6 +65,7 @@ CREATE TABLE questions (
     digest BLOB NOT NULL
 );
 CREATE INDEX questions_by_source ON questions (source);
+CREATE INDEX questions_by_created ON questions (created_us);
 CREATE TABLE answers (
     num INTEGER PRIMARY KEY AUTOINCREMENT,
     id TEXT NOT NULL UNIQUE,

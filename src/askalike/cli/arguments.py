@@ -26,17 +26,17 @@ def moment(text: str | None, option: str) -> datetime | None:
     """Return the moment that an option gives: a date or an ISO 8601 date and time, UTC unless it says otherwise.
 
     Raises:
-        SettingError: it is neither.
+        SettingError: it is neither, or beyond the first or last day of the calendar in UTC.
     """
     if text is None:
         return None
     try:
         found = datetime.fromisoformat(text)
-    except ValueError as error:
+        return found.astimezone(UTC) if found.tzinfo is not None else found.replace(tzinfo=UTC)
+    except (ValueError, OverflowError) as error:
         raise SettingError(
             f"{option} is {text!r}", "expected a date such as 2024-05-01 or 2024-05-01T12:30:00Z"
         ) from error
-    return found if found.tzinfo is not None else found.replace(tzinfo=UTC)
 
 
 def body_text(text: str) -> str:

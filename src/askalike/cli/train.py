@@ -332,4 +332,4 @@ def _check_device(name: str) -> None:
 
 def _need_torch() -> None:
     if importlib.util.find_spec("torch") is None:
-        raise MissingExtraError("training needs torch, which is not installed", 'pip install "askalike[train]"')
+        raise MissingExtraError("training needs torch, which is not installed", "train")

@@ -7,6 +7,7 @@ removal.
 from __future__ import annotations
 
 import contextlib
+import os
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -74,7 +75,7 @@ def write_folder(path: Path, contents: Contents, manifest: Manifest) -> Manifest
         ModelExistsError: there is something else than a model at ``path``.
         ModelError: it cannot be written, and what was there stands as it was.
     """
-    layout = Layout(Path(path).resolve())
+    layout = Layout(Path(os.path.realpath(path)))
     files = {
         layout.weights.name: weights.to_bytes(contents.arrays),
         layout.vocabulary.name: contents.vocabulary,
@@ -147,7 +148,7 @@ def _identity(path: Path) -> tuple[int, int] | None:
 
 
 def _read(path: Path) -> tuple[Manifest, Contents]:
-    layout = Layout(Path(path).resolve())
+    layout = Layout(Path(os.path.realpath(path)))
     if not layout.folder.exists() and layout.replaced.is_dir():
         layout = Layout(layout.replaced)  # whoever replaced it was stopped between two renames
     if not layout.manifest.exists():

@@ -1,7 +1,7 @@
 """Tasks as values: candidates to re-rank, a collection to search, pairs to tell apart.
 
 Enters: questions and what is known of them. Leaves: values that every system answers and ``judge`` scores.
-May import: types, errors, evaluate.
+May import: types, errors, evaluate, train's corpus.
 
 Each task carries the answer of the lexical search, so that it is the same for every system whatever the default
 ranker of a forum is, and so that a hybrid needs to know of no engine.
@@ -9,11 +9,14 @@ ranker of a forum is, and so that a hybrid needs to know of no engine.
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
 from askalike.evaluate import CandidateTask, Report, evaluate
+from askalike.train.corpus import TrainingData
 from askalike.types import Qrels, Question, Run
 
 __all__ = ["PairTask", "RerankTask", "RetrievalTask", "candidate_task", "judge"]
@@ -47,6 +50,12 @@ class RerankTask:
     qrels: Qrels
     statistics: tuple[Question, ...]
     main: str = "map"
+
+    def digest(self) -> str:
+        """Return the SHA-256 of everything that decides a score, texts and judgements, in hexadecimal."""
+        texts = TrainingData((*self.queries.values(), *self.documents.values(), *self.statistics)).digest()
+        judged = [self.name, self.protocol, self.main, self.given, self.lexical, self.qrels]
+        return hashlib.sha256(json.dumps([texts, judged], sort_keys=True).encode()).hexdigest()
 
 
 @dataclass(frozen=True, slots=True)

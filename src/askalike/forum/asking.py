@@ -223,9 +223,11 @@ class Asking:
         """Return how many answers each of these questions has; those without one are left out."""
         return answer_counts(self._archive, ids)
 
-    def newest(self, limit: int, before: int | None = None) -> list[tuple[int, Question]]:
-        """Return (number, question) of those that came last; ``before`` takes a number to go on from."""
-        return newest(self._archive, limit, before)
+    def newest(
+        self, limit: int, after: tuple[int | None, int] | None = None
+    ) -> list[tuple[tuple[int | None, int], Question]]:
+        """Return (place, question), newest first by date, undated ones last; ``after`` takes a place to go on from."""
+        return newest(self._archive, limit, after)
 
     def rankers(self) -> dict[str, bool]:
         """Return each ranker's name, and whether this forum can be searched by it now."""

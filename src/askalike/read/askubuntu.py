@@ -204,9 +204,8 @@ def _questions(file: Path, context: ReadContext) -> Iterator[Question]:
             context.reject(file.name, line, fields[0], f"{len(fields)} fields, expected id, title and body")
             continue
         try:
-            question = Question(
-                fields[0], one_line(fields[1], "title", context), checked(fields[2], "body", context).strip()
-            )
+            title, body = one_line(fields[1], "title", context), checked(fields[2], "body", context).strip()
+            question = Question(fields[0], title, body, url=context.address(fields[0], "/questions/{id}"))
         except Unreadable as error:
             context.reject(file.name, line, fields[0], str(error))
             continue

@@ -134,12 +134,13 @@ def _parse(line: str, is_query: bool, context: ReadContext) -> Question:
     name = identifier(fields.get("_id"), "_id")
     body = text(fields["text"], "text", context)
     if is_query:
-        return Question(name, one_line(body, "text", context))
+        return Question(name, one_line(body, "text", context), url=context.address(name))
     metadata = fields.get("metadata")
     metadata = metadata if isinstance(metadata, dict) else {}
     title, url = one_line(fields.get("title"), "title", context), metadata.get("url")
     labels = tags(metadata.get("tags"), context) if isinstance(metadata.get("tags"), list | str) else ()
-    return Question(name, title, body, tags=labels, url=text(url, "url", context) if isinstance(url, str) else "")
+    address = text(url, "url", context) if isinstance(url, str) else context.address(name)
+    return Question(name, title, body, tags=labels, url=address)
 
 
 def _whole_number(text: str) -> int | None:

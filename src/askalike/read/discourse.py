@@ -131,7 +131,7 @@ class _Topic:
         title = one_line(data.get("title"), "title", context)
         body, markup = _body(first, context)
         check_has_text(title, body, markup, "title and first post are empty")
-        site, slug = context.options.site_url.rstrip("/"), one_line(data.get("slug"), "slug", context) or "-"
+        slug = one_line(data.get("slug"), "slug", context) or "-"
         return Question(
             id=topic_id,
             title=title,
@@ -140,7 +140,7 @@ class _Topic:
             tags=tuple(dict.fromkeys([*self._category(), *tags(data.get("tags"), context)])),
             created=moment(data.get("created_at") or first.get("created_at"), context),
             score=_likes(first, context),
-            url=f"{site}/t/{slug}/{topic_id}" if site else "",
+            url=context.address(topic_id, f"/t/{slug}/{{id}}"),
             author=one_line(first.get("username"), "username", context),
         )
 

@@ -19,14 +19,17 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from types import TracebackType
 from typing import IO, Protocol
+from urllib.parse import quote
 
-from askalike.errors import SettingError
+from askalike.errors import SettingError, UnsafeInputError
 from askalike.types import Markup, Record, Reject
 
 __all__ = ["Limits", "ReadContext", "ReadOptions", "Reader", "Rejects"]
 
 _PREVIEW = 20
-_ADDRESS = re.compile(r"https?://[^\s/?#]+(/[^\s?#]*)?", re.IGNORECASE)
+_ADDRESS = re.compile(r"https?://[^\s/?#{}]+(/[^\s?#{}]*)?", re.IGNORECASE)
+_PATTERN = re.compile(r"https?://[^\s/?#{}]+/[^\s{}]*\{id\}[^\s{}]*", re.IGNORECASE)
+_ID_PLACE = "{id}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,8 +43,9 @@ class Limits:
         xml_depth: how deep XML elements may nest.
         xml_token_bytes: the longest XML tag, and the longest text inside one XML element.
         archive_members: how many members an archive may list.
-        archive_unpacked_bytes: how large the wanted members may be together.
+        archive_unpacked_bytes: how large the wanted members of an archive, or an unpacked file, may be.
         archive_ratio: unpacked size divided by packed size.
+        archive_free_bytes: unpacked size up to which the ratio does not matter.
     """
 
     line_bytes: int = 16 << 20
@@ -52,6 +56,26 @@ class Limits:
     archive_members: int = 10_000
     archive_unpacked_bytes: int = 400 << 30
     archive_ratio: float = 200.0
+    archive_free_bytes: int = 64 << 20
+
+    def check_unpacked(self, name: str, unpacked: int, packed: int) -> None:
+        """Refuse a file that unpacks to more than is believed.
+
+        Args:
+            name: the file's, for the message.
+            unpacked: bytes that it unpacks to, so far or in all.
+            packed: bytes of the file as it is stored.
+
+        Raises:
+            UnsafeInputError: too many bytes, or too many for its size.
+        """
+        found = ""
+        if unpacked > self.archive_unpacked_bytes:
+            found = f"more than {self.archive_unpacked_bytes:,} bytes"
+        elif unpacked > max(self.archive_free_bytes, self.archive_ratio * packed):
+            found = f"more than {self.archive_ratio:,.0f} times its size"
+        if found:
+            raise UnsafeInputError(f"{name} unpacks to {found}", "if you trust it, unpack it and give what was in it")
 
 
 class Rejects:
@@ -108,7 +132,8 @@ class ReadOptions:
 
     Args:
         mapping: our field → the table's column, for example ``{"title": "subject"}``; empty: guessed from the header.
-        site_url: the forum's address, for example ``https://devops.stackexchange.com``; "" leaves urls empty.
+        site_url: the forum's address, for example ``https://devops.stackexchange.com``, or that of its questions with
+            ``{id}`` where the id goes, such as ``https://forum.example.org/t/{id}``; "" leaves urls empty.
         markup: how bodies are written, where the format leaves it open; None: what the format's reader says.
         is_html_escaped_twice: bodies are HTML escaped once more; None: found out from the first bodies and shown.
         limits: how much of an input is believed.
@@ -124,9 +149,10 @@ class ReadOptions:
     limits: Limits = field(default_factory=Limits)
 
     def __post_init__(self) -> None:
-        if self.site_url and not _ADDRESS.fullmatch(self.site_url):
+        if self.site_url and not _ADDRESS.fullmatch(self.site_url) and not _PATTERN.fullmatch(self.site_url):
             raise SettingError(
-                f"the forum's address {self.site_url!r} is none", "expected one such as https://forum.example.org"
+                f"the forum's address {self.site_url!r} is none",
+                "expected one such as https://forum.example.org or https://forum.example.org/t/{id}",
             )
 
 
@@ -159,12 +185,36 @@ class ReadContext:
     records_in: int = 0
     skipped: Counter[str] = field(default_factory=Counter)
     repaired: Counter[str] = field(default_factory=Counter)
+    _is_site_told: bool = False
 
     def repair(self, kind: str) -> None:
         """Count a value that was left out or replaced, such as a date that nobody can read; the first is shown."""
         if not self.repaired[kind]:
             self.notice(f"the input holds {kind}; the records themselves are kept")
         self.repaired[kind] += 1
+
+    def address(self, record_id: str, path: str = "") -> str:
+        """Return where a question is on its forum's site, "" where that is not known.
+
+        Args:
+            record_id: its id there; "" where its archive has none.
+            path: how sites of the format lead to it, with ``{id}``; "" where they differ.
+
+        >>> context = ReadContext(ReadOptions(site_url="https://forum.example.org/"))
+        >>> context.address("9", "/questions/{id}")
+        'https://forum.example.org/questions/9'
+        """
+        site = self.options.site_url
+        if not site:
+            return ""
+        pattern = site if _ID_PLACE in site else site.rstrip("/") + path
+        if record_id and _ID_PLACE in pattern:
+            return pattern.replace(_ID_PLACE, quote(record_id, safe=""))
+        if not self._is_site_told:
+            self._is_site_told = True
+            why = "say where ids go in it, as in https://forum.example.org/t/{id}" if record_id else "there are no ids"
+            self.notice(f"questions have no links to the forum's site: {why}")
+        return ""
 
     def reject(self, file: str, line: int, record_id: str, reason: str) -> None:
         """Count a record as met and as refused."""

@@ -137,7 +137,7 @@ def _judge(thread: _Thread, file: str, judged: Judged, context: ReadContext) -> 
         context.reject(file, thread.line, document, "this related question was met before")
         return
     context.records_in += 1
-    original = _original(thread)
+    original = _original(thread, context)
     if judged.queries.setdefault(query, original) != original:
         context.repair("original questions written in two ways, of which the first counts")
     judged.documents[document] = _related(thread, context)
@@ -214,7 +214,7 @@ def _reject_thread(thread: _Thread, file: str, reason: str, context: ReadContext
 
 
 def _records(thread: _Thread, file: str, seen: set[str], context: ReadContext) -> Iterator[Record]:
-    original, related = _original(thread) if thread.original else None, _related(thread, context)
+    original, related = _original(thread, context) if thread.original else None, _related(thread, context)
     if related.id in seen:
         _reject_thread(thread, file, "this related question was met before", context)
         return
@@ -237,9 +237,10 @@ def _records(thread: _Thread, file: str, seen: set[str], context: ReadContext) -
         yield Link(original.id, related.id, kind)
 
 
-def _original(thread: _Thread) -> Question:
+def _original(thread: _Thread, context: ReadContext) -> Question:
     fields = thread.original
-    return Question(fields["ORGQ_ID"], fields.get("OrgQSubject", ""), fields.get("OrgQBody", ""))
+    name = fields["ORGQ_ID"]
+    return Question(name, fields.get("OrgQSubject", ""), fields.get("OrgQBody", ""), url=context.address(name))
 
 
 def _related(thread: _Thread, context: ReadContext) -> Question:
@@ -251,6 +252,7 @@ def _related(thread: _Thread, context: ReadContext) -> Question:
         fields.get("RelQBody", ""),
         tags=(category,) if category else (),
         created=moment(fields.get("RELQ_DATE", ""), context),
+        url=context.address(fields["RELQ_ID"]),
         author=_author(fields, "RELQ"),
     )
 

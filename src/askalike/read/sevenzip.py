@@ -100,15 +100,7 @@ def _checked(path: Path, archive: py7zr.SevenZipFile, wanted: frozenset[str], li
                     f"{path.name} holds more than one {name.name}", "unpack it and give one site's folder"
                 )
             sizes[item.filename] = item.uncompressed
-    total, packed = sum(sizes.values()), max(1, path.stat().st_size)
-    if total > limits.archive_unpacked_bytes:
-        raise UnsafeInputError(
-            f"{path.name} unpacks to {total:,} bytes, at most {limits.archive_unpacked_bytes:,}", _HARM
-        )
-    if total > limits.archive_ratio * packed:
-        raise UnsafeInputError(
-            f"{path.name} unpacks to {total / packed:,.0f} times its size, at most {limits.archive_ratio:,.0f}", _HARM
-        )
+    limits.check_unpacked(path.name, sum(sizes.values()), path.stat().st_size)
     return sizes
 
 

@@ -147,7 +147,6 @@ def _post(row: dict[str, str], kind: str, context: ReadContext) -> Question | An
         raise Unreadable(f"the PostTypeId is {kind[:40]!r}, expected a number from 1 to 8")
     title = one_line(row.get("Title"), "Title", context)
     check_has_text(title, body, "html", "Title and Body are empty")
-    site = context.options.site_url.rstrip("/")
     return Question(
         id=post_id,
         title=title,
@@ -157,7 +156,7 @@ def _post(row: dict[str, str], kind: str, context: ReadContext) -> Question | An
         created=created,
         closed=moment(row.get("ClosedDate"), context),
         score=score,
-        url=f"{site}/questions/{post_id}" if site else "",
+        url=context.address(post_id, "/questions/{id}"),
         author=author,
     )
 

@@ -183,13 +183,15 @@ def _question(fields: dict[str, str], context: ReadContext) -> Question:
     if not title and not body:
         raise Unreadable("a question needs <subject> or <content>")
     categories = [_one_line(fields.get(level, ""), context) for level in ("maincat", "subcat", "cat")]
+    name = identifier(fields.get("uri"), "uri")
     return Question(
-        identifier(fields.get("uri"), "uri"),
+        name,
         title,
         body,
         "html",
         tags=tuple(dict.fromkeys(category for category in categories if category)),
         created=moment(fields.get("date", ""), context),
+        url=context.address(name),
         author=fields.get("id", "") or fields.get("yid", ""),
     )
 

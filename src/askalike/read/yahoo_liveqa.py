@@ -64,4 +64,5 @@ def _question(fields: list[str], context: ReadContext) -> Question:
         checked(unescaped(body), "body", context).strip(),
         tags=tuple(dict.fromkeys(unescaped(label) for label in (main_category, category) if label)),
         created=moment(date, context),
+        url=context.address(identifier(name)),
     )

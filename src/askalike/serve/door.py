@@ -5,6 +5,7 @@ Enters: ASGI. Leaves: ASGI. May import: its own folder.
 
 from __future__ import annotations
 
+import asyncio
 import json
 import logging
 import secrets
@@ -19,11 +20,14 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from askalike.serve.guards import allowed_origin, check_host
 from askalike.serve.logs import log_request
 from askalike.serve.problem import Problem, problem_of
+from askalike.serve.proxies import client_of
 from askalike.serve.service import Service
 
 __all__ = ["Door", "problem_response"]
 
 LOG: Final = logging.getLogger("askalike.serve")
+
+NO_ERRORS: Final = (KeyboardInterrupt, SystemExit, GeneratorExit, asyncio.CancelledError)
 
 HEADERS: Final[Mapping[str, str]] = {
     "X-Content-Type-Options": "nosniff",
@@ -54,17 +58,23 @@ class Door:
         raw: bytes = scope.get("raw_path") or scope["path"].encode()
         path = raw.partition(b"?")[0].decode("latin-1").replace("%3A", ":").replace("%3a", ":")
         scope = {**scope, "path": path, "state": {**scope.get("state", {}), "route": ""}}
+        peer = scope.get("client")
         answer = _Answer(scope, send, Headers(scope=scope))
         try:
             service: Service = scope["app"].state.service
             answer.service = service
+            if peer:
+                forwarded = answer.asked.getlist("x-forwarded-for")
+                scope["client"] = (client_of(peer[0], forwarded, service.proxies), peer[1])
             check_host(answer.asked, service.settings)
             answer.origin = allowed_origin(answer.asked, service.settings)
             if scope["method"] == "OPTIONS" and "access-control-request-method" in answer.asked:
                 await _preflight()(scope, receive, answer.send)
             else:
                 await self.app(scope, receive, answer.send)
-        except Exception as error:
+        except NO_ERRORS:
+            raise
+        except BaseException as error:  # a panic of a library in Rust is no Exception
             problem = problem_of(error)
             if problem.status == 500:
                 LOG.exception("request %s", answer.id)

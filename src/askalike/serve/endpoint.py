@@ -18,6 +18,7 @@ from starlette.responses import Response
 from askalike.serve.call import Call, checked, parse_json, parse_query, path_values
 from askalike.serve.guards import WHO, check_origin, rights_of
 from askalike.serve.problem import Refused
+from askalike.serve.proxies import rate_key
 from askalike.serve.routes import Right, Route
 from askalike.serve.service import Service
 
@@ -43,7 +44,8 @@ def endpoint(route: Route) -> Callable[[Request], Awaitable[Response]]:
                 request.scope["state"]["title"] = getattr(body, "title", "")
         call = Call(path_values(request.path_params), query, body, may)
         pool = service.writer if route.may == "write" else service.readers
-        found = await pool.run(partial(route.does, service.engine, call), service.settings.limits.timeout_s)
+        does = partial(route.does, service.engine, call)
+        found = await pool.run(does, service.settings.limits.timeout_s, client_key(request))
         return Response(adapter.dump_json(found), media_type=JSON)
 
     return answer
@@ -55,8 +57,7 @@ def admit(request: Request, service: Service, right: Right) -> frozenset[str]:
     Raises:
         Refused: 401 or 403, it may not do this; 429, its client asks too often.
     """
-    client = request.client.host if request.client else ""
-    wait_s = service.rates.wait_s(client, time.monotonic())
+    wait_s = service.rates.wait_s(client_key(request), time.monotonic())
     if wait_s > 0:
         headers = {"Retry-After": str(max(1, round(wait_s + 0.5)))}
         raise Refused(429, "too many requests", "slow down; many questions at once go to /v1/questions:bulk", headers)
@@ -69,6 +70,11 @@ def admit(request: Request, service: Service, right: Right) -> frozenset[str]:
     if right == "write":
         check_origin(request.headers, has_key=has_key)
     return may
+
+
+def client_key(request: Request) -> str:
+    """Return under what a request's client is counted."""
+    return rate_key(request.client.host) if request.client else ""
 
 
 def check_type(request: Request, wanted: str) -> None:

@@ -6,9 +6,7 @@ Enters: ``ServeSettings``. Leaves: an ASGI application. May import: its own fold
 from __future__ import annotations
 
 import contextlib
-import os
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
-from typing import Final
 
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
@@ -16,6 +14,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route as StarletteRoute
 
+from askalike.serve.board import Board
 from askalike.serve.door import Door, problem_response
 from askalike.serve.endpoint import endpoint
 from askalike.serve.problem import Problem
@@ -25,20 +24,21 @@ from askalike.serve.settings import ServeSettings
 from askalike.serve.specials import SPECIALS
 from askalike.serve.static import CONTENT_POLICY, static_files
 
-__all__ = ["SETTINGS_VARIABLE", "build", "build_worker"]
-
-SETTINGS_VARIABLE: Final = "ASKALIKE_SERVE_SETTINGS"
-"""How a worker process is told what the command line said."""
+__all__ = ["build"]
 
 Endpoint = Callable[[Request], Awaitable[Response]]
 
 
-def build(settings: ServeSettings) -> Starlette:
-    """Return the application of one worker; the forum is opened when it starts."""
+def build(settings: ServeSettings, board: Board | None = None) -> Starlette:
+    """Return the application of one worker; the forum is opened when it starts.
+
+    Args:
+        board: where it tells the others what it has counted.
+    """
 
     @contextlib.asynccontextmanager
     async def lifespan(app: Starlette) -> AsyncIterator[None]:
-        service = Service.open(settings)
+        service = Service.open(settings, board or Board(1))
         app.state.service = service
         service.start()
         try:
@@ -51,11 +51,6 @@ def build(settings: ServeSettings) -> Starlette:
     app.router.redirect_slashes = False
     app.add_middleware(Door)
     return app
-
-
-def build_worker() -> Starlette:
-    """Return the application of a worker process, by what its environment says."""
-    return build(ServeSettings.from_json(os.environ[SETTINGS_VARIABLE]))
 
 
 def _endpoints() -> dict[str, dict[str, Endpoint]]:

@@ -50,11 +50,12 @@ class Keeper:
         """Begin."""
         self._thread.start()
 
-    def stop(self) -> None:
-        """Stop when the slice under way is done."""
+    def stop(self, wait_s: float) -> bool:
+        """Stop when the slice under way is done; return whether it was within so many seconds."""
         self._stop.set()
         if self._thread.is_alive():
-            self._thread.join()
+            self._thread.join(max(0.0, wait_s))
+        return not self._thread.is_alive()
 
     def _run(self) -> None:
         pause_s = PAUSE_S

@@ -49,7 +49,7 @@ class Refused(Exception):
         self.problem = Problem(status, error, hint, headers or {})
 
 
-def problem_of(error: Exception) -> Problem:
+def problem_of(error: BaseException) -> Problem:
     """Return what a request is answered with after an error; of one that nobody foresaw, no more than that."""
     if isinstance(error, Refused):
         return error.problem

@@ -168,7 +168,7 @@ class SimilarQuery(_Query):
 class QuestionsQuery(_Query):
     """Which page of the questions is wanted."""
 
-    after: int | None = Field(None, ge=1, le=_LARGEST, description="The ``next`` of the page before.")
+    after: Name | None = Field(None, description="The ``next`` of the page before.")
     limit: int = Field(20, ge=1, le=100)
 
 

@@ -112,7 +112,7 @@ ROUTES: Final[tuple[Route, ...]] = (
     Route(
         "GET",
         "/v1/questions",
-        "The forum's questions, those that came last first.",
+        "The forum's questions, newest first by date; those without a date are last.",
         lambda engine, call: engine.questions(call.query.limit, call.query.after),
         views.QuestionsAnswer,
         query=requests.QuestionsQuery,

@@ -16,7 +16,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
 from askalike.serve import states, views
-from askalike.serve.endpoint import admit, check_type
+from askalike.serve.endpoint import admit, check_type, client_key
 from askalike.serve.openapi import openapi_document
 from askalike.serve.problem import Refused
 from askalike.serve.requests import RecordRequest
@@ -57,22 +57,26 @@ async def _health(request: Request) -> Response:
 
 
 async def _ready(request: Request) -> Response:
-    if not _service(request).is_ready:
+    service = _service(request)
+    if not service.is_ready:
         raise Refused(503, "the service is not ready", "try again soon", {"Retry-After": "1"})
+    await service.readiness.check()
     return JSONResponse({"status": "ready"})
 
 
 async def _metrics(request: Request) -> Response:
     service = _service(request)
     admit(request, service, "read")
-    text = await service.readers.run(partial(metrics_text, service), service.settings.limits.timeout_s)
+    tell = partial(metrics_text, service)
+    text = await service.readers.run(tell, service.settings.limits.timeout_s, client_key(request))
     return Response(text, media_type=TEXT)
 
 
 async def _status(request: Request) -> Response:
     service = _service(request)
     may = admit(request, service, "read")
-    found = await service.readers.run(partial(status, service, may), service.settings.limits.timeout_s)
+    tell = partial(status, service, may)
+    found = await service.readers.run(tell, service.settings.limits.timeout_s, client_key(request))
     return Response(_STATUS.dump_json(found), media_type="application/json")
 
 
@@ -84,13 +88,15 @@ async def _bulk(request: Request) -> Response:
     service = _service(request)
     admit(request, service, "write")
     check_type(request, NDJSON)
-    return BulkResponse(service, request)
+    return BulkResponse(service, request, client_key(request))
 
 
 async def _feedback(request: Request) -> Response:
     service = _service(request)
-    admit(request, service, "read")
-    return stream(service, service.engine.labels, views.FeedbackView)
+    may = admit(request, service, "read")
+    return stream(
+        service, partial(service.engine.labels, is_named="write" in may), views.FeedbackView, client_key(request)
+    )
 
 
 def service_document() -> dict[str, object]:
@@ -137,7 +143,13 @@ SPECIALS: Final[tuple[Special, ...]] = (
         ),
         _bulk,
     ),
-    _row("/v1/feedback", "All verdicts, oldest first, a JSON object a line.", str, _feedback, media=NDJSON),
+    _row(
+        "/v1/feedback",
+        "All verdicts, oldest first, a JSON object a line; who judged is sent to keys that may write.",
+        str,
+        _feedback,
+        media=NDJSON,
+    ),
     _row("/v1/status", "What the forum holds, and how the service does.", states.StatusAnswer, _status),
     _row("/metrics", "Counts and times, as Prometheus reads them.", str, _metrics, media="text/plain"),
     _row("/healthz", "Whether the service lives.", states.HealthAnswer, _health, right=None),

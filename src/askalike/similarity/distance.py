@@ -54,6 +54,4 @@ def _module(name: str) -> Any:
     try:
         return importlib.import_module(name)
     except ImportError as error:
-        raise MissingExtraError(
-            "distances between strings need rapidfuzz, which is not installed", "pip install rapidfuzz"
-        ) from error
+        raise MissingExtraError("distances between strings need rapidfuzz, which is not installed", "train") from error

@@ -144,6 +144,4 @@ def _linear_svc() -> Any:
     try:
         return importlib.import_module("sklearn.svm").LinearSVC
     except ImportError as error:
-        raise MissingExtraError(
-            "training a ranking SVM needs scikit-learn, which is not installed", "pip install scikit-learn"
-        ) from error
+        raise MissingExtraError("training a ranking SVM needs scikit-learn, which is not installed", "train") from error

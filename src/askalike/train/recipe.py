@@ -19,6 +19,7 @@ from askalike.encode.settings import ModelSettings, Reads, Unknown
 from askalike.errors import SettingError
 from askalike.language.kinds import KINDS
 from askalike.siamese.config import SIAMESE_KINDS
+from askalike.train.bounds import check_bounds
 from askalike.train.checking import check_choice, check_number, check_whole
 from askalike.train.language_recipe import LanguageRecipe
 from askalike.train.loop_settings import LoopSettings
@@ -205,7 +206,9 @@ class Recipe:
         if "stages" in plain:
             raise SettingError("top level: stages, but expected [[stage]], once for each stage", "correct it")
         words = made(WordSettings, table(stored, "words", {}), "words")
-        config = EncoderConfig.from_json({"input_size": words.size, **table(stored, "encoder")})
+        encoder = table(stored, "encoder")
+        check_bounds(EncoderConfig, encoder, "encoder")
+        config = EncoderConfig.from_json({"input_size": words.size, **encoder})
         stages = stored.get("stage", [])
         if not isinstance(stages, list):
             raise SettingError("[stage] is a single table, but expected a list", "write [[stage]], also for one")

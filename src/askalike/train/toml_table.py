@@ -10,6 +10,7 @@ from dataclasses import MISSING, fields
 from typing import Any, TypeVar
 
 from askalike.errors import SettingError
+from askalike.train.bounds import check_bounds
 
 __all__ = ["made", "table"]
 
@@ -47,6 +48,7 @@ def made(kind: type[_Settings], stored: Mapping[str, Any], where: str) -> _Setti
         if wanted and (not isinstance(value, wanted) or (isinstance(value, bool) and wanted is not bool)):
             expected = "list" if wanted is list else type(default).__name__
             raise SettingError(f"{where}: {name} is {value!r}, but expected a {expected}", "correct it")
+    check_bounds(kind, stored, where)
     try:
         return kind(**{name: tuple(value) if isinstance(value, list) else value for name, value in stored.items()})
     except SettingError as error:

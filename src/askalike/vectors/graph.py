@@ -62,9 +62,7 @@ def faiss() -> Any:
     try:
         return importlib.import_module("faiss")
     except ImportError as error:
-        raise MissingExtraError(
-            "the neighbour graph needs FAISS, which is not installed", 'pip install "askalike[faiss]"'
-        ) from error
+        raise MissingExtraError("the neighbour graph needs FAISS, which is not installed", "faiss") from error
 
 
 Places = tuple[NDArray[np.int64], NDArray[np.int64]]

@@ -40,7 +40,7 @@ class Format:
 
 FORMATS: dict[str, Format] = {
     "semeval": Format(
-        "query, document, rank, score, true or false, between tabs",
+        "query, document, rank, score, true or false",
         is_semeval,
         lambda path: read_semeval_gold(path)[0],
         read_semeval_run,

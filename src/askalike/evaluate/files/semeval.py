@@ -1,4 +1,4 @@
-"""The five columns of SemEval Task 3: query, document, rank, score and ``true`` or ``false``, separated by tabs.
+"""The five columns of SemEval Task 3: query, document, rank, score and ``true`` or ``false``, between white space.
 
 Enters: a path. Leaves: `Qrels` and `Run`; and the way back. May import: askalike.types, askalike.errors.
 
@@ -38,9 +38,9 @@ class _Row(NamedTuple):
 
 
 def is_semeval(line: str) -> bool:
-    """Tell whether a line has five columns between tabs, the last of them true or false."""
-    fields = line.split("\t")
-    return len(fields) == 5 and fields[4].strip().lower() in _LABELS
+    """Tell whether a line has five columns between white space, the last of them true or false."""
+    fields = line.split()
+    return len(fields) == 5 and fields[4].lower() in _LABELS
 
 
 def read_semeval_gold(path: Path) -> tuple[Qrels, Run]:
@@ -136,12 +136,10 @@ def _line(query: str, document: str, rank: int, score: float, is_true: bool) -> 
 def _rows(path: Path) -> Iterator[_Row]:
     seen: set[tuple[str, str]] = set()
     for place, line in read_lines(path):
-        fields = [field.strip() for field in line.split("\t")]
+        fields = line.split()  # as the official scorer does: tabs in the released files, spaces in many submissions
         if len(fields) != 5:
-            raise damaged(place, f"{len(fields)} columns between tabs; expected 5: query, document, rank, score, label")
+            raise damaged(place, f"{len(fields)} columns; expected 5: query, document, rank, score, label")
         query, document, rank, score, label = fields
-        if not query or not document:
-            raise damaged(place, "the query or the document has no id; expected both")
         if label.lower() not in _LABELS:
             raise damaged(place, f"the label is {label!r}; expected true or false")
         if (query, document) in seen:

@@ -113,13 +113,9 @@ class Runner:
         return self.out / "rows" / f"{row.id}-seed{seed}.json"
 
     @cached_property
-    def _judged(self) -> list[Any]:
-        """What is scored, as JSON can hold it."""
-        return [
-            (task.name, task.protocol, task.given, task.lexical, task.qrels)
-            for one in self.data.sets
-            for task in one.tasks()
-        ]
+    def _judged(self) -> list[str]:
+        """The digests of what is scored."""
+        return [task.digest() for one in self.data.sets for task in one.tasks()]
 
     def _fingerprint(self, row: Row, seed: int) -> str:
         """Return a hash of what decides an outcome."""

@@ -9,6 +9,7 @@ import importlib.util
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 
+from askalike.errors import install_command
 from askalike.experiments.das2016.outcomes import Runner
 from askalike.experiments.das2016.rows import Row
 from askalike.experiments.side_by_side import each_told
@@ -28,7 +29,7 @@ def seeds_of(row: Row, seeds: Sequence[int]) -> Sequence[int]:
 def not_run(row: Row) -> str:
     """Return why a row cannot be run here, or ""."""
     if row.system == "siamese" and importlib.util.find_spec("torch") is None:
-        return 'training a siamese network needs torch: pip install "askalike[train]"'
+        return f"training a siamese network needs torch: {install_command('train')}"
     return ""
 
 

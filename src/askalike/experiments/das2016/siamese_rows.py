@@ -78,7 +78,7 @@ class SiameseTrainer:
             MissingExtraError: torch is not installed.
         """
         if importlib.util.find_spec("torch") is None:
-            raise MissingExtraError("training a siamese network needs torch", 'pip install "askalike[train]"')
+            raise MissingExtraError("training a siamese network needs torch", "train")
         import torch
 
         from askalike.train.fit import Run

@@ -77,10 +77,8 @@ def _file(row: Row, seed: int, data: LeiSet, folder: Path) -> Path:
 
 
 def _fingerprint(row: Row, data: LeiSet) -> str:
-    """Return a hash of what decides an outcome: the row's settings, the texts' ids, the marks, the judgements."""
+    """Return a hash of what decides an outcome: the row's settings, and all texts, marks and judgements."""
     settings = {name: value for name, value in asdict(row).items() if name not in ("about", "reported")}
     settings["encoder"] = row.encoder.to_json() if row.encoder else None
-    judged = [(task.name, task.given, task.qrels) for task in (data.dev, *data.tests)]
-    ids = [question.id for question in data.questions]
-    found = json.dumps([settings, ids, data.pairs, judged], sort_keys=True)
+    found = json.dumps([settings, data.digest], sort_keys=True)
     return hashlib.sha256(found.encode()).hexdigest()

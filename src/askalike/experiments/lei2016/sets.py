@@ -17,8 +17,11 @@ semeval           positive pairs of the training files; all     dev; test 2016 a
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import islice
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -35,6 +38,7 @@ from askalike.read.detection import named
 from askalike.read.frame import ReadContext
 from askalike.read.judged import read_judged
 from askalike.similarity import LabelledCandidates
+from askalike.train.corpus import TrainingData
 from askalike.types import Question
 
 __all__ = ["LeiSet", "find_sets", "labelled"]
@@ -43,7 +47,7 @@ SVM_QUERIES: Final = 1000
 SVM_NEGATIVES: Final = 20
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class LeiSet:
     """Everything that a row needs.
 
@@ -68,6 +72,15 @@ class LeiSet:
     heldout: frozenset[str]
     dev: RerankTask
     tests: tuple[RerankTask, ...]
+
+    @cached_property
+    def digest(self) -> str:
+        """The SHA-256 of all texts, marks and judgements, in hexadecimal."""
+        known = TrainingData(self.questions, self.pairs).digest()
+        shown = [(TrainingData((one.query, *one.candidates)).digest(), list(one.labels)) for one in self.examples]
+        judged = [task.digest() for task in (self.dev, *self.tests)]
+        content = json.dumps([known, shown, sorted(self.heldout), judged])
+        return hashlib.sha256(content.encode()).hexdigest()
 
 
 def find_sets(folder: Path) -> dict[str, Callable[[], LeiSet]]:

@@ -84,7 +84,7 @@ class EncoderTrainer:
             SettingError, InputError: recipe, data or file of vectors cannot be used.
         """
         if importlib.util.find_spec("torch") is None:
-            raise MissingExtraError("training an encoder needs torch", 'pip install "askalike[train]"')
+            raise MissingExtraError("training an encoder needs torch", "train")
         import torch
 
         from askalike.train.fit import Run, fit
@@ -101,8 +101,8 @@ class EncoderTrainer:
 
     def described(self) -> dict[str, object]:
         """Return what decides the encoders besides rows, seeds and sets, as JSON can hold it."""
-        texts = {name: len(data.questions) for name, data in self.sets.items()}
-        texts |= {name: len(questions) for name, questions in self.archives.items()}
+        texts = {name: data.digest for name, data in self.sets.items()}
+        texts |= {name: TrainingData(questions).digest() for name, questions in self.archives.items()}
         vectors = "" if self.vectors is None else hashlib.sha256(self.vectors.read_bytes()).hexdigest()
         return {"recipe": json.loads(self.recipe.to_json()), "texts": texts, "vectors": vectors}
 

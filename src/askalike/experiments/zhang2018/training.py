@@ -96,7 +96,7 @@ class AutoencoderTrainer:
             SettingError: there are fewer texts, or the recipe does not fit.
         """
         if importlib.util.find_spec("torch") is None:
-            raise MissingExtraError("training an autoencoder needs torch", 'pip install "askalike[train]"')
+            raise MissingExtraError("training an autoencoder needs torch", "train")
         import torch
 
         from askalike.train.fit import Run, fit
@@ -112,8 +112,8 @@ class AutoencoderTrainer:
 
     def described(self) -> dict[str, object]:
         """Return what decides the autoencoders besides kind, amount and seed, as JSON can hold it."""
-        digest = TrainingData(self.data.texts).digest()
-        return {"recipe": json.loads(self.recipe.to_json()), "kinds": self.data.kinds, "texts": digest}
+        digest, dev = TrainingData(self.data.texts).digest(), self.data.dev.digest()
+        return {"recipe": json.loads(self.recipe.to_json()), "kinds": self.data.kinds, "texts": digest, "dev": dev}
 
 
 def train_all(trainer: AutoencoderTrainer, ones: Sequence[Autoencoder], jobs: int) -> None:

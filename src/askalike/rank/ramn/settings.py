@@ -20,6 +20,7 @@ ALPHAS: Final = tuple(round(0.01 + 0.005 * step, 3) for step in range(19))
 """The paper's grid for α: 0.01, 0.015, … 0.1."""
 
 LEAST_FLOOR: Final = 1e-9
+MOST_FLOOR: Final = 1
 MOST_WEIGHT: Final = 10
 
 
@@ -31,7 +32,7 @@ class RamnSettings:
         has_mismatch: the second layer, lexical mismatch; without it d_i = 1.
         alpha: α of the third layer, the rank factor 1 - α · rank, in [0, 0.1]; 0 leaves it out.
         similarity: s_ij: the ``dot`` product, the ``cosine``, or ``shifted-cosine``, (1 + cos) / 2.
-        floor: what a similarity counts at least, ≥ 10⁻⁹: its logarithm is taken.
+        floor: what a similarity counts at least, in [10⁻⁹, 1]: its logarithm is taken.
         repeats: words that the query has more than once: ``each`` occurrence is a factor of the product, or the word
             ``once``, with the best match of its occurrences.
         mismatch_weight: γ in [0, 10]: d_i^γ stands for d_i; 1 is the paper's. With much more, scores would come to 0,
@@ -63,12 +64,13 @@ class RamnSettings:
         if not (
             all(map(isfinite, numbers))
             and 0 <= self.alpha <= 0.1
-            and self.floor >= LEAST_FLOOR
+            and LEAST_FLOOR <= self.floor <= MOST_FLOOR
             and 0 <= self.mismatch_weight <= MOST_WEIGHT
         ):
             raise SettingError(
                 f"alpha is {self.alpha}, floor {self.floor} and mismatch_weight {self.mismatch_weight}",
-                f"expected alpha from 0 to 0.1, floor ≥ {LEAST_FLOOR} and mismatch_weight from 0 to {MOST_WEIGHT}",
+                f"expected alpha from 0 to 0.1, floor from {LEAST_FLOOR} to {MOST_FLOOR}, mismatch_weight from 0 to"
+                f" {MOST_WEIGHT}",
             )
         if self.is_both_ways and not (self.is_per_word and self.repeats == "each"):
             raise SettingError(

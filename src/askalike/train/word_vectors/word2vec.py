@@ -149,9 +149,7 @@ def _gensim() -> Any:
     try:
         return importlib.import_module("gensim.models.word2vec")
     except ImportError as error:
-        raise MissingExtraError(
-            "training word vectors needs gensim, which is not installed", 'pip install "askalike[train]"'
-        ) from error
+        raise MissingExtraError("training word vectors needs gensim, which is not installed", "train") from error
 
 
 @dataclass(frozen=True, slots=True)
