@@ -18,7 +18,7 @@ ALLOWED: dict[str, set[str]] = {
     "_version": set(),
     "types": {"errors"},
     "errors": set(),
-    "durable": set(),
+    "durable": {"errors"},
     "mark": set(),
     "orphan": set(),
     "progress": set(),

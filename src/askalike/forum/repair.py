@@ -16,7 +16,8 @@ from askalike.encode.layout import OWNED
 from askalike.encode.layout import Layout as ModelLayout
 from askalike.encode.model import Model
 from askalike.errors import BusyForumError, ForumError, ModelError
-from askalike.forum.check import CheckReport, unusable_locks
+from askalike.forum.check import unusable_locks
+from askalike.forum.findings import CheckReport
 from askalike.forum.indexes import LOCK_TIMEOUT_S, remove_indexes
 from askalike.forum.locks import held
 from askalike.forum.model_source import fingerprint
