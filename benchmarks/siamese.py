@@ -26,18 +26,18 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from askalike.data import bundled_forum, default_model
-from askalike.encode.model import Model
-from askalike.encode.vocabulary import Vocabulary
 from askalike.experiments.vector_scorer import Encoder
 from askalike.forum import Forum, ForumSettings
+from askalike.models.encoders.model import Model
+from askalike.models.encoders.vocabulary import Vocabulary
 from askalike.models.siamese.config import SiameseConfig, SiameseSettings
 from askalike.models.siamese.model import SiameseModel
 from askalike.models.siamese.network import SiameseNetwork, build, to_arrays
 from askalike.models.siamese.runtime import Plan
 from askalike.models.siamese.trigram_texts import TrigramTexts
-from askalike.train.siamese.corpus import PairCorpus
-from askalike.train.siamese.fit import QuestionAnswer
-from askalike.train.siamese.recipe import PairOptions
+from askalike.training.siamese.corpus import PairCorpus
+from askalike.training.siamese.fit import QuestionAnswer
+from askalike.training.siamese.recipe import PairOptions
 from askalike.types import Question
 from benchmarks.minilm import MiniLM
 from benchmarks.record import write

@@ -37,12 +37,12 @@ import numpy as np
 
 from askalike.archive import Archive, Layout
 from askalike.data import default_model
-from askalike.encode.model import Model
 from askalike.evaluation import bootstrap_difference, bootstrap_mean, randomisation_test
 from askalike.experiments.tasks import RetrievalTask
 from askalike.forum import Forum
 from askalike.forum.engine import LocalEngine
 from askalike.lexical import FieldWeights, LexicalIndex
+from askalike.models.encoders.model import Model
 from askalike.rank import Query, search
 from askalike.rank.correction import Frequencies, Speller, corrected
 from askalike.rank.query import TermCounts

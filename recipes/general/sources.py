@@ -24,7 +24,7 @@ from askalike.forum import Forum
 from askalike.read.detection import choose
 from askalike.read.frame import ReadContext, ReadOptions, Rejects
 from askalike.read.judged import read_judged
-from askalike.train.corpus import TrainingData
+from askalike.training.corpus import TrainingData
 from askalike.types import Answer, Link, Question, Record
 
 __all__ = ["TEXTS", "dev_tasks", "general_data", "records", "travel_parts"]

@@ -20,7 +20,7 @@ from askalike.evaluation.files import FORMATS
 from askalike.experiments.forum_trial import SYSTEMS
 from askalike.read.registry import READERS
 from askalike.text.settings import LANGUAGES
-from askalike.train.recipe import load_recipe
+from askalike.training.recipe import load_recipe
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 COMMANDS = typer.main.get_command(app).commands  # type: ignore[attr-defined]

@@ -19,9 +19,9 @@ from askalike.rank import RERANKERS, Query, Reranker, SearchSettings, learned_as
 from askalike.rank.pool import Pooled
 from askalike.rank.reranker import BY_LETTERS
 from askalike.text.settings import TextSettings
-from askalike.train.corpus import TrainingData
-from askalike.train.language import learn_language_model
-from askalike.train.recipe import LanguageRecipe, load_recipe
+from askalike.training.corpus import TrainingData
+from askalike.training.language import learn_language_model
+from askalike.training.recipe import LanguageRecipe, load_recipe
 from askalike.types import Answer, Question
 
 QUESTIONS = [

@@ -263,7 +263,7 @@ def test_a_stopped_training_goes_on_and_gives_the_same_model(
     run: Run, answered: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pytest.importorskip("torch", reason="training needs torch, which is not installed")
-    from askalike.train.loop import _Run
+    from askalike.training.loop import _Run
 
     words = ("train", answered, "--recipe", recipe(tmp_path, "scqa"), "--json")
     whole = run(*words)

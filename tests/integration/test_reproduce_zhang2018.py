@@ -24,7 +24,7 @@ from askalike.experiments.zhang2018.table import Trained, kind_rows, search_rows
 from askalike.experiments.zhang2018.training import KINDS, kind_recipe
 from askalike.forum.states import ModelStates
 from askalike.models.ramn.score import RamnSettings
-from askalike.train.recipe import network_recipe
+from askalike.training.recipe import network_recipe
 
 FILES = {
     "SemEval2016-Task3-CQA-QL-train-part1.xml": "A",

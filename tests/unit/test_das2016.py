@@ -28,7 +28,7 @@ from askalike.experiments.tasks import judge
 from askalike.models.language.kinds import KINDS, Learned
 from askalike.models.language.model import LanguageModel, LanguageSettings
 from askalike.models.topics.learning import TopicLearning
-from askalike.train.siamese.recipe import SiameseRecipe
+from askalike.training.siamese.recipe import SiameseRecipe
 from askalike.types import Question
 
 

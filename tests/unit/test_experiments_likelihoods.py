@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from askalike.encode.vocabulary import Vocabulary
 from askalike.experiments.likelihoods import Likelihoods, likelihood_score
 from askalike.experiments.systems import System
 from askalike.experiments.tasks import PairTask, RerankTask, RetrievalTask
+from askalike.models.encoders.vocabulary import Vocabulary
 from askalike.models.language.kinds import KINDS, Learned, TopicOptions, TransLMOptions
 from askalike.models.language.model import LanguageModel, LanguageSettings
 from askalike.models.query_likelihood.terms import Collection

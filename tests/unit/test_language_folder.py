@@ -12,10 +12,10 @@ import pytest
 import safetensors.numpy
 from tests.tiny_models import synonym_model
 
-from askalike.encode.folder import Contents, read_folder, write_folder
-from askalike.encode.model import Model
-from askalike.encode.vocabulary import Vocabulary
 from askalike.errors import DamagedModelError, ModelNotFoundError, SettingError
+from askalike.models.encoders.folder import Contents, read_folder, write_folder
+from askalike.models.encoders.model import Model
+from askalike.models.encoders.vocabulary import Vocabulary
 from askalike.models.language.kinds import (
     KINDS,
     Learned,

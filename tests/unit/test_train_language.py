@@ -24,9 +24,9 @@ from askalike.models.translation.ibm1 import Alignment, learn_translations
 from askalike.models.translation.phrase_learning import PhraseLearning
 from askalike.progress import SilentProgress
 from askalike.text.settings import TextSettings
-from askalike.train.corpus import TrainingData
-from askalike.train.language import LanguageRecipe, learn_language_model
-from askalike.train.recipe import Recipe, load_recipe, network_recipe
+from askalike.training.corpus import TrainingData
+from askalike.training.language import LanguageRecipe, learn_language_model
+from askalike.training.recipe import Recipe, load_recipe, network_recipe
 from askalike.types import Answer, Question
 
 DATA = TrainingData(

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from askalike.evaluation import CandidateTask, Report, evaluate
-from askalike.train.corpus import TrainingData
+from askalike.training.corpus import TrainingData
 from askalike.types import Qrels, Question, Run
 
 __all__ = ["PairTask", "RerankTask", "RetrievalTask", "candidate_task", "judge"]

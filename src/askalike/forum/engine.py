@@ -13,12 +13,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from askalike.archive import Archive
-from askalike.encode.states import WordStates
 from askalike.forum.blas import one_blas_thread
 from askalike.forum.settings import Neighbours
 from askalike.forum.vector_set import VectorSet
 from askalike.forum.vectors import has_faiss
 from askalike.lexical import FieldWeights, LexicalSnapshot
+from askalike.models.encoders.model import WordStates
 from askalike.rank import Candidate, Query
 from askalike.rank.engine import DuplicateLinks, TermStatistics
 from askalike.rank.interaction import WeighedStates, rarities

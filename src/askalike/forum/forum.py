@@ -12,7 +12,6 @@ from pathlib import Path
 from types import TracebackType
 
 from askalike.archive import Archive, Layout, Operation, add_feedback, delete_answers, delete_links, put_answers
-from askalike.encode.model import Model
 from askalike.errors import BusyForumError
 from askalike.forum.asking import Asking
 from askalike.forum.check import check_forum
@@ -24,6 +23,7 @@ from askalike.forum.model_source import wanted_model
 from askalike.forum.repair import clear_damage
 from askalike.forum.rerankers import take_ranker
 from askalike.forum.settings import ForumSettings, stored_text_settings
+from askalike.models.encoders.model import Model
 from askalike.progress import Progress, SilentProgress
 from askalike.text.analyzer import Analyzer
 from askalike.text.settings import TextSettings

@@ -14,13 +14,12 @@ from pathlib import Path
 from typing import Final, Protocol
 
 from askalike.archive import Layout
-from askalike.encode.layout import OWNED
-from askalike.encode.layout import Layout as ModelLayout
-from askalike.encode.model import Model
 from askalike.errors import DamagedModelError, SettingError
 from askalike.forum.likelihood import LikelihoodReranker
 from askalike.forum.siamese_vectors import ModelVectors
 from askalike.forum.states import ModelStates
+from askalike.models.encoders.folder import OWNED, ModelLayout
+from askalike.models.encoders.model import Model
 from askalike.models.language.kinds import KINDS
 from askalike.models.language.model import LanguageModel
 from askalike.models.siamese.config import SIAMESE_KINDS

@@ -28,9 +28,9 @@ from typing import Final
 import filelock
 import numpy as np
 
-from askalike.encode.vocabulary import Vocabulary
 from askalike.errors import ModelError
 from askalike.experiments.das2016.sets import DasData
+from askalike.models.encoders.vocabulary import Vocabulary
 from askalike.models.language.kinds import KINDS, Learned, Options, PhraseOptions, TopicOptions, TransLMOptions
 from askalike.models.language.model import LanguageModel, LanguageSettings, TermReader
 from askalike.models.query_likelihood.terms import Collection, Parallel, TermLists, term_ids
@@ -40,7 +40,7 @@ from askalike.models.translation.phrase_learning import PhraseLearning
 from askalike.models.translation.phrases import PhraseTable
 from askalike.text.analyzer import Analyzer
 from askalike.text.settings import TextSettings
-from askalike.train.language import votes_of
+from askalike.training.language import votes_of
 from askalike.types import Question
 
 __all__ = ["Learner", "Texts"]

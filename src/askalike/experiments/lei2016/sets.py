@@ -38,7 +38,7 @@ from askalike.read.askubuntu import heldout_ids, training_pairs
 from askalike.read.detection import named
 from askalike.read.frame import ReadContext
 from askalike.read.judged import read_judged
-from askalike.train.corpus import TrainingData
+from askalike.training.corpus import TrainingData
 from askalike.types import Question
 
 __all__ = ["LeiSet", "find_sets", "labelled"]

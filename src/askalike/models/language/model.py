@@ -24,11 +24,9 @@ from typing import Any, Final, Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from askalike.encode.folder import Contents, write_folder
-from askalike.encode.manifest import Manifest
-from askalike.encode.stored import read_model
-from askalike.encode.vocabulary import Vocabulary
 from askalike.errors import DamagedModelError, SettingError
+from askalike.models.encoders.folder import Contents, Manifest, read_model, write_folder
+from askalike.models.encoders.vocabulary import Vocabulary
 from askalike.models.language.kinds import Learned, Options, options_of
 from askalike.models.language.word_alignments import WordAlignments
 from askalike.models.query_likelihood.likelihood import QueryModel

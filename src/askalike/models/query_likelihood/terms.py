@@ -13,7 +13,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from askalike.encode.vocabulary import Vocabulary
+from askalike.models.encoders.vocabulary import Vocabulary
 
 Floats = NDArray[np.float64]
 Ids = NDArray[np.int64]

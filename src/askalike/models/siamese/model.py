@@ -18,13 +18,11 @@ from typing import Final, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from askalike.encode.batches import check_size
-from askalike.encode.folder import Contents, naming, write_folder
-from askalike.encode.manifest import Manifest
-from askalike.encode.precision import Packed
-from askalike.encode.stored import read_model
-from askalike.encode.vocabulary import Vocabulary
 from askalike.errors import DamagedModelError, SettingError
+from askalike.models.encoders.folder import Contents, Manifest, naming, read_model, write_folder
+from askalike.models.encoders.model import check_size
+from askalike.models.encoders.vocabulary import Vocabulary
+from askalike.models.encoders.weights import Packed
 from askalike.models.siamese.config import SIDES, SiameseSettings
 from askalike.models.siamese.runtime import Runtime
 from askalike.models.siamese.trigram_texts import SiameseReader, TrigramTexts

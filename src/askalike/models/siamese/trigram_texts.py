@@ -15,7 +15,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from askalike.encode.vocabulary import Vocabulary
+from askalike.models.encoders.vocabulary import Vocabulary
 from askalike.models.siamese.config import SiameseReads
 from askalike.text.markup import readable
 from askalike.text.settings import TextSettings
