@@ -201,8 +201,8 @@ def made() -> Path:
             keep(WORK / "damage.model")
         forum.encode()
         forum.edit([Question(one.id, one.title + " again", one.body, tags=one.tags) for one in questions[:EDITED]])
-        forum.delete([one.id for one in questions[EDITED : 2 * EDITED]])
         forum.add([Question(f"new-{number}", f"How to fix printer number {number}?") for number in range(EDITED)])
+        forum.delete([one.id for one in questions[EDITED : 2 * EDITED]])
         kept = questions[2 * EDITED :]
         for one, other in zip(kept[:8:2], kept[1:8:2], strict=True):
             forum.judge(one.id, other.id, "duplicate", "somebody")

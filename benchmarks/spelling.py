@@ -45,6 +45,7 @@ from askalike.lexical import FieldWeights, LexicalIndex
 from askalike.models.encoders.model import Model
 from askalike.rank import Query, search
 from askalike.rank.correction import Frequencies, Speller, corrected
+from askalike.rank.query import TermCounts
 from askalike.read.frame import ReadContext
 from askalike.read.registry import READERS
 from askalike.text.analyzer import Analyzer
@@ -243,7 +244,7 @@ def measured(name: str, speller: Speller) -> dict[str, Any]:
         engine = LocalEngine(Archive(layout.archive), LexicalIndex(layout.lexical), FieldWeights())
         rows: dict[str, Any] = {}
         for rule_name, rule in RULES.items():
-            fixed: Rule = partial(rule, analyzer=analyzer, speller=speller, frequencies=engine)
+            fixed: Rule = partial(rule, analyzer=analyzer, speller=speller, frequencies=TermCounts(engine))
             rows[rule_name] = {
                 "as people type": outcomes(titles, analyzer, fixed, mistyped, SEED),
                 "any letter": outcomes(titles, analyzer, fixed, edited, SEED),
@@ -253,7 +254,7 @@ def measured(name: str, speller: Speller) -> dict[str, Any]:
                 "question_ms": times_ms([Query(one.title, one.body, one.markup) for one in asked], fixed),
             }
             print(name, rule_name, json.dumps(rows[rule_name]), flush=True)
-    return {"questions": engine.size(), "rules": rows}
+    return {"questions": engine.statistics(()).size, "rules": rows}
 
 
 # -- search ------------------------------------------------------------------------------------------------------------

@@ -19,9 +19,10 @@ REFUSED: Final = frozenset({errno.EACCES, errno.EPERM, errno.EROFS, errno.EMFILE
 
 
 def narrow(path: str, flags: int) -> int:
-    """Open a file so that one that is made can be read and written by its owner alone, from its first moment on.
+    """Open a file so that one that is made may be read and written by its owner alone; one that is there stays.
 
-    An opener for ``open``.
+    An opener for ``open``: ``open(path, "xb", opener=narrow)``. The rights are those of the first moment: nobody can
+    open the file before they are narrowed. Who shares a file with a group widens it once, and it stays so.
     """
     return os.open(path, flags, 0o600)
 

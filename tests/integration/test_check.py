@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import sqlite3
 from contextlib import closing
@@ -14,7 +15,7 @@ from tests.tiny_models import synonym_model
 
 from askalike import Answer, Forum, Question
 from askalike.archive import Archive, Layout
-from askalike.errors import DamagedForumError, ForumNotFoundError
+from askalike.errors import DamagedForumError, ForumNotFoundError, ModelError
 
 QUESTIONS = [
     Question(
@@ -219,6 +220,19 @@ def test_a_damaged_model_is_put_back_from_the_copy_beside_its_vectors(path: Path
     assert contents(Layout(path).model) == before
 
 
+def test_a_model_whose_manifest_names_other_hashes_is_put_back_and_was_never_copied(path: Path) -> None:
+    sets = sorted(Layout(path).vectors.iterdir())
+    before = contents(Layout(path).model)
+    manifest = Layout(path).model / "manifest.json"
+    described = json.loads(manifest.read_text(encoding="utf-8"))
+    described["files"]["config.json"] = "0" * 64
+    manifest.write_text(json.dumps(described), encoding="utf-8")
+    with pytest.raises(ModelError, match=r"config\.json is not what manifest\.json says"):
+        Forum.open(path)
+    assert sorted(Layout(path).vectors.iterdir()) == sets
+    assert (Forum.repair(path).is_sound, contents(Layout(path).model)) == (True, before)
+
+
 def test_a_damaged_ranker_has_to_be_trained_again(path: Path) -> None:
     flip(Layout(path).ranker("ramn") / "weights.safetensors", 100)
     before = contents(path)
@@ -242,10 +256,14 @@ def test_files_of_others_are_named_and_stay(path: Path) -> None:
     assert (Layout(path).vectors / "photos").is_dir()
 
 
-def test_a_folder_in_the_place_of_a_lock_is_mended(path: Path) -> None:
+@pytest.mark.parametrize("kind", ["folder", "link"])
+def test_a_folder_or_link_in_the_place_of_a_lock_is_mended(path: Path, kind: str) -> None:
     lock = Layout(path).lock
     lock.unlink(missing_ok=True)
-    lock.mkdir()
+    if kind == "folder":
+        lock.mkdir()
+    else:
+        lock.symlink_to(path / "nothing")
     assert found(path)["lexical"], "who only searches needs no lock"
     assert damage(path) == [("files", "index.lock")]
     assert Forum.repair(path).repaired == ("lock index.lock",)
@@ -273,3 +291,19 @@ def test_the_command_tells_damage_by_its_exit_code_and_as_json(run: Run, path: P
         "findings": [],
     }
     assert run("check", path.parent / "nothing").code == 1
+
+
+def test_what_may_not_be_read_is_told_with_the_rights_to_check(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    read = Path.read_bytes
+
+    def refused(file: Path) -> bytes:
+        if file.name == "mark.json":
+            raise PermissionError(errno.EACCES, "Permission denied", str(file))
+        return read(file)
+
+    monkeypatch.setattr(Path, "read_bytes", refused)
+    report = Forum.check(path)
+    assert {(one.part, one.mend) for one in report.findings} == {
+        ("words", "check the rights of the forum's folder"),
+        ("vectors", "check the rights of the forum's folder"),
+    }

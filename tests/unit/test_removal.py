@@ -92,3 +92,13 @@ def test_in_the_place_of_a_file_only_an_empty_folder_goes(folder: Path) -> None:
     (folder / "00ff" / "b.segment" / "letter.txt").write_text("theirs", encoding="utf-8")
     assert remove_owned(folder, OWNED) == [folder / "00ff" / "b.segment"]
     assert not (folder / "mark.json").exists()
+
+
+def test_every_checkpoint_of_a_training_is_taken_away_and_no_other_file(tmp_path: Path) -> None:
+    from askalike.experiments.work_folder import clear_work
+
+    ours = ["words", "1-autoencoder", "2-max-margin", "siamese"]
+    for name in (*ours, "embeddings"):
+        (tmp_path / f"{name}.safetensors").write_bytes(b"")
+    clear_work(tmp_path)
+    assert [path.name for path in tmp_path.iterdir()] == ["embeddings.safetensors"]

@@ -68,11 +68,14 @@ def _steady(found: Mapping[str, Any]) -> list[str]:
 
 def kills(result: Mapping[str, Any]) -> list[str]:
     """Return what kills under write load left."""
+    size = ""
+    if "questions" in result:
+        size = f", in {result['kills_while_loading']} of them beside a load of {result['questions']:,} questions"
     return [
         "## The service killed while it writes",
         "",
-        f"{result['kills']} kills (SIGKILL) while {result['clients']} clients wrote, {result['acknowledged_writes']:,}"
-        f" writes acknowledged: {result['failures']} were missing after a restart.",
+        f"{result['kills']} kills (SIGKILL) while {result['clients']} clients wrote{size},"
+        f" {result['acknowledged_writes']:,} writes acknowledged: {result['failures']} were missing after a restart.",
     ]
 
 

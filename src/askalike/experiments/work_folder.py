@@ -7,7 +7,7 @@ knows by itself what it was made of, and is not used for anything else. ::
     plan.json         what the training was asked to do
     log.csv           one measured value a line
     words.safetensors first word vectors
-    N-*.safetensors   one checkpoint a stage
+    N-*.safetensors   one checkpoint a stage; siamese.safetensors that of a siamese network
     finished.json     see ``finished_model``
     model/            the finished model, until it is taken
 
@@ -38,7 +38,7 @@ Beginning = Literal["anew", "goes on", "changed", "finished"]
 ``finished``: the model is there, and nothing is to be trained."""
 
 _PLAN: Final = "plan.json"
-_CHECKPOINT: Final = r"(words|\d+-.+)\.safetensors"
+_CHECKPOINT: Final = r"(words|siamese|\d+-.+)\.safetensors"
 _LITTER: Final = r".+\.\d+\.tmp"
 _MODELS_LITTER: Final = rf"\.{MODEL}\..+"
 

@@ -3,7 +3,7 @@
 May import: everything but cli and serve.
 """
 
-from askalike.forum.check import CheckReport, Finding
+from askalike.forum.findings import CheckReport, Finding
 from askalike.forum.forum import Forum
 from askalike.forum.importing import ImportOptions, ImportReport
 from askalike.forum.info import Info

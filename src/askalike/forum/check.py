@@ -7,18 +7,19 @@ finding; one is damage where answers may be wrong, or missing, because of it.
 from __future__ import annotations
 
 import json
+import os
 import sqlite3
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator
-from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
-from typing import Final, Literal
+from typing import Final
 
 from askalike.archive import Layout, soundness
 from askalike.archive.layout import not_found
 from askalike.archive.soundness import Contents
 from askalike.errors import AskalikeError, ForumError, ModelNotFoundError, SettingError
+from askalike.forum.findings import CheckReport, Finding, Part, refused
 from askalike.forum.rerankers import MAKERS, load_learned
 from askalike.forum.vector_set import OWNED as VECTOR_FILES
 from askalike.forum.vector_set import has_its_model, parse_current, read_current
@@ -35,12 +36,9 @@ from askalike.text.analyzer import Analyzer
 from askalike.text.settings import TextSettings
 from askalike.vectors import VectorIndex
 
-Part = Literal["archive", "words", "vectors", "pairs", "model", "ranker", "files"]
-
 MOST_NAMED: Final = 1000
 """Findings of one part that are named."""
 
-REPAIR: Final = 'run "askalike check FORUM --repair"'
 RESTORE: Final = "restore archive.sqlite from a backup, or load what it was filled from again"
 
 _SQLITE: Final = r"\.sqlite(-wal|-shm|-journal)?"
@@ -54,45 +52,6 @@ _FORUM: Final = Owned(
         ("rankers", Owned(folders=((r"[\w-]+|\.[\w-]+\.replaced", MODEL_FILES),))),
     ),
 )
-
-
-@dataclass(frozen=True, slots=True)
-class Finding:
-    """Something that is not as it should be.
-
-    Args:
-        path: of the file or folder, within the forum's.
-        what: is the matter with it.
-        mend: what mends it; "" where nothing needs to be done.
-        is_damage: False for what does no harm, such as a file that is nobody's.
-    """
-
-    part: Part
-    path: str
-    what: str
-    mend: str = REPAIR
-    is_damage: bool = True
-
-
-@dataclass(frozen=True, slots=True)
-class CheckReport:
-    """What a check found.
-
-    Args:
-        repaired: what was made anew, such as "words".
-    """
-
-    findings: tuple[Finding, ...]
-    repaired: tuple[str, ...] = ()
-
-    @property
-    def is_sound(self) -> bool:
-        """Return whether nothing is damaged."""
-        return not any(finding.is_damage for finding in self.findings)
-
-    def damaged(self, part: Part) -> list[Finding]:
-        """Return the damage of one part."""
-        return [finding for finding in self.findings if finding.part == part and finding.is_damage]
 
 
 def check_forum(path: Path, progress: Progress) -> CheckReport:
@@ -165,7 +124,7 @@ def _words(layout: Layout, progress: Progress, contents: Contents | None) -> Ite
             return
         index = LexicalIndex(folder)
     except (AskalikeError, OSError, ValueError) as error:
-        yield Finding("words", name, _told(error))
+        yield refused("words", name, error)
         return
     if not (folder / sums.SUMS_FILE).exists():
         what = "is not there: files of the word index are checked by their own sums alone until the next change"
@@ -176,7 +135,7 @@ def _words(layout: Layout, progress: Progress, contents: Contents | None) -> Ite
             return
         numbers = index.numbers()
     except AskalikeError as error:
-        yield Finding("words", name, _told(error))
+        yield refused("words", name, error)
         return
     if len(numbers) != index.entries:
         yield Finding("words", name, f"counts {index.entries:,} questions and holds {len(numbers):,}")
@@ -236,7 +195,7 @@ def _vectors(layout: Layout, progress: Progress, contents: Contents | None) -> I
         state = read_current(folder)
         answering = "" if state is None else parse_current(state, folder).fingerprint
     except ForumError as error:
-        yield Finding("vectors", f"{name}/current.json", _told(error))
+        yield refused("vectors", f"{name}/current.json", error)
         return
     places = [path for path in sorted(folder.iterdir()) if VECTOR_FILES.folder(path.name) and "." not in path.name]
     if answering and answering not in {place.name for place in places}:
@@ -253,7 +212,7 @@ def _set(layout: Layout, place: Path, answering: str, contents: Contents | None)
         if not has_its_model(place):
             yield Finding("vectors", f"{name}/model", "is not the model that made the vectors of this set")
     except (AskalikeError, OSError) as error:
-        yield Finding("vectors", f"{name}/model", _told(error))
+        yield refused("vectors", f"{name}/model", error)
     if not VectorIndex.exists(place / "index"):
         yield Finding("vectors", f"{name}/index", "there is no index", is_damage=place.name == answering)
         return
@@ -262,7 +221,7 @@ def _set(layout: Layout, place: Path, answering: str, contents: Contents | None)
         index.check()
         numbers = index.numbers().tolist()
     except (AskalikeError, OSError) as error:
-        yield Finding("vectors", f"{name}/index", _told(error))
+        yield refused("vectors", f"{name}/index", error)
         return
     if index.mark.fingerprint != place.name:
         yield Finding("vectors", f"{name}/index", f"holds vectors of the model {index.mark.fingerprint}")
@@ -304,7 +263,7 @@ def _models(layout: Layout, progress: Progress) -> Iterator[Finding]:
         try:
             Model.load(layout.model)
         except (AskalikeError, OSError) as error:
-            yield Finding("model", layout.model.name, _told(error))
+            yield refused("model", layout.model.name, error)
     rankers = layout.ranker("").resolve()
     for place in sorted(rankers.iterdir()) if rankers.is_dir() else ():
         if place.name in MAKERS:
@@ -312,9 +271,9 @@ def _models(layout: Layout, progress: Progress) -> Iterator[Finding]:
                 load_learned(place.name, place)
             except ModelNotFoundError as error:
                 if any(place.iterdir()):
-                    yield Finding("ranker", f"rankers/{place.name}", _told(error), retrain)
+                    yield refused("ranker", f"rankers/{place.name}", error, retrain)
             except (AskalikeError, OSError) as error:
-                yield Finding("ranker", f"rankers/{place.name}", _told(error), retrain)
+                yield refused("ranker", f"rankers/{place.name}", error, retrain)
 
 
 # -- other files ---------------------------------------------------------------------------------------------------
@@ -326,8 +285,8 @@ def _files(layout: Layout) -> Iterator[Finding]:
             continue
         what = "is not one of askalike's" + (", and a link" if is_link(path) else "")
         yield Finding("files", _within(path, layout), what, "", is_damage=False)
-    for path in lock_folders(layout):
-        yield Finding("files", _within(path, layout), "is a folder in the place of a lock's file")
+    for path in unusable_locks(layout):
+        yield Finding("files", _within(path, layout), "is not a file that this process may lock")
     for path in (layout.keys, layout.parts, layout.learned):
         if path.exists() or path.is_symlink():
             try:
@@ -336,14 +295,14 @@ def _files(layout: Layout) -> Iterator[Finding]:
                 yield Finding("files", path.name, f"cannot be read: {error}", "take it from a backup, or delete it")
 
 
-def lock_folders(layout: Layout) -> list[Path]:
-    """Return the folders that stand where a file is locked."""
-    return [path for path in sorted(layout.folder.rglob("*.lock")) if path.is_dir() and not is_link(path)]
+def unusable_locks(layout: Layout) -> list[Path]:
+    """Return what stands where a file is locked, and is a folder, a link, or nothing that this process may write."""
+    return [
+        path
+        for path in sorted(layout.folder.rglob("*.lock"))
+        if is_link(path) or not path.is_file() or not os.access(path, os.R_OK | os.W_OK)
+    ]
 
 
 def _within(path: Path, layout: Layout) -> str:
     return path.relative_to(layout.folder).as_posix()
-
-
-def _told(error: Exception) -> str:
-    return error.message if isinstance(error, AskalikeError) else str(error)

@@ -14,7 +14,8 @@ from types import TracebackType
 from askalike.archive import Archive, Layout, Operation, add_feedback, delete_answers, delete_links, put_answers
 from askalike.errors import BusyForumError
 from askalike.forum.asking import Asking
-from askalike.forum.check import CheckReport, check_forum
+from askalike.forum.check import check_forum
+from askalike.forum.findings import CheckReport
 from askalike.forum.founding import discard_if_empty, new_archive
 from askalike.forum.importing import ImportOptions, ImportReport, import_archive
 from askalike.forum.indexes import Indexes, remove_indexes

@@ -8,13 +8,12 @@ from __future__ import annotations
 
 import contextlib
 import sqlite3
-import threading
-import weakref
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
+from askalike.archive.connections import ThreadConnections
 from askalike.errors import BusyForumError, DamagedForumError, ForumError
 
 FORMAT: Final = 2
@@ -75,6 +74,12 @@ class Place:
     second: int
 
 
+class _Connection(sqlite3.Connection):
+    """A connection that knows which file it was opened to."""
+
+    identity: tuple[int, int] | None = None
+
+
 class PairStore:
     """The file; any thread reads, and whoever holds the lock of comparing writes.
 
@@ -85,16 +90,11 @@ class PairStore:
     def __init__(self, path: Path) -> None:
         self.path = path
         self.was_damaged = False
-        self._local = threading.local()
-        self._opened: list[sqlite3.Connection] = []
-        self._guard = threading.Lock()
-        weakref.finalize(self, _close, self._opened)
+        self._connections = ThreadConnections(self._open)
 
     def close(self) -> None:
         """Close every connection."""
-        with self._guard:
-            _close(self._opened)
-        self._local = threading.local()
+        self._connections.close()
 
     # -- reading -----------------------------------------------------------------------------------------------
 
@@ -255,21 +255,13 @@ class PairStore:
                 self._connection.execute(statement)
 
     @property
-    def _connection(self) -> sqlite3.Connection:
+    def _connection(self) -> _Connection:
         """Return this thread's connection to the file that is there now: another process may have begun it again."""
-        connection: sqlite3.Connection | None = getattr(self._local, "connection", None)
-        if connection is not None and (connection.in_transaction or self._local.identity == self._identity()):
+        connection = self._connections.get()
+        if connection.in_transaction or connection.identity == self._identity():
             return connection
-        if connection is not None:
-            with self._guard:
-                self._opened.remove(connection)
-            connection.close()
-            del self._local.connection
-        opened = self._open()
-        self._local.connection, self._local.identity = opened, self._identity()
-        with self._guard:
-            self._opened.append(opened)
-        return opened
+        self._connections.forget()
+        return self._connections.get()
 
     def _identity(self) -> tuple[int, int] | None:
         """Return what tells the file from another under its name, None where there is none."""
@@ -279,8 +271,10 @@ class PairStore:
             return None
         return found.st_dev, found.st_ino
 
-    def _open(self) -> sqlite3.Connection:
-        connection = sqlite3.connect(self.path, timeout=BUSY_TIMEOUT_S, isolation_level=None, check_same_thread=False)
+    def _open(self) -> _Connection:
+        connection = sqlite3.connect(
+            self.path, timeout=BUSY_TIMEOUT_S, isolation_level=None, check_same_thread=False, factory=_Connection
+        )
         try:
             connection.execute("PRAGMA synchronous = NORMAL")  # what a power cut takes is compared again
             version = _version(connection)
@@ -294,6 +288,7 @@ class PairStore:
         except BaseException:
             connection.close()
             raise
+        connection.identity = self._identity()
         return connection
 
     def _upgraded(self, connection: sqlite3.Connection) -> int:
@@ -314,9 +309,3 @@ def _version(connection: sqlite3.Connection) -> int:
 
 def _names(connection: sqlite3.Connection) -> set[str]:
     return {row[0] for row in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
-
-
-def _close(connections: list[sqlite3.Connection]) -> None:
-    for connection in connections:
-        connection.close()
-    connections.clear()

@@ -27,6 +27,7 @@ import filelock
 
 from askalike.archive import Archive, Layout, changed_questions, numbers, verdicts_on
 from askalike.forum.indexes import Indexes
+from askalike.forum.locks import held
 from askalike.forum.pair_store import DamagedPairsError, Pair, PairStore, Place
 from askalike.rank import Query, Searcher
 from askalike.rank.originals import reached
@@ -88,7 +89,7 @@ class Pairs:
         if not self._guard.acquire(blocking=False):
             return 0
         try:
-            with self._lock.acquire(timeout=0):
+            with held(self._lock, 0):
                 if self.store.was_damaged:
                     self.store.mend()
                 try:

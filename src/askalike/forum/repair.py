@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import contextlib
+from collections.abc import Iterator
 from dataclasses import replace
+from pathlib import Path
 from typing import Final
 
 import filelock
@@ -11,7 +13,8 @@ import filelock
 from askalike.archive import Layout
 from askalike.durable import sync_folder, writing_whole
 from askalike.errors import BusyForumError, ForumError, ModelError
-from askalike.forum.check import CheckReport, lock_folders
+from askalike.forum.check import unusable_locks
+from askalike.forum.findings import CheckReport
 from askalike.forum.indexes import LOCK_TIMEOUT_S, remove_indexes
 from askalike.forum.locks import held
 from askalike.forum.model_source import fingerprint
@@ -32,9 +35,9 @@ def clear_damage(layout: Layout, report: CheckReport, settings: ForumSettings) -
         ForumError: something that is not askalike's is in the way.
     """
     done: list[str] = []
-    for path in lock_folders(layout):
-        with contextlib.suppress(OSError):  # it holds something: the report still names it
-            path.rmdir()
+    for path in unusable_locks(layout):
+        with contextlib.suppress(OSError):  # a folder that holds something: the report still names it
+            remove_file(path)
             done.append(f"lock {path.name}")
     if report.damaged("model") and _restore_model(layout):
         done.append("model")
@@ -52,23 +55,8 @@ def clear_damage(layout: Layout, report: CheckReport, settings: ForumSettings) -
 def _restore_model(layout: Layout) -> bool:
     """Put back the forum's own model from the copy that its vectors were made by; return whether that was possible."""
     own = ModelLayout(layout.model)
-    try:
-        wanted = fingerprint(own.folder)
-    except ModelError:
-        try:
-            state = read_current(layout.vectors)
-            current = None if state is None else parse_current(state, layout.vectors)
-        except ForumError:
-            return False
-        if current is None or current.model != "own":
-            return False
-        wanted = current.fingerprint
-    copy = layout.vectors / wanted / "model"
-    try:
-        Model.load(copy)
-    except ModelError:
-        return False
-    if not has_its_model(copy.parent) or (own.folder.is_dir() and foreign_in(own.folder, OWNED)):
+    copy = next((place / "model" for place in _sets_of_own(layout) if _is_whole(place)), None)
+    if copy is None or (own.folder.is_dir() and foreign_in(own.folder, OWNED)):
         return False
     if not own.folder.is_dir():
         remove_file(own.folder)
@@ -82,6 +70,26 @@ def _restore_model(layout: Layout) -> bool:
     own.replaced.rename(own.folder)
     sync_folder(layout.folder)
     return True
+
+
+def _sets_of_own(layout: Layout) -> Iterator[Path]:
+    """Yield the set of the model that the manifest names, then the one that answers, if its model was the own one."""
+    with contextlib.suppress(ModelError):
+        yield layout.vectors / fingerprint(layout.model)
+    with contextlib.suppress(ForumError):
+        state = read_current(layout.vectors)
+        current = None if state is None else parse_current(state, layout.vectors)
+        if current is not None and current.model == "own":
+            yield layout.vectors / current.fingerprint
+
+
+def _is_whole(place: Path) -> bool:
+    """Return whether a set has its model, undamaged."""
+    try:
+        Model.load(place / "model")
+    except ModelError:
+        return False
+    return has_its_model(place)
 
 
 def _remove_pairs(layout: Layout) -> None:

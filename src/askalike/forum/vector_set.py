@@ -209,6 +209,7 @@ def make_set(folder: Path, source: ModelSource, last_change: int, *, is_new: boo
     """
     place = folder / source.fingerprint
     if not has_its_model(place):
+        Model.load(source.folder)  # what is damaged is not copied
         with writing(place):
             _copy_model(source, place)
     index = place / "index"

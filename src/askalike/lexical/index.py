@@ -44,15 +44,16 @@ class LexicalIndex(LexicalSnapshot):
     """
 
     def __init__(self, folder: Path) -> None:
+        self.folder = folder  # which comparing sums needs
         self._looking = threading.Lock()
         self._looked_at: set[str] = set()
+        self._compare_sums()  # before tantivy reads what it would panic at
         with reading(folder):
             file = (folder / MARK_FILE).read_bytes()
             mark = read_mark(file)
             self._index = tantivy.Index.open(str(folder / ENTRIES))
             state = State(file, mark, self._index.searcher(), self._index.schema)
         super().__init__(folder, state)
-        self._compare_sums()
 
     @classmethod
     def create(cls, folder: Path, *, applied: int, fingerprint: str) -> LexicalIndex:
@@ -177,10 +178,10 @@ class LexicalIndex(LexicalSnapshot):
             self.reopen()
 
     def _take(self, file: bytes | None, mark: Mark) -> None:
+        self._compare_sums()
         with reading(self.folder):
             self._index.reload()
             searcher = self._index.searcher()
-        self._compare_sums()
         self._now = State(file or b"", mark, searcher, self._now.schema)
 
     def _compare_sums(self) -> None:

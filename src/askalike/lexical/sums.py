@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Final
 
-from askalike.durable import replace_whole
+from askalike.durable import REFUSED, replace_whole
 
 SUMS_FILE: Final = "sums.json"
 ENTRIES: Final = "entries"
@@ -56,6 +56,7 @@ def written_down(folder: Path) -> dict[str, Sum]:
 
     Raises:
         ValueError: the file is damaged.
+        OSError: the system does not let it be read.
     """
     try:
         found = json.loads((folder / SUMS_FILE).read_bytes())
@@ -63,6 +64,8 @@ def written_down(folder: Path) -> dict[str, Sum]:
     except FileNotFoundError:
         return {}
     except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+        if isinstance(error, OSError) and error.errno in REFUSED:
+            raise
         raise ValueError(f"{SUMS_FILE} cannot be read: {error!r}") from error
 
 
@@ -127,6 +130,8 @@ def _fault(path: Path, count: int, expected: Sum | None) -> str:
     except FileNotFoundError:
         return "is not there"
     except (OSError, ValueError) as error:
+        if isinstance(error, OSError) and error.errno in REFUSED:
+            raise
         return str(error)
     if expected is not None and count != expected[2]:
         return f"holds {expected[2]:,} entries, and {_META} counts {count:,}"

@@ -29,7 +29,7 @@ written competes with its corrections.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final, Protocol
 
@@ -44,10 +44,10 @@ LEAST_LETTERS: Final = 4
 MOST_LETTERS: Final = 24
 """Longer words are none of a language that is written with spaces."""
 
-MOST_WORDS: Final = 32
+MOST_WORDS: Final = 64
 """So many suspicious words of a query are looked at, the first."""
 
-PROBES: Final = 8
+PROBES: Final = 16
 """After so many unknown words no more are looked at, unless half of them are misspelt: a log has ever more of them."""
 
 MOST_CHARACTERS: Final = 10_000
@@ -62,13 +62,10 @@ RARE: Final = 5
 TYPOS: Final = 0.01
 """How often a word of a question is misspelt."""
 
-NEW: Final[Mapping[int, float]] = {4: 0.005, 5: 0.0005, 6: 0.0001, 7: 0.00002}
+NEW: Final[Mapping[int, float]] = {4: 0.015, 5: 0.0005, 6: 0.0001, 7: 0.00002}
 """Letters of a word, more than 7 as 7 → of 10,000 questions, those expected to have it as a word of its own though none
 of the forum's has. This and the figures below were chosen on the Slicer forum (``benchmarks.spelling --dev``).
 """
-
-LEAST_LIKELY: Final[Mapping[int, float]] = {4: 0.002, 5: 0.001}
-"""Letters of a word → a correction less likely to be misspelt so is none: of short words, any is near to many."""
 
 SEEN: Final = 0.2
 """How many questions a question counts that has the word as it is written: it may have misspelt it likewise."""
@@ -88,7 +85,7 @@ UNREAD: Final = 0.01
 PIECES: Final = 20
 """So many pieces of a line are looked at together."""
 
-MOST_UNKNOWN: Final = 0.2
+MOST_UNKNOWN: Final = 0.3
 FEW_UNKNOWN: Final = 2
 """A text with a greater share of pieces that are no words, or unknown and not misspelt, and more than a few of them, is
 no prose of the forum's language."""
@@ -104,14 +101,14 @@ class Speller(Protocol):
 class Frequencies(Protocol):
     """In how many questions of a forum words occur."""
 
+    def look_up(self, terms: Iterable[str]) -> None:
+        """Ask for the counts of these terms together."""
+
     def size(self) -> int:
         """Return how many questions there are."""
 
     def document_frequency(self, term: str) -> int:
         """Return in how many questions a term occurs."""
-
-    def document_frequencies(self, terms: Collection[str]) -> Mapping[str, int]:
-        """Return the terms that occur → in how many questions."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,12 +121,32 @@ class _Word:
     has_capital: bool
 
 
+@dataclass(frozen=True, slots=True)
+class _Candidates:
+    """What a word may have meant.
+
+    Args:
+        as_written: how many questions are expected to mean it as it is written.
+        likelihoods: candidate → how likely it is misspelt so.
+        terms: candidate → its term.
+    """
+
+    as_written: float
+    likelihoods: Mapping[str, float]
+    terms: Mapping[str, str]
+
+
 def corrected(
     query: Query, analyzer: Analyzer, speller: Speller, frequencies: Frequencies
 ) -> tuple[Query, tuple[Correction, ...]]:
     """Return the query as it is searched for, and which words stand for others in it, in their order."""
+    in_title = list(_stretches(query.title[:MOST_CHARACTERS], "plain"))
+    in_body = list(_stretches(query.body[:MOST_CHARACTERS], query.markup))
     reader = _Reader(analyzer, speller, frequencies)
-    title, body = reader.read(query.title, "plain"), reader.read(query.body, query.markup)
+    if reader.suspects([*in_title, *in_body]):  # what is weighed later is asked for with it
+        prepared = analyzer.prepare(query.title, query.body, query.markup)
+        reader.look_up([*prepared.title, *prepared.body])
+    title, body = reader.read(query.title, in_title), reader.read(query.body, in_body)
     if not reader.changed:
         return query, ()
     return replace(query, title=title, body=body), tuple(Correction(*one) for one in reader.changed.items())
@@ -140,21 +157,39 @@ class _Reader:
 
     def __init__(self, analyzer: Analyzer, speller: Speller, frequencies: Frequencies) -> None:
         self._analyzer, self._speller, self._frequencies = analyzer, speller, frequencies
-        self._size = max(1, frequencies.size())
+        self._candidates: dict[str, _Candidates] = {}
         self._looked_at: dict[str, str | None] = {}
         self._unknown = self._misspelt = 0
         self.changed: dict[str, str] = {}
 
-    def read(self, text: str, markup: Markup) -> str:
+    def suspects(self, stretches: Sequence[Sequence[_Word | None]]) -> bool:
+        """Ask for the counts of all words together; return whether one of them may be misspelt."""
+        words = [one for pieces in stretches if _is_prose(pieces) for one in pieces if one is not None]
+        self._frequencies.look_up({term for one in words for term in self._analyzer.terms(one.word)})
+        for one in words:
+            if len(self._candidates) == PROBES:
+                break
+            count = self._suspicious_count(one)
+            if count is not None and one.word not in self._candidates and _is_readable(one.word):
+                self._candidates[one.word] = self._candidates_of(one, count)
+        return bool(self._candidates)
+
+    def look_up(self, terms: Iterable[str]) -> None:
+        """Ask for the counts of terms and of what the first misspelt words may have meant, in one call."""
+        self._frequencies.look_up(
+            {*terms, *(term for found in self._candidates.values() for term in found.terms.values())}
+        )
+
+    def read(self, text: str, stretches: Sequence[Sequence[_Word | None]]) -> str:
         """Return a text with what was meant in place of the misspelt words of its prose."""
         found: list[tuple[_Word, str]] = []
         prose, unread = set[str](), set[str]()
-        for pieces in _stretches(text[:MOST_CHARACTERS], markup):
+        for pieces in stretches:
+            if not _is_prose(pieces):
+                continue
             words = [one for one in pieces if one is not None]
             most = max(FEW_UNKNOWN, MOST_UNKNOWN * len(pieces))
             others = len(pieces) - len(words)
-            if others > most:
-                continue
             here, unread_here = self._read_words(words)
             prose.update(one.word for one in words)
             unread |= unread_here
@@ -175,20 +210,25 @@ class _Reader:
         found: list[tuple[_Word, str]] = []
         unread: set[str] = set()
         for one in words:
-            terms = self._analyzer.terms(one.word)
-            count = min(map(self._frequencies.document_frequency, terms), default=RARE + 1)  # stop words are known
-            if count > RARE:
+            count = self._suspicious_count(one)
+            if count is None:
                 continue
-            rank = self._speller.rank(one.word)
-            if rank is not None and rank < FREQUENT:
-                continue
-            is_unknown = not count and rank is None
+            is_unknown = not count and self._speller.rank(one.word) is None
             other = self._meant(one, count, is_unknown=is_unknown) if _is_readable(one.word) else None
             if other:
                 found.append((one, other))
             elif is_unknown:
                 unread.add(one.word)
         return found, unread
+
+    def _suspicious_count(self, one: _Word) -> int | None:
+        """Return how many questions have a word that may be misspelt, None for one that is right."""
+        terms = self._analyzer.terms(one.word)
+        count = min(map(self._frequencies.document_frequency, terms), default=RARE + 1)  # stop words are known
+        if count > RARE:
+            return None
+        rank = self._speller.rank(one.word)
+        return None if rank is not None and rank < FREQUENT else count
 
     def _meant(self, one: _Word, count: int, *, is_unknown: bool) -> str | None:
         """Return what a word is read as that so many questions have, None where it was meant as it is written."""
@@ -201,29 +241,40 @@ class _Reader:
         self._misspelt += is_unknown and found is not None
         return found
 
-    def _likeliest(self, one: _Word, count: int) -> str | None:
-        length = len(one.word)
-        new = NEW[min(length, max(NEW))] * self._size / 10_000 * (CAPITAL if one.has_capital else 1.0)
+    def _candidates_of(self, one: _Word, count: int) -> _Candidates:
+        size = max(1, self._frequencies.size())
+        new = NEW[min(len(one.word), max(NEW))] * size / 10_000 * (CAPITAL if one.has_capital else 1.0)
         if self._speller.rank(one.word) is not None:
             new += READ
         as_written = SEEN * count + new
-        least, enough = LEAST_LIKELY.get(length, 0.0), as_written / (TYPOS * self._size)  # if every question had it
+        enough = as_written / (TYPOS * size)  # if every question had it
         likelihoods = {
             other: likely
             for other, likelihood in meant(one.word).items()
-            if likelihood > max(least, enough)
+            if likelihood > enough
             and (likely := likelihood * (UNREAD if self._speller.rank(other) is None else 1.0)) > enough
         }
+        own = {"", *self._analyzer.terms(one.word)}
         terms = dict(zip(likelihoods, self._analyzer.term_of_each(list(likelihoods)), strict=True))
-        own = self._analyzer.terms(one.word)
-        counts = self._frequencies.document_frequencies(set(terms.values()).difference(own, ("",)))
+        others = {other: term for other, term in terms.items() if term not in own}
+        return _Candidates(as_written, likelihoods, others)
+
+    def _likeliest(self, one: _Word, count: int) -> str | None:
+        found = self._candidates.get(one.word) or self._candidates_of(one, count)
+        self._frequencies.look_up(found.terms.values())
+        count_of = self._frequencies.document_frequency
         odds = {
-            other: TYPOS * counts[term] * likelihoods[other]
-            for other, term in terms.items()
-            if counts.get(term, 0) >= LEAST_QUESTIONS
+            other: TYPOS * count_of(term) * found.likelihoods[other]
+            for other, term in found.terms.items()
+            if count_of(term) >= LEAST_QUESTIONS
         }
         best = max(odds, key=lambda other: (odds[other], other), default="")
-        return best if odds.get(best, 0.0) > as_written else None
+        return best if odds.get(best, 0.0) > found.as_written else None
+
+
+def _is_prose(pieces: Sequence[_Word | None]) -> bool:
+    """Return whether few enough of some pieces of a line are no words."""
+    return pieces.count(None) <= max(FEW_UNKNOWN, MOST_UNKNOWN * len(pieces))
 
 
 def _is_readable(word: str) -> bool:
