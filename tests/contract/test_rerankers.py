@@ -21,7 +21,8 @@ from askalike.rank.reranker import BY_LETTERS
 from askalike.text.settings import TextSettings
 from askalike.training.corpus import TrainingData
 from askalike.training.language import learn_language_model
-from askalike.training.recipe import LanguageRecipe, load_recipe
+from askalike.training.language import LanguageRecipe
+from askalike.training.recipe import load_recipe
 from askalike.types import Answer, Question
 
 QUESTIONS = [
