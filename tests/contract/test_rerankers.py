@@ -20,8 +20,7 @@ from askalike.rank.pool import Pooled
 from askalike.rank.reranker import BY_LETTERS
 from askalike.text.settings import TextSettings
 from askalike.training.corpus import TrainingData
-from askalike.training.language import learn_language_model
-from askalike.training.language import LanguageRecipe
+from askalike.training.language import LanguageRecipe, learn_language_model
 from askalike.training.recipe import load_recipe
 from askalike.types import Answer, Question
 
