@@ -24,10 +24,10 @@ import numpy as np
 from askalike.data import default_model
 from askalike.encode.model import Model
 from askalike.evaluate import bootstrap_difference, bootstrap_mean, randomisation_test
-from askalike.experiments.systems import Terms, Vectors
-from askalike.experiments.tasks import RetrievalTask, judge
-from askalike.experiments.vector_scorer import VectorScorer
 from askalike.forum import Forum, ForumSettings
+from askalike.forum_evaluation.scorers import VectorScorer
+from askalike.forum_evaluation.systems import Terms, Vectors
+from askalike.forum_evaluation.tasks import RetrievalTask, judge
 from askalike.rank import SearchSettings
 from askalike.siamese import SiameseModel
 from askalike.text.markup import plain_text

@@ -16,9 +16,9 @@ from askalike.data import default_model
 from askalike.encode.model import Model
 from askalike.encode.vocabulary import Vocabulary
 from askalike.evaluate import pair_average_precision
-from askalike.experiments.systems import Vectors
-from askalike.experiments.tasks import PairTask, RerankTask, judge
-from askalike.experiments.vector_scorer import VectorScorer
+from askalike.forum_evaluation.scorers import VectorScorer
+from askalike.forum_evaluation.systems import Vectors
+from askalike.forum_evaluation.tasks import PairTask, RerankTask, judge
 from benchmarks.quality_sets import SETS, Task, present_sets
 from benchmarks.record import write
 

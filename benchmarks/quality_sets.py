@@ -6,13 +6,11 @@ import shutil
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 
-from askalike.experiments.duplicates import duplicate_task
-from askalike.experiments.forum_tasks import forum_rerank_task, forum_retrieval_task
-from askalike.experiments.judged_task import bm25_task, questions_of, released_task
-from askalike.experiments.pair_task import pair_task
-from askalike.experiments.related import related_task
-from askalike.experiments.tasks import PairTask, RerankTask, RetrievalTask
 from askalike.forum import Forum, ForumSettings
+from askalike.forum_evaluation.forum_tasks import forum_rerank_task, forum_retrieval_task
+from askalike.forum_evaluation.judged_sets import bm25_task, pair_task, questions_of, released_task
+from askalike.forum_evaluation.links import duplicate_task, related_task
+from askalike.forum_evaluation.tasks import PairTask, RerankTask, RetrievalTask
 from askalike.read.detection import named
 from askalike.read.frame import ReadContext
 from askalike.read.judged import read_judged

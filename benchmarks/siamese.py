@@ -28,8 +28,8 @@ from torch.nn import functional
 from askalike.data import bundled_forum, default_model
 from askalike.encode.model import Model
 from askalike.encode.vocabulary import Vocabulary
-from askalike.experiments.vector_scorer import Encoder
 from askalike.forum import Forum, ForumSettings
+from askalike.forum_evaluation.scorers import Encoder
 from askalike.siamese import SiameseConfig, SiameseModel, SiameseSettings
 from askalike.siamese.hashed import Hashed
 from askalike.siamese.network import SiameseNetwork, build, to_arrays

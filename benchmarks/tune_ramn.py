@@ -26,13 +26,13 @@ from numpy.typing import NDArray
 from askalike.archive import Layout
 from askalike.encode.model import Model
 from askalike.experiments.forum_training import forum_training
-from askalike.experiments.matcher import ChangedStates, Matcher, all_alike
-from askalike.experiments.tasks import RerankTask, judge
-from askalike.experiments.whitening import Whitening
-from askalike.experiments.zhang2018.data import read_data
-from askalike.experiments.zhang2018.training import Autoencoder
 from askalike.forum import Forum
 from askalike.forum.states import ModelStates
+from askalike.forum_evaluation.ramn import Matcher
+from askalike.forum_evaluation.tasks import RerankTask, judge
+from askalike.papers.zhang2018.data import read_data
+from askalike.papers.zhang2018.states import ChangedStates, Whitening, all_alike
+from askalike.papers.zhang2018.training import Autoencoder
 from askalike.rank.query import Query
 from askalike.rank.ramn import RamnSettings, StateSource
 from askalike.rank.ramn.settings import FORUM

@@ -21,11 +21,11 @@ from typing import Any
 import numpy as np
 import torch
 
-from askalike.experiments.forum_tasks import forum_rerank_task
-from askalike.experiments.related import related_task
-from askalike.experiments.systems import tune_weight
-from askalike.experiments.vector_scorer import VectorScorer
 from askalike.forum import Forum
+from askalike.forum_evaluation.forum_tasks import forum_rerank_task
+from askalike.forum_evaluation.links import related_task
+from askalike.forum_evaluation.scorers import VectorScorer
+from askalike.forum_evaluation.systems import tune_weight
 from askalike.siamese import SiameseModel
 from askalike.train.fit import Run
 from askalike.train.siamese.corpus import paired

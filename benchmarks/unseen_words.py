@@ -24,12 +24,12 @@ from scipy import sparse
 from askalike.data import bundled_forum
 from askalike.encode.vocabulary import Vocabulary
 from askalike.evaluate import Report, compare
-from askalike.experiments.duplicates import duplicate_task
-from askalike.experiments.forum_tasks import forum_rerank_task
-from askalike.experiments.systems import Vectors
-from askalike.experiments.tasks import RerankTask, judge
-from askalike.experiments.vector_scorer import VectorScorer
 from askalike.forum import Forum
+from askalike.forum_evaluation.forum_tasks import forum_rerank_task
+from askalike.forum_evaluation.links import duplicate_task
+from askalike.forum_evaluation.scorers import VectorScorer
+from askalike.forum_evaluation.systems import Vectors
+from askalike.forum_evaluation.tasks import RerankTask, judge
 from askalike.text.markup import plain_text
 from askalike.text.tokens import words
 from askalike.train.word_vectors.sentence_corpus import SentenceCorpus

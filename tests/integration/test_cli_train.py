@@ -157,7 +157,7 @@ def test_a_training_keeps_the_parts_that_evaluate_then_scores(run: Run, forum: P
     (forum / "parts.json").write_text(json.dumps({"format": 1, "seed": 0, "parts": test}), encoding="utf-8")
     words = ("evaluate", forum, "--system", "lexical", "--protocol", "retrieval", "--split")
     assert run(*words, "dev", "--json").json["retrieval"]["systems"]["lexical"]["queries"] == 25
-    assert "no duplicate mark falls into the part 'test'" in run(*words, "test").err
+    assert "no duplicate link falls into the split 'test'" in run(*words, "test").err
 
 
 def test_evaluate_says_how_many_of_the_marks_the_own_model_has_learned(run: Run, forum: Path, to_the_end: Path) -> None:

@@ -15,9 +15,9 @@ from askalike import Forum, ForumSettings, Question
 from askalike.cli.train_report import RankerVerdict
 from askalike.data import bundled_forum
 from askalike.errors import DamagedModelError, ForumError, ModelError, SettingError
-from askalike.experiments.likeness import likeness
 from askalike.forum.rerankers import MAKERS
 from askalike.forum.states import ModelStates
+from askalike.forum_evaluation.ramn import likeness
 from askalike.rank import RANKER_NAMES, RERANKERS, Query, SearchSettings, learned_as
 
 QUESTIONS = [

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from benchmarks.misspelling import compared, edited, misspelled, with_edits
 
-from askalike.experiments.tasks import RetrievalTask
+from askalike.forum_evaluation.tasks import RetrievalTask
 from askalike.types import Question
 
 

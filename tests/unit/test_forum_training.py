@@ -18,11 +18,11 @@ from askalike.data import bundled_forum
 from askalike.encode.model import Model
 from askalike.errors import BusyForumError, DamagedForumError
 from askalike.evaluate import components, evaluate, split_components
-from askalike.experiments.duplicates import SPLIT_SEED, SPLITS, duplicate_task
-from askalike.experiments.forum_parts import keep_parts, kept_parts
 from askalike.experiments.forum_training import DevScore, dev_score, forum_training, going_on
 from askalike.experiments.work_folder import work_folder
 from askalike.forum import ForumSettings
+from askalike.forum_evaluation.links import duplicate_task
+from askalike.forum_evaluation.splits import SPLIT_SEED, SPLITS, keep_splits, kept_splits
 from askalike.train.recipe import SHIPPED, Recipe, load_recipe, network_recipe
 from askalike.types import Answer, Link
 
@@ -103,7 +103,7 @@ def test_marks_that_come_later_leave_every_question_in_its_part(tmp_path: Path) 
         first = forum_training(forum, is_test_held_out=True)
         assert first.dev is not None
         asked = set(duplicate_task(forum, "dev").queries)
-        keep_parts(forum.path, first.parts)
+        keep_splits(forum.path, first.parts)
         marked = {one for link in forum.links() for one in (link.source_id, link.target_id)}
         free = [question.id for question in forum.questions() if question.id not in marked]
         for first_id, second_id in zip(free[0:20:2], free[1:20:2], strict=True):
@@ -111,7 +111,7 @@ def test_marks_that_come_later_leave_every_question_in_its_part(tmp_path: Path) 
             later = forum_training(forum, is_test_held_out=True)
             assert not asked & {one for pair in later.data.pairs for one in pair}
             assert set(first.data.pairs) <= set(later.data.pairs)
-            keep_parts(forum.path, later.parts)
+            keep_splits(forum.path, later.parts)
         assert asked < set(duplicate_task(forum, "dev").queries)
 
 
@@ -120,8 +120,8 @@ def test_what_was_learned_from_for_want_of_a_dev_part_is_never_one(tmp_path: Pat
         forum.add([Question(str(number), f"wifi drops {number // 2}") for number in range(60)])
         forum.add_links([Link(str(2 * number + 1), str(2 * number)) for number in range(9)])
         early = forum_training(forum)
-        keep_parts(forum.path, early.parts)
-        assert "dev" not in kept_parts(forum.path).values()
+        keep_splits(forum.path, early.parts)
+        assert "dev" not in kept_splits(forum.path).values()
         forum.add_links([Link(str(2 * number + 1), str(2 * number)) for number in range(9, 30)])
         later = forum_training(forum)
     assert later.dev is not None
@@ -129,11 +129,11 @@ def test_what_was_learned_from_for_want_of_a_dev_part_is_never_one(tmp_path: Pat
 
 
 def test_parts_that_cannot_be_read_are_said(tmp_path: Path) -> None:
-    assert kept_parts(tmp_path) == {}
+    assert kept_splits(tmp_path) == {}
     for content in ("[", '{"format": 1, "seed": 0, "parts": {"a": "best"}}', '{"format": 2, "seed": 0, "parts": {}}'):
         (tmp_path / "parts.json").write_text(content)
         with pytest.raises(DamagedForumError, match="delete it to split the duplicates anew"):
-            kept_parts(tmp_path)
+            kept_splits(tmp_path)
 
 
 def test_what_is_written_while_a_forum_is_read_is_not_trained_on(

@@ -14,9 +14,9 @@ from askalike.cli.progress import BarProgress
 from askalike.cli.score import comparison_line, comparison_object, notes, report_object, report_table
 from askalike.errors import SettingError
 from askalike.evaluate import compare, write_trec_qrels, write_trec_run
-from askalike.experiments.duplicates import SPLITS
-from askalike.experiments.forum_trial import SYSTEMS, TASKS, Trial, run_trial
 from askalike.forum import Forum
+from askalike.forum_evaluation.evaluation import SYSTEMS, TASKS, ForumEvaluation, evaluate_forum
+from askalike.forum_evaluation.splits import SPLITS
 
 __all__ = ["evaluate"]
 
@@ -51,7 +51,7 @@ def evaluate(
     learned: list[tuple[int, int]] = []
     with BarProgress() as progress, Forum.open(forum, progress=progress) as opened:
         for task in tasks:
-            trial = run_trial(opened, task, tuple(system or DEFAULT_SYSTEMS), split, seed, progress)
+            trial = evaluate_forum(opened, task, tuple(system or DEFAULT_SYSTEMS), split, seed, progress)
             if save is not None:
                 _save(trial, save)
             if not as_json:
@@ -69,7 +69,7 @@ def evaluate(
         print_json({"forum": str(forum), "split": split, "seed": seed, "learned_queries": most, **found})
 
 
-def _print(trial: Trial) -> None:
+def _print(trial: ForumEvaluation) -> None:
     console.print(f"\n{trial.title}", style="bold", markup=False)
     print_aligned(report_table(dict(trial.reports)))
     first, *others = trial.reports
@@ -81,7 +81,7 @@ def _print(trial: Trial) -> None:
         console.print(f"note: {note}", markup=False, style="dim")
 
 
-def _object(trial: Trial) -> dict[str, Any]:
+def _object(trial: ForumEvaluation) -> dict[str, Any]:
     first, *others = trial.reports
     return {
         "systems": {name: report_object(report) for name, report in trial.reports.items()},
@@ -108,7 +108,7 @@ def _prepare(folder: Path) -> None:
         raise SettingError(f"--save: {folder} cannot be written to: {error.strerror}", "name another folder") from error
 
 
-def _save(trial: Trial, folder: Path) -> None:
+def _save(trial: ForumEvaluation, folder: Path) -> None:
     write_trec_qrels(folder / f"{trial.task}.qrels", trial.qrels)
     for name, run in trial.runs.items():
         write_trec_run(folder / f"{trial.task}.{name}.run", run, tag=name)

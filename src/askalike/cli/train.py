@@ -22,15 +22,14 @@ from askalike.data import DEFAULT_MODEL_LANGUAGE, default_model
 from askalike.encode.model import Model
 from askalike.errors import MissingExtraError, SettingError
 from askalike.experiments.finished_model import MODEL, is_finished, keep_finished
-from askalike.experiments.forum_parts import keep_parts
 from askalike.experiments.forum_training import ForumTraining, dev_score, forum_training, going_on
-from askalike.experiments.learned_marks import keep_learned
-from askalike.experiments.likeness import likeness
 from askalike.experiments.ranker_score import ranker_score
 from askalike.experiments.work_folder import clear_work, work_folder
 from askalike.forum import Forum, ForumSettings
 from askalike.forum.model_source import ModelSource, fingerprint, general_model, own_model, wanted_model
 from askalike.forum.settings import stored_language
+from askalike.forum_evaluation.ramn import likeness
+from askalike.forum_evaluation.splits import keep_learned, keep_splits
 from askalike.rank.reranker import learned_with
 from askalike.siamese import SiameseModel
 from askalike.text.settings import TextSettings
@@ -182,7 +181,7 @@ def _trained(
         has_ended = is_finished(folder, asked, training.data)
         if has_ended and (choices.is_kept or _is_own(path, folder / MODEL)):
             beginning = "finished"
-        keep_parts(path, training.parts)
+        keep_splits(path, training.parts)
         told = plan_object(path, (name, recipe), start.name if start else "", training, (folder, beginning))
         told["is_taken_with_keep_alone"] = not (
             recipe.ranker or training.dev or choices.is_kept or wanted_model(Layout(path), text.language) is None

@@ -15,8 +15,8 @@ from askalike.archive import Layout
 from askalike.cli.calling import command
 from askalike.evaluate import Comparison, compare
 from askalike.experiments.forum_training import DevScore
-from askalike.experiments.likeness import COLLAPSED
 from askalike.forum.info import size_bytes
+from askalike.forum_evaluation.ramn import COLLAPSED
 from askalike.rank import learned_with
 
 __all__ = ["RankerVerdict", "Verdict", "verdict"]

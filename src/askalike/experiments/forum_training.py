@@ -24,13 +24,13 @@ from typing import Final
 from askalike.encode.model import Model
 from askalike.errors import EvaluationError
 from askalike.evaluate import Report, components
-from askalike.experiments.duplicates import Marks, duplicate_task, read_marks
-from askalike.experiments.forum_parts import kept_parts, split_marks
-from askalike.experiments.forum_tasks import forum_rerank_task
-from askalike.experiments.systems import Vectors, hybrid_run
-from askalike.experiments.tasks import RerankTask, candidate_task, judge
-from askalike.experiments.vector_scorer import Encoder, VectorScorer
 from askalike.forum import Forum
+from askalike.forum_evaluation.forum_tasks import forum_rerank_task
+from askalike.forum_evaluation.links import DuplicateLinks, duplicate_task, read_duplicate_links
+from askalike.forum_evaluation.scorers import Encoder, VectorScorer
+from askalike.forum_evaluation.splits import kept_splits, split_links
+from askalike.forum_evaluation.systems import Vectors, hybrid_run
+from askalike.forum_evaluation.tasks import RerankTask, candidate_task, judge
 from askalike.train.corpus import TrainingData
 from askalike.train.recipe import Recipe
 from askalike.types import Answer, Filters, Question
@@ -96,11 +96,11 @@ def forum_training(
         answers: of each question at most so many, the best: accepted, then most voted.
         hard_negatives: of each question that is marked a duplicate and learned from, at most so many; a search each.
     """
-    marks = read_marks(forum)
+    marks = read_duplicate_links(forum)
     questions, pairs = list(marks.questions.values()), sorted(set(marks.pairs))
     groups = components(pairs)
     dev, why_no_dev = _dev(forum, marks, len(groups))
-    parts = split_marks(forum.path, pairs)
+    parts = split_links(forum.path, pairs)
     left = {"dev"} if dev else set()
     left |= {"test"} if is_test_held_out else set()
     learned = {identifier for part, members in parts.items() if part not in left for identifier in members}
@@ -132,11 +132,11 @@ def dev_score(dev: RerankTask, model: Encoder | None, weight: float) -> DevScore
     return DevScore(search.means["mrr"], judge(dev, cosines).means["mrr"], search)
 
 
-def _dev(forum: Forum, marks: Marks, found: int) -> tuple[RerankTask | None, str]:
+def _dev(forum: Forum, marks: DuplicateLinks, found: int) -> tuple[RerankTask | None, str]:
     if found < LEAST_COMPONENTS:
         return None, f"{found} groups of duplicates, and a part is kept as dev from {LEAST_COMPONENTS} on"
     try:
-        dev = forum_rerank_task("dev", forum, duplicate_task(forum, "dev", marks=marks))
+        dev = forum_rerank_task("dev", forum, duplicate_task(forum, "dev", links=marks))
     except EvaluationError as error:
         return None, error.message
     if not any(any(grades.values()) for grades in dev.qrels.values()):
@@ -145,7 +145,7 @@ def _dev(forum: Forum, marks: Marks, found: int) -> tuple[RerankTask | None, str
 
 
 def _kept(forum: Forum, parts: Mapping[str, Collection[str]], dev: RerankTask | None) -> dict[str, str]:
-    found = {**kept_parts(forum.path), **{one: part for part, members in parts.items() for one in members}}
+    found = {**kept_splits(forum.path), **{one: part for part, members in parts.items() for one in members}}
     return found if dev else {one: "train" if part == "dev" else part for one, part in found.items()}
 
 
@@ -153,7 +153,7 @@ def _answers(forum: Forum, questions: Sequence[Question], most: int) -> list[Ans
     return [answer for question in questions for answer in forum.answers(question.id)[:most]] if most else []
 
 
-def _hard_negatives(forum: Forum, marks: Marks, pairs: Pairs, most: int) -> dict[str, list[str]]:
+def _hard_negatives(forum: Forum, marks: DuplicateLinks, pairs: Pairs, most: int) -> dict[str, list[str]]:
     if not most:
         return {}
     group = {identifier: frozenset(members) for members in components(marks.pairs) for identifier in members}

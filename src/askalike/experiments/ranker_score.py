@@ -8,12 +8,11 @@ from __future__ import annotations
 
 from askalike.archive import Layout
 from askalike.encode.model import Model
-from askalike.experiments.likelihoods import likelihood_score
-from askalike.experiments.matcher import ramn_score
-from askalike.experiments.systems import Hybrid, Vectors
-from askalike.experiments.tasks import RerankTask, judge
-from askalike.experiments.vector_scorer import VectorScorer
 from askalike.forum import Forum
+from askalike.forum_evaluation.ramn import ramn_score
+from askalike.forum_evaluation.scorers import VectorScorer
+from askalike.forum_evaluation.systems import Hybrid, Vectors, likelihood_score
+from askalike.forum_evaluation.tasks import RerankTask, judge
 from askalike.language.kinds import KINDS
 from askalike.language.model import LanguageModel
 from askalike.rank import learned_as

@@ -1,0 +1,106 @@
+"""Trains the autoencoders: one for each kind, number of texts and seed, kept with its log and its reconstructions.
+
+::
+
+    out/attention-50000-seed0/log.csv        loss and held-out perplexity by epoch
+    out/attention-50000-seed0/examples.json  held-out texts, and what the decoder made of them
+    out/attention-50000-seed0/model/         the encoder with its word vectors and their frequencies
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from askalike.encode.model import Model
+from askalike.errors import MissingExtraError
+from askalike.forum_evaluation.tasks import candidate_task
+from askalike.papers.zhang2018.data import ZhangData
+from askalike.papers.zhang2018.rows import Kind
+from askalike.progress import Progress, SilentProgress
+from askalike.train.corpus import TrainingData
+from askalike.train.recipe import Recipe
+
+
+@dataclass(frozen=True, slots=True)
+class Autoencoder:
+    """Which autoencoder.
+
+    Args:
+        size: texts that it learns from, the first ones; 0 for all.
+    """
+
+    kind: Kind
+    size: int
+    seed: int
+
+    def folder(self, out: Path) -> Path:
+        """Return where it is kept."""
+        return out / f"{self.kind}-{self.size or 'all'}-seed{self.seed}"
+
+
+def kind_recipe(recipe: Recipe, kind: Kind) -> Recipe:
+    """Return the recipe with an encoder of this kind, of the same sizes and layers, its states pooled by their mean."""
+    return replace(recipe, encoder=replace(recipe.encoder, kind=kind, pooling="mean"))
+
+
+@dataclass(frozen=True, slots=True)
+class AutoencoderTrainer:
+    """Trains one autoencoder, or finds the one that is finished.
+
+    Args:
+        recipe: of the attention autoencoder.
+        data: texts to learn from, and dev, which is only measured.
+        out: folder of all.
+        device: cpu or cuda.
+        threads: of torch; 0 leaves its choice.
+    """
+
+    recipe: Recipe
+    data: ZhangData
+    out: Path
+    device: str = "cpu"
+    threads: int = 0
+    progress: Progress = field(default_factory=SilentProgress)
+
+    def is_finished(self, one: Autoencoder) -> bool:
+        """Return whether it was trained."""
+        return (one.folder(self.out) / "model").is_dir()
+
+    def model(self, one: Autoencoder) -> Model:
+        """Return a finished autoencoder's encoder.
+
+        Raises:
+            ModelError: it is not there, or cannot be read.
+        """
+        return Model.load(one.folder(self.out) / "model")
+
+    def train(self, one: Autoencoder) -> None:
+        """Train it, going on where a stopped training was.
+
+        Raises:
+            MissingExtraError: torch or gensim is not installed.
+            SettingError: there are fewer texts, or the recipe does not fit.
+        """
+        if importlib.util.find_spec("torch") is None:
+            raise MissingExtraError("training an autoencoder needs torch", 'pip install "askalike[train]"')
+        import torch
+
+        from askalike.train.fit import Run, fit
+
+        if self.threads:
+            torch.set_num_threads(self.threads)
+        folder = one.folder(self.out)
+        dev = {self.data.dev.name: candidate_task(self.data.dev)}
+        learned = TrainingData(self.data.first(one.size), dev=dev)
+        run = Run(folder, one.seed, self.device, progress=self.progress)
+        fit(kind_recipe(self.recipe, one.kind), learned, run).save(folder / "model")
+        for checkpoint in folder.glob("*.safetensors"):
+            checkpoint.unlink()
+
+    def described(self) -> dict[str, object]:
+        """Return what decides the autoencoders besides kind, size and seed, as JSON can hold it."""
+        digest = TrainingData(self.data.texts).digest()
+        return {"recipe": json.loads(self.recipe.to_json()), "kinds": self.data.kinds, "texts": digest}
