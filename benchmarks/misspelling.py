@@ -26,8 +26,6 @@ from askalike.encode.model import Model
 from askalike.evaluate import bootstrap_difference, bootstrap_mean, randomisation_test
 from askalike.forum import Forum, ForumSettings
 from askalike.forum_evaluation.scorers import VectorScorer
-from askalike.forum_evaluation.systems import Terms, Vectors
-from askalike.forum_evaluation.tasks import RetrievalTask, judge
 from askalike.rank import SearchSettings
 from askalike.siamese import SiameseModel
 from askalike.text.markup import plain_text
@@ -36,6 +34,7 @@ from askalike.types import Filters, Question, Run
 from benchmarks.minilm import MiniLM
 from benchmarks.quality_sets import forum_folder, travel_tasks
 from benchmarks.record import write
+from benchmarks.systems import RetrievalTask, Terms, Vectors, judge
 
 COMMAND = "python -m benchmarks.misspelling"
 DRAWS: Final = 5

@@ -17,10 +17,10 @@ from askalike.encode.model import Model
 from askalike.encode.vocabulary import Vocabulary
 from askalike.evaluate import pair_average_precision
 from askalike.forum_evaluation.scorers import VectorScorer
-from askalike.forum_evaluation.systems import Vectors
-from askalike.forum_evaluation.tasks import PairTask, RerankTask, judge
+from askalike.forum_evaluation.tasks import RerankTask
 from benchmarks.quality_sets import SETS, Task, present_sets
 from benchmarks.record import write
+from benchmarks.systems import PairTask, Vectors, judge
 
 COMMAND = "python -m benchmarks.model_size"
 SIZES = (10_000, 20_000, 40_000, 60_000)

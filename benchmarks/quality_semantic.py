@@ -20,22 +20,14 @@ from typing import Any
 from askalike.encode.model import Model
 from askalike.evaluate import pair_average_precision
 from askalike.forum_evaluation.scorers import VectorScorer
-from askalike.forum_evaluation.systems import (
-    Hybrid,
-    Interaction,
-    LexicalSearch,
-    System,
-    Terms,
-    Vectors,
-    best_weight,
-    tune_weight,
-)
-from askalike.forum_evaluation.tasks import PairTask, RerankTask, judge
+from askalike.forum_evaluation.systems import best_weight
+from askalike.forum_evaluation.tasks import RerankTask
 from askalike.rank.settings import JoinSettings
 from benchmarks.minilm import MiniLM
 from benchmarks.quality_rows import pair_rows, ranking_rows, shown
 from benchmarks.quality_sets import SETS, Task, present_sets
 from benchmarks.record import write
+from benchmarks.systems import Hybrid, Interaction, LexicalSearch, PairTask, System, Terms, Vectors, judge, tune_weight
 
 COMMAND = "python -m benchmarks.quality_semantic"
 WORDS: dict[str, System] = {"bm25": LexicalSearch(), "tfidf": Terms("tfidf")}

@@ -22,10 +22,9 @@ from numpy.typing import NDArray
 from askalike.evaluate import Report, compare
 from askalike.forum import Forum
 from askalike.forum_evaluation.forum_tasks import forum_rerank_task
-from askalike.forum_evaluation.judged_sets import bm25_task, questions_of
 from askalike.forum_evaluation.links import duplicate_task
 from askalike.forum_evaluation.scorers import make_scorer, rerank
-from askalike.forum_evaluation.tasks import RerankTask, judge
+from askalike.forum_evaluation.tasks import RerankTask, bm25_task, judge, questions_of
 from askalike.read.frame import ReadContext
 from askalike.read.judged import read_judged
 from askalike.read.registry import READERS

@@ -25,16 +25,17 @@ from torch import nn
 
 from askalike.cli.progress import BarProgress
 from askalike.encode.networks import Encoder
-from askalike.experiments.forum_training import forum_training, going_on
 from askalike.forum import Forum, ForumSettings
 from askalike.train import loop
 from askalike.train import words as word_making
 from askalike.train.corpus import TrainingData, WordSource
 from askalike.train.fit import Run, fit
+from askalike.train.forum_data import forum_training
 from askalike.train.loop_settings import LoopSettings
 from askalike.train.network import TextNetwork
 from askalike.train.objectives.options import ContrastiveOptions, DecodingOptions
 from askalike.train.recipe import Recipe, StageSettings, load_recipe
+from askalike.train.session import going_on
 from askalike.types import Question
 from benchmarks.record import need_data, write
 

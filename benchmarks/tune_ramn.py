@@ -25,7 +25,6 @@ from numpy.typing import NDArray
 
 from askalike.archive import Layout
 from askalike.encode.model import Model
-from askalike.experiments.forum_training import forum_training
 from askalike.forum import Forum
 from askalike.forum.states import ModelStates
 from askalike.forum_evaluation.ramn import Matcher
@@ -37,6 +36,7 @@ from askalike.rank.query import Query
 from askalike.rank.ramn import RamnSettings, StateSource
 from askalike.rank.ramn.settings import FORUM
 from askalike.rank.word_states import Similarity, WordStates
+from askalike.train.forum_data import forum_training
 from askalike.types import Question
 from benchmarks.record import need_data, write
 

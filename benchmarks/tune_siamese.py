@@ -25,7 +25,6 @@ from askalike.forum import Forum
 from askalike.forum_evaluation.forum_tasks import forum_rerank_task
 from askalike.forum_evaluation.links import related_task
 from askalike.forum_evaluation.scorers import VectorScorer
-from askalike.forum_evaluation.systems import tune_weight
 from askalike.siamese import SiameseModel
 from askalike.train.fit import Run
 from askalike.train.siamese.corpus import paired
@@ -34,6 +33,7 @@ from askalike.train.siamese.recipe import SiameseRecipe
 from askalike.types import Answer, Question
 from benchmarks.quality_sets import WORDS_ALONE, forum_folder
 from benchmarks.record import need_data
+from benchmarks.systems import tune_weight
 
 Pairs = Sequence[tuple[Question, Answer]]
 

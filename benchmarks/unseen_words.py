@@ -28,7 +28,6 @@ from askalike.forum import Forum
 from askalike.forum_evaluation.forum_tasks import forum_rerank_task
 from askalike.forum_evaluation.links import duplicate_task
 from askalike.forum_evaluation.scorers import VectorScorer
-from askalike.forum_evaluation.systems import Vectors
 from askalike.forum_evaluation.tasks import RerankTask, judge
 from askalike.text.markup import plain_text
 from askalike.text.tokens import words
@@ -36,6 +35,7 @@ from askalike.train.word_vectors.sentence_corpus import SentenceCorpus
 from askalike.train.word_vectors.word2vec import Word2VecSettings, train_word2vec
 from askalike.types import Question
 from benchmarks.record import WORK, need_data, write
+from benchmarks.systems import Vectors
 
 COMMAND = "python -m benchmarks.unseen_words"
 QUESTIONS, MIN_COUNT, BUCKETS, RIDGES = 40_000, 5, 10_000, (0.1, 0.3, 1.0, 3.0, 10.0)

@@ -18,10 +18,9 @@ from pathlib import Path
 from askalike.evaluate import CandidateTask, split_components
 from askalike.forum import Forum
 from askalike.forum_evaluation.forum_tasks import forum_rerank_task
-from askalike.forum_evaluation.judged_sets import bm25_task, questions_of
 from askalike.forum_evaluation.links import duplicate_task
 from askalike.forum_evaluation.splits import SPLIT_SEED, SPLITS
-from askalike.forum_evaluation.tasks import candidate_task
+from askalike.forum_evaluation.tasks import bm25_task, candidate_task, questions_of
 from askalike.read.detection import choose
 from askalike.read.frame import ReadContext, ReadOptions, Rejects
 from askalike.read.judged import read_judged

@@ -41,7 +41,7 @@ def test_rows_are_printed_beside_the_reported_figures(askubuntu: Path, tmp_path:
 def test_json_holds_what_was_found_and_what_was_not_run(
     askubuntu: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, run: Run
 ) -> None:
-    monkeypatch.setattr("askalike.papers.lei2016.training.importlib.util.find_spec", lambda name: None)
+    monkeypatch.setattr("askalike.papers.harness.importlib.util.find_spec", lambda name: None)
     done = run("reproduce", "lei2016", "--data", askubuntu, "--only", "gru", "--out", tmp_path / "out", "--json")
     assert done.code == 0
     found = done.json["sets"]["askubuntu"]
@@ -50,7 +50,7 @@ def test_json_holds_what_was_found_and_what_was_not_run(
     first, *others = found["rows"]
     assert first["found"]["askubuntu-test"]["map"]["mean"] == 0.75
     assert [row["row"] for row in others] == ["gru-last", "gru-mean", "gru-last-pretrained"]
-    assert {row["not_run"] for row in others} == {'training an encoder needs torch (pip install "askalike[train]")'}
+    assert {row["not_run"] for row in others} == {'training a network needs torch (pip install "askalike[train]")'}
     assert others[0]["parameters"] == 404_880
 
 

@@ -74,10 +74,10 @@ def test_rows_are_run_in_processes_of_their_own(asked: tuple[object, ...], tmp_p
 def test_networks_are_not_run_where_torch_is_missing(
     asked: tuple[object, ...], monkeypatch: pytest.MonkeyPatch, run: Run
 ) -> None:
-    monkeypatch.setattr("askalike.papers.das2016.siamese.importlib.util.find_spec", lambda name: None)
+    monkeypatch.setattr("askalike.papers.harness.importlib.util.find_spec", lambda name: None)
     done = run("reproduce", "das2016", *asked, "--only", "scqa", "--only", "bm25")
     assert done.code == 0
-    assert "not run, since training a siamese network needs torch" in done.out
+    assert "not run, since training a network needs torch" in done.out
 
 
 def test_wrong_uses_are_named(asked: tuple[object, ...], tmp_path: Path, run: Run) -> None:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from benchmarks.misspelling import compared, edited, misspelled, with_edits
+from benchmarks.systems import RetrievalTask
 
-from askalike.forum_evaluation.tasks import RetrievalTask
 from askalike.types import Question
 
 

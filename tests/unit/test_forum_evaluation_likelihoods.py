@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from askalike.encode.vocabulary import Vocabulary
-from askalike.forum_evaluation.systems import Likelihoods, System, likelihood_score
-from askalike.forum_evaluation.tasks import PairTask, RerankTask, RetrievalTask
+from askalike.forum_evaluation.systems import Likelihoods, likelihood_score
+from askalike.forum_evaluation.tasks import RerankTask
 from askalike.language import Collection, Translations
 from askalike.language.kinds import KINDS, TopicOptions, TransLMOptions
 from askalike.language.learned import Learned
@@ -39,27 +39,13 @@ def stemless(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.usefixtures("stemless")
 def test_candidates_keep_their_order_and_translations_decide() -> None:
-    system: System = Likelihoods(model())
+    system = Likelihoods(model())
     run = system.rerank(TASK)
     assert [document for document, _ in run["q"]] == ["c", "a", "b"]
     scores = dict(run["q"])
     assert scores["b"] > scores["a"] > scores["c"] > 0
     assert likelihood_score(TASK, model()) == 1.0
     assert likelihood_score(TASK, model("lmir")) == pytest.approx(1 / 3), "b shares no word: with c, which was first"
-
-
-@pytest.mark.usefixtures("stemless")
-def test_a_collection_is_searched_without_the_query_itself() -> None:
-    task = RetrievalTask("hand", {"q": QUERY}, tuple(QUESTIONS), {"q": []}, {"q": {"b": 1}})
-    found = Likelihoods(model()).retrieve(task)["q"]
-    assert [document for document, _ in found] == ["b", "a", "c"]
-
-
-@pytest.mark.usefixtures("stemless")
-def test_pairs_are_scored_as_candidates_are() -> None:
-    system = Likelihoods(model())
-    task = PairTask("hand", tuple((QUERY, question) for question in QUESTIONS[1:]), (0, 1, 0), tuple(QUESTIONS))
-    assert system.pairs(task) == pytest.approx(system.scores(QUERY, QUESTIONS[1:]))
 
 
 @pytest.mark.usefixtures("stemless")
@@ -83,5 +69,3 @@ def test_topics_are_another_way_from_word_to_word() -> None:
     system = Likelihoods(made)
     scores = dict(system.rerank(TASK)["q"])
     assert scores["b"] > scores["c"], "which shares no word either"
-    task = PairTask("hand", tuple((QUERY, question) for question in QUESTIONS[1:]), (0, 1, 0), tuple(QUESTIONS))
-    assert system.pairs(task) == pytest.approx(system.scores(QUERY, QUESTIONS[1:]))

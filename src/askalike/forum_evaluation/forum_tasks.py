@@ -13,12 +13,11 @@ import numpy as np
 from askalike.forum import Forum
 from askalike.forum_evaluation.links import DuplicateTask, judge_candidates
 from askalike.forum_evaluation.scorers import JoinedTerms, OnQuery, ignore, over_all
-from askalike.forum_evaluation.tasks import RerankTask, RetrievalTask
+from askalike.forum_evaluation.tasks import RerankTask
 from askalike.rank.settings import MAX_HITS
 from askalike.types import Filters, Question, Run
 
 CANDIDATES: Final = 20
-LEXICAL_DEPTH: Final = 1000
 
 
 def forum_run(
@@ -106,24 +105,4 @@ def forum_rerank_task(name: str, forum: Forum, links: DuplicateTask) -> RerankTa
         lexical=found,
         qrels=judge_candidates(links, found),
         statistics=tuple(links.collection.values()),
-    )
-
-
-def forum_retrieval_task(name: str, forum: Forum, links: DuplicateTask, *, main: str = "ndcg@10") -> RetrievalTask:
-    """Return the whole forum as the collection, the query itself excluded.
-
-    Args:
-        main: the measure that systems are compared by.
-    """
-
-    def by_id(question: Question) -> str:
-        return question.id
-
-    return RetrievalTask(
-        name=f"{name} {links.split}",
-        queries=links.queries,
-        collection=tuple(sorted(links.collection.values(), key=by_id)),
-        lexical=lexical_run(forum, links, LEXICAL_DEPTH),
-        qrels=links.qrels,
-        main=main,
     )

@@ -28,11 +28,11 @@ from typing import Final
 from askalike.errors import EvaluationError
 from askalike.evaluate import split_components
 from askalike.forum import Forum
-from askalike.forum_evaluation.judged_sets import HALVES
 from askalike.forum_evaluation.splits import SPLIT_SEED, SPLITS, split_links
 from askalike.text.markup import plain_text
 from askalike.types import Qrels, Question, Run
 
+HALVES: Final[Mapping[str, float]] = {"dev": 0.5, "test": 0.5}
 _LEAST_TITLE: Final = 10
 """A shorter title may occur in a text by chance."""
 

@@ -1,19 +1,16 @@
-"""Tasks as values: candidates to re-rank, a collection to search, pairs to tell apart.
-
-Each task carries the answer of the lexical search, so that it is the same for every system whatever the default
-ranker of a forum is, and so that a hybrid needs to know of no engine.
-"""
+"""A task as a value: candidates to re-rank, beside their BM25 scores, so that a hybrid needs to know of no engine."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
 from askalike.evaluate import CandidateTask, Report, evaluate
-from askalike.types import Qrels, Question, Run
+from askalike.forum_evaluation.scorers import make_scorer, rerank
+from askalike.text.settings import TextSettings
+from askalike.types import Judged, Qrels, Question, Run
 
-RETRIEVAL_MEASURES: Final = ("recall@10", "recall@100", "mrr", "ndcg@10")
 RERANK_MEASURES: Final = ("map", "mrr", "p@1", "p@5")
 
 
@@ -44,49 +41,9 @@ class RerankTask:
     main: str = "map"
 
 
-@dataclass(frozen=True, slots=True)
-class RetrievalTask:
-    """A whole collection to search, the query itself excluded.
-
-    Args:
-        name: the set and its split.
-        queries: id → question; members of the collection.
-        collection: every question that can be found, by id.
-        lexical: query id → the lexical search's best, many more than are scored.
-        qrels: query id → {relevant id: 1}.
-        main: the measure that systems are compared by.
-    """
-
-    name: str
-    queries: Mapping[str, Question]
-    collection: tuple[Question, ...]
-    lexical: Run
-    qrels: Qrels
-    main: str = "ndcg@10"
-
-
-@dataclass(frozen=True, slots=True)
-class PairTask:
-    """Pairs of questions, some of which ask the same.
-
-    Args:
-        name: the set and its split.
-        pairs: first and second question.
-        labels: 1 for a duplicate, else 0.
-        statistics: the questions that document frequencies are taken from.
-    """
-
-    name: str
-    pairs: tuple[tuple[Question, Question], ...]
-    labels: tuple[int, ...]
-    statistics: tuple[Question, ...]
-
-
-def judge(task: RerankTask | RetrievalTask, run: Run) -> Report:
+def judge(task: RerankTask, run: Run) -> Report:
     """Return what a run is worth under the task's protocol."""
-    if isinstance(task, RerankTask):
-        return evaluate(task.qrels, run, task.protocol, RERANK_MEASURES)
-    return evaluate(task.qrels, run, "trec", RETRIEVAL_MEASURES)
+    return evaluate(task.qrels, run, task.protocol, RERANK_MEASURES)
 
 
 def candidate_task(task: RerankTask) -> CandidateTask:
@@ -103,4 +60,39 @@ def candidate_task(task: RerankTask) -> CandidateTask:
         [places[task.queries[query]] for query in found],
         [[places[task.documents[document]] for document in ids] for ids in found.values()],
         [[task.qrels[query].get(document, 0) for document in ids] for query, ids in found.items()],
+    )
+
+
+def questions_of(judged: Judged) -> list[Question]:
+    """Return every question of a set once, queries first."""
+    return list({**judged.queries, **judged.documents}.values())
+
+
+def bm25_task(judged: Judged, protocol: str, statistics: Iterable[Question]) -> RerankTask:
+    """Return a set whose candidates came from a web search: BM25 is computed, over title and body joined.
+
+    Args:
+        statistics: questions that document frequencies are taken from; not those of a test set.
+    """
+    known = tuple(statistics)
+    scorer = make_scorer("bm25", known, TextSettings())
+    lexical = rerank(judged.candidates, scorer, judged.queries, judged.documents)
+    return _task(judged, protocol, lexical, known)
+
+
+def released_task(judged: Judged, protocol: str, statistics: Iterable[Question]) -> RerankTask:
+    """Return a set that was released with the BM25 scores of its candidates, as AskUbuntu's was."""
+    return _task(judged, protocol, judged.candidates, tuple(statistics))
+
+
+def _task(judged: Judged, protocol: str, lexical: Run, statistics: tuple[Question, ...]) -> RerankTask:
+    return RerankTask(
+        name=judged.name,
+        protocol=protocol,
+        queries=judged.queries,
+        documents=judged.documents,
+        given=judged.candidates,
+        lexical=lexical,
+        qrels=judged.qrels,
+        statistics=statistics,
     )

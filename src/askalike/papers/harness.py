@@ -11,6 +11,7 @@ it, and a work folder belongs to the settings that its trainings were made with.
 from __future__ import annotations
 
 import hashlib
+import importlib.util
 import json
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
@@ -319,6 +320,20 @@ def _name(one: _Unit[_Row]) -> str:
     rows, seed = one
     named = " and ".join(row.id for row in rows)
     return f"{named}, seed {seed}" if any(row.is_drawn for row in rows) else named
+
+
+def need_torch(threads: int) -> None:
+    """Let torch have so many threads, 0 for its own choice.
+
+    Raises:
+        MissingExtraError: it is not installed.
+    """
+    if importlib.util.find_spec("torch") is None:
+        raise MissingExtraError("training a network needs torch", 'pip install "askalike[train]"')
+    import torch
+
+    if threads:
+        torch.set_num_threads(threads)
 
 
 def tie_settings(out: Path, settings: Mapping[str, object]) -> None:

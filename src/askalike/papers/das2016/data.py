@@ -41,9 +41,8 @@ from typing import Final
 from askalike.errors import DamagedInputError, FormatError
 from askalike.forum import Forum, ForumSettings
 from askalike.forum_evaluation.forum_tasks import forum_rerank_task
-from askalike.forum_evaluation.judged_sets import bm25_task
 from askalike.forum_evaluation.links import related_task
-from askalike.forum_evaluation.tasks import RerankTask
+from askalike.forum_evaluation.tasks import RerankTask, bm25_task
 from askalike.papers.lei2016.sets import LeiSet, find_sets
 from askalike.read.detection import choose, named
 from askalike.read.frame import ReadContext

@@ -13,18 +13,16 @@ scale; the share of the best candidate's BM25 is that of the forum's own rankers
 
 from __future__ import annotations
 
-import importlib.util
 import json
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final
 
-from askalike.errors import MissingExtraError
 from askalike.forum_evaluation.scorers import VectorScorer
-from askalike.forum_evaluation.systems import Vectors, best_weight, hybrid_run
+from askalike.forum_evaluation.systems import best_weight, cosine_run, hybrid_run
 from askalike.forum_evaluation.tasks import candidate_task, judge
 from askalike.papers.das2016.data import DasData
-from askalike.papers.harness import Answered
+from askalike.papers.harness import Answered, need_torch
 from askalike.progress import Progress, SilentProgress
 from askalike.siamese import SiameseModel
 from askalike.train.corpus import TrainingData
@@ -71,15 +69,10 @@ class SiameseTrainer:
         Raises:
             MissingExtraError: torch is not installed.
         """
-        if importlib.util.find_spec("torch") is None:
-            raise MissingExtraError("training a siamese network needs torch", 'pip install "askalike[train]"')
-        import torch
-
+        need_torch(self.threads)
         from askalike.train.fit import Run
         from askalike.train.siamese.fit import fit_siamese
 
-        if self.threads:
-            torch.set_num_threads(self.threads)
         pairs, folder = self.data.pairs, self.folder(learner, seed)
         dev = {one.dev.name: candidate_task(one.dev) for one in self.data.sets if len(one.dev.queries) <= _MOST_QUERIES}
         learned = TrainingData(pairs.questions, answers=pairs.best(), dev=dev)
@@ -95,9 +88,9 @@ def siamese_answers(model: SiameseModel, data: DasData, *, has_words: bool) -> A
     Args:
         has_words: mix BM25 in: T-SCQA and T-DSQA.
     """
-    found, system = Answered(), Vectors(VectorScorer(model))
+    found, scorer = Answered(), VectorScorer(model)
     for one in data.sets:
-        near = {task.name: system.rerank(task) for task in one.tasks()}
+        near = {task.name: cosine_run(task, scorer) for task in one.tasks()}
         if not has_words:
             found.runs |= near
             continue

@@ -24,9 +24,8 @@ from typing import Final
 from askalike.errors import FormatError
 from askalike.forum import Forum
 from askalike.forum_evaluation.forum_tasks import forum_rerank_task
-from askalike.forum_evaluation.judged_sets import bm25_task, questions_of, released_task
 from askalike.forum_evaluation.links import duplicate_task
-from askalike.forum_evaluation.tasks import RerankTask
+from askalike.forum_evaluation.tasks import RerankTask, bm25_task, questions_of, released_task
 from askalike.read.askubuntu import heldout_ids, training_pairs
 from askalike.read.detection import named
 from askalike.read.frame import ReadContext

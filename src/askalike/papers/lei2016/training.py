@@ -15,7 +15,6 @@ Differs: the paper takes word vectors of all Stack Exchange sites and Wikipedia,
 from __future__ import annotations
 
 import hashlib
-import importlib.util
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field, replace
@@ -25,8 +24,8 @@ import filelock
 
 from askalike.encode.model import Model
 from askalike.encode.reader import Reader
-from askalike.errors import MissingExtraError
 from askalike.forum_evaluation.tasks import candidate_task
+from askalike.papers.harness import need_torch
 from askalike.papers.lei2016.rows import LeiRow
 from askalike.papers.lei2016.sets import LeiSet
 from askalike.progress import Progress, SilentProgress
@@ -79,14 +78,9 @@ class EncoderTrainer:
             MissingExtraError: torch, or gensim where word vectors are trained, is not installed.
             SettingError, InputError: recipe, data or file of vectors cannot be used.
         """
-        if importlib.util.find_spec("torch") is None:
-            raise MissingExtraError("training an encoder needs torch", 'pip install "askalike[train]"')
-        import torch
-
+        need_torch(self.threads)
         from askalike.train.fit import Run, fit
 
-        if self.threads:
-            torch.set_num_threads(self.threads)
         shared = folder.parent.parent
         words = replace(self.recipe.words, vectors=str(self.vectors or self._words(shared, seed)))
         recipe = replace(self.recipe, words=words)

@@ -20,8 +20,7 @@ from pathlib import Path
 from typing import Final
 
 from askalike.errors import FormatError, SettingError
-from askalike.forum_evaluation.judged_sets import bm25_task, questions_of
-from askalike.forum_evaluation.tasks import RerankTask
+from askalike.forum_evaluation.tasks import RerankTask, bm25_task, questions_of
 from askalike.read.detection import choose, named
 from askalike.read.frame import ReadContext
 from askalike.read.judged import read_judged

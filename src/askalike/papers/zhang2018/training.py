@@ -9,14 +9,13 @@
 
 from __future__ import annotations
 
-import importlib.util
 import json
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from askalike.encode.model import Model
-from askalike.errors import MissingExtraError
 from askalike.forum_evaluation.tasks import candidate_task
+from askalike.papers.harness import need_torch
 from askalike.papers.zhang2018.data import ZhangData
 from askalike.papers.zhang2018.rows import Kind
 from askalike.progress import Progress, SilentProgress
@@ -84,14 +83,9 @@ class AutoencoderTrainer:
             MissingExtraError: torch or gensim is not installed.
             SettingError: there are fewer texts, or the recipe does not fit.
         """
-        if importlib.util.find_spec("torch") is None:
-            raise MissingExtraError("training an autoencoder needs torch", 'pip install "askalike[train]"')
-        import torch
-
+        need_torch(self.threads)
         from askalike.train.fit import Run, fit
 
-        if self.threads:
-            torch.set_num_threads(self.threads)
         folder = one.folder(self.out)
         dev = {self.data.dev.name: candidate_task(self.data.dev)}
         learned = TrainingData(self.data.first(one.size), dev=dev)

@@ -6,23 +6,23 @@ from collections.abc import Sequence
 
 import numpy as np
 import pytest
+from benchmarks.systems import (
+    Hybrid,
+    Interaction,
+    LexicalSearch,
+    PairTask,
+    RetrievalTask,
+    System,
+    Terms,
+    Vectors,
+    tune_weight,
+)
 from numpy.typing import NDArray
 from tests.tiny_models import synonym_model
 
 from askalike.forum_evaluation.scorers import VectorScorer
-from askalike.forum_evaluation.systems import (
-    WEIGHTS,
-    Hybrid,
-    Interaction,
-    LexicalSearch,
-    System,
-    Terms,
-    Vectors,
-    best_weight,
-    blend,
-    tune_weight,
-)
-from askalike.forum_evaluation.tasks import PairTask, RerankTask, RetrievalTask
+from askalike.forum_evaluation.systems import WEIGHTS, best_weight, blend
+from askalike.forum_evaluation.tasks import RerankTask
 from askalike.rank.interaction import WeighedStates, interactions, rarities
 from askalike.rank.settings import JoinSettings
 from askalike.rank.weighted_sum import shares, weighted_sum
