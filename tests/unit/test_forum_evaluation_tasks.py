@@ -8,13 +8,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from benchmarks.systems import forum_retrieval_task, pair_task
+from benchmarks.systems import forum_retrieval_task, judge, pair_task
 
 from askalike import Forum, Link, Question
 from askalike.errors import EvaluationError
 from askalike.forum_evaluation.forum_tasks import forum_rerank_task
 from askalike.forum_evaluation.links import HALVES, duplicate_task, related_task
-from askalike.forum_evaluation.tasks import bm25_task, candidate_task, judge, questions_of, released_task
+from askalike.forum_evaluation.tasks import bm25_task, candidate_task, questions_of, released_task
 from askalike.read.labelled import Pair
 from askalike.types import Judged
 
