@@ -101,9 +101,9 @@ class Learner:
         self.notice("reading what is learned from")
         pairs, reader = self.data.pairs, self.reader
         asked = [reader.question(question) for question in pairs.questions]
-        told = [reader.answer(answer) for answer in pairs.answers]
+        replies = [reader.answer(answer) for answer in pairs.answers]
         counts: Counter[str] = Counter()
-        for terms in (*asked, *told):
+        for terms in (*asked, *replies):
             counts.update(terms)
         for question in self._collected():
             counts.update(reader.question(question))
@@ -112,7 +112,7 @@ class Learner:
         return Texts(
             vocabulary,
             TermLists.of(term_ids(vocabulary, terms) for terms in asked),
-            TermLists.of(term_ids(vocabulary, terms) for terms in told),
+            TermLists.of(term_ids(vocabulary, terms) for terms in replies),
             np.array([rows[answer.question_id] for answer in pairs.answers], np.int64),
             np.array([votes_of(answer, ACCEPTED_VOTES) for answer in pairs.answers], np.int64),
         )
@@ -173,9 +173,9 @@ class Learner:
         texts = self.texts
         is_best = np.diff(texts.answered, prepend=-1) != 0
         asked = np.split(texts.questions.ids, texts.questions.starts[1:-1])
-        told = np.split(texts.answers.ids, texts.answers.starts[1:-1])
+        replies = np.split(texts.answers.ids, texts.answers.starts[1:-1])
         best = zip(texts.answered[is_best].tolist(), np.flatnonzero(is_best).tolist(), strict=True)
-        return Parallel.of(((asked[question], told[answer]) for question, answer in best), PAIR_TERMS)
+        return Parallel.of(((asked[question], replies[answer]) for question, answer in best), PAIR_TERMS)
 
     def _translations(self) -> Learned:
         size = len(self.texts.vocabulary)
@@ -190,8 +190,8 @@ class Learner:
         answers, answered, votes = texts.answers, texts.answered, texts.votes
         if kind == "qatm":
             is_best = np.diff(answered, prepend=-1) != 0
-            told = np.split(answers.ids, answers.starts[1:-1])
-            answers = TermLists.of(told[place] for place in np.flatnonzero(is_best).tolist())
+            replies = np.split(answers.ids, answers.starts[1:-1])
+            answers = TermLists.of(replies[place] for place in np.flatnonzero(is_best).tolist())
             answered, votes = answered[is_best], votes[is_best]
         topics = learn_voted_topics(texts.questions, answers, answered, votes, size, learning)
         return Learned(Translations.none(size), PhraseTable.none(size), topics)

@@ -60,7 +60,7 @@ class EncoderTrainer:
         vectors: a file of word vectors in word2vec's text format, or None to train them on ``texts``.
         device: cpu or cuda.
         threads: of torch; 0 leaves its choice.
-        progress: is told what goes on.
+        progress: of the training.
     """
 
     recipe: Recipe
