@@ -79,15 +79,15 @@ def parts_of_training() -> dict[str, tuple[Any, str]]:
     return {
         "reading texts into words": (WordSource, "__init__"),
         "word vectors": (word_making, "train_word2vec"),
-        "steps": (loop._Run, "_step"),  # the loop has no other place to look in from
+        "steps": (loop._StageRun, "_step"),  # the loop has no other place to look in from
         "steps: backward": (torch.Tensor, "backward"),
         "steps: update": (torch.optim.Adam, "step"),
         "steps: encoder and decoder, forward": (EncoderNetwork, "go_on"),
         "steps: encoder, forward": (EncoderNetwork, "pooled"),
         "steps: word vectors, forward": (TextNetwork, "words"),
         "steps: output layer, forward": (nn.AdaptiveLogSoftmaxWithLoss, "forward"),
-        "dev and held-out measures": (loop._Run, "_judge"),
-        "checkpoints": (loop._Run, "_save"),
+        "dev and held-out measures": (loop._StageRun, "_judge"),
+        "checkpoints": (loop._StageRun, "_save"),
     }
 
 
