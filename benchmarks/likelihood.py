@@ -21,15 +21,16 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import log_loss, roc_auc_score
 
 from askalike.data import default_model
-from askalike.experiments.lei2016.sets import labelled
-from askalike.experiments.tasks import PairTask, RerankTask, RetrievalTask
 from askalike.forum import Forum
+from askalike.forum_evaluation.tasks import RerankTask
 from askalike.models.encoders.model import Model
+from askalike.papers.lei2016.sets import labelled
 from askalike.rank import calibration
 from askalike.rank.calibration import ELSEWHERE, Calibration, moved
 from askalike.types import Filters, Question
 from benchmarks.quality_sets import SEMEVAL_PARTS, forum_folder, quora_tasks, semeval_task, travel_tasks
 from benchmarks.record import write
+from benchmarks.systems import PairTask, RetrievalTask
 
 COMMAND = "python -m benchmarks.likelihood"
 VERDICTS: Final = (0, 10, 20, 50, 100, 200)

@@ -23,10 +23,8 @@ import numpy as np
 
 from askalike.data import default_model
 from askalike.evaluation import bootstrap_difference, bootstrap_mean, randomisation_test
-from askalike.experiments.systems import Terms, Vectors
-from askalike.experiments.tasks import RetrievalTask, judge
-from askalike.experiments.vector_scorer import VectorScorer
 from askalike.forum import Forum, ForumSettings
+from askalike.forum_evaluation.scorers import VectorScorer
 from askalike.models.encoders.model import Model
 from askalike.models.siamese.model import SiameseModel
 from askalike.rank import SearchSettings
@@ -36,6 +34,7 @@ from askalike.types import Filters, Question, Run
 from benchmarks.minilm import MiniLM
 from benchmarks.quality_sets import forum_folder, travel_tasks
 from benchmarks.record import write
+from benchmarks.systems import RetrievalTask, Terms, Vectors, judge
 
 COMMAND = "python -m benchmarks.misspelling"
 DRAWS: Final = 5

@@ -14,13 +14,13 @@ from typing import Any
 
 from askalike.data import default_model
 from askalike.evaluation import pair_average_precision
-from askalike.experiments.systems import Vectors
-from askalike.experiments.tasks import PairTask, RerankTask, judge
-from askalike.experiments.vector_scorer import VectorScorer
+from askalike.forum_evaluation.scorers import VectorScorer
+from askalike.forum_evaluation.tasks import RerankTask
 from askalike.models.encoders.model import Model
 from askalike.models.encoders.vocabulary import Vocabulary
 from benchmarks.quality_sets import SETS, Task, present_sets
 from benchmarks.record import write
+from benchmarks.systems import PairTask, Vectors, judge
 
 COMMAND = "python -m benchmarks.model_size"
 SIZES = (10_000, 20_000, 40_000, 60_000)

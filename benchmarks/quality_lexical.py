@@ -12,10 +12,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from askalike.evaluation import Report, bootstrap_mean, compare, evaluate
-from askalike.experiments.forum_trial import TASKS, run_trial
-from askalike.experiments.rankings import rerank
-from askalike.experiments.scorers import SCORERS, make_scorer
 from askalike.forum import Forum, ForumSettings
+from askalike.forum_evaluation.evaluation import TASKS, evaluate_forum
+from askalike.forum_evaluation.scorers import SCORERS, make_scorer, rerank
 from askalike.read.judged import read_judged
 from askalike.text.settings import TextSettings
 from askalike.types import Judged, Question
@@ -84,7 +83,7 @@ def travel() -> dict[str, Any]:
     with Forum.create(FORUM, settings=ForumSettings(has_vectors=False)) as forum:
         forum.load(need_data("travel-stackexchange"))
         for task in TASKS:
-            trial = run_trial(forum, task, SYSTEMS, "test")
+            trial = evaluate_forum(forum, task, SYSTEMS, "test")
             found[task] = table(trial.reports, trial.main_measure)
             print(task, {name: values[trial.main_measure] for name, values in found[task].items()})
     return found

@@ -18,17 +18,16 @@ from pathlib import Path
 from typing import Any
 
 from askalike.evaluation import pair_average_precision
-from askalike.experiments.blend import best_weight
-from askalike.experiments.interaction import Interaction
-from askalike.experiments.systems import Hybrid, LexicalSearch, System, Terms, Vectors, tune_weight
-from askalike.experiments.tasks import PairTask, RerankTask, judge
-from askalike.experiments.vector_scorer import VectorScorer
+from askalike.forum_evaluation.scorers import VectorScorer
+from askalike.forum_evaluation.systems import best_weight
+from askalike.forum_evaluation.tasks import RerankTask
 from askalike.models.encoders.model import Model
 from askalike.rank.settings import JoinSettings
 from benchmarks.minilm import MiniLM
 from benchmarks.quality_rows import pair_rows, ranking_rows, shown
 from benchmarks.quality_sets import SETS, Task, present_sets
 from benchmarks.record import write
+from benchmarks.systems import Hybrid, Interaction, LexicalSearch, PairTask, System, Terms, Vectors, judge, tune_weight
 
 COMMAND = "python -m benchmarks.quality_semantic"
 WORDS: dict[str, System] = {"bm25": LexicalSearch(), "tfidf": Terms("tfidf")}

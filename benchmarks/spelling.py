@@ -38,7 +38,6 @@ import numpy as np
 from askalike.archive import Archive, Layout
 from askalike.data import default_model
 from askalike.evaluation import bootstrap_difference, bootstrap_mean, randomisation_test
-from askalike.experiments.tasks import RetrievalTask
 from askalike.forum import Forum
 from askalike.forum.engine import LocalEngine
 from askalike.lexical import FieldWeights, LexicalIndex
@@ -56,6 +55,7 @@ from askalike.types import Correction, Question
 from benchmarks.misspelling import DRAWS, Search, edited, values, with_edits
 from benchmarks.quality_sets import WORDS_ALONE, forum_folder, travel_tasks
 from benchmarks.record import WORK, need_data, write
+from benchmarks.systems import RetrievalTask
 
 COMMAND = "python -m benchmarks.spelling"
 FORUMS: Final = {"dev": ("slicer",), "test": ("travel", "devops", "reddit")}

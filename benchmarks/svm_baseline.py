@@ -20,13 +20,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from askalike.evaluation import Report, compare
-from askalike.experiments.duplicates import duplicate_task
-from askalike.experiments.forum_tasks import forum_rerank_task
-from askalike.experiments.judged_task import bm25_task, questions_of
-from askalike.experiments.rankings import rerank
-from askalike.experiments.scorers import make_scorer
-from askalike.experiments.tasks import RerankTask, judge
 from askalike.forum import Forum
+from askalike.forum_evaluation.forum_tasks import forum_rerank_task
+from askalike.forum_evaluation.links import duplicate_task
+from askalike.forum_evaluation.scorers import make_scorer, rerank
+from askalike.forum_evaluation.tasks import RerankTask, bm25_task, judge, questions_of
 from askalike.models.encoders.vocabulary import Vocabulary
 from askalike.models.similarity.features import SimilarityFeatures
 from askalike.models.similarity.ranking_svm import (

@@ -24,15 +24,16 @@ from recipes.general.sources import records
 from torch import nn
 
 from askalike.cli.progress import BarProgress
-from askalike.experiments.forum_training import forum_training, going_on
 from askalike.forum import Forum, ForumSettings
 from askalike.models.encoders.networks.encoder import EncoderNetwork
 from askalike.training import loop
 from askalike.training import words as word_making
 from askalike.training.corpus import TrainingData, WordSource
 from askalike.training.encoder import TrainingRun, train_encoder
+from askalike.training.forum_data import forum_training
 from askalike.training.network import TextNetwork
 from askalike.training.recipe import ContrastiveOptions, DecodingOptions, Recipe, StageSettings, load_recipe
+from askalike.training.session import going_on
 from askalike.training.settings import LoopSettings
 from askalike.types import Question
 from benchmarks.record import need_data, write

@@ -14,10 +14,10 @@ from dataclasses import asdict
 
 from askalike.data import bundled_forum
 from askalike.evaluation import evaluate
-from askalike.experiments.duplicates import DuplicateTask, duplicate_task
-from askalike.experiments.rankings import forum_run
 from askalike.forum import Forum
 from askalike.forum.forum import ForumSettings
+from askalike.forum_evaluation.forum_tasks import forum_run
+from askalike.forum_evaluation.links import DuplicateTask, duplicate_task
 from askalike.lexical import FieldWeights
 from askalike.rank import QuerySettings, SearchSettings
 from askalike.types import Run

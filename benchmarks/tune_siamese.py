@@ -21,11 +21,10 @@ from typing import Any
 import numpy as np
 import torch
 
-from askalike.experiments.forum_tasks import forum_rerank_task
-from askalike.experiments.related import related_task
-from askalike.experiments.systems import tune_weight
-from askalike.experiments.vector_scorer import VectorScorer
 from askalike.forum import Forum
+from askalike.forum_evaluation.forum_tasks import forum_rerank_task
+from askalike.forum_evaluation.links import related_task
+from askalike.forum_evaluation.scorers import VectorScorer
 from askalike.models.siamese.model import SiameseModel
 from askalike.training.encoder import TrainingRun
 from askalike.training.siamese.corpus import paired
@@ -34,6 +33,7 @@ from askalike.training.siamese.recipe import SiameseRecipe
 from askalike.types import Answer, Question
 from benchmarks.quality_sets import WORDS_ALONE, forum_folder
 from benchmarks.record import need_data
+from benchmarks.systems import tune_weight
 
 Pairs = Sequence[tuple[Question, Answer]]
 

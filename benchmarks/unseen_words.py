@@ -23,12 +23,11 @@ from scipy import sparse
 
 from askalike.data import bundled_forum
 from askalike.evaluation import Report, compare
-from askalike.experiments.duplicates import duplicate_task
-from askalike.experiments.forum_tasks import forum_rerank_task
-from askalike.experiments.systems import Vectors
-from askalike.experiments.tasks import RerankTask, judge
-from askalike.experiments.vector_scorer import VectorScorer
 from askalike.forum import Forum
+from askalike.forum_evaluation.forum_tasks import forum_rerank_task
+from askalike.forum_evaluation.links import duplicate_task
+from askalike.forum_evaluation.scorers import VectorScorer
+from askalike.forum_evaluation.tasks import RerankTask, judge
 from askalike.models.encoders.vocabulary import Vocabulary
 from askalike.text.markup import plain_text
 from askalike.text.tokens import words
@@ -36,6 +35,7 @@ from askalike.training.corpus import WordList
 from askalike.training.word2vec import Word2VecSettings, train_word2vec
 from askalike.types import Question
 from benchmarks.record import WORK, need_data, write
+from benchmarks.systems import Vectors
 
 COMMAND = "python -m benchmarks.unseen_words"
 QUESTIONS, MIN_COUNT, BUCKETS, RIDGES = 40_000, 5, 10_000, (0.1, 0.3, 1.0, 3.0, 10.0)

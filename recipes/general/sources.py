@@ -16,11 +16,11 @@ from dataclasses import replace
 from pathlib import Path
 
 from askalike.evaluation import CandidateTask, split_components
-from askalike.experiments.duplicates import SPLIT_SEED, SPLITS, duplicate_task
-from askalike.experiments.forum_tasks import forum_rerank_task
-from askalike.experiments.judged_task import bm25_task, questions_of
-from askalike.experiments.tasks import candidate_task
 from askalike.forum import Forum
+from askalike.forum_evaluation.forum_tasks import forum_rerank_task
+from askalike.forum_evaluation.links import duplicate_task
+from askalike.forum_evaluation.splits import SPLIT_SEED, SPLITS
+from askalike.forum_evaluation.tasks import bm25_task, candidate_task, questions_of
 from askalike.read.detection import choose
 from askalike.read.frame import ReadContext, ReadOptions, Rejects
 from askalike.read.judged import read_judged

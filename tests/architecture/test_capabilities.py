@@ -18,18 +18,16 @@ from askalike.cli.main import app
 from askalike.cli.reproduce import PAPERS
 from askalike.evaluation import MEASURES, PROTOCOLS
 from askalike.evaluation.files import FORMATS
-from askalike.experiments.das2016 import rows as das2016
-from askalike.experiments.das2016.sets import SETS as DAS2016_SETS
-from askalike.experiments.duplicates import SPLITS
-from askalike.experiments.forum_trial import SYSTEMS, TASKS
-from askalike.experiments.lei2016 import rows as lei2016
-from askalike.experiments.zhang2018 import table as zhang2018
-from askalike.experiments.zhang2018.rows import LAYERS
-from askalike.experiments.zhang2018.training import KINDS as AUTOENCODERS
+from askalike.forum_evaluation.evaluation import SYSTEMS, TASKS
+from askalike.forum_evaluation.splits import SPLITS
 from askalike.models.encoders.settings import KINDS as ENCODERS
 from askalike.models.encoders.settings import POOLINGS
 from askalike.models.language.kinds import KINDS as LANGUAGE_MODELS
 from askalike.models.siamese.config import SIAMESE_KINDS
+from askalike.papers.das2016 import rows as das2016
+from askalike.papers.das2016.data import SETS as DAS2016_SETS
+from askalike.papers.lei2016 import rows as lei2016
+from askalike.papers.zhang2018 import rows as zhang2018
 from askalike.rank import RANKER_NAMES
 from askalike.read.judged import JUDGED
 from askalike.read.registry import READERS
@@ -58,15 +56,6 @@ def routes() -> Iterator[str]:
             yield f"{method.upper()} {path}"
             for parameter in operation.get("parameters", []):
                 yield f"{method.upper()} {path} {parameter['name']}"
-
-
-def zhang2018_rows() -> Iterator[str]:
-    """Yield the rows of the search, then those of words alone and of every autoencoder, whitened too."""
-    yield from ("ir", "bm25", "oracle")
-    kinds = [f"{kind}{white}" for kind in AUTOENCODERS for white in ("", f"-{zhang2018.WHITE}")]
-    for kind in (zhang2018.WORDS, *kinds):
-        layers = LAYERS[1:] if kind == zhang2018.WORDS else LAYERS
-        yield from (f"{kind}-{layer}" for layer in (*layers, "combined"))
 
 
 def pairs(compared: Iterable[tuple[str, str]]) -> list[str]:
@@ -100,7 +89,7 @@ def capabilities() -> dict[str, list[str]]:
         "papers": PAPERS,
         "lei2016 rows": lei2016.ROWS,
         "lei2016 comparisons": pairs(lei2016.COMPARED),
-        "zhang2018 rows": zhang2018_rows(),
+        "zhang2018 rows": zhang2018.row_names(),
         "zhang2018 comparisons": pairs(zhang2018.COMPARED),
         "das2016 rows": das2016.ROWS,
         "das2016 sets": DAS2016_SETS,

@@ -230,7 +230,7 @@ def test_a_forum_learns_both_kinds_from_its_answers(run: Run, answered: Path, tm
     pytest.importorskip("torch", reason="training needs torch, which is not installed")
     done = run("train", answered, "--recipe", recipe(tmp_path, ranker), "--seed", 1)
     assert done.code == 0, done.err
-    assert "24 best answers beside answers to other questions; from no marks" in done.out
+    assert "24 best answers beside answers to other questions; from no duplicate links" in done.out
     assert f"{ranker} (at most 3 epochs); kernel_width 4" in done.out
     assert f"--ranker {ranker}" in done.out
     assert f"the ranker {ranker} answers where it is asked for, as does t-{ranker} (" in done.out

@@ -9,7 +9,7 @@ import pytest
 
 from askalike import Answer, Forum, Link, Question
 from askalike.archive import feedback_version, load
-from askalike.experiments.duplicates import read_marks
+from askalike.forum_evaluation.links import read_duplicate_links
 from askalike.types import Record, Reject, Source
 
 pytestmark = pytest.mark.usefixtures("words_alone")
@@ -69,7 +69,7 @@ def test_what_was_said_of_a_question_that_has_gone_has_no_effect_and_is_counted_
     assert forum.links_of("q0") == []
     assert list(forum.feedback()) == forum.verdicts() == [kept]
     assert "q1" not in {one.hit.question.id for one in forum.suggest("router reboots", own="q3").found}
-    assert read_marks(forum).pairs == [("q2", "q3"), ("q4", "q5")]
+    assert read_duplicate_links(forum).pairs == [("q2", "q3"), ("q4", "q5")]
     assert forum.answers("q1") == []
     counts = forum.info().counts
     assert (counts.duplicates, counts.links_without_question) == (1, 1)

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from benchmarks.misspelling import compared, edited, misspelled, with_edits
 from benchmarks.spelling import mistyped, one_misspelt
+from benchmarks.systems import RetrievalTask
 
-from askalike.experiments.tasks import RetrievalTask
 from askalike.text.analyzer import Analyzer
 from askalike.text.settings import TextSettings
 from askalike.types import Question

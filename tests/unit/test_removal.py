@@ -95,7 +95,7 @@ def test_in_the_place_of_a_file_only_an_empty_folder_goes(folder: Path) -> None:
 
 
 def test_every_checkpoint_of_a_training_is_taken_away_and_no_other_file(tmp_path: Path) -> None:
-    from askalike.experiments.work_folder import clear_work
+    from askalike.training.work_folder import clear_work
 
     ours = ["words", "1-autoencoder", "2-max-margin", "siamese"]
     for name in (*ours, "embeddings"):

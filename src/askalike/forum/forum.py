@@ -10,6 +10,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
+from typing import TYPE_CHECKING
 
 from askalike.archive import Archive, Layout, Operation, add_feedback, delete_answers, delete_links, put_answers
 from askalike.errors import BusyForumError
@@ -28,6 +29,9 @@ from askalike.progress import Progress, SilentProgress
 from askalike.text.analyzer import Analyzer
 from askalike.text.settings import TextSettings
 from askalike.types import Answer, Feedback, Link, Question, Verdict
+
+if TYPE_CHECKING:
+    from askalike.training.session import TrainingResult
 
 __all__ = ["Forum", "ForumSettings"]
 
@@ -252,6 +256,45 @@ class Forum(Asking):
     def use_ranker(self, name: str, folder: str | Path) -> None:
         """Take a copy of what a ranker of ``rank.RERANKERS`` has learned, or ModelError; it answers from now on."""
         take_ranker(name, Path(folder), self._layout)
+
+    def train(
+        self,
+        recipe: str | Path = "default",
+        *,
+        start: str = "",
+        is_test_held_out: bool = False,
+        seed: int = 0,
+        device: str = "cpu",
+        threads: int = 0,
+        processes: int = 1,
+        is_fresh: bool = False,
+        is_kept: bool = False,
+        progress: Progress | None = None,
+    ) -> TrainingResult:
+        """Train a model on the forum's questions, answers and duplicate links, and search with it if it is better.
+
+        A training that was interrupted goes on where it was.
+
+        Args:
+            recipe: the name of one that ships, or a TOML file; that of a ranker makes what ``similar`` then takes as
+                ``ranker``, and leaves the model as it is.
+            start, …, is_kept: see ``training.session.TrainingOptions``.
+
+        Returns:
+            What was trained, the scores on the dev split before and after with interval and p, whether the model was
+            taken, and where it lies.
+
+        Raises:
+            SettingError: there is no such recipe, or options do not fit it.
+            MissingExtraError: torch is not installed, and the recipe trains a network.
+            BusyForumError: another training of this forum runs.
+            ModelError: the training failed, or a model cannot be read.
+        """
+        from askalike.training.session import TrainingOptions, TrainingSession  # here: it imports this module
+
+        options = TrainingOptions(start, is_test_held_out, seed, device, threads, processes, is_fresh, is_kept)
+        with TrainingSession(self, recipe, options) as session:
+            return session.run(progress)
 
     def encode(self, *, progress: Progress | None = None) -> None:
         """Encode all questions that wait, and switch to a new model when its vectors are complete.

@@ -4,5 +4,5 @@
 
     http.py ─▶ engine.py ─▶ Forum            engine.py and views.py know no HTTP; http.py and its kind know no store
 
-May import: everything but cli and experiments. Needs ``askalike[serve]``; importing the package does not load it.
+May import: everything but cli and papers. Needs ``askalike[serve]``; importing the package does not load it.
 """
