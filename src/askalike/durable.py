@@ -1,16 +1,21 @@
-"""Files that are on disk, whole, when the call returns, and that nobody else can read where they hold secrets."""
+"""Files that are on disk, whole, when the call returns.
+
+Enters: a path and bytes. Leaves: a file. May import: nothing of askalike.
+"""
 
 from __future__ import annotations
 
+import errno
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, Final
 
 from askalike.errors import ForumError
 
-__all__ = ["narrow", "replace_whole", "sync_folder", "writing_named", "writing_whole"]
+REFUSED: Final = frozenset({errno.EACCES, errno.EPERM, errno.EROFS, errno.EMFILE, errno.ENFILE, errno.ENOMEM})
+"""Errors of the system that say nothing about what is on disk."""
 
 
 def narrow(path: str, flags: int) -> int:
@@ -34,7 +39,9 @@ def writing_whole(path: Path, *, is_narrow: bool = False) -> Iterator[BinaryIO]:
             yield file
             file.flush()
             os.fsync(file.fileno())
-    except BaseException:
+    except BaseException as error:
+        if isinstance(error, OSError) and error.filename is None:
+            error.filename = str(path)  # the system does not name the file that it has no space for
         path.unlink(missing_ok=True)
         raise
 

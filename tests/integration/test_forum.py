@@ -397,6 +397,13 @@ def test_a_forum_is_not_made_over_something_else(tmp_path: Path) -> None:
     assert (tmp_path / "g" / "letter.txt").read_text(encoding="utf-8") == "dear"
 
 
+def test_discarding_an_empty_forum_leaves_what_else_lies_in_its_folder(tmp_path: Path) -> None:
+    with Forum.create(tmp_path / "f") as forum:
+        (tmp_path / "f" / "letter.txt").write_text("dear", encoding="utf-8")
+        assert not forum.discard_if_empty()
+    assert [path.name for path in (tmp_path / "f").rglob("*")] == ["letter.txt"]
+
+
 def test_an_empty_forum_can_be_discarded_but_not_one_that_is_filled_or_being_filled(tmp_path: Path) -> None:
     path = tmp_path / "f"
     with Forum.create(path) as forum, contextlib.closing(Archive(Layout(path).archive)) as other:

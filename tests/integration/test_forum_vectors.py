@@ -29,7 +29,7 @@ from askalike.forum.model_source import own_model
 from askalike.forum.vector_follower import VectorFollower
 from askalike.forum.vector_set import VectorSet, forget_sets, make_set
 from askalike.progress import SilentProgress
-from askalike.rank import JoinSettings, SearchSettings
+from askalike.rank import JoinSettings, Ranking, Searcher, SearchSettings
 from askalike.rank.calibration import ELSEWHERE
 from askalike.vectors import GraphSettings
 
@@ -102,6 +102,27 @@ def test_a_duplicate_without_a_shared_word_is_found(small: Forum) -> None:
     assert hit.question.id == "wifi"
     assert hit.components == {"bm25": 0.0, "bm25_share": 0.0, "cosine": pytest.approx(1.0)}
     assert hit.score == pytest.approx(WEIGHT)
+
+
+def test_hits_corrections_and_explanations_of_a_search_are_of_one_state(
+    small: Forum, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    hits = Searcher.hits
+
+    def stored_meanwhile(searcher: Searcher, ranked: Ranking) -> list[Hit]:
+        monkeypatch.setattr(Searcher, "hits", hits)
+        with Forum.open(small.path) as other:
+            other.add(Question("new", "wirelss wirelss"))  # from now on the word is known
+        small.similar("wifi", ranker="lexical")  # and another search of this forum has seen it
+        return hits(searcher, ranked)
+
+    small.add([Question("one", "Wireless drops"), Question("two", "Wireless lost")])
+    before = small.search("wirelss drops", is_explained=True)
+    monkeypatch.setattr(Searcher, "hits", stored_meanwhile)
+    during = small.search("wirelss drops", is_explained=True)
+    assert [(one.written, one.meant) for one in before.corrections] == [("wirelss", "wireless")]
+    assert during == before
+    assert small.search("wirelss drops").corrections == ()
 
 
 def test_a_hit_says_how_likely_it_asks_the_same_where_vectors_tell(small: Forum) -> None:
@@ -493,6 +514,40 @@ def test_reindexing_keeps_the_lock_that_it_holds(small: Forum) -> None:
     assert nearest(small, "wireless disconnects") == ["wifi"]
 
 
+def test_only_sets_of_vectors_are_deleted_beside_what_else_lies_there(path: Path) -> None:
+    vectors = Layout(path).vectors
+    photos = vectors / "photos"
+    (photos / "2020").mkdir(parents=True)
+    (photos / "2020" / "one.jpg").write_bytes(b"mine")
+    (vectors / "notes.tmp").write_bytes(b"mine")
+    [own] = [name for name in sets(path) if name != "photos"]
+    (vectors / own / "index" / "letter.tmp").write_bytes(b"mine")
+    Forum.reindex(path).close()
+    with Forum.open(path) as forum:
+        forum.encode()
+        assert nearest(forum, "wireless disconnects") == ["wifi"]
+    assert (photos / "2020" / "one.jpg").read_bytes() == b"mine"
+    assert (vectors / "notes.tmp").read_bytes() == (vectors / own / "index" / "letter.tmp").read_bytes() == b"mine"
+
+
+@pytest.mark.parametrize("name", ["vectors", "set"])
+def test_vectors_behind_a_link_are_neither_deleted_nor_made(path: Path, tmp_path: Path, name: str) -> None:
+    vectors = Layout(path).vectors
+    place = vectors if name == "vectors" else vectors / sets(path)[0]
+    elsewhere = place.rename(tmp_path / "elsewhere")
+    (elsewhere / "0123456789abcdef").mkdir()
+    (elsewhere / "0123456789abcdef" / "letter.txt").write_bytes(b"mine")
+    place.symlink_to(elsewhere)
+    before = sorted(elsewhere.rglob("*"))
+    with Forum.open(path) as forum:
+        assert nearest(forum, "wireless disconnects") == ["wifi"], "they still answer"
+        with pytest.raises(ForumError, match=f"{place.name} is a link"):
+            forum.encode()
+    with pytest.raises(ForumError, match=f"{place.name} is a link"):
+        Forum.reindex(path)
+    assert sorted(elsewhere.rglob("*")) == before
+
+
 def test_words_answer_where_the_vectors_go_while_they_are_opened(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     opened = VectorSet.__init__
 
@@ -611,6 +666,29 @@ def test_a_model_whose_making_was_killed_between_two_renames_is_still_the_forums
 
 
 # -- the neighbour graph -------------------------------------------------------------------------------------------
+
+
+def test_ctrl_c_ends_the_building_of_the_graph_and_the_next_time_it_is_built(path: Path) -> None:
+    class Stopping(SilentProgress):
+        phase = ""
+
+        def start(self, phase: str, total: int, unit: str) -> None:
+            self.phase = phase
+
+        def advance(self, count: int) -> None:
+            if self.phase == "building the vector index":
+                raise KeyboardInterrupt
+
+    pytest.importorskip("faiss")
+    settings = ForumSettings(graph=GraphSettings(above=2))
+    with Forum.open(path, settings=settings) as forum:
+        with pytest.raises(KeyboardInterrupt):
+            forum.encode(progress=Stopping())
+        assert not forum.vectors.has_graph
+        assert nearest(forum, "wireless disconnects") == ["wifi"]
+        forum.encode()
+        assert forum.vectors.has_graph
+        assert nearest(forum, "wireless disconnects") == ["wifi"]
 
 
 def test_a_large_forum_is_searched_through_a_graph_and_what_came_later_beside_it(

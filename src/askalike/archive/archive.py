@@ -286,10 +286,8 @@ class Archive:
 
     def nums_by_id(self, ids: Iterable[str]) -> dict[str, int]:
         """Return the internal numbers of those ids that are there."""
-        wanted = [one for one in ids if rows.is_storable(one)]
         found: dict[str, int] = {}
-        for start in range(0, len(wanted), _BATCH):
-            batch = wanted[start : start + _BATCH]
+        for batch in _batches(ids):
             marks = ", ".join("?" * len(batch))
             for row in self.connection.execute(f"SELECT id, num FROM questions WHERE id IN ({marks})", batch):
                 found[row["id"]] = row["num"]
@@ -317,15 +315,21 @@ class Archive:
 
         Those of a question that has gone with a load are kept, and are there again when it is.
         """
-        if not rows.is_storable(question_id):
-            return []
-        found = self.connection.execute(
-            f"SELECT {_ANSWER} FROM answers WHERE question_id = ?"
-            " AND EXISTS (SELECT 1 FROM questions WHERE questions.id = question_id)"
-            " ORDER BY is_accepted DESC, coalesce(score, 0) DESC, coalesce(created_us, 0), id",
-            (question_id,),
-        )
-        return [rows.answer_of(row) for row in found]
+        return self.answers_of([question_id]).get(question_id, [])
+
+    def answers_of(self, ids: Sequence[str]) -> dict[str, list[Answer]]:
+        """Return the answers of each of these questions, in the order of ``answers``; without those that have none."""
+        found: dict[str, list[Answer]] = {}
+        for batch in _batches(ids):
+            marks = ", ".join("?" * len(batch))
+            for row in self.connection.execute(
+                f"SELECT {_ANSWER} FROM answers WHERE question_id IN ({marks})"
+                " AND EXISTS (SELECT 1 FROM questions WHERE questions.id = question_id)"
+                " ORDER BY is_accepted DESC, coalesce(score, 0) DESC, coalesce(created_us, 0), id",
+                batch,
+            ):
+                found.setdefault(row["question_id"], []).append(rows.answer_of(row))
+        return found
 
     def originals(self, question_id: str) -> tuple[str, ...]:
         """Return the ids of the questions that this one is marked a duplicate of and that are in the archive."""
@@ -336,6 +340,23 @@ class Archive:
         )
         return tuple(row["target_id"] for row in found)
 
+    def originals_of(self, ids: Sequence[str]) -> dict[str, tuple[str, ...]]:
+        """Return ``originals`` of these questions, and of all that they lead to; those without any are left out."""
+        found: dict[str, list[str]] = {}
+        for batch in _batches(ids):
+            marks = ", ".join("(?)" for _ in batch)
+            for row in self.connection.execute(
+                f"WITH RECURSIVE reached(id) AS (VALUES {marks} UNION SELECT target_id FROM links"
+                " JOIN reached ON source_id = reached.id WHERE kind = 'duplicate')"
+                " SELECT DISTINCT source_id, target_id FROM reached JOIN links ON source_id = reached.id"
+                " JOIN questions ON questions.id = target_id WHERE kind = 'duplicate' ORDER BY source_id, target_id",
+                batch,
+            ):
+                targets = found.setdefault(row["source_id"], [])
+                if row["target_id"] not in targets:  # two batches may lead to one question
+                    targets.append(row["target_id"])
+        return {source: tuple(targets) for source, targets in found.items()}
+
     def links(self) -> list[Link]:
         """Return all links whose two ends are in the archive, ordered by source, target and kind."""
         found = self.connection.execute(
@@ -344,3 +365,10 @@ class Archive:
             " ORDER BY source_id, target_id, kind"
         )
         return [Link(row["source_id"], row["target_id"], row["kind"]) for row in found]
+
+
+def _batches(ids: Iterable[str]) -> Iterator[list[str]]:
+    """Yield the ids that can be stored, each once, so many together as one statement may ask for."""
+    wanted = [one for one in dict.fromkeys(ids) if rows.is_storable(one)]
+    for start in range(0, len(wanted), _BATCH):
+        yield wanted[start : start + _BATCH]

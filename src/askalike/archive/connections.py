@@ -37,6 +37,12 @@ class ThreadConnections(Generic[_Connection]):
                 self._all.add(own)
         return own.connection
 
+    def forget(self) -> None:
+        """Close this thread's connection; the next ``get`` opens another."""
+        if hasattr(self._local, "own"):
+            self._local.own.connection.close()
+            del self._local.own
+
     def close(self) -> None:
         """Close every connection; a later ``get`` opens another."""
         with self._guard:

@@ -16,7 +16,21 @@ from typing import Annotated
 import typer
 
 from askalike._version import __version__
-from askalike.cli import change, demo, encode, evaluate, index, info, keys, reproduce, score, search, serve, train
+from askalike.cli import (
+    change,
+    check,
+    demo,
+    encode,
+    evaluate,
+    index,
+    info,
+    keys,
+    reproduce,
+    score,
+    search,
+    serve,
+    train,
+)
 from askalike.cli.display import errors, print_json, safe
 from askalike.errors import AskalikeError, DamagedForumError, SettingError
 
@@ -34,6 +48,7 @@ app = typer.Typer(
 app.command("demo")(demo.demo)
 app.command("index")(index.index)
 app.command("reindex")(index.reindex)
+app.command("check")(check.check)
 app.command("encode")(encode.encode)
 app.command("train")(train.train)
 app.command("search")(search.search)

@@ -57,16 +57,13 @@ def search(
     if not title.strip() and not text.strip():
         raise SettingError("the question is empty", "give a title, or a body with --body")
     filters = Filters(tuple(tag or ()), moment(before, "--before"), frozenset(exclude or ()))
-    explained: list[Explanation] = []
     settings = replace(SETTINGS, search=replace(SETTINGS.search, threshold=threshold))
     with BarProgress() as progress, Forum.open(forum, settings=settings, progress=progress) as opened:
         lacking = list(_lacking(opened, ranker))
-        hits = opened.similar(title, text, k, markup="markdown", filters=filters, ranker=ranker)
-        corrections = opened.corrections(title, text, markup="markdown", ranker=ranker)
+        found = opened.search(title, text, k, markup="markdown", filters=filters, ranker=ranker, is_explained=explain)
+        hits, explained = list(found.hits), list(found.explanations)
         barred = "" if hits else _barred(opened, filters)
-        if explain:
-            explained = opened.explain(hits, title, text, markup="markdown", ranker=ranker)
-    notes = [*lacking, *(safe(f"note: {one.written} is read as {one.meant}") for one in corrections)]
+    notes = [*lacking, *(safe(f"note: {one.written} is read as {one.meant}") for one in found.corrections)]
     for line in [*notes, f"note: {barred}"] if as_json and barred else notes:
         print_whole(line, errors)
     if as_json:

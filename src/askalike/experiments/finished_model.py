@@ -13,14 +13,15 @@ May import: durable, forum's names of models, train's data, its own folder.
 from __future__ import annotations
 
 import json
-import shutil
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
 from askalike.durable import replace_whole
 from askalike.forum.model_source import fingerprint
-from askalike.train.corpus import TrainingData
+from askalike.models.encoders.folder import OWNED, refuse_foreign
+from askalike.removal import remove_owned
+from askalike.training.corpus import TrainingData
 
 __all__ = ["MODEL", "clear_finished", "is_finished", "keep_finished"]
 
@@ -65,12 +66,17 @@ def is_finished(folder: Path, asked: Mapping[str, str | int], data: TrainingData
 
 
 def clear_finished(folder: Path) -> None:
-    """Take the finished model away."""
+    """Take the finished model away.
+
+    Raises:
+        ModelExistsError: its folder is a link, or holds something else too.
+    """
     (folder / _FINISHED).unlink(missing_ok=True)  # first: without it nothing is taken for finished
-    shutil.rmtree(folder / _GOING, ignore_errors=True)
+    remove_owned(folder / _GOING, OWNED)
     if (folder / MODEL).is_dir():
+        refuse_foreign(folder / MODEL)
         (folder / MODEL).rename(folder / _GOING)  # so that no part of a model is ever found at its place
-        shutil.rmtree(folder / _GOING, ignore_errors=True)
+        remove_owned(folder / _GOING, OWNED)
 
 
 def _learned(data: TrainingData, count: int) -> str:

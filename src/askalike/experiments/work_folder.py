@@ -7,7 +7,7 @@ knows by itself what it was made of, and is not used for anything else. ::
     plan.json         what the training was asked to do
     log.csv           one measured value a line
     words.safetensors first word vectors
-    N-*.safetensors   one checkpoint a stage
+    N-*.safetensors   one checkpoint a stage; siamese.safetensors that of a siamese network
     finished.json     see ``finished_model``
     model/            the finished model, until it is taken
 
@@ -17,7 +17,7 @@ Enters: a path and a plan. Leaves: the folder, locked. May import: durable, erro
 from __future__ import annotations
 
 import json
-import shutil
+import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -28,14 +28,19 @@ import filelock
 from askalike.durable import replace_whole
 from askalike.errors import BusyForumError
 from askalike.experiments.finished_model import MODEL, clear_finished
+from askalike.models.encoders.folder import OWNED
+from askalike.removal import Owned, remove_owned
 
-__all__ = ["Beginning", "clear_work", "work_folder"]
+__all__ = ["Beginning", "clear_work", "remove_checkpoints", "work_folder"]
 
 Beginning = Literal["anew", "goes on", "changed", "finished"]
 """``anew``: nothing is there. ``goes on``: checkpoints of this plan are. ``changed``: they were of another plan.
 ``finished``: the model is there, and nothing is to be trained."""
 
 _PLAN: Final = "plan.json"
+_CHECKPOINT: Final = r"(words|siamese|\d+-.+)\.safetensors"
+_LITTER: Final = r".+\.\d+\.tmp"
+_MODELS_LITTER: Final = rf"\.{MODEL}\..+"
 
 
 @contextmanager
@@ -70,16 +75,23 @@ def clear_work(path: Path) -> None:
     """Take away the finished model and what only a training that goes on would need; the log stays."""
     (path / _PLAN).unlink(missing_ok=True)  # first: without it the next training begins anew
     clear_finished(path)
-    for checkpoint in path.glob("*.safetensors"):
-        checkpoint.unlink()
+    remove_checkpoints(path)
+
+
+def remove_checkpoints(path: Path) -> None:
+    """Take away what only a training that goes on would need, and no other file of this kind."""
+    for file in path.glob("*.safetensors"):
+        if re.fullmatch(_CHECKPOINT, file.name):
+            file.unlink()
 
 
 def _clear_litter(path: Path) -> None:
     """Take away what was half written when a training was killed; nobody else writes here."""
-    for file in path.glob("*.tmp"):
-        file.unlink()
-    for folder in path.glob(f".{MODEL}.*"):
-        shutil.rmtree(folder, ignore_errors=True)
+    for file in path.iterdir():
+        if re.fullmatch(_LITTER, file.name) and not file.is_dir():
+            file.unlink()
+        elif re.fullmatch(_MODELS_LITTER, file.name):
+            remove_owned(file, Owned(OWNED.files, ((re.escape(MODEL), OWNED),)))
 
 
 def _beginning(file: Path, plan: Mapping[str, str | int], is_fresh: bool) -> Beginning:

@@ -3,6 +3,7 @@
 May import: everything but cli and serve.
 """
 
+from askalike.forum.findings import CheckReport, Finding
 from askalike.forum.forum import Forum
 from askalike.forum.importing import ImportOptions, ImportReport
 from askalike.forum.info import Info
@@ -10,4 +11,14 @@ from askalike.forum.settings import ForumSettings
 from askalike.forum.vectors import VectorsState
 from askalike.progress import Progress
 
-__all__ = ["Forum", "ForumSettings", "ImportOptions", "ImportReport", "Info", "Progress", "VectorsState"]
+__all__ = [
+    "CheckReport",
+    "Finding",
+    "Forum",
+    "ForumSettings",
+    "ImportOptions",
+    "ImportReport",
+    "Info",
+    "Progress",
+    "VectorsState",
+]

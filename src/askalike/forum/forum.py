@@ -7,19 +7,23 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
 
 from askalike.archive import Archive, Layout, Operation, add_feedback, delete_answers, delete_links, put_answers
-from askalike.encode.model import Model
 from askalike.errors import BusyForumError
 from askalike.forum.asking import Asking
+from askalike.forum.check import check_forum
+from askalike.forum.findings import CheckReport
 from askalike.forum.founding import discard_if_empty, new_archive
 from askalike.forum.importing import ImportOptions, ImportReport, import_archive
 from askalike.forum.indexes import Indexes, remove_indexes
 from askalike.forum.model_source import wanted_model
+from askalike.forum.repair import clear_damage
 from askalike.forum.rerankers import take_ranker
 from askalike.forum.settings import ForumSettings, stored_text_settings
+from askalike.models.encoders.model import Model
 from askalike.progress import Progress, SilentProgress
 from askalike.text.analyzer import Analyzer
 from askalike.text.settings import TextSettings
@@ -259,6 +263,38 @@ class Forum(Asking):
             ModelError: there is no model, or it cannot be read.
         """
         self._indexes.encode(progress or SilentProgress())
+
+    @classmethod
+    def check(cls, path: str | Path, *, progress: Progress | None = None) -> CheckReport:
+        """Compare everything in a forum's folder with what was written, and its parts with each other; change nothing.
+
+        Raises:
+            ForumNotFoundError: there is no forum.
+        """
+        return check_forum(Path(path), progress or SilentProgress())
+
+    @classmethod
+    def repair(
+        cls, path: str | Path, *, settings: ForumSettings | None = None, progress: Progress | None = None
+    ) -> CheckReport:
+        """Check a forum, make anew from its archive what is damaged, and return what a check finds then.
+
+        The archive is never changed, nor what was learned: a ranker has to be trained again.
+
+        Raises:
+            ForumNotFoundError: there is no forum.
+            BusyForumError: another process is writing.
+            ForumError, ModelError: it cannot be made anew.
+        """
+        layout, settings, shown = Layout(Path(path)), settings or ForumSettings(), progress or SilentProgress()
+        found = check_forum(layout.folder, shown)
+        if found.is_sound or not layout.archive.is_file():
+            return found
+        done = clear_damage(layout, found, settings)
+        with cls.open(path, settings=settings, progress=shown) as forum:
+            if "vectors" in done and wanted_model(layout, forum.analyzer.settings.language) is not None:
+                forum.encode(progress=shown)
+        return replace(check_forum(layout.folder, shown), repaired=done)
 
     @classmethod
     def reindex(

@@ -7,14 +7,22 @@ from __future__ import annotations
 
 import contextlib
 import json
-import shutil
 from pathlib import Path
 
 from askalike.archive import Archive, Layout, is_loading
 from askalike.errors import BusyForumError, ForumExistsError, ForumNotFoundError
+from askalike.forum.vector_set import OWNED as VECTOR_FILES
+from askalike.lexical.mark import OWNED as LEXICAL_FILES
+from askalike.removal import Owned, remove_owned
 from askalike.text.settings import TextSettings
 
 __all__ = ["discard_if_empty", "new_archive"]
+
+_FORUM = Owned(
+    r"(archive|pairs|loading)\.sqlite(-wal|-shm|-journal)?|(index|pairs|loading)\.lock|rejects\.jsonl",
+    (("lexical", LEXICAL_FILES), ("vectors", VECTOR_FILES)),
+)
+"""What a forum's folder holds before anything was learned or keys were made."""
 
 
 def new_archive(layout: Layout, text: TextSettings) -> Archive:
@@ -41,6 +49,6 @@ def discard_if_empty(archive: Archive, folder: Path) -> bool:
     archive.connection.execute("PRAGMA busy_timeout = 0")
     with contextlib.suppress(BusyForumError), archive.write():
         if not archive.count_questions() and not is_loading(archive):
-            shutil.rmtree(folder, ignore_errors=True)  # with the lock held: nobody can begin to fill it
+            remove_owned(folder, _FORUM)  # with the lock held: nobody can begin to fill it
     archive.close()
     return not folder.exists()

@@ -18,7 +18,7 @@ import importlib.util
 import secrets
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass
 
 import filelock
@@ -26,6 +26,7 @@ import filelock
 from askalike.archive import Archive, Layout
 from askalike.errors import BusyForumError, DamagedForumError, ModelNotFoundError
 from askalike.forum.catchup import catch_up, fits
+from askalike.forum.locks import held
 from askalike.forum.model_source import ModelSource, describe, wanted_model
 from askalike.forum.vector_follower import STEPS, VectorFollower
 from askalike.forum.vector_set import (
@@ -227,8 +228,8 @@ class Vectors:
 
     def _build_graph(self, of: VectorSet, progress: Progress) -> None:
         if of.index.wants_graph(self._graph) and has_faiss():
-            progress.start("linking neighbours", 0, "vectors")
-            of.index.build_graph(self._graph)
+            progress.start("building the vector index", of.index.entries, "vectors")
+            of.index.build_graph(self._graph, progress.advance)
 
     @contextmanager
     def _making(self, *, is_waiting: bool) -> Iterator[bool]:
@@ -237,20 +238,17 @@ class Vectors:
         Raises:
             BusyForumError: another process holds it, and ``is_waiting``.
         """
-        lock = lock_of_makers(self._folder)
-        try:
-            lock.acquire(timeout=0)
-        except filelock.Timeout as error:
-            if is_waiting:
-                raise BusyForumError(
-                    f"another process is encoding {self._layout.folder}", "wait until it has finished"
-                ) from error
-            yield False
-            return
-        try:
-            yield True
-        finally:
-            lock.release()
+        with ExitStack() as locks:
+            try:
+                locks.enter_context(held(lock_of_makers(self._folder), 0))
+                is_ours = True
+            except filelock.Timeout as error:
+                if is_waiting:
+                    raise BusyForumError(
+                        f"another process is encoding {self._layout.folder}", "wait until it has finished"
+                    ) from error
+                is_ours = False
+            yield is_ours
 
 
 def has_faiss() -> bool:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import shutil
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -20,7 +19,7 @@ from askalike.mark import Mark
 from askalike.text.analyzer import Analyzer
 from askalike.types import Question
 
-__all__ = ["WordFollower", "fingerprint", "fitting_index", "open_index", "remove_index"]
+__all__ = ["WordFollower", "fingerprint", "fitting_index", "open_index"]
 
 ANALYSIS_VERSION = 2
 """Raised whenever the same question gives another index entry than before, so that indexes are built anew."""
@@ -56,11 +55,6 @@ def open_index(folder: Path, archive: Archive, analyzer: Analyzer) -> LexicalInd
     if index is not None:
         return index
     return LexicalIndex.create(folder, applied=archive.last_change(), fingerprint=fingerprint(analyzer))
-
-
-def remove_index(folder: Path) -> None:
-    """Delete the index; it is built anew at the next ``open_index``."""
-    shutil.rmtree(folder, ignore_errors=True)
 
 
 class WordFollower:

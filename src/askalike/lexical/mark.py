@@ -10,11 +10,18 @@ from pathlib import Path
 
 from askalike.durable import replace_whole
 from askalike.mark import Mark
+from askalike.removal import Owned
 
-__all__ = ["FORMAT", "MARK_FILE", "read_mark", "write_mark"]
+__all__ = ["FORMAT", "MARK_FILE", "OWNED", "read_mark", "write_mark"]
 
 FORMAT = 1
 MARK_FILE = "mark.json"
+
+_ENTRIES = Owned(
+    r"meta\.json|\.managed\.json|\.tantivy-(writer|meta)\.lock|\.tmp\w+|[0-9a-f]{32}(\.\d+)?\.[a-z]+(\.temp)?"
+)
+OWNED = Owned(r"(mark|sums)\.json(\.\d+\.tmp)?", (("entries", _ENTRIES),))
+"""What lies in the folder of an index: its own files, and those that tantivy writes."""
 
 
 def read_mark(state: bytes | None) -> Mark:

@@ -9,7 +9,7 @@ from askalike.rank.explanation import explanations
 from askalike.rank.query import Query, QuerySettings, QueryTerm
 from askalike.rank.rankers import RANKER_NAMES, RANKERS
 from askalike.rank.reranker import RERANKERS, Reranker, learned_as, learned_with
-from askalike.rank.search import Ranking, Searcher
+from askalike.rank.search import Ranking, Search, Searcher
 from askalike.rank.settings import JoinSettings, SearchSettings
 from askalike.rank.suggestions import Suggestions, suggestions
 
@@ -26,6 +26,7 @@ __all__ = [
     "QueryTerm",
     "Ranking",
     "Reranker",
+    "Search",
     "SearchSettings",
     "Searcher",
     "Suggestions",

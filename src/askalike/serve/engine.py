@@ -30,7 +30,7 @@ from askalike.serve.views import (
 )
 from askalike.stages import collecting, stage
 from askalike.text.markup import plain_text
-from askalike.types import Answer, Explanation, Feedback, Filters, Hit, Link, Markup, Question
+from askalike.types import Answer, Feedback, Filters, Link, Markup, Question
 
 __all__ = ["Asked", "Engine"]
 
@@ -97,9 +97,10 @@ class Engine:
                 filters=asked.filters,
                 ranker=asked.ranker,
                 own=asked.own,
+                is_explained=asked.is_explained,
             )
             with stage("answer"):
-                attended = self._attended(asked, [one.hit for one in found.found])
+                attended = found.explanations or [None] * len(found.found)
                 hits = [
                     hit_view(one, self.forum.analyzer, attention)
                     for one, attention in zip(found.found, attended, strict=True)
@@ -133,11 +134,6 @@ class Engine:
         """
         for question in islice(self.forum.questions(), 1):
             self.forum.suggest(question.title[:PROBE_CHARACTERS].strip() or "?", k=1)
-
-    def _attended(self, asked: Asked, hits: list[Hit]) -> list[Explanation] | list[None]:
-        if not asked.is_explained or not hits:
-            return [None] * len(hits)
-        return self.forum.explain(hits, asked.title, asked.body, markup=asked.markup, ranker=asked.ranker)
 
     # -- questions ---------------------------------------------------------------------------------------------
 

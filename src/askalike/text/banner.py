@@ -45,9 +45,7 @@ _EMPTY_LINE = re.compile(r"\n[ \t>]*\n")
 _QUOTED_LINES = re.compile(r"(?:[ \t]*(?:>|&gt;)[^\n]*(?:\n|$))+")
 _QUESTION_END = re.compile(r"\?+(?=\s|$)")
 # A full stop after an initial or abbreviation ends no sentence. Each run of signs is tried once, from its beginning.
-_SENTENCE_END = re.compile(
-    r"(?<![.!?])(?<!\b[A-Za-z])(?<!\b(?:vs|eg|ie|no|St|Dr|Mr))[.!?]++(?=\s++[^a-z\s]|\s*+$)"
-)
+_SENTENCE_END = re.compile(r"(?<![.!?])(?<!\b[A-Za-z])(?<!\b(?:vs|eg|ie|no|St|Dr|Mr))[.!?]++(?=\s++[^a-z\s]|\s*+$)")
 
 
 def may_hold_banner(source: str) -> bool:

@@ -6,6 +6,7 @@ Enters: numbers and vectors. Leaves: numbers and cosines. May import: types, err
 from askalike.mark import Mark
 from askalike.vectors.graph import GraphSettings
 from askalike.vectors.index import VectorIndex
+from askalike.vectors.state import VectorSnapshot
 from askalike.vectors.writer import VectorWriter
 
-__all__ = ["GraphSettings", "Mark", "VectorIndex", "VectorWriter"]
+__all__ = ["GraphSettings", "Mark", "VectorIndex", "VectorSnapshot", "VectorWriter"]

@@ -12,7 +12,7 @@ from typing import Literal
 
 import filelock
 
-from askalike.errors import BusyForumError
+from askalike.errors import BusyForumError, ForumError
 
 __all__ = ["alone"]
 
@@ -28,6 +28,7 @@ def alone(folder: Path, task: Literal["write", "build"], patience_s: float = 0) 
 
     Raises:
         BusyForumError: it is held, in this process or another.
+        ForumError: the system does not let it be taken.
     """
     lock = filelock.FileLock(folder / f"{task}.lock", thread_local=False)
     try:
@@ -35,6 +36,10 @@ def alone(folder: Path, task: Literal["write", "build"], patience_s: float = 0) 
     except filelock.Timeout as error:
         raise BusyForumError(
             f"the vector index in {folder} {_DOING[task]} by another process", "wait until it has finished"
+        ) from error
+    except (OSError, NotImplementedError) as error:
+        raise ForumError(
+            f"{lock.lock_file} cannot be locked: {error}", "check the rights of the forum's folder"
         ) from error
     try:
         yield

@@ -51,6 +51,11 @@ class GraphSearch:
         is_later = self.snapshot.is_alive & (self.snapshot.born > self.graph.covers)
         return np.flatnonzero(is_later)
 
+    def missed(self) -> int:
+        """Return how many entries are neither in the graph nor known to be later: no search would find them."""
+        is_older = self.snapshot.is_found & (self.snapshot.born <= self.graph.covers)
+        return int(np.count_nonzero(is_older & (self._row_nodes < 0)))
+
     @cached_property
     def _row_nodes(self) -> NDArray[np.int64]:
         """The node (size,) of each row, -1 where it has none."""

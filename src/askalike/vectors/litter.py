@@ -1,18 +1,27 @@
 """Names for the files of an index, and the clearing of those that a killed process left.
 
-May import: nothing of askalike.
+May import: removal.
 """
 
 from __future__ import annotations
 
+import re
 import secrets
 from collections.abc import Collection
 from contextlib import suppress
 from pathlib import Path
+from typing import Final
 
-__all__ = ["clear_litter", "file_name"]
+from askalike.removal import Owned
 
-_COMMITTED = ("*.segment", "*.dead", "*.graph", "*.tmp")
+__all__ = ["BUILDING", "OWNED", "clear_litter", "file_name"]
+
+_NAME: Final = r"\d{8,}-[0-9a-f]{8}"
+_COMMITTED: Final = rf"{_NAME}\.(segment|dead|graph)|mark\.json\.\d+\.tmp"
+BUILDING: Final = rf"{_NAME}\.building"
+
+OWNED: Final = Owned(rf"{_COMMITTED}|{BUILDING}|mark\.json|(write|build)\.lock")
+"""What lies in an index's folder."""
 
 
 def file_name(generation: int, kind: str) -> str:
@@ -20,10 +29,9 @@ def file_name(generation: int, kind: str) -> str:
     return f"{generation:08d}-{secrets.token_hex(4)}.{kind}"
 
 
-def clear_litter(folder: Path, patterns: Collection[str] = _COMMITTED, *, named: Collection[str] = ()) -> None:
+def clear_litter(folder: Path, pattern: str = _COMMITTED, *, named: Collection[str] = ()) -> None:
     """Delete files of ours that are not ``named``; only who holds the lock of their writers may call this."""
-    for pattern in patterns:
-        for path in folder.glob(pattern):
-            if path.name not in named:
-                with suppress(PermissionError):  # Windows: a reader has it open; the next writer deletes it
-                    path.unlink(missing_ok=True)
+    for path in folder.iterdir():
+        if path.name not in named and re.fullmatch(pattern, path.name):
+            with suppress(PermissionError, IsADirectoryError):  # Windows: a reader has it open; the next writer tries
+                path.unlink(missing_ok=True)

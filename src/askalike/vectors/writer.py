@@ -17,7 +17,7 @@ from askalike.mark import Mark
 from askalike.vectors.codes import encode, finite_vectors
 from askalike.vectors.compaction import segments_to_merge
 from askalike.vectors.litter import clear_litter, file_name
-from askalike.vectors.mark import Contents, FileEntry, SegmentEntry
+from askalike.vectors.mark import Contents, FileEntry, SegmentEntry, writing
 from askalike.vectors.segment import Rows, write_dead, write_segment
 from askalike.vectors.snapshot import Snapshot
 
@@ -62,7 +62,15 @@ class VectorWriter:
             self._leaving.add(num)
 
     def commit(self, mark: Mark) -> None:
-        """Put everything so far on disk, then the mark; a crash before the end leaves the last commit."""
+        """Put everything so far on disk, then the mark; a crash before the end leaves the last commit.
+
+        Raises:
+            ForumError: the index cannot be written, as on a full disk; the last commit stays.
+        """
+        with writing(self._folder):
+            self._commit(mark)
+
+    def _commit(self, mark: Mark) -> None:
         touched = self._snapshot.locate(np.array([*self._leaving, *self._arriving], np.int64))
         touched = np.unique(touched[touched >= 0])
         contents = self._write(touched) if len(touched) or self._arriving else self._contents
