@@ -26,6 +26,7 @@ ORDER = (
     "damage",
     "serve_load",
     "serve_kill",
+    "serve_attack",
     "OMP_NUM_THREADS=1 encode_runtime",
     "ramn_speed",
     "recurrence",

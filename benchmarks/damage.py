@@ -38,11 +38,10 @@ from typing import Any, Final
 import numpy as np
 
 from askalike import Filters, Forum, Model, Question
-from askalike.encode.config import EncoderConfig
-from askalike.encode.settings import ModelSettings
-from askalike.encode.vocabulary import Vocabulary
 from askalike.errors import AskalikeError
 from askalike.forum import CheckReport, ImportOptions
+from askalike.models.encoders.settings import EncoderConfig, ModelSettings
+from askalike.models.encoders.vocabulary import Vocabulary
 from askalike.serve.keys import Keys
 from askalike.text.tokens import words
 from benchmarks.record import WORK, need_data, write

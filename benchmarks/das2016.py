@@ -26,7 +26,7 @@ from askalike.experiments.das2016.rows import ROWS
 from askalike.experiments.das2016.sets import DasData, read_data
 from askalike.experiments.das2016.table import RowResult, results
 from askalike.experiments.tasks import RerankTask
-from askalike.train.log import read_log
+from askalike.training.log import read_log
 from benchmarks.logs import Course, read_logs, write_logs
 from benchmarks.outcomes import keep, take_back
 from benchmarks.record import REPOSITORY, RESULTS, need_data, write

@@ -20,7 +20,7 @@ from askalike.experiments.lei2016.rows import ROWS, Row
 from askalike.experiments.lei2016.sets import LeiSet, find_sets
 from askalike.experiments.lei2016.table import RowResult, reproduce
 from askalike.experiments.lei2016.training import EncoderTrainer
-from askalike.train.recipe import load_recipe
+from askalike.training.recipe import load_recipe
 from benchmarks.lei2016_logs import draw_pretraining, read_logs
 from benchmarks.logs import write_logs
 from benchmarks.record import DATA, REPOSITORY, RESULTS, write

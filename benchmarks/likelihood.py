@@ -21,10 +21,10 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import log_loss, roc_auc_score
 
 from askalike.data import default_model
-from askalike.encode.model import Model
 from askalike.experiments.lei2016.sets import labelled
 from askalike.experiments.tasks import PairTask, RerankTask, RetrievalTask
 from askalike.forum import Forum
+from askalike.models.encoders.model import Model
 from askalike.rank import calibration
 from askalike.rank.calibration import ELSEWHERE, Calibration, moved
 from askalike.types import Filters, Question

@@ -22,14 +22,14 @@ from typing import Any, Final, Protocol
 import numpy as np
 
 from askalike.data import default_model
-from askalike.encode.model import Model
-from askalike.evaluate import bootstrap_difference, bootstrap_mean, randomisation_test
+from askalike.evaluation import bootstrap_difference, bootstrap_mean, randomisation_test
 from askalike.experiments.systems import Terms, Vectors
 from askalike.experiments.tasks import RetrievalTask, judge
 from askalike.experiments.vector_scorer import VectorScorer
 from askalike.forum import Forum, ForumSettings
+from askalike.models.encoders.model import Model
+from askalike.models.siamese.model import SiameseModel
 from askalike.rank import SearchSettings
-from askalike.siamese import SiameseModel
 from askalike.text.markup import plain_text
 from askalike.text.stop_words import STOP_WORDS
 from askalike.types import Filters, Question, Run

@@ -13,12 +13,12 @@ from pathlib import Path
 from typing import Any
 
 from askalike.data import default_model
-from askalike.encode.model import Model
-from askalike.encode.vocabulary import Vocabulary
-from askalike.evaluate import pair_average_precision
+from askalike.evaluation import pair_average_precision
 from askalike.experiments.systems import Vectors
 from askalike.experiments.tasks import PairTask, RerankTask, judge
 from askalike.experiments.vector_scorer import VectorScorer
+from askalike.models.encoders.model import Model
+from askalike.models.encoders.vocabulary import Vocabulary
 from benchmarks.quality_sets import SETS, Task, present_sets
 from benchmarks.record import write
 

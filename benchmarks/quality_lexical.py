@@ -11,7 +11,7 @@ import shutil
 from collections.abc import Mapping
 from typing import Any
 
-from askalike.evaluate import Report, bootstrap_mean, compare, evaluate
+from askalike.evaluation import Report, bootstrap_mean, compare, evaluate
 from askalike.experiments.forum_trial import TASKS, run_trial
 from askalike.experiments.rankings import rerank
 from askalike.experiments.scorers import SCORERS, make_scorer

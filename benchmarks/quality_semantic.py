@@ -17,13 +17,13 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-from askalike.encode.model import Model
-from askalike.evaluate import pair_average_precision
+from askalike.evaluation import pair_average_precision
 from askalike.experiments.blend import best_weight
 from askalike.experiments.interaction import Interaction
 from askalike.experiments.systems import Hybrid, LexicalSearch, System, Terms, Vectors, tune_weight
 from askalike.experiments.tasks import PairTask, RerankTask, judge
 from askalike.experiments.vector_scorer import VectorScorer
+from askalike.models.encoders.model import Model
 from askalike.rank.settings import JoinSettings
 from benchmarks.minilm import MiniLM
 from benchmarks.quality_rows import pair_rows, ranking_rows, shown

@@ -13,7 +13,7 @@ import shutil
 from dataclasses import asdict
 
 from askalike.data import bundled_forum
-from askalike.evaluate import evaluate
+from askalike.evaluation import evaluate
 from askalike.experiments.duplicates import DuplicateTask, duplicate_task
 from askalike.experiments.rankings import forum_run
 from askalike.forum import Forum

@@ -24,7 +24,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from askalike.archive import Layout
-from askalike.encode.model import Model
 from askalike.experiments.forum_training import forum_training
 from askalike.experiments.matcher import ChangedStates, Matcher, all_alike
 from askalike.experiments.tasks import RerankTask, judge
@@ -33,10 +32,11 @@ from askalike.experiments.zhang2018.data import read_data
 from askalike.experiments.zhang2018.training import Autoencoder
 from askalike.forum import Forum
 from askalike.forum.states import ModelStates
+from askalike.models.encoders.model import Model
+from askalike.models.ramn.comparison import Similarity, WordStates
+from askalike.models.ramn.score import FORUM, RamnSettings
 from askalike.rank.query import Query
-from askalike.rank.ramn import RamnSettings, StateSource
-from askalike.rank.ramn.settings import FORUM
-from askalike.rank.word_states import Similarity, WordStates
+from askalike.rank.ramn import StateSource
 from askalike.types import Question
 from benchmarks.record import need_data, write
 

@@ -25,8 +25,8 @@ from askalike.cli.reproduce_zhang2018 import measured, tables_object
 from askalike.cli.reproduction import Wanted, kept_settings
 from askalike.experiments.zhang2018.data import read_data
 from askalike.experiments.zhang2018.training import KINDS, Autoencoder, AutoencoderTrainer
-from askalike.train.log import read_log
-from askalike.train.recipe import network_recipe
+from askalike.training.log import read_log
+from askalike.training.recipe import network_recipe
 from benchmarks.logs import Course, read_logs, write_logs
 from benchmarks.record import REPOSITORY, RESULTS, need_data, stamp, write
 

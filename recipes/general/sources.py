@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
-from askalike.evaluate import CandidateTask, split_components
+from askalike.evaluation import CandidateTask, split_components
 from askalike.experiments.duplicates import SPLIT_SEED, SPLITS, duplicate_task
 from askalike.experiments.forum_tasks import forum_rerank_task
 from askalike.experiments.judged_task import bm25_task, questions_of
@@ -24,7 +24,7 @@ from askalike.forum import Forum
 from askalike.read.detection import choose
 from askalike.read.frame import ReadContext, ReadOptions, Rejects
 from askalike.read.judged import read_judged
-from askalike.train.corpus import TrainingData
+from askalike.training.corpus import TrainingData
 from askalike.types import Answer, Link, Question, Record
 
 __all__ = ["TEXTS", "dev_tasks", "general_data", "records", "travel_parts"]

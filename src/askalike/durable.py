@@ -1,4 +1,7 @@
-"""Files that are on disk, whole, when the call returns, and that nobody else can read where they hold secrets."""
+"""Files that are on disk, whole, when the call returns.
+
+Enters: a path and bytes. Leaves: a file. May import: nothing of askalike.
+"""
 
 from __future__ import annotations
 
@@ -10,8 +13,6 @@ from pathlib import Path
 from typing import BinaryIO, Final
 
 from askalike.errors import ForumError
-
-__all__ = ["REFUSED", "narrow", "replace_whole", "sync_folder", "writing_named", "writing_whole"]
 
 REFUSED: Final = frozenset({errno.EACCES, errno.EPERM, errno.EROFS, errno.EMFILE, errno.ENFILE, errno.ENOMEM})
 """Errors of the system that say nothing about what is on disk."""
@@ -79,5 +80,5 @@ def writing_named(path: Path) -> Iterator[None]:
     except OSError as error:
         raise ForumError(
             f"{error.filename or path} cannot be written: {error.strerror or error}",
-            "check its rights, the free space on its disk, and that the disk is not mounted read-only",
+            "check the path, its rights, the free space on its disk, and that the disk is not mounted read-only",
         ) from error

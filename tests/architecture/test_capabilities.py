@@ -16,10 +16,8 @@ import askalike
 from askalike import Forum
 from askalike.cli.main import app
 from askalike.cli.reproduce import PAPERS
-from askalike.encode.config import KINDS as ENCODERS
-from askalike.encode.config import POOLINGS
-from askalike.evaluate import MEASURES, PROTOCOLS
-from askalike.evaluate.files import FORMATS
+from askalike.evaluation import MEASURES, PROTOCOLS
+from askalike.evaluation.files import FORMATS
 from askalike.experiments.das2016 import rows as das2016
 from askalike.experiments.das2016.sets import SETS as DAS2016_SETS
 from askalike.experiments.duplicates import SPLITS
@@ -28,15 +26,16 @@ from askalike.experiments.lei2016 import rows as lei2016
 from askalike.experiments.zhang2018 import table as zhang2018
 from askalike.experiments.zhang2018.rows import LAYERS
 from askalike.experiments.zhang2018.training import KINDS as AUTOENCODERS
-from askalike.language.kinds import KINDS as LANGUAGE_MODELS
+from askalike.models.encoders.settings import KINDS as ENCODERS
+from askalike.models.encoders.settings import POOLINGS
+from askalike.models.language.kinds import KINDS as LANGUAGE_MODELS
+from askalike.models.siamese.config import SIAMESE_KINDS
 from askalike.rank import RANKER_NAMES
 from askalike.read.judged import JUDGED
 from askalike.read.registry import READERS
-from askalike.siamese import SIAMESE_KINDS
 from askalike.text.settings import LANGUAGES
-from askalike.train.objectives.options import OBJECTIVES
-from askalike.train.recipe import shipped_recipes
-from askalike.train.word_vectors.files import FORMATS as WORD_VECTORS
+from askalike.training.recipe import OBJECTIVES, shipped_recipes
+from askalike.training.vector_files import FORMATS as WORD_VECTORS
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 LIST = Path(__file__).with_name("capabilities.json")

@@ -396,7 +396,7 @@ def test_a_damaged_archive_is_explained(run: Run, tmp_path: Path) -> None:
     archive.write_bytes(stored)
     done = run("info", tmp_path / "f")
     assert done.code == 1
-    assert done.err.startswith("error: the forum's archive cannot be read: ")
+    assert done.err.startswith(f"error: {archive} is damaged: ")
     assert "hint: restore it from a backup" in done.err
 
 

@@ -13,12 +13,11 @@ from tests.tiny_models import synonym_model
 
 from askalike import Forum, Question
 from askalike.data import bundled_forum
-from askalike.encode.model import Model
 from askalike.experiments.forum_training import DevScore
-from askalike.train.corpus import TrainingData
-from askalike.train.fit import Run as TrainingRun
-from askalike.train.fit import fit
-from askalike.train.recipe import Recipe
+from askalike.models.encoders.model import Model
+from askalike.training.corpus import TrainingData
+from askalike.training.encoder import TrainingRun, train_encoder
+from askalike.training.recipe import Recipe
 from askalike.types import Link
 
 TINY = """
@@ -211,7 +210,7 @@ def not_trained(monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
     def fail(*_: object) -> None:
         raise AssertionError("nothing is to be trained")
 
-    return lambda: monkeypatch.setattr("askalike.train.fit.fit", fail)
+    return lambda: monkeypatch.setattr("askalike.training.encoder.train_encoder", fail)
 
 
 @pytest.mark.usefixtures("general")
@@ -337,7 +336,7 @@ def test_a_stopped_training_says_how_to_go_on(
     def stopped(*_: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("askalike.train.fit.fit", stopped)
+    monkeypatch.setattr("askalike.training.encoder.train_encoder", stopped)
     done = run("train", forum, "--recipe", recipe, "--fresh")
     assert done.code == 130
     assert f"kept in {forum}/training" in done.err
@@ -407,7 +406,7 @@ def test_several_processes_are_asked_for_with_their_threads(
     ) -> Model:
         assert start is None
         shapes.append(shape)
-        return fit(wanted, data, kept)
+        return train_encoder(wanted, data, kept)
 
     monkeypatch.setattr("askalike.cli.processes.fit_together", alone)
     done = run("train", forum, "--recipe", recipe, "--processes", 2, "--threads", 1, "--keep", "--json")

@@ -11,8 +11,8 @@ from tests.command import Run
 
 from askalike import Answer, Forum, Link, Question
 from askalike.errors import DamagedModelError, ModelError, SettingError
-from askalike.language.kinds import KINDS, TopicOptions
-from askalike.language.model import LanguageModel
+from askalike.models.language.kinds import KINDS, TopicOptions
+from askalike.models.language.model import LanguageModel
 
 QUESTIONS = [
     Question("wlan", "wlan drops in the evening", "the whole house"),

@@ -13,9 +13,9 @@ from tests.tiny_models import synonym_model, trigram_model
 from askalike import Answer, Filters, Forum, ForumSettings, Link, Question
 from askalike.errors import DamagedModelError, ForumError, SettingError
 from askalike.forum.siamese_vectors import ModelVectors
+from askalike.models.siamese.model import SiameseModel
 from askalike.rank import Query, SearchSettings
 from askalike.rank.siamese import TextualSettings
-from askalike.siamese import SiameseModel
 
 WORDS = ["router", "antenna", "wireless", "printer", "toner", "paper", "battery", "charger", "laptop", "evening"]
 QUESTIONS = [
@@ -263,7 +263,7 @@ def test_a_stopped_training_goes_on_and_gives_the_same_model(
     run: Run, answered: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pytest.importorskip("torch", reason="training needs torch, which is not installed")
-    from askalike.train.loop import _Run
+    from askalike.training.loop import _Run
 
     words = ("train", answered, "--recipe", recipe(tmp_path, "scqa"), "--json")
     whole = run(*words)

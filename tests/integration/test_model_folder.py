@@ -15,17 +15,13 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from askalike.encode import folder, weights
-from askalike.encode.config import EncoderConfig
-from askalike.encode.folder import Contents
-from askalike.encode.layout import MAX_BYTES, Layout
-from askalike.encode.manifest import Manifest, digest
-from askalike.encode.model import Model
-from askalike.encode.precision import Precision
-from askalike.encode.settings import ModelSettings, Unknown
-from askalike.encode.vocabulary import Vocabulary
 from askalike.errors import DamagedModelError, ModelError, ModelExistsError, ModelNotFoundError, ModelVersionError
 from askalike.forum.model_source import fingerprint
+from askalike.models.encoders import folder
+from askalike.models.encoders.folder import MAX_BYTES, Contents, Manifest, ModelLayout, digest
+from askalike.models.encoders.model import Model
+from askalike.models.encoders.settings import EncoderConfig, ModelSettings, Precision, Unknown
+from askalike.models.encoders.vocabulary import Vocabulary
 from askalike.types import Question
 
 WORDS = ["the", "router", "modem", "é", "中"]
@@ -313,9 +309,9 @@ def change_config(**changes: object) -> Callable[[Path], None]:
 def change_arrays(**changes: NDArray[np.generic] | None) -> Callable[[Path], None]:
     def change(path: Path) -> None:
         arrays: Mapping[str, NDArray[np.generic] | None]
-        arrays = {**weights.from_bytes((path / "weights.safetensors").read_bytes()), **changes}
+        arrays = {**folder.from_safetensors((path / "weights.safetensors").read_bytes()), **changes}
         kept = {name: array for name, array in arrays.items() if array is not None}
-        rewrite(path, "weights.safetensors", weights.to_bytes(kept))
+        rewrite(path, "weights.safetensors", folder.to_safetensors(kept))
 
     return change
 
@@ -444,5 +440,5 @@ def test_a_model_of_format_1_reads_words_as_they_are_written_and_is_not_rewritte
 
 
 def test_the_manifest_holds_the_hashes_of_the_other_files(saved: Path) -> None:
-    manifest = Manifest.from_bytes(Layout(saved).manifest.read_bytes())
+    manifest = Manifest.from_bytes(ModelLayout(saved).manifest.read_bytes())
     assert manifest.files == {name: digest(data) for name, data in files_of(saved).items() if name != "manifest.json"}

@@ -23,8 +23,8 @@ from askalike.experiments.zhang2018.rows import LAYERS, choose_settings
 from askalike.experiments.zhang2018.table import Trained, kind_rows, search_rows, words_alone
 from askalike.experiments.zhang2018.training import KINDS, kind_recipe
 from askalike.forum.states import ModelStates
-from askalike.rank.ramn import RamnSettings
-from askalike.train.recipe import network_recipe
+from askalike.models.ramn.score import RamnSettings
+from askalike.training.recipe import network_recipe
 
 FILES = {
     "SemEval2016-Task3-CQA-QL-train-part1.xml": "A",

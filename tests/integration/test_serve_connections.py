@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
+import errno
 import json
 import logging
 import re
@@ -203,15 +206,14 @@ def test_of_too_many_connections_the_one_that_waits_longest_goes(serve: Any, cap
     assert len(told) <= 3, "one line for many connections"
 
 
-def test_who_has_asked_before_stays_longer_than_who_never_did(serve: Any) -> None:
-    with serve(connections=5) as served, served.connect() as known:
-        known.sendall(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n")
-        assert answered(known)[0] == 200
-        silent = [served.connect() for _ in range(20)]
-        assert served.is_answered()
-        known.sendall(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n")
-        assert answered(known)[0] == 200
-        for one in silent:
+def test_who_has_just_come_is_not_closed_for_those_who_send_slowly(serve: Any) -> None:
+    with serve(connections=20) as served:
+        slow = [served.connect() for _ in range(30)]
+        for one in slow:
+            with contextlib.suppress(OSError):  # it may be closed already
+                one.sendall(POST + b"Content-Length: 900000\r\n\r\n{")
+        assert all(served.is_answered() for _ in range(30))
+        for one in slow:
             one.close()
 
 
@@ -240,6 +242,39 @@ def test_where_all_connections_are_at_work_the_next_is_refused(serve: Any, monke
         for one in busy:
             one.close()
         monkeypatch.undo()
+
+
+def test_without_file_handles_nothing_is_accepted_for_a_while_and_one_line_says_so(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    tries: list[int] = []
+
+    class Exhausted(socket.socket):
+        def accept(self) -> Any:
+            tries.append(1)
+            raise OSError(errno.EMFILE, "Too many open files")
+
+    async def steps() -> None:
+        loop = asyncio.get_running_loop()
+        server = Server(build(ServeSettings("none")), Limits())
+        with Exhausted() as listening:
+            listening.bind(("127.0.0.1", 0))
+            listening.listen()
+            listening.setblocking(False)
+            server._accept_from(listening)
+            with socket.create_connection(listening.getsockname()):
+                end = loop.time() + PATIENCE_S
+                while len(tries) < 5:
+                    assert loop.time() < end
+                    await asyncio.sleep(0.001)
+            loop.remove_reader(listening)
+
+    monkeypatch.setattr("askalike.serve.server.PAUSE_S", 0.01)
+    with caplog.at_level(logging.WARNING, logger="askalike.serve"):
+        asyncio.run(steps())
+    assert len(tries) == 5, "one try for each pause"
+    told = [record.__dict__["fields"] for record in caplog.records if "fields" in record.__dict__]
+    assert [one["counts"] for one in told] == [{"not accepted: Too many open files": 1}]
 
 
 # -- what is no HTTP ---------------------------------------------------------------------------------------------------

@@ -318,6 +318,27 @@ def test_a_hostile_record_does_not_end_its_stream(client: TestClient, name: str)
     client.delete("/v1/questions/good")
 
 
+@pytest.mark.parametrize("moment", ["9999-12-31T23:59:59-14:00", "0001-01-01T00:00:00+14:00"])
+def test_a_date_that_could_not_be_read_back_is_refused(client: TestClient, moment: str) -> None:
+    for path, body in (
+        ("questions/odd", {"title": "t", "created": moment}),
+        ("questions/odd", {"title": "t", "closed": moment}),
+        ("answers/odd", {"question_id": "1", "body": "b", "created": moment}),
+    ):
+        refused = client.put(f"/v1/{path}", json=body)
+        assert refused.status_code == 422
+        assert "years 1 to 9999" in refused.json()["hint"]
+    lines = [{"id": "good", "title": "t"}, {"id": "odd", "title": "t", "created": moment}]
+    content = "".join(json.dumps(line) + "\n" for line in lines)
+    told = client.post("/v1/questions:bulk", content=content, headers={"content-type": "application/x-ndjson"})
+    first, second, last = map(json.loads, told.text.splitlines())
+    assert (first["operation"], second["id"], last["refused"]) == ("added", "odd", 1)
+    assert "years 1 to 9999" in second["hint"]
+    assert client.get("/v1/questions/odd").status_code == 404
+    assert search(client, before=moment).status_code == 200
+    assert client.delete("/v1/questions/good").status_code == 200
+
+
 def test_a_body_that_says_too_little_of_its_length_is_refused_while_it_comes(client: TestClient) -> None:
     parts = iter([b'{"title":"', *[b"a" * 100_000] * 6, b'"}'])
     answer = client.post("/v1/similar", content=parts, headers={"Content-Type": "application/json"})

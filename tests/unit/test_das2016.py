@@ -25,11 +25,10 @@ from askalike.experiments.das2016.siamese_rows import SiameseTrainer, siamese_an
 from askalike.experiments.das2016.table import RowResult, compared, results
 from askalike.experiments.likelihoods import Likelihoods
 from askalike.experiments.tasks import judge
-from askalike.language.kinds import KINDS
-from askalike.language.learned import Learned
-from askalike.language.model import LanguageModel, LanguageSettings
-from askalike.language.topic_training import TopicLearning
-from askalike.train.siamese.recipe import SiameseRecipe
+from askalike.models.language.kinds import KINDS, Learned
+from askalike.models.language.model import LanguageModel, LanguageSettings
+from askalike.models.topics.learning import TopicLearning
+from askalike.training.siamese.recipe import SiameseRecipe
 from askalike.types import Question
 
 

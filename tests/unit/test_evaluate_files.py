@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from askalike.errors import DamagedInputError, EvaluationError, FormatError, InputError
-from askalike.evaluate import (
+from askalike.evaluation import (
     detect,
     evaluate,
     read_askubuntu,

@@ -10,7 +10,7 @@ import pytest
 
 from askalike import Forum, Link, Question, TextSettings
 from askalike.errors import EvaluationError, ForumError, SettingError
-from askalike.evaluate import check_leaks
+from askalike.evaluation import check_leaks
 from askalike.experiments.duplicates import SPLITS, duplicate_task, judge_candidates
 from askalike.experiments.forum_trial import TASKS, run_trial
 from askalike.experiments.rankings import collection_run, forum_run

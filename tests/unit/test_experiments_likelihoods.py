@@ -5,15 +5,15 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from askalike.encode.vocabulary import Vocabulary
 from askalike.experiments.likelihoods import Likelihoods, likelihood_score
 from askalike.experiments.systems import System
 from askalike.experiments.tasks import PairTask, RerankTask, RetrievalTask
-from askalike.language import Collection, Translations
-from askalike.language.kinds import KINDS, TopicOptions, TransLMOptions
-from askalike.language.learned import Learned
-from askalike.language.model import LanguageModel, LanguageSettings
-from askalike.language.topics import Topics
+from askalike.models.encoders.vocabulary import Vocabulary
+from askalike.models.language.kinds import KINDS, Learned, TopicOptions, TransLMOptions
+from askalike.models.language.model import LanguageModel, LanguageSettings
+from askalike.models.query_likelihood.terms import Collection
+from askalike.models.topics.topics import Topics
+from askalike.models.translation.ibm1 import Translations
 from askalike.types import Answer, Question
 
 QUERY = Question("q", "slow wifi")

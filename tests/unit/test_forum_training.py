@@ -15,15 +15,15 @@ import askalike.cli.train_report
 from askalike import Forum, Question
 from askalike.cli.train_report import verdict
 from askalike.data import bundled_forum
-from askalike.encode.model import Model
 from askalike.errors import BusyForumError, DamagedForumError
-from askalike.evaluate import components, evaluate, split_components
+from askalike.evaluation import components, evaluate, split_components
 from askalike.experiments.duplicates import SPLIT_SEED, SPLITS, duplicate_task
 from askalike.experiments.forum_parts import keep_parts, kept_parts
 from askalike.experiments.forum_training import DevScore, dev_score, forum_training, going_on
 from askalike.experiments.work_folder import work_folder
 from askalike.forum import ForumSettings
-from askalike.train.recipe import SHIPPED, Recipe, load_recipe, network_recipe
+from askalike.models.encoders.model import Model
+from askalike.training.recipe import SHIPPED, Recipe, load_recipe, network_recipe
 from askalike.types import Answer, Link
 
 WORDS_ALONE = ForumSettings(has_vectors=False)

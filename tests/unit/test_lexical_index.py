@@ -132,6 +132,7 @@ def test_document_frequency_counts_title_and_body(index: LexicalIndex) -> None:
     assert index.document_frequency("printer") == 2
     assert index.document_frequency("offline") == 1
     assert index.document_frequency("nothing") == 0
+    assert index.document_frequencies(["printer", "offline", "nothing"]) == {"printer": 2, "offline": 1}
 
 
 def test_the_mark_moves_with_the_commit_and_other_readers_see_it(index: LexicalIndex) -> None:

@@ -7,7 +7,7 @@ import io
 from rich.console import Console
 
 from askalike.cli.row_comparisons import comparison_table
-from askalike.evaluate import Interval
+from askalike.evaluation import Interval
 from askalike.experiments.row_comparison import Compared
 
 BETTER, WORSE = "attention-white-combined", "words-combined"

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -12,6 +14,8 @@ from tests.tiny_models import gated_model, trigram_model
 from askalike import Answer, Filters, Forum, Link, Question
 from askalike.archive import Layout
 from askalike.errors import InputError, ModelError, SettingError, UnknownIdError
+from askalike.forum.pair_store import Pair
+from askalike.serve import duplicates
 from askalike.serve.engine import Asked, Engine
 from askalike.serve.keeper import Keeper
 from askalike.types import Feedback
@@ -207,6 +211,61 @@ def test_pairs_and_clusters_come_page_by_page(engine: Engine) -> None:
     assert [{one.id for one in group.questions} for group in rest.clusters] == [{"1", "w"}]
     assert rest.clusters[0].best < 1
     assert rest.next is None
+
+
+@pytest.fixture
+def compared(engine: Engine) -> Engine:
+    for number in range(4):
+        engine.put(Question(f"p{number}", "Printer offline again"))
+    while Keeper(engine, lambda: False).keep():
+        pass
+    return engine
+
+
+def test_any_number_of_least_scores_makes_clusters_a_few_times_and_keeps_fewer(
+    compared: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made: list[float] = []
+    page = compared.forum.pairs.store.page
+    monkeypatch.setattr(
+        compared.forum.pairs.store, "page", lambda minimum, limit: made.append(minimum) or page(minimum, limit)
+    )
+    for number in range(1_000):
+        assert compared.duplicates.clusters(None, 5, number / 1_000).clusters
+    assert made == pytest.approx([0.3 + step / 20 for step in range(14)])
+    compared.duplicates.clusters(None, 5, 0.9999)
+    assert len(made) == 14
+    compared.duplicates.clusters(None, 5, 0.3)  # was asked for too long ago
+    assert len(made) == 15
+
+
+def test_clusters_that_are_being_made_hold_up_no_request_for_others(
+    compared: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    page = compared.forum.pairs.store.page
+    has_begun, may_end = threading.Event(), threading.Event()
+
+    def slow(minimum: float, limit: int) -> list[Pair]:
+        if minimum == 0.6:
+            has_begun.set()
+            assert may_end.wait(60)
+        return page(minimum, limit)
+
+    monkeypatch.setattr(duplicates, "FRESH_S", 0.0)
+    monkeypatch.setattr(duplicates, "FRESH_SHARE", 0)
+    compared.duplicates.clusters(None, 5, 0.6)
+    compared.put(Question("p4", "Printer offline again"))
+    while Keeper(compared, lambda: False).keep():
+        pass
+    monkeypatch.setattr(compared.forum.pairs.store, "page", slow)
+    with ThreadPoolExecutor(1) as others:
+        making = others.submit(compared.duplicates.clusters, None, 5, 0.6)
+        assert has_begun.wait(60)
+        assert compared.duplicates.clusters(None, 5, 0.7).clusters[0].size == 6
+        assert compared.duplicates.clusters(None, 5, 0.62).clusters[0].size == 5  # as they were
+        may_end.set()
+        assert making.result(60).clusters[0].size == 6
+    assert compared.duplicates.clusters(None, 5, 0.6).clusters[0].size == 6
 
 
 @pytest.mark.parametrize("cursor", ["x", "1", "nan_1_2", "1e999_1_2", "_"])

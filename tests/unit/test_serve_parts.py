@@ -16,6 +16,7 @@ import pytest
 from askalike import errors
 from askalike.errors import DamagedForumError, SettingError, UnknownIdError
 from askalike.serve import memory
+from askalike.serve.admission import Admission
 from askalike.serve.board import Board
 from askalike.serve.call import MOST_VALUES, checked, parse_json, parse_query, path_values, values_in
 from askalike.serve.guards import allowed_origin, check_host, check_origin, rights_of
@@ -30,7 +31,7 @@ from askalike.serve.rates import MOST_CLIENTS, Rates
 from askalike.serve.requests import DuplicatesQuery, QuestionRequest, SimilarRequest
 from askalike.serve.run import check_open
 from askalike.serve.safe_html import LONGEST_MARKDOWN, safe_html
-from askalike.serve.settings import ServeSettings
+from askalike.serve.settings import Limits, ServeSettings
 from askalike.serve.static import static_files
 from askalike.text.analyzer import Analyzer
 from askalike.text.settings import TextSettings
@@ -368,6 +369,40 @@ def test_a_client_that_asks_too_often_waits_and_others_do_not() -> None:
     assert len(rates._buckets) == MOST_CLIENTS
 
 
+def test_of_waiting_connections_strange_ones_go_first_unless_they_have_just_come(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    now = [0.0]
+    monkeypatch.setattr("askalike.serve.admission.time.monotonic", lambda: now[0])
+    closed: list[str] = []
+
+    class Waiting:
+        def __init__(self, name: str, moment: float, *, is_strange: bool) -> None:
+            self.name = name
+            now[0] = moment
+            admission.waits(self, is_strange=is_strange)
+
+        def close_for_another(self) -> None:
+            closed.append(self.name)
+
+    admission = Admission(Limits())
+    assert not admission.make_room()
+    known = [Waiting("known 1", 0.0, is_strange=False), Waiting("known 2", 1.0, is_strange=False)]
+    Waiting("stranger 1", 2.0, is_strange=True)
+    Waiting("stranger 2", 2.5, is_strange=True)
+    now[0] = 2.9
+    assert admission.make_room()
+    assert admission.make_room()
+    assert closed == ["stranger 1", "stranger 2"]
+    Waiting("has just come", 2.999, is_strange=True)
+    now[0] = 3.0
+    assert admission.make_room()
+    admission.works(known[1])  # its client waits for the service now
+    assert admission.make_room()
+    assert not admission.make_room()
+    assert closed[2:] == ["known 1", "has just come"]
+
+
 def test_clients_take_turns_where_calls_wait() -> None:
     async def steps() -> list[str]:
         pool, done, is_free = Pool("test", 1, 100), list[str](), threading.Event()
@@ -387,6 +422,39 @@ def test_clients_take_turns_where_calls_wait() -> None:
         return done
 
     assert asyncio.run(steps()) == ["greedy 0", "greedy 1", "a", "b", "greedy 2", "greedy 3"]
+
+
+def test_who_is_given_up_hears_whether_something_may_have_been_done() -> None:
+    async def steps() -> None:
+        pool, is_free = Pool("test", 1, 2), threading.Event()
+        with pytest.raises(Refused) as begun:
+            await pool.run(lambda: is_free.wait(60), 0.01)
+        with pytest.raises(Refused) as waited:
+            await pool.run(lambda: is_free.wait(60), 0.01)
+        is_free.set()
+        assert "may be stored all the same" in begun.value.problem.hint
+        assert "nothing was done" in waited.value.problem.hint
+        assert pool.close(60)
+
+    asyncio.run(steps())
+
+
+def test_large_calls_leave_a_thread_to_the_others() -> None:
+    async def steps() -> None:
+        pool, is_free = Pool("test", 2, 10), threading.Event()
+        large = [asyncio.create_task(pool.run(lambda: is_free.wait(60), 60, "a", is_large=True)) for _ in range(3)]
+        await asyncio.sleep(0)
+        assert await pool.run(lambda: 7, 60, "b") == 7
+        assert await pool.run(lambda: 8, 60, "c") == 8
+        assert pool.busy == 3
+        is_free.set()
+        assert await asyncio.gather(*large) == [True] * 3
+        alone = Pool("test", 1, 10)
+        assert await alone.run(lambda: 9, 60, is_large=True) == 9
+        assert pool.close(60)
+        assert alone.close(60)
+
+    asyncio.run(steps())
 
 
 def test_who_waits_in_vain_takes_no_thread() -> None:

@@ -15,7 +15,7 @@ from askalike.experiments.das2016.outcomes import Outcome
 from askalike.experiments.das2016.rows import ROWS
 from askalike.experiments.das2016.sets import DasData, read_data
 from askalike.experiments.das2016.table import RowResult
-from askalike.train.log import Entry
+from askalike.training.log import Entry
 
 FOUND = {"mean": 0.5, "interval95": [0.4, 0.6], "spread": None, "p_value": 0.25}
 MEASURES = {"map": FOUND, "mrr": FOUND, "p@1": FOUND}

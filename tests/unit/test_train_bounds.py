@@ -9,16 +9,15 @@ from typing import Any, get_type_hints
 
 import pytest
 
-from askalike.encode.config import EncoderConfig
 from askalike.errors import SettingError
-from askalike.language.ibm1 import Alignment
-from askalike.language.kinds import KINDS
-from askalike.train.bounds import BOUNDS, bounds_of, check_bounds
-from askalike.train.language_recipe import LanguageRecipe
-from askalike.train.loop_settings import LoopSettings, SgdSettings
-from askalike.train.objectives.options import OBJECTIVES
-from askalike.train.recipe import Recipe, StageSettings, WordSettings, load_recipe, shipped_recipes
-from askalike.train.siamese.recipe import PairOptions, SiameseRecipe
+from askalike.models.encoders.settings import EncoderConfig
+from askalike.models.language.kinds import KINDS
+from askalike.models.translation.ibm1 import Alignment
+from askalike.training.bounds import BOUNDS, bounds_of, check_bounds
+from askalike.training.language import LanguageRecipe
+from askalike.training.recipe import OBJECTIVES, Recipe, StageSettings, WordSettings, load_recipe, shipped_recipes
+from askalike.training.settings import LoopSettings, SgdSettings
+from askalike.training.siamese.recipe import PairOptions, SiameseRecipe
 
 NETWORK = (Recipe, WordSettings, EncoderConfig, StageSettings, LoopSettings, *OBJECTIVES.values())
 LANGUAGE = (LanguageRecipe, Alignment, *KINDS.values())

@@ -11,11 +11,18 @@ from typing import Any
 import pytest
 from tests.tiny_training import recipe, stage
 
-from askalike.encode.config import EncoderConfig
 from askalike.errors import SettingError
-from askalike.train.loop_settings import LoopSettings
-from askalike.train.objectives.options import ContrastiveOptions, DecodingOptions, MaxMarginOptions
-from askalike.train.recipe import SHIPPED, StageSettings, WordSettings, load_recipe
+from askalike.models.encoders.settings import EncoderConfig
+from askalike.training.recipe import (
+    SHIPPED,
+    ContrastiveOptions,
+    DecodingOptions,
+    MaxMarginOptions,
+    StageSettings,
+    WordSettings,
+    load_recipe,
+)
+from askalike.training.settings import LoopSettings
 
 TEXT = """
 word_limit = 50
@@ -220,11 +227,11 @@ def test_the_name_of_a_recipe_changes_with_every_choice() -> None:
 
 def test_reading_a_recipe_loads_no_torch() -> None:
     program = (
-        "import sys; from askalike.train.recipe import load_recipe as load; load('default'); print([*sys.modules])"
+        "import sys; from askalike.training.recipe import load_recipe as load; load('default'); print([*sys.modules])"
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert "'torch'" not in done.stdout
-    assert "'askalike.train.recipe'" in done.stdout
+    assert "'askalike.training.recipe'" in done.stdout
 
 
 @pytest.mark.parametrize(

@@ -68,13 +68,17 @@ def kills(result: Mapping[str, Any]) -> list[str]:
     same = f"{100 * result['mean_overlap_of_best_ten_with_fresh_forum']:.1f} %"
     if result.get("mean_overlap_by_meaning") is not None:
         same = f"{same} by words, in {100 * result['mean_overlap_by_meaning']:.1f} % by meaning"
+    size = f" of {result['questions']:,} questions" if "questions" in result else ""
+    waited = (
+        f" The longest write beside a load took {result['longest_write_s']:.1f} s." if "questions" in result else ""
+    )
     return [
         "## Killed while writing",
         "",
-        f"A writing process was killed {result['kills']} times ({during}), after {result['acknowledged_writes']:,}"
-        f" acknowledged writes in all: {result['failures']} forums failed to open, lost an acknowledged write or found"
-        f" other questions than a forum built afresh. The best ten were the same in {same} (deleted questions"
-        " weigh in term statistics until the index merges its segments).",
+        f"A process that loads an archive{size} and writes beside it was killed {result['kills']} times ({during}),"
+        f" after {result['acknowledged_writes']:,} acknowledged writes in all: {result['failures']} forums failed to"
+        " open, lost an acknowledged write or found other questions than a forum built afresh. The best ten were the"
+        f" same in {same} (deleted questions weigh in term statistics until the index merges its segments).{waited}",
     ]
 
 

@@ -25,6 +25,7 @@ class Layout:
           model/              the forum's own model, where it has one
           vectors/            the questions' vectors and the model that made them, rebuilt from the archive at need
           rankers/NAME/       what a ranker that learns has learned, where one was trained
+          loading.lock        held by who loads an archive; loading.sqlite: what was read of it so far, gone at the end
           index.lock          held by the one process that writes indexes
           pairs.sqlite        pairs that may ask the same, made anew at need; pairs.lock: held by who compares
           keys.json           hashes of the keys of the service, where some were made

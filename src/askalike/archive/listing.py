@@ -69,7 +69,9 @@ def answer_counts(archive: Archive, ids: Sequence[str]) -> dict[str, int]:
         marks = ", ".join("?" * len(batch))
         found.update(
             archive.connection.execute(
-                f"SELECT question_id, count(*) FROM answers WHERE question_id IN ({marks}) GROUP BY question_id", batch
+                f"SELECT question_id, count(*) FROM answers WHERE question_id IN ({marks})"
+                " AND EXISTS (SELECT 1 FROM questions WHERE questions.id = question_id) GROUP BY question_id",
+                batch,
             ).fetchall()
         )
     return found

@@ -51,10 +51,8 @@ def delete_answers(archive: Archive, ids: Sequence[str]) -> None:
     """
     with archive.write() as connection:
         for one in ids:
-            held = rows.is_storable(one) and connection.execute("SELECT 1 FROM answers WHERE id = ?", (one,)).fetchone()
-            if not held:
+            if not (rows.is_storable(one) and delete_answer(connection, one)):
                 raise unknown_id("answer", one)
-            delete_answer(connection, one)
 
 
 def delete_links(archive: Archive, links: Sequence[Link]) -> int:
@@ -63,7 +61,5 @@ def delete_links(archive: Archive, links: Sequence[Link]) -> int:
     with archive.write() as connection:
         for link in links:
             rows.check_link(link)
-            before = connection.total_changes
-            delete_link(connection, link)
-            removed += connection.total_changes > before
+            removed += delete_link(connection, link)
     return removed

@@ -51,11 +51,7 @@ def add(
             found = answer_object(answer)
         else:
             question = Question(made, title, text, "markdown", tuple(tag or ()), when)
-            if duplicate_of:
-                opened.question(duplicate_of)
-            opened.add(question)
-            if duplicate_of:
-                opened.add_links([Link(made, duplicate_of, "duplicate")])
+            opened.add(question, links=[Link(made, duplicate_of, "duplicate")] if duplicate_of else [])
             found = question_object(question)
     if as_json:
         print_json(found)

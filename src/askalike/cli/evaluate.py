@@ -13,7 +13,7 @@ from askalike.cli.display import console, errors, print_aligned, print_json, pri
 from askalike.cli.progress import BarProgress
 from askalike.cli.score import comparison_line, comparison_object, notes, report_object, report_table
 from askalike.errors import SettingError
-from askalike.evaluate import compare, write_trec_qrels, write_trec_run
+from askalike.evaluation import compare, write_trec_qrels, write_trec_run
 from askalike.experiments.duplicates import SPLITS
 from askalike.experiments.forum_trial import SYSTEMS, TASKS, Trial, run_trial
 from askalike.forum import Forum

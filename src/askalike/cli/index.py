@@ -182,6 +182,8 @@ def _print_report(found: dict[str, Any], into: Path) -> None:
         stored = {name: value for name, value in counts.items() if value and name != "rejected"}  # told together below
         if stored:
             console.print(f"{kind:10s} {', '.join(f'{value:,} {name}' for name, value in stored.items())}")
+    if found["links_without_question"]:
+        console.print(f"           {found['links_without_question']:,} links lack a question, and count when it comes")
     for kind, count in found["skipped"].items():
         console.print(f"left out   {count:,} {safe(kind)}", markup=False)
     for kind, count in found["repaired"].items():

@@ -20,12 +20,12 @@ from pathlib import Path
 import torch
 
 from askalike.cli.progress import BarProgress
-from askalike.encode.model import Model
 from askalike.errors import AskalikeError, ModelError
+from askalike.models.encoders.model import Model
 from askalike.orphan import end_with_parent
-from askalike.train.corpus import TrainingData
-from askalike.train.fit import Run, fit
-from askalike.train.recipe import Recipe
+from askalike.training.corpus import TrainingData
+from askalike.training.encoder import TrainingRun, train_encoder
+from askalike.training.recipe import Recipe
 
 __all__ = ["fit_together"]
 
@@ -43,14 +43,16 @@ class _Work:
 
     recipe: Recipe
     data: TrainingData
-    run: Run
+    run: TrainingRun
     start: Path | None
     size: int
     threads: int
     port: int
 
 
-def fit_together(recipe: Recipe, data: TrainingData, run: Run, start: Path | None, shape: tuple[int, int]) -> Model:
+def fit_together(
+    recipe: Recipe, data: TrainingData, run: TrainingRun, start: Path | None, shape: tuple[int, int]
+) -> Model:
     """Return what ``fit`` returns, made by several processes.
 
     Args:
@@ -108,10 +110,10 @@ def _take_part(rank: int, work: _Work, told: Connection) -> None:
     run = replace(work.run, device=device, start=Model.load(work.start) if work.start else None)
     try:
         if rank:
-            fit(work.recipe, work.data, run)
+            train_encoder(work.recipe, work.data, run)
             return
         with BarProgress() as progress:
-            fit(work.recipe, work.data, replace(run, progress=progress)).save(run.folder / _MODEL)
+            train_encoder(work.recipe, work.data, replace(run, progress=progress)).save(run.folder / _MODEL)
     except AskalikeError as error:
         told.send(error)
         raise SystemExit(1) from None

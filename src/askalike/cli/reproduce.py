@@ -104,7 +104,7 @@ def reproduce(
     }
     _refuse_options(given, paper)
     if device != "cpu" and importlib.util.find_spec("torch") is not None:
-        from askalike.train.fit import device_named
+        from askalike.training.encoder import device_named
 
         device_named(device)  # before anything is read
     folder = out or Path(paper)

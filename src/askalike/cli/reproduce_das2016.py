@@ -25,8 +25,8 @@ from askalike.experiments.das2016.sets import SETS, DasData, DasSet, read_data
 from askalike.experiments.das2016.siamese_rows import SiameseTrainer
 from askalike.experiments.das2016.table import RowResult, compared, results
 from askalike.progress import Progress
-from askalike.train.recipe import load_recipe
-from askalike.train.siamese.recipe import SiameseRecipe
+from askalike.training.recipe import load_recipe
+from askalike.training.siamese.recipe import SiameseRecipe
 
 __all__ = ["reproduce_das2016", "runner_of", "table_object"]
 

@@ -24,7 +24,7 @@ from askalike.experiments.lei2016.table import reproduce as run_rows
 from askalike.experiments.lei2016.training import EncoderTrainer
 from askalike.read.detection import choose
 from askalike.read.frame import ReadContext
-from askalike.train.recipe import network_recipe
+from askalike.training.recipe import network_recipe
 from askalike.types import Question
 
 __all__ = ["reproduce_lei2016", "table_object", "trainer"]

@@ -31,7 +31,7 @@ from askalike.experiments.zhang2018.table import (
     words_alone,
 )
 from askalike.experiments.zhang2018.training import KINDS, Autoencoder, AutoencoderTrainer, Kind, train_all
-from askalike.train.recipe import network_recipe
+from askalike.training.recipe import network_recipe
 
 __all__ = ["reproduce_zhang2018", "tables_object"]
 

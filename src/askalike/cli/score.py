@@ -12,7 +12,7 @@ from rich.table import Table
 from askalike.cli.arguments import JsonOption
 from askalike.cli.display import console, print_aligned, print_json, safe
 from askalike.errors import EvaluationError, SettingError
-from askalike.evaluate import (
+from askalike.evaluation import (
     DEFAULT_MEASURES,
     PROTOCOLS,
     Comparison,
@@ -24,7 +24,7 @@ from askalike.evaluate import (
     read_gold,
     read_run,
 )
-from askalike.evaluate import evaluate as judge
+from askalike.evaluation import evaluate as judge
 
 __all__ = ["comparison_object", "report_object", "report_table", "score"]
 

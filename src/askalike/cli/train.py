@@ -19,7 +19,6 @@ from askalike.cli.stopping import same_again, telling_how_to_go_on
 from askalike.cli.train_plan import plan_lines, plan_object
 from askalike.cli.train_report import RankerVerdict, Verdict, verdict
 from askalike.data import DEFAULT_MODEL_LANGUAGE, default_model
-from askalike.encode.model import Model
 from askalike.errors import MissingExtraError, SettingError
 from askalike.experiments.finished_model import MODEL, is_finished, keep_finished
 from askalike.experiments.forum_parts import keep_parts
@@ -31,11 +30,13 @@ from askalike.experiments.work_folder import clear_work, work_folder
 from askalike.forum import Forum, ForumSettings
 from askalike.forum.model_source import ModelSource, fingerprint, general_model, own_model, wanted_model
 from askalike.forum.settings import stored_language
+from askalike.models.encoders.model import Model
+from askalike.models.siamese.model import SiameseModel
 from askalike.rank.reranker import learned_with
-from askalike.siamese import SiameseModel
 from askalike.text.settings import TextSettings
-from askalike.train.language_model import learn_language_model
-from askalike.train.recipe import AnyRecipe, LanguageRecipe, Recipe, SiameseRecipe, load_recipe, shipped_recipes
+from askalike.training.language import LanguageRecipe, learn_language_model
+from askalike.training.recipe import AnyRecipe, Recipe, load_recipe, shipped_recipes
+from askalike.training.siamese.recipe import SiameseRecipe
 
 __all__ = ["train"]
 
@@ -252,22 +253,22 @@ def _make(
 def _fit_siamese(recipe: SiameseRecipe, training: ForumTraining, folder: Path, choices: _Choices) -> SiameseModel:
     import torch  # here and below, since importing this module must not load torch
 
-    from askalike.train.fit import Run
-    from askalike.train.siamese.fit import fit_siamese
+    from askalike.training.encoder import TrainingRun
+    from askalike.training.siamese.fit import fit_siamese
 
     if choices.threads:
         torch.set_num_threads(choices.threads)
     with BarProgress() as progress:
-        return fit_siamese(recipe, training.data, Run(folder, choices.seed, choices.device, progress=progress))
+        return fit_siamese(recipe, training.data, TrainingRun(folder, choices.seed, choices.device, progress=progress))
 
 
 def _fit(recipe: Recipe, training: ForumTraining, start: ModelSource | None, folder: Path, choices: _Choices) -> Model:
     import torch
 
     from askalike.cli.processes import fit_together
-    from askalike.train.fit import Run, fit
+    from askalike.training.encoder import TrainingRun, train_encoder
 
-    run = Run(folder, choices.seed, choices.device)
+    run = TrainingRun(folder, choices.seed, choices.device)
     if choices.processes > 1:
         shape = (choices.processes, choices.threads)
         return fit_together(recipe, training.data, run, start.folder if start else None, shape)
@@ -275,7 +276,7 @@ def _fit(recipe: Recipe, training: ForumTraining, start: ModelSource | None, fol
         torch.set_num_threads(choices.threads)
     with BarProgress() as progress:
         model = Model.load(start.folder) if start else None
-        return fit(recipe, training.data, Run(folder, choices.seed, choices.device, model, progress))
+        return train_encoder(recipe, training.data, TrainingRun(folder, choices.seed, choices.device, model, progress))
 
 
 def _compared(path: Path, training: ForumTraining, model: Model, is_kept: bool) -> Verdict:
@@ -325,7 +326,7 @@ def _refuse(given: Mapping[str, bool], recipe: LanguageRecipe | SiameseRecipe, w
 
 def _check_device(name: str) -> None:
     """Raise SettingError where there is no such device, before anything is read or written."""
-    from askalike.train.fit import device_named
+    from askalike.training.encoder import device_named
 
     device_named(name)
 

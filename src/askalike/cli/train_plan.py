@@ -13,7 +13,9 @@ from typing import Any
 from askalike.cli.display import safe
 from askalike.experiments.forum_training import ForumTraining
 from askalike.experiments.work_folder import Beginning
-from askalike.train.recipe import AnyRecipe, LanguageRecipe, Recipe, SiameseRecipe
+from askalike.training.language import LanguageRecipe
+from askalike.training.recipe import AnyRecipe, Recipe
+from askalike.training.siamese.recipe import SiameseRecipe
 
 __all__ = ["plan_lines", "plan_object"]
 

@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from askalike.archive import Layout
 from askalike.cli.calling import command
-from askalike.evaluate import Comparison, compare
+from askalike.evaluation import Comparison, compare
 from askalike.experiments.forum_training import DevScore
 from askalike.experiments.likeness import COLLAPSED
 from askalike.forum.info import size_bytes

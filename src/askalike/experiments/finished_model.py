@@ -18,11 +18,10 @@ from pathlib import Path
 from typing import Final
 
 from askalike.durable import replace_whole
-from askalike.encode.folder import refuse_foreign
-from askalike.encode.layout import OWNED
 from askalike.forum.model_source import fingerprint
+from askalike.models.encoders.folder import OWNED, refuse_foreign
 from askalike.removal import remove_owned
-from askalike.train.corpus import TrainingData
+from askalike.training.corpus import TrainingData
 
 __all__ = ["MODEL", "clear_finished", "is_finished", "keep_finished"]
 

@@ -19,7 +19,7 @@ from typing import Final
 from askalike.archive import Layout
 from askalike.durable import replace_whole
 from askalike.errors import DamagedForumError
-from askalike.evaluate import kept_split
+from askalike.evaluation import kept_split
 
 __all__ = ["SPLITS", "SPLIT_SEED", "keep_parts", "kept_parts", "split_marks"]
 

@@ -21,9 +21,8 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 
-from askalike.encode.model import Model
 from askalike.errors import EvaluationError
-from askalike.evaluate import Report, components
+from askalike.evaluation import Report, components
 from askalike.experiments.duplicates import Marks, duplicate_task, read_marks
 from askalike.experiments.forum_parts import kept_parts, split_marks
 from askalike.experiments.forum_tasks import forum_rerank_task
@@ -31,8 +30,9 @@ from askalike.experiments.systems import Vectors, hybrid_run
 from askalike.experiments.tasks import RerankTask, candidate_task, judge
 from askalike.experiments.vector_scorer import Encoder, VectorScorer
 from askalike.forum import Forum
-from askalike.train.corpus import TrainingData
-from askalike.train.recipe import Recipe
+from askalike.models.encoders.model import Model
+from askalike.training.corpus import TrainingData
+from askalike.training.recipe import Recipe
 from askalike.types import Answer, Filters, Question
 
 __all__ = ["LEAST_COMPONENTS", "DevScore", "ForumTraining", "dev_score", "forum_training", "going_on"]

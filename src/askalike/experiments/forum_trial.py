@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import partial
 
 from askalike.errors import SettingError
-from askalike.evaluate import Report, evaluate
+from askalike.evaluation import Report, evaluate
 from askalike.experiments.duplicates import DuplicateTask, duplicate_task, judge_candidates
 from askalike.experiments.learned_marks import learned_marks
 from askalike.experiments.rankings import Told, collection_run, forum_run, lexical_run, rerank, search_rerank

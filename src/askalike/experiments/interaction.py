@@ -10,10 +10,10 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from askalike.encode.model import Model
 from askalike.experiments.systems import Hybrid, LexicalSearch
 from askalike.experiments.tasks import PairTask, RerankTask, RetrievalTask
 from askalike.experiments.vector_scorer import VectorScorer
+from askalike.models.encoders.model import Model
 from askalike.rank.interaction import WeighedStates, interactions, meaning, rarities
 from askalike.rank.settings import JoinSettings
 from askalike.types import Question, Run

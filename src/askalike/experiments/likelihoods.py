@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 from askalike.experiments.rankings import rerank
 from askalike.experiments.systems import best_of_collection
 from askalike.experiments.tasks import PairTask, RerankTask, RetrievalTask, judge
-from askalike.language import TermLists
-from askalike.language.model import LanguageModel
+from askalike.models.language.model import LanguageModel
+from askalike.models.query_likelihood.terms import TermLists
 from askalike.types import Answer, Question, Run
 
 __all__ = ["Likelihoods", "likelihood_score"]

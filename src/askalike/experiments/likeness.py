@@ -10,7 +10,7 @@ from typing import Final
 
 import numpy as np
 
-from askalike.encode.model import Model
+from askalike.models.encoders.model import Model
 from askalike.types import Question
 
 __all__ = ["COLLAPSED", "likeness"]

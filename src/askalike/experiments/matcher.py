@@ -12,12 +12,13 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from askalike.encode.model import Model
 from askalike.experiments.tasks import RerankTask, judge
 from askalike.forum.states import ModelStates
+from askalike.models.encoders.model import Model
+from askalike.models.ramn.comparison import Comparison, Similarity, WordStates, compare
+from askalike.models.ramn.score import RamnSettings, log_scores
 from askalike.rank.query import Query
-from askalike.rank.ramn import Comparison, RamnSettings, StateSource, compare, log_scores
-from askalike.rank.word_states import Similarity, WordStates
+from askalike.rank.ramn import StateSource
 from askalike.types import Question, Run
 
 __all__ = ["ChangedStates", "Matcher", "all_alike", "ramn_score"]

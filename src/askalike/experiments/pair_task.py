@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping
 from typing import Final
 
 from askalike.errors import EvaluationError
-from askalike.evaluate import split_components
+from askalike.evaluation import split_components
 from askalike.experiments.tasks import PairTask
 from askalike.read.labelled import Pair
 from askalike.types import Question

@@ -7,18 +7,19 @@ siamese, its own folder.
 from __future__ import annotations
 
 from askalike.archive import Layout
-from askalike.encode.model import Model
 from askalike.experiments.likelihoods import likelihood_score
 from askalike.experiments.matcher import ramn_score
 from askalike.experiments.systems import Hybrid, Vectors
 from askalike.experiments.tasks import RerankTask, judge
 from askalike.experiments.vector_scorer import VectorScorer
 from askalike.forum import Forum
-from askalike.language.kinds import KINDS
-from askalike.language.model import LanguageModel
+from askalike.models.encoders.model import Model
+from askalike.models.language.kinds import KINDS
+from askalike.models.language.model import LanguageModel
+from askalike.models.siamese.config import SIAMESE_KINDS
+from askalike.models.siamese.model import SiameseModel
 from askalike.rank import learned_as
 from askalike.rank.siamese import TextualSettings
-from askalike.siamese import SIAMESE_KINDS, SiameseModel
 
 __all__ = ["ranker_score", "siamese_score"]
 

@@ -17,7 +17,7 @@ from collections.abc import Iterable, Mapping
 from typing import Final
 
 from askalike.errors import EvaluationError
-from askalike.evaluate import split_components
+from askalike.evaluation import split_components
 from askalike.experiments.duplicates import DuplicateTask
 from askalike.forum import Forum
 from askalike.text.markup import plain_text

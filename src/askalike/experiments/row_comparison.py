@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from askalike.evaluate import Interval, bootstrap_difference, randomisation_test
+from askalike.evaluation import Interval, bootstrap_difference, randomisation_test
 
 __all__ = ["Compared", "compare_rows"]
 

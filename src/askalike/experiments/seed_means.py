@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean, stdev
 
-from askalike.evaluate import Interval, bootstrap_mean, randomisation_test
+from askalike.evaluation import Interval, bootstrap_mean, randomisation_test
 
 __all__ = ["SeedMean", "over_seeds", "seed_mean"]
 

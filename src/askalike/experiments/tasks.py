@@ -15,8 +15,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from askalike.evaluate import CandidateTask, Report, evaluate
-from askalike.train.corpus import TrainingData
+from askalike.evaluation import CandidateTask, Report, evaluate
+from askalike.training.corpus import TrainingData
 from askalike.types import Qrels, Question, Run
 
 __all__ = ["PairTask", "RerankTask", "RetrievalTask", "candidate_task", "judge"]

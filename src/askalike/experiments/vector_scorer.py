@@ -17,7 +17,7 @@ __all__ = ["Encoder", "VectorScorer"]
 
 
 class Encoder(Protocol):
-    """Whatever makes vectors of questions: ``askalike.encode.model.Model`` is one."""
+    """Whatever makes vectors of questions: ``askalike.models.encoders.model.Model`` is one."""
 
     def encode(self, questions: Sequence[Question]) -> NDArray[np.float32]:
         """Return one vector of length 1 for each question, or of zeros for one without words.  # (N, D)"""

@@ -26,9 +26,9 @@ from typing import Final, Literal
 import filelock
 
 from askalike.durable import replace_whole
-from askalike.encode.layout import OWNED
 from askalike.errors import BusyForumError
 from askalike.experiments.finished_model import MODEL, clear_finished
+from askalike.models.encoders.folder import OWNED
 from askalike.removal import Owned, remove_owned
 
 __all__ = ["Beginning", "clear_work", "remove_checkpoints", "work_folder"]

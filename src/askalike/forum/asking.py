@@ -128,7 +128,7 @@ class Asking:
     def corrections(
         self, title: str, body: str = "", *, markup: Markup = "plain", ranker: str | None = None
     ) -> tuple[Correction, ...]:
-        """Return the words of a query that nobody knows, and what a ranker by vectors searches for instead.
+        """Return the misspelt words of a query, and what a ranker by vectors searches for instead.
 
         Raises:
             SettingError, ForumError, ModelError: as ``similar``.

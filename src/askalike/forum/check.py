@@ -18,8 +18,6 @@ from typing import Final
 from askalike.archive import Layout, soundness
 from askalike.archive.layout import not_found
 from askalike.archive.soundness import Contents
-from askalike.encode.layout import OWNED as MODEL_FILES
-from askalike.encode.model import Model
 from askalike.errors import AskalikeError, ForumError, ModelNotFoundError, SettingError
 from askalike.forum.findings import CheckReport, Finding, Part, refused
 from askalike.forum.rerankers import MAKERS, load_learned
@@ -30,6 +28,8 @@ from askalike.lexical import LexicalIndex, sums
 from askalike.lexical.index import schema
 from askalike.lexical.mark import OWNED as LEXICAL_FILES
 from askalike.mark import Mark
+from askalike.models.encoders.folder import OWNED as MODEL_FILES
+from askalike.models.encoders.model import Model
 from askalike.progress import Progress
 from askalike.removal import Owned, foreign_in, is_link
 from askalike.text.analyzer import Analyzer
@@ -43,7 +43,7 @@ RESTORE: Final = "restore archive.sqlite from a backup, or load what it was fill
 
 _SQLITE: Final = r"\.sqlite(-wal|-shm|-journal)?"
 _FORUM: Final = Owned(
-    rf"(archive|pairs){_SQLITE}|(index|pairs|keys|keys\.json)\.lock|(keys|parts|learned)\.json(\.\d+\.tmp)?"
+    rf"(archive|pairs|loading){_SQLITE}|(index|pairs|loading|keys|keys\.json)\.lock|(keys|parts|learned)\.json(\.\d+\.tmp)?"
     r"|rejects\.jsonl",
     (
         ("lexical", LEXICAL_FILES),

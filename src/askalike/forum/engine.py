@@ -7,19 +7,20 @@ encode, lexical, rank, text, types, vectors.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
 from askalike.archive import Archive
-from askalike.encode.states import WordStates
 from askalike.forum.blas import one_blas_thread
 from askalike.forum.settings import Neighbours
 from askalike.forum.vector_set import VectorSet
 from askalike.forum.vectors import has_faiss
 from askalike.lexical import FieldWeights, LexicalSnapshot
+from askalike.models.encoders.model import WordStates
 from askalike.rank import Candidate, Query
+from askalike.rank.engine import DuplicateLinks, TermStatistics
 from askalike.rank.interaction import WeighedStates, rarities
 from askalike.text.analyzer import Analyzer
 from askalike.types import Answer, Filters, Question
@@ -49,13 +50,9 @@ class LocalEngine:
         self._vectors = vectors
         self._neighbours = neighbours
 
-    def size(self) -> int:
-        """Return how many questions are in the index."""
-        return self._index.entries
-
-    def document_frequency(self, term: str) -> int:
-        """Return in how many questions the term occurs."""
-        return self._index.document_frequency(term)
+    def statistics(self, terms: Collection[str]) -> TermStatistics:
+        """Return how many questions are in the index, and how many have each of these terms."""
+        return TermStatistics(self._index.entries, self._index.document_frequencies(terms))
 
     def lexical(self, weights: Mapping[str, float], limit: int, filters: Filters) -> list[Candidate]:
         """Return the best entries of the lexical index."""
@@ -102,17 +99,15 @@ class LocalEngine:
         """Return the questions with these internal numbers."""
         return self._archive.questions_by_num(keys)
 
-    def questions_by_id(self, ids: Sequence[str]) -> dict[str, Question]:
-        """Return the questions with these ids."""
-        return self._archive.questions_by_id(ids)
+    def answers(self, ids: Sequence[str]) -> dict[str, list[Answer]]:
+        """Return the answers of each of these questions, best first."""
+        return self._archive.answers_of(ids)
 
-    def answers(self, question_id: str) -> list[Answer]:
-        """Return a question's answers, best first."""
-        return self._archive.answers(question_id)
-
-    def originals(self, question_id: str) -> tuple[str, ...]:
-        """Return what the question is marked a duplicate of."""
-        return self._archive.originals(question_id)
+    def duplicate_links(self, ids: Sequence[str]) -> DuplicateLinks:
+        """Return the duplicate links of these questions, and of all that they lead to."""
+        targets = self._archive.originals_of(ids)
+        found = sorted({target for one in targets.values() for target in one})
+        return DuplicateLinks(targets, self._archive.questions_by_id(found) if found else {})
 
     def _excluded(self, filters: Filters) -> set[int]:
         return set(self._archive.nums_by_id(filters.exclude_ids).values()) if filters.exclude_ids else set()

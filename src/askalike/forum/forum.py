@@ -12,7 +12,6 @@ from pathlib import Path
 from types import TracebackType
 
 from askalike.archive import Archive, Layout, Operation, add_feedback, delete_answers, delete_links, put_answers
-from askalike.encode.model import Model
 from askalike.errors import BusyForumError
 from askalike.forum.asking import Asking
 from askalike.forum.check import check_forum
@@ -24,6 +23,7 @@ from askalike.forum.model_source import wanted_model
 from askalike.forum.repair import clear_damage
 from askalike.forum.rerankers import take_ranker
 from askalike.forum.settings import ForumSettings, stored_text_settings
+from askalike.models.encoders.model import Model
 from askalike.progress import Progress, SilentProgress
 from askalike.text.analyzer import Analyzer
 from askalike.text.settings import TextSettings
@@ -140,13 +140,14 @@ class Forum(Asking):
                 self._indexes.encode(shown)
         return report
 
-    def add(self, questions: Question | Iterable[Question]) -> None:
-        """Add new questions.
+    def add(self, questions: Question | Iterable[Question], *, links: Iterable[Link] = ()) -> None:
+        """Add new questions, and what links them to others, in one transaction.
 
         Raises:
             InputError: an id is taken, or a value cannot be stored; nothing is stored then.
+            UnknownIdError: an end of a link is not there; nothing is stored then.
         """
-        self._archive.add_questions(_listed(questions))
+        self._archive.add_questions(_listed(questions), list(links))
         self.catch_up()
 
     def edit(self, questions: Question | Iterable[Question]) -> None:
@@ -164,19 +165,19 @@ class Forum(Asking):
         self.catch_up()
 
     def store(self, questions: Question | Iterable[Question] = (), *, gone: Iterable[str] = ()) -> dict[str, Operation]:
-        """Put and delete questions on disk alone, for who must not wait; ``catch_up`` lets them be found.
+        """Put and delete questions in one transaction, without indexing; ``catch_up`` makes them searchable.
 
         Return for each id that changed whether it was added or edited.
 
         Raises:
-            UnknownIdError, InputError: as ``delete`` and ``put``.
+            UnknownIdError, InputError: as ``delete`` and ``put``; nothing is changed then.
         """
-        done = self._archive.put_questions(_listed(questions))
-        self._archive.delete_questions(list(gone))
-        return done
+        return self._archive.put_questions(_listed(questions), list(gone))
 
     def delete(self, ids: str | Iterable[str]) -> None:
-        """Delete questions with their answers and links.
+        """Delete questions with their answers, links and judgements.
+
+        A load that no longer holds a question deletes it alone: what people said of it counts again when it is back.
 
         Raises:
             UnknownIdError: there is no such question; nothing is deleted then.

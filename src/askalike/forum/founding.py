@@ -9,7 +9,7 @@ import contextlib
 import json
 from pathlib import Path
 
-from askalike.archive import Archive, Layout
+from askalike.archive import Archive, Layout, is_loading
 from askalike.errors import BusyForumError, ForumExistsError, ForumNotFoundError
 from askalike.forum.vector_set import OWNED as VECTOR_FILES
 from askalike.lexical.mark import OWNED as LEXICAL_FILES
@@ -19,7 +19,7 @@ from askalike.text.settings import TextSettings
 __all__ = ["discard_if_empty", "new_archive"]
 
 _FORUM = Owned(
-    r"archive\.sqlite(-wal|-shm|-journal)?|pairs\.sqlite(-wal|-shm|-journal)?|(index|pairs)\.lock|rejects\.jsonl",
+    r"(archive|pairs|loading)\.sqlite(-wal|-shm|-journal)?|(index|pairs|loading)\.lock|rejects\.jsonl",
     (("lexical", LEXICAL_FILES), ("vectors", VECTOR_FILES)),
 )
 """What a forum's folder holds before anything was learned or keys were made."""
@@ -48,7 +48,7 @@ def discard_if_empty(archive: Archive, folder: Path) -> bool:
     """
     archive.connection.execute("PRAGMA busy_timeout = 0")
     with contextlib.suppress(BusyForumError), archive.write():
-        if not archive.count_questions():
+        if not archive.count_questions() and not is_loading(archive):
             remove_owned(folder, _FORUM)  # with the lock held: nobody can begin to fill it
     archive.close()
     return not folder.exists()

@@ -13,12 +13,9 @@ from pathlib import Path
 from askalike.archive import Layout
 from askalike.data import DEFAULT_MODEL_LANGUAGE, default_model
 from askalike.durable import sync_folder
-from askalike.encode.folder import refuse_foreign
-from askalike.encode.layout import OWNED
-from askalike.encode.layout import Layout as ModelLayout
-from askalike.encode.manifest import Manifest
-from askalike.encode.settings import ModelSettings
 from askalike.errors import DamagedModelError, ModelError, SettingError
+from askalike.models.encoders.folder import OWNED, Manifest, ModelLayout, refuse_foreign
+from askalike.models.encoders.settings import ModelSettings
 from askalike.removal import remove_owned
 
 __all__ = ["ModelSource", "describe", "fingerprint", "general_model", "own_model", "remove_own_model", "wanted_model"]

@@ -12,9 +12,6 @@ import filelock
 
 from askalike.archive import Layout
 from askalike.durable import sync_folder, writing_whole
-from askalike.encode.layout import OWNED
-from askalike.encode.layout import Layout as ModelLayout
-from askalike.encode.model import Model
 from askalike.errors import BusyForumError, ForumError, ModelError
 from askalike.forum.check import unusable_locks
 from askalike.forum.findings import CheckReport
@@ -23,6 +20,8 @@ from askalike.forum.locks import held
 from askalike.forum.model_source import fingerprint
 from askalike.forum.settings import ForumSettings
 from askalike.forum.vector_set import has_its_model, parse_current, read_current
+from askalike.models.encoders.folder import OWNED, ModelLayout
+from askalike.models.encoders.model import Model
 from askalike.removal import foreign_in, remove_file, remove_owned
 
 _PAIRS: Final = ("pairs.sqlite", "pairs.sqlite-wal", "pairs.sqlite-shm", "pairs.sqlite-journal")

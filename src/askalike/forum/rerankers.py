@@ -15,21 +15,21 @@ from typing import Final, Protocol
 
 from askalike.archive import Layout
 from askalike.durable import REFUSED
-from askalike.encode.layout import OWNED
-from askalike.encode.layout import Layout as ModelLayout
-from askalike.encode.model import Model
 from askalike.errors import DamagedModelError, ModelError, SettingError
 from askalike.forum.likelihood import LikelihoodReranker
 from askalike.forum.siamese_vectors import ModelVectors
 from askalike.forum.states import ModelStates
-from askalike.language.kinds import KINDS
-from askalike.language.model import LanguageModel
+from askalike.models.encoders.folder import OWNED, ModelLayout
+from askalike.models.encoders.model import Model
+from askalike.models.language.kinds import KINDS
+from askalike.models.language.model import LanguageModel
+from askalike.models.siamese.config import SIAMESE_KINDS
+from askalike.models.siamese.model import SiameseModel
 from askalike.rank import Reranker, learned_as
 from askalike.rank.ramn import RamnReranker
 from askalike.rank.settings import SearchSettings
 from askalike.rank.siamese import SiameseReranker
 from askalike.removal import remove_owned
-from askalike.siamese import SIAMESE_KINDS, SiameseModel
 from askalike.types import Answer
 
 __all__ = ["MAKERS", "Answers", "Rerankers", "load_learned", "take_ranker"]

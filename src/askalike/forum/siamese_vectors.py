@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 from askalike.forum.blas import one_blas_thread
 from askalike.forum.kept import Kept
 from askalike.forum.terms import as_question
+from askalike.models.siamese.model import SiameseModel
 from askalike.rank import Query
-from askalike.siamese import SiameseModel
 from askalike.types import Question
 
 __all__ = ["ModelVectors"]

@@ -10,11 +10,10 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from askalike.encode.model import Model
-from askalike.encode.states import WordStates
 from askalike.errors import DamagedModelError
 from askalike.forum.blas import one_blas_thread
 from askalike.forum.kept import Kept
+from askalike.models.encoders.model import Model, WordStates
 from askalike.rank import Query
 from askalike.types import Question
 

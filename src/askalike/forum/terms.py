@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from askalike.forum.kept import Kept
-from askalike.language.lists import TermLists
-from askalike.language.model import LanguageModel
+from askalike.models.language.model import LanguageModel
+from askalike.models.query_likelihood.terms import TermLists
 from askalike.rank import Query
 from askalike.types import Answer, Question
 
@@ -29,7 +29,7 @@ _WithAnswer = tuple[Question, Answer | None]
 
 
 class Candidates(NamedTuple):
-    """What a ``QueryScorer`` reads of candidates.
+    """What a language model reads of candidates.
 
     Args:
         questions: their terms.

@@ -8,11 +8,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
-from askalike.encode.model import Model
 from askalike.forum.blas import one_blas_thread
 from askalike.forum.catchup import Steps
 from askalike.forum.vector_set import VectorSet
 from askalike.mark import Mark
+from askalike.models.encoders.model import Model
 from askalike.types import Question
 from askalike.vectors import VectorWriter
 

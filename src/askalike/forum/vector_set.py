@@ -27,12 +27,12 @@ from pathlib import Path
 import filelock
 
 from askalike.durable import replace_whole, sync_folder, writing_whole
-from askalike.encode import layout
-from askalike.encode.layout import MAX_BYTES
-from askalike.encode.model import Model
 from askalike.errors import DamagedForumError, DamagedModelError, ForumError, ModelError
 from askalike.forum.model_source import ModelSource, fingerprint
 from askalike.forum.states import KeptStates
+from askalike.models.encoders import folder as model_folder
+from askalike.models.encoders.folder import MAX_BYTES
+from askalike.models.encoders.model import Model
 from askalike.removal import Owned, foreign_in, is_link, remove_file, remove_owned
 from askalike.vectors import VectorIndex, litter
 from askalike.vectors.mark import unread, writing
@@ -52,7 +52,7 @@ __all__ = [
 CURRENT_FILE = "current.json"
 LOCK_FILE = "encode.lock"
 FORMAT = 1
-_SET = Owned(folders=(("model", layout.OWNED), ("index", litter.OWNED)))
+_SET = Owned(folders=(("model", model_folder.OWNED), ("index", litter.OWNED)))
 OWNED = Owned(
     rf"{re.escape(CURRENT_FILE)}(\.\d+\.tmp)?|{re.escape(LOCK_FILE)}", ((r"[0-9a-f]{16}(\.\d+\.tmp)?", _SET),)
 )
@@ -257,7 +257,7 @@ def _copy_model(source: ModelSource, place: Path) -> None:
             sync_folder(temporary / "model")
             remove_owned(place, _SET)
             if (place / "model").exists():
-                foreign = foreign_in(place / "model", layout.OWNED)
+                foreign = foreign_in(place / "model", model_folder.OWNED)
                 raise ForumError(f"{[*foreign, place][0]} is in the way of the forum's vectors", "move it elsewhere")
             place.mkdir(exist_ok=True)
             (temporary / "model").rename(place / "model")

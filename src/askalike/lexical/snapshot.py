@@ -166,6 +166,16 @@ class LexicalSnapshot:
                 now.frequencies[term] = known
         return known
 
+    def document_frequencies(self, terms: Iterable[str]) -> dict[str, int]:
+        """Return the terms that occur → in how many entries; nothing is remembered, since most may be no words at all.
+
+        Raises:
+            DamagedForumError: a file of the index is damaged, or has gone.
+        """
+        count = self._now.searcher.doc_freq
+        with reading(self.folder):
+            return {term: found for term in terms if (found := int(count("text", term)))}
+
     def _found(self, query: Any, limit: int) -> list[tuple[int, float]]:
         """Return (internal number, score) of the best entries, by score descending, then number ascending."""
         searcher = self._now.searcher

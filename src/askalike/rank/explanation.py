@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+from askalike.models.ramn.comparison import word_matches
 from askalike.rank.encoder import Encoder
 from askalike.rank.query import Query
-from askalike.rank.word_states import word_matches
 from askalike.text.markup import plain_text
 from askalike.types import Explanation, Hit, WordWeight
 

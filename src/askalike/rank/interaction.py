@@ -24,7 +24,7 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from askalike.rank.word_states import similarities
+from askalike.models.ramn.comparison import similarities
 
 __all__ = ["WeighedStates", "interactions", "meaning", "rarities"]
 

@@ -21,6 +21,7 @@ from types import TracebackType
 from typing import IO, Protocol
 from urllib.parse import quote
 
+from askalike.durable import narrow, writing_named
 from askalike.errors import SettingError, UnsafeInputError
 from askalike.types import Markup, Record, Reject
 
@@ -97,7 +98,8 @@ class Rejects:
         self.first: list[Reject] = []
         self._file: IO[str] | None = None
         if path is not None:
-            path.unlink(missing_ok=True)
+            with writing_named(path):
+                path.unlink(missing_ok=True)
 
     def add(self, reject: Reject) -> None:
         """Count a reject, keep it among the first 20, and write it to the reject file."""
@@ -106,16 +108,18 @@ class Rejects:
             self.first.append(reject)
         if self.path is None:
             return
-        if self._file is None:
-            self.path.parent.mkdir(parents=True, exist_ok=True)
-            self._file = self.path.open("a", encoding="utf-8")
-        self._file.write(json.dumps(asdict(reject), ensure_ascii=True) + "\n")
+        with writing_named(self.path):
+            if self._file is None:
+                self.path.parent.mkdir(parents=True, exist_ok=True)
+                self._file = open(self.path, "a", encoding="utf-8", opener=narrow)  # noqa: SIM115
+            self._file.write(json.dumps(asdict(reject), ensure_ascii=True) + "\n")
 
     def close(self) -> None:
         """Close the reject file; what was counted stays."""
-        if self._file is not None:
-            self._file.close()
-            self._file = None
+        if self._file is not None and self.path is not None:
+            file, self._file = self._file, None
+            with writing_named(self.path):
+                file.close()
 
     def __enter__(self) -> Rejects:
         return self

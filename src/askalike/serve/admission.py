@@ -6,6 +6,7 @@ import asyncio
 import logging
 import time
 from collections import Counter
+from itertools import islice
 from typing import Final, Protocol
 
 from askalike.serve.settings import Limits
@@ -15,6 +16,8 @@ LOG: Final = logging.getLogger("askalike.serve")
 HANDLES_KEPT: Final = 256
 """File handles that a worker needs for the forum itself; connections get the others."""
 FEWEST: Final = 16
+STRANGE_WEIGHT: Final = 100.0
+"""A connection whose client has never asked for anything goes as if it had waited so many times as long."""
 NOTICE_S: Final = 10.0
 """What clients can cause as often as they like is told once in so long, with its count."""
 
@@ -27,35 +30,44 @@ class Closable(Protocol):
 
 
 class Admission:
-    """Keeps the connections that wait for their clients, in the order in which they may be closed for others.
+    """Keeps the connections that wait for their clients, in the order of their waiting.
 
-    Those that never sent a whole request go before those that did, and among each those that have waited longest.
+    The one that has waited longest may be closed for another; the time of those that are strange counts more.
     """
 
     def __init__(self, limits: Limits) -> None:
         self.most = min(limits.connections, _handles())
-        self._strangers: dict[Closable, None] = {}
-        self._known: dict[Closable, None] = {}
+        self._strange: dict[Closable, float] = {}
+        self._known: dict[Closable, float] = {}
 
-    def waits(self, connection: Closable, *, is_known: bool) -> None:
-        """Note that a connection waits for its client from now on."""
+    def waits(self, connection: Closable, *, is_strange: bool) -> None:
+        """Note that a connection waits for its client from now on.
+
+        Args:
+            is_strange: the client has never asked for anything that was answered.
+        """
         self.works(connection)
-        (self._known if is_known else self._strangers)[connection] = None
+        (self._strange if is_strange else self._known)[connection] = time.monotonic()
 
     def works(self, connection: Closable) -> None:
         """Note that a connection's client waits for the service, or that it is closed."""
-        self._strangers.pop(connection, None)
+        self._strange.pop(connection, None)
         self._known.pop(connection, None)
 
     def make_room(self) -> bool:
         """Close the connection that may go first; return whether there was one."""
-        for waiting in (self._strangers, self._known):
-            if waiting:
-                connection = next(iter(waiting))
-                self.works(connection)
-                connection.close_for_another()
-                return True
-        return False
+        now = time.monotonic()
+        longest = [
+            ((now - since) * weight, connection)
+            for waiting, weight in ((self._strange, STRANGE_WEIGHT), (self._known, 1.0))
+            for connection, since in islice(waiting.items(), 1)
+        ]
+        if not longest:
+            return False
+        _, connection = max(longest, key=lambda one: one[0])
+        self.works(connection)
+        connection.close_for_another()
+        return True
 
 
 class Notices:

@@ -57,9 +57,6 @@ LONGEST: Final[Mapping[Phase, str]] = {
     Phase.CLOSING: "write_s",
 }
 """Which of ``Limits`` says for how long; after that of ``WORK`` alone nothing happens but another look."""
-STRANGE: Final = frozenset([Phase.NEW, Phase.HEAD, Phase.LINGER, Phase.CLOSING])
-"""A connection in one of these goes first when there are too many."""
-
 _buffer: Final = bytearray(READ_BYTES)
 
 
@@ -80,6 +77,7 @@ class Connection(H11Protocol, asyncio.BufferedProtocol):
         self._phase = Phase.NEW
         self._timer: asyncio.TimerHandle | None = None
         self._unsent = self._lingered = 0
+        self._is_known = False
 
     # -- what the event loop calls -----------------------------------------------------------------------------
 
@@ -135,6 +133,7 @@ class Connection(H11Protocol, asyncio.BufferedProtocol):
         """See what is waited for after an answer."""
         super().on_response_complete()
         self._unset_keepalive_if_required()  # it is ours to end
+        self._is_known = True
         self._look()
 
     def shutdown(self) -> None:
@@ -187,7 +186,7 @@ class Connection(H11Protocol, asyncio.BufferedProtocol):
         if phase is Phase.WORK:
             self._admission.works(self)
         else:
-            self._admission.waits(self, is_known=phase not in STRANGE)
+            self._admission.waits(self, is_strange=not self._is_known)
         if self._timer is not None:
             self._timer.cancel()
         self._timer = self.loop.call_later(getattr(self._limits, LONGEST[phase]), self._late)

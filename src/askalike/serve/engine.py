@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, replace
 from itertools import islice
 from typing import Final, Literal
 
+from askalike.archive import check_question
 from askalike.errors import AskalikeError, BusyForumError, SettingError, UnknownIdError
 from askalike.forum import Forum
 from askalike.serve.duplicates import DuplicatePages
@@ -194,6 +195,10 @@ class Engine:
         listed = list(questions)
         done = self.forum.store(listed)
         return [Written(one.id, _WORDS.get(done.get(one.id, "none"), "unchanged"), indexed=False) for one in listed]
+
+    def check(self, question: Question) -> None:
+        """Raise InputError unless ``store`` can store the question."""
+        check_question(question)
 
     def delete(self, identifier: str) -> Written:
         """Delete a question with its answers and links.

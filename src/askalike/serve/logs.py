@@ -38,7 +38,7 @@ def set_up_logs(level: str = "INFO") -> None:
     """Let the service's and the server's loggers write JSON lines."""
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(JsonLines())
-    for name in ("askalike.serve", "uvicorn", "uvicorn.error"):
+    for name in ("askalike.serve", "uvicorn", "uvicorn.error", "asyncio"):
         logger = logging.getLogger(name)
         logger.handlers = [handler] if name != "uvicorn.error" else []
         logger.propagate = name == "uvicorn.error"

@@ -182,3 +182,5 @@ class DuplicatesQuery(_Query):
 
 class ClustersQuery(DuplicatesQuery):
     """Which page of the clusters is wanted."""
+
+    minimum: float = Field(0.5, ge=0, le=1, description="The least score of a pair, rounded down to steps of 0.05.")

@@ -148,7 +148,7 @@ class _Outbox:
 
 
 def stored(engine: Engine, batch: Sequence[Line], depth: int) -> list[dict[str, Any]]:
-    """Store the records of some lines, in one transaction where all of them can be stored; return a line for each."""
+    """Store the records of those lines that can be stored, in one transaction; return a line for each."""
     questions: dict[int, Question] = {}
     told: dict[int, dict[str, Any]] = {}
     for number, content in batch:
@@ -157,9 +157,13 @@ def stored(engine: Engine, batch: Sequence[Line], depth: int) -> list[dict[str, 
             continue
         try:
             record = checked(RecordRequest, parse_json(content, depth))
-            questions[number] = record.question(record.id)
+            question = record.question(record.id)
+            engine.check(question)
+            questions[number] = question
         except Refused as error:
             told[number] = _refusal(number, None, error.problem)
+        except InputError as error:
+            told[number] = _refusal(number, question.id, problem_of(error))
     told |= _stored_together(engine, questions)
     return [told[number] for number, _ in batch]
 
@@ -173,13 +177,6 @@ def _stored_together(engine: Engine, questions: dict[int, Question]) -> dict[int
         return {
             number: {"line": number, "id": one.id, "operation": one.operation}
             for number, one in zip(numbers, written, strict=True)
-        }
-    except InputError as error:
-        if len(questions) == 1:
-            (number,) = numbers
-            return {number: _refusal(number, questions[number].id, problem_of(error))}
-        return {  # one of them cannot be stored: which?
-            number: told for one in numbers for number, told in _stored_together(engine, {one: questions[one]}).items()
         }
     except AskalikeError as error:
         return {number: _refusal(number, one.id, problem_of(error)) for number, one in questions.items()}

@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from itertools import product
 from typing import Final, Literal, get_args
 
-from askalike.language.kinds import (
+from askalike.models.language.kinds import (
     LikelihoodOptions,
     Options,
     PhraseOptions,
@@ -23,7 +23,7 @@ from askalike.language.kinds import (
     TransLMOptions,
     VotedTopicOptions,
 )
-from askalike.language.phrases import Segmentation
+from askalike.models.translation.phrases import Segmentation
 
 __all__ = ["LONGEST", "TOPICS", "grid"]
 

@@ -16,12 +16,11 @@ from askalike.experiments.das2016.answer import Answered
 from askalike.experiments.das2016.grids import grid
 from askalike.experiments.das2016.learning import Learner
 from askalike.experiments.tasks import RerankTask, judge
-from askalike.language import Collection, TermLists, term_ids
-from askalike.language.kinds import Options
-from askalike.language.learned import Learned
-from askalike.language.phrase_table import PhraseTable
-from askalike.language.topics import Topics
-from askalike.language.translations import Translations
+from askalike.models.language.kinds import Learned, Options
+from askalike.models.query_likelihood.terms import Collection, TermLists, term_ids
+from askalike.models.topics.topics import Topics
+from askalike.models.translation.ibm1 import Translations
+from askalike.models.translation.phrases import PhraseTable
 from askalike.types import Question, Run
 
 __all__ = ["language_answers"]
@@ -131,7 +130,7 @@ class _Task:
 
     def run(self, options: Options, collection: Collection, learned: Learned) -> Run:
         """Return every query's candidates, in their given order, with their scores."""
-        scorer = options.made(collection, learned)
+        scorer = options.model(collection, learned)
         topics = learned.topics if options.topic_learning else None
         made: Run = {}
         for query, (ids, lists) in self.candidates.items():

@@ -28,21 +28,19 @@ from typing import Final
 import filelock
 import numpy as np
 
-from askalike.encode.vocabulary import Vocabulary
 from askalike.errors import ModelError
 from askalike.experiments.das2016.sets import DasData
-from askalike.language import Collection, Parallel, TermLists, Translations, learn_translations, term_ids
-from askalike.language.ibm1 import Alignment
-from askalike.language.kinds import KINDS, Options, PhraseOptions, TopicOptions, TransLMOptions
-from askalike.language.learned import Learned
-from askalike.language.model import LanguageModel, LanguageSettings, TermReader
-from askalike.language.phrase_learning import PhraseLearning
-from askalike.language.phrase_table import PhraseTable
-from askalike.language.sqatm import learn_voted_topics
-from askalike.language.topic_training import TopicLearning
+from askalike.models.encoders.vocabulary import Vocabulary
+from askalike.models.language.kinds import KINDS, Learned, Options, PhraseOptions, TopicOptions, TransLMOptions
+from askalike.models.language.model import LanguageModel, LanguageSettings, TermReader
+from askalike.models.query_likelihood.terms import Collection, Parallel, TermLists, term_ids
+from askalike.models.topics.learning import TopicLearning, learn_voted_topics
+from askalike.models.translation.ibm1 import Alignment, Translations, learn_translations
+from askalike.models.translation.phrase_learning import PhraseLearning
+from askalike.models.translation.phrases import PhraseTable
 from askalike.text.analyzer import Analyzer
 from askalike.text.settings import TextSettings
-from askalike.train.language_model import votes_of
+from askalike.training.language import votes_of
 from askalike.types import Question
 
 __all__ = ["Learner", "Texts"]
@@ -150,7 +148,7 @@ class Learner:
         """Return what was learned before from the same, or learn and keep it."""
         folder = self.out / "learned" / name
         folder.parent.mkdir(parents=True, exist_ok=True)
-        kind = next(kind for kind, made in KINDS.items() if isinstance(options, made))
+        kind = next(kind for kind, made in KINDS.items() if type(options) is made)
         settings = LanguageSettings(kind, options)
         with filelock.FileLock(folder.parent / f"{name}.lock"):  # rows that run beside each other learn it once
             try:

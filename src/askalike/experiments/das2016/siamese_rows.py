@@ -29,10 +29,10 @@ from askalike.experiments.das2016.sets import DasData
 from askalike.experiments.systems import Vectors, hybrid_run
 from askalike.experiments.tasks import candidate_task, judge
 from askalike.experiments.vector_scorer import VectorScorer
+from askalike.models.siamese.model import SiameseModel
 from askalike.progress import Progress, SilentProgress
-from askalike.siamese import SiameseModel
-from askalike.train.corpus import TrainingData
-from askalike.train.siamese.recipe import SiameseRecipe
+from askalike.training.corpus import TrainingData
+from askalike.training.siamese.recipe import SiameseRecipe
 
 __all__ = ["SiameseTrainer", "siamese_answers"]
 
@@ -81,15 +81,15 @@ class SiameseTrainer:
             raise MissingExtraError("training a siamese network needs torch", "train")
         import torch
 
-        from askalike.train.fit import Run
-        from askalike.train.siamese.fit import fit_siamese
+        from askalike.training.encoder import TrainingRun
+        from askalike.training.siamese.fit import fit_siamese
 
         if self.threads:
             torch.set_num_threads(self.threads)
         pairs, folder = self.data.pairs, self.folder(learner, seed)
         dev = {one.dev.name: candidate_task(one.dev) for one in self.data.sets if len(one.dev.queries) <= _MOST_QUERIES}
         learned = TrainingData(pairs.questions, answers=pairs.best(), dev=dev)
-        run = Run(folder, seed, self.device, progress=self.progress)
+        run = TrainingRun(folder, seed, self.device, progress=self.progress)
         model = fit_siamese(self.recipe_of(learner), learned, run)
         model.save(folder / "model")
         return model

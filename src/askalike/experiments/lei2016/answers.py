@@ -15,7 +15,8 @@ from askalike.experiments.rankings import rerank
 from askalike.experiments.scorers import PairScorer, make_scorer
 from askalike.experiments.tasks import RerankTask, judge
 from askalike.experiments.vector_scorer import Encoder, VectorScorer
-from askalike.similarity import RankingGroup, RankingSvm, SimilarityFeatures, SimilaritySvm, choose_cost, ranking_groups
+from askalike.models.similarity.features import SimilarityFeatures
+from askalike.models.similarity.ranking_svm import RankingGroup, RankingSvm, SimilaritySvm, choose_cost, ranking_groups
 from askalike.text.settings import TextSettings
 from askalike.types import Question, Run
 

@@ -11,10 +11,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from askalike.encode.config import EncoderConfig, Kind, Pooling
-from askalike.encode.settings import Reads
 from askalike.errors import SettingError
 from askalike.experiments.lei2016.reported import REPORTED, Figure
+from askalike.models.encoders.settings import EncoderConfig, Kind, Pooling, Reads
 
 __all__ = ["COMPARED", "ROWS", "Row", "chosen_rows"]
 

@@ -33,12 +33,12 @@ from askalike.experiments.forum_tasks import forum_rerank_task
 from askalike.experiments.judged_task import bm25_task, questions_of, released_task
 from askalike.experiments.tasks import RerankTask
 from askalike.forum import Forum
+from askalike.models.similarity.ranking_svm import LabelledCandidates
 from askalike.read.askubuntu import heldout_ids, training_pairs
 from askalike.read.detection import named
 from askalike.read.frame import ReadContext
 from askalike.read.judged import read_judged
-from askalike.similarity import LabelledCandidates
-from askalike.train.corpus import TrainingData
+from askalike.training.corpus import TrainingData
 from askalike.types import Question
 
 __all__ = ["LeiSet", "find_sets", "labelled"]

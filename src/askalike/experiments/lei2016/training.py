@@ -25,17 +25,17 @@ from pathlib import Path
 
 import filelock
 
-from askalike.encode.model import Model
-from askalike.encode.reader import Reader
 from askalike.errors import MissingExtraError
 from askalike.experiments.lei2016.rows import Row
 from askalike.experiments.lei2016.sets import LeiSet
 from askalike.experiments.tasks import candidate_task
+from askalike.models.encoders.model import Model
+from askalike.models.encoders.vocabulary import Reader
 from askalike.progress import Progress, SilentProgress
-from askalike.train.corpus import TrainingData, WordSource
-from askalike.train.recipe import Recipe
-from askalike.train.word_vectors.files import write_word2vec_text
-from askalike.train.words import make_words
+from askalike.training.corpus import TrainingData, WordSource
+from askalike.training.recipe import Recipe
+from askalike.training.vector_files import write_word2vec_text
+from askalike.training.words import make_words
 from askalike.types import Question
 
 __all__ = ["EncoderTrainer", "row_recipe"]
@@ -87,7 +87,7 @@ class EncoderTrainer:
             raise MissingExtraError("training an encoder needs torch", "train")
         import torch
 
-        from askalike.train.fit import Run, fit
+        from askalike.training.encoder import TrainingRun, train_encoder
 
         if self.threads:
             torch.set_num_threads(self.threads)
@@ -96,8 +96,8 @@ class EncoderTrainer:
         recipe = replace(self.recipe, words=words)
         learned = TrainingData(data.questions, data.pairs, dev={data.dev.name: candidate_task(data.dev)})
         start = self._pretrained(row, recipe, shared, seed) if row.is_pretrained else None
-        run = Run(folder, seed, self.device, start, self.progress)
-        return fit(row_recipe(row, recipe, is_pretraining=False), learned, run)
+        run = TrainingRun(folder, seed, self.device, start, self.progress)
+        return train_encoder(row_recipe(row, recipe, is_pretraining=False), learned, run)
 
     def described(self) -> dict[str, object]:
         """Return what decides the encoders besides rows, seeds and sets, as JSON can hold it."""
@@ -144,14 +144,16 @@ class EncoderTrainer:
 
     def _pretrained(self, row: Row, recipe: Recipe, shared: Path, seed: int) -> Model:
         """Return the network after pre-training, which rows of the same network share, whatever their set."""
-        from askalike.train.fit import Run, fit
+        from askalike.training.encoder import TrainingRun, train_encoder
 
         chosen = row_recipe(row, recipe, is_pretraining=True)
         network = f"{chosen.encoder.kind}-{chosen.encoder.hidden_size}-{chosen.reads.replace(' ', '-')}"
         folder = shared / "pretrained" / f"{network}-seed{seed}"
         folder.mkdir(parents=True, exist_ok=True)
         with filelock.FileLock(folder / "lock"):
-            return fit(chosen, self._everything(), Run(folder, seed, self.device, progress=self.progress))
+            return train_encoder(
+                chosen, self._everything(), TrainingRun(folder, seed, self.device, progress=self.progress)
+            )
 
 
 def _renamed(place: str, questions: Iterable[Question]) -> list[Question]:

@@ -26,8 +26,8 @@ from numpy.typing import NDArray
 
 from askalike.experiments.matcher import Matcher
 from askalike.experiments.tasks import RerankTask, judge
-from askalike.rank.ramn import Comparison, RamnSettings, log_scores
-from askalike.rank.ramn.score import backward_means, reduced
+from askalike.models.ramn.comparison import Comparison
+from askalike.models.ramn.score import RamnSettings, backward_means, log_scores, reduced
 from askalike.types import Run
 
 __all__ = ["PARTS", "Parts", "choose_weights", "combined_run", "parts", "standardised"]

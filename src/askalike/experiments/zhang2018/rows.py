@@ -21,9 +21,8 @@ from typing import Final
 
 from askalike.experiments.matcher import Matcher
 from askalike.experiments.tasks import RerankTask, judge
-from askalike.rank.ramn import RamnSettings
-from askalike.rank.ramn.settings import ALPHAS, Repeats
-from askalike.rank.word_states import Similarity
+from askalike.models.ramn.comparison import Similarity
+from askalike.models.ramn.score import ALPHAS, RamnSettings, Repeats
 
 __all__ = ["LAYERS", "Choice", "choose_settings"]
 

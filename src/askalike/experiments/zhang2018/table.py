@@ -20,7 +20,7 @@ from askalike.experiments.zhang2018.data import TESTS, ZhangData
 from askalike.experiments.zhang2018.rows import LAYERS, Choice, choose_settings
 from askalike.experiments.zhang2018.training import Autoencoder, AutoencoderTrainer, Kind
 from askalike.forum.states import ModelStates
-from askalike.rank.ramn import RamnSettings
+from askalike.models.ramn.score import RamnSettings
 from askalike.types import Run
 
 __all__ = [

@@ -19,15 +19,15 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final, Literal, get_args
 
-from askalike.encode.model import Model
 from askalike.errors import MissingExtraError
 from askalike.experiments.side_by_side import each_told
 from askalike.experiments.tasks import candidate_task
 from askalike.experiments.work_folder import remove_checkpoints
 from askalike.experiments.zhang2018.data import ZhangData
+from askalike.models.encoders.model import Model
 from askalike.progress import Progress, SilentProgress
-from askalike.train.corpus import TrainingData
-from askalike.train.recipe import Recipe
+from askalike.training.corpus import TrainingData
+from askalike.training.recipe import Recipe
 
 __all__ = ["KINDS", "Autoencoder", "AutoencoderTrainer", "Kind", "kind_recipe", "train_all"]
 
@@ -99,15 +99,15 @@ class AutoencoderTrainer:
             raise MissingExtraError("training an autoencoder needs torch", "train")
         import torch
 
-        from askalike.train.fit import Run, fit
+        from askalike.training.encoder import TrainingRun, train_encoder
 
         if self.threads:
             torch.set_num_threads(self.threads)
         folder = one.folder(self.out)
         dev = {self.data.dev.name: candidate_task(self.data.dev)}
         learned = TrainingData(self.data.first(one.amount), dev=dev)
-        run = Run(folder, one.seed, self.device, progress=self.progress)
-        fit(kind_recipe(self.recipe, one.kind), learned, run).save(folder / "model")
+        run = TrainingRun(folder, one.seed, self.device, progress=self.progress)
+        train_encoder(kind_recipe(self.recipe, one.kind), learned, run).save(folder / "model")
         remove_checkpoints(folder)
 
     def described(self) -> dict[str, object]:
