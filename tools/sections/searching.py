@@ -103,7 +103,8 @@ def damage(result: Mapping[str, Any]) -> list[str]:
         "## Files damaged",
         "",
         f"Each file of a forum of {result['questions']:,} Reddit questions was damaged in"
-        f" {len(result['damages'])} ways: bytes changed at drawn places, zeros, cut off, emptied, longer, deleted, swapped with another, replaced by a"
+        f" {len(result['damages'])} ways: bytes changed at drawn places, zeros, cut off, emptied, longer, deleted, "
+        "swapped with another, replaced by a"
         " folder or a link, unreadable. Each copy was checked, searched by four rankers, repaired and searched again."
         " Refused: an error that says what to do. Other answers: than the undamaged forum gives. Passed on: an error of"
         " SQLite or of the system left the library, which the command line explains all the same. Mended: by"
