@@ -186,6 +186,14 @@ def test_the_ranker_of_the_settings_explains_what_it_found(forum: Path) -> None:
         assert opened.explain(hits, "wifi drops")[0].matches
 
 
+def test_a_folder_in_the_place_of_a_rankers_manifest_is_told_as_damage(forum: Path) -> None:
+    manifest = forum / "rankers" / "ramn" / "manifest.json"
+    manifest.unlink()
+    manifest.mkdir()
+    with Forum.open(forum) as opened, pytest.raises(DamagedModelError, match=r"manifest\.json cannot be read"):
+        opened.similar("wifi", ranker="ramn")
+
+
 def test_a_ranker_that_is_just_being_replaced_still_answers(forum: Path) -> None:
     with Forum.open(forum) as opened:
         expected = opened.ranking("wifi drops", ranker="ramn")

@@ -84,23 +84,34 @@ def kills(result: Mapping[str, Any]) -> list[str]:
 
 def damage(result: Mapping[str, Any]) -> list[str]:
     """Return what came of damaging each file of a forum."""
-    keys = ("rounds", "seen_by_check", "refused", "wrong_answers", "wrong_and_unseen", "tracebacks")
+    keys = ("rounds", "seen_by_check", "refused", "wrong_answers", "wrong_and_unseen", "raw_errors", "tracebacks")
     rows = [
         (f"`{name}`", *(found.get(key, 0) for key in keys), _mended(found))
         for name, found in (*result["files"].items(), ("all", result["total"]))
     ]
-    header = ("file", "rounds", "seen by `check`", "refused", "other answers", "and not seen", "tracebacks", "mended")
+    header = (
+        "file",
+        "rounds",
+        "seen by `check`",
+        "refused",
+        "other answers",
+        "and not seen",
+        "passed on",
+        "tracebacks",
+    )
     return [
         "## Files damaged",
         "",
-        f"Each file of a forum of {result['questions']:,} Reddit questions, damaged in {len(result['damages'])} ways:"
-        " bytes changed at drawn places, zeros, cut off, emptied, longer, deleted, swapped with another, replaced by a"
+        f"Each file of a forum of {result['questions']:,} Reddit questions was damaged in"
+        f" {len(result['damages'])} ways: bytes changed at drawn places, zeros, cut off, emptied, longer, deleted, "
+        "swapped with another, replaced by a"
         " folder or a link, unreadable. Each copy was checked, searched by four rankers, repaired and searched again."
-        " Refused: an error that says what to do. Other answers: than the undamaged forum gives. Mended: by"
+        " Refused: an error that says what to do. Other answers: than the undamaged forum gives. Passed on: an error of"
+        " SQLite or of the system left the library, which the command line explains all the same. Mended: by"
         " `askalike check --repair`, with the answers of before; the archive, keys and learned rankers cannot be made"
         " anew. Much damage does no harm, such as that of a lock's file, or is mended when the forum is opened.",
         "",
-        *table(header, rows),
+        *table((*header, "mended"), rows),
     ]
 
 

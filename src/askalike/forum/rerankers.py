@@ -14,7 +14,8 @@ from pathlib import Path
 from typing import Final, Protocol
 
 from askalike.archive import Layout
-from askalike.errors import DamagedModelError, SettingError
+from askalike.durable import REFUSED
+from askalike.errors import DamagedModelError, ModelError, SettingError
 from askalike.forum.likelihood import LikelihoodReranker
 from askalike.forum.siamese_vectors import ModelVectors
 from askalike.forum.states import ModelStates
@@ -164,8 +165,19 @@ class Rerankers:
 
 
 def _state(layout: ModelLayout) -> bytes | None:
-    """Return the manifest of a folder, None where there is none; one that is just being replaced stands beside it."""
+    """Return the manifest of a folder, None where there is none; one that is just being replaced stands beside it.
+
+    Raises:
+        ModelError: it cannot be read.
+    """
     for place in (layout, ModelLayout(layout.replaced), layout):  # it may have come while the one before was looked for
-        with contextlib.suppress(FileNotFoundError, NotADirectoryError):
+        try:
             return place.manifest.read_bytes()
+        except (FileNotFoundError, NotADirectoryError):
+            continue
+        except OSError as error:
+            kind = ModelError if error.errno in REFUSED else DamagedModelError
+            raise kind(
+                f"{place.manifest} cannot be read: {error.strerror}", "check its rights, or train it again"
+            ) from error
     return None
