@@ -194,12 +194,12 @@ class Writer:
         return True
 
 
-_telling = threading.Lock()
+_informativeness = threading.Lock()
 
 
 def tell(*words: str) -> None:
     """Say one step, at once."""
-    with _telling:
+    with _informativeness:
         sys.stdout.write(json.dumps(words) + "\n")
         sys.stdout.flush()
 

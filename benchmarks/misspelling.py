@@ -2,7 +2,7 @@
 
 Command: ``python -m benchmarks.misspelling [--siamese FOLDER --pairs N]``, the folder of a siamese model, such as
 ``scqa-seed0/model`` among those of ``askalike reproduce das2016``; without it SCQA is left out. Queries are the test
-part of the travel forum's duplicate marks, title and body; the collection is the whole forum as it was written. Each
+part of the travel forum's duplicate links, title and body; the collection is the whole forum as it was written. Each
 content word, one of at least three letters that is no stop word, is edited once: a letter is left out, another is put
 before it, it is changed, or swapped with the next one, each as likely. The same words are edited in the same way for
 every system, in ``DRAWS`` draws; a query's value is the mean over them. The forum's own search is asked with and

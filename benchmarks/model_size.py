@@ -1,7 +1,7 @@
 """How the general model fares with fewer words: dev scores and bytes of its first 10,000, 20,000 … words.
 
 Command: ``python -m benchmarks.model_size [--model FOLDER]``. Words are ordered by how often they occur in the training
-data; those that are cut off are read as unknown ones, as they would have been in a smaller model. Only dev parts are
+data; those that are cut off are read as unknown ones, as they would have been in a smaller model. Only dev splits are
 scored, by the encoder alone.
 """
 

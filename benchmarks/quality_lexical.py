@@ -2,7 +2,7 @@
 
 Command: ``python -m benchmarks.quality_lexical``. Nothing is tuned here. The SemEval statistics (document frequencies)
 come from the questions of the training and dev files; title and body are joined, and the official protocol scores.
-The travel figures are those of the test part of the duplicate components.
+The travel figures are those of the test split of the duplicate components.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ def semeval() -> dict[str, Any]:
 
 
 def travel() -> dict[str, Any]:
-    """Score every system on the test part, in both tasks."""
+    """Score every system on the test split, in both tasks."""
     shutil.rmtree(FORUM, ignore_errors=True)
     found: dict[str, Any] = {}
     with Forum.create(FORUM, settings=ForumSettings(has_vectors=False)) as forum:

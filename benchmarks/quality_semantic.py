@@ -1,9 +1,9 @@
 """Encoders and hybrids beside BM25, TF-IDF and MiniLM on every real set.
 
-Command: ``python -m benchmarks.quality_semantic --model FOLDER``. Without ``--test`` only dev parts are scored and
-``results/quality-semantic-dev.json`` is written; with it the test parts too, into ``results/quality-semantic.json``.
+Command: ``python -m benchmarks.quality_semantic --model FOLDER``. Without ``--test`` only dev splits are scored and
+``results/quality-semantic-dev.json`` is written; with it the test splits too, into ``results/quality-semantic.json``.
 ``--model`` may be given several times (a general model and one that was trained on the forum) or not at all;
-``--only SET`` scores one set and writes nothing. A hybrid's weight is the best on the dev part of the same set, unless
+``--only SET`` scores one set and writes nothing. A hybrid's weight is the best on the dev split of the same set, unless
 ``--weight`` fixes one for all sets. ``interaction`` is the forum's ranker of that name as it is by default: the twenty
 best of the hybrid of weight 0.4, compared word by word.
 
@@ -84,7 +84,7 @@ def main() -> None:
     parser.add_argument("--model", action="append", type=Path, default=[], help="a model's folder")
     parser.add_argument("--only", action="append", choices=list(SETS), help="one set; nothing is written")
     parser.add_argument("--weight", type=float, help="of the cosine in every hybrid, instead of tuning")
-    parser.add_argument("--test", action="store_true", help="score the test parts too")
+    parser.add_argument("--test", action="store_true", help="score the test splits too")
     parser.add_argument("--no-minilm", action="store_true", help="leave the rival out")
     given = parser.parse_args()
     models = {path.name: Model.load(path) for path in given.model}

@@ -1,7 +1,7 @@
 """Kill test of the service: killed (SIGKILL) at random moments while four clients write; nothing acknowledged is lost.
 
 Command: ``python -m benchmarks.serve_kill`` (50 kills). The forum holds 20,000 real questions. Each client writes under
-names of its own: questions one at a time and some hundred at once, edits, deletes, answers, duplicate marks,
+names of its own: questions one at a time and some hundred at once, edits, deletes, answers, duplicate links,
 judgements, and dates that no reader could take. In every second round another process loads two versions of the
 archive meanwhile, again and again, and is killed too. After each kill the forum is opened and checked:
 

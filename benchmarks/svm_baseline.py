@@ -1,7 +1,7 @@
 """The ranking SVM over similarity measures, beside the search, BM25 and TF-IDF; and how many pairs a second it scores.
 
 Command: ``python -m benchmarks.svm_baseline``. SemEval: learned on train (both parts), C by MAP on dev. Travel
-duplicates: learned on the train part's candidates, C by MAP on the dev part. With C chosen, each test set is scored
+duplicates: learned on the train part's candidates, C by MAP on the dev split. With C chosen, each test set is scored
 once for each of two configurations: all measures, and all but the two of word vectors.
 
 Word vectors: skip-gram on Reddit questions, the training questions of SemEval and the questions of the travel forum.

@@ -3,7 +3,7 @@
 Command: ``python -m benchmarks.tune_ramn --out FOLDER --amount N --forum FORUM``, after ``askalike reproduce zhang2018
 --out FOLDER --amount N`` and ``askalike train FORUM --recipe ramn --hold-out-test`` on a forum of travel's duplicates.
 SemEval's dev set has ten candidates a query in a web search engine's order, the forum's dev part the twenty best of its
-search by words. MAP by each one's own protocol, the mean over the autoencoder's seeds; no test part is looked at.
+search by words. MAP by each one's own protocol, the mean over the autoencoder's seeds; no test split is looked at.
 
 States are compared as the encoder gives them, whitened, and with all words alike: what is left without any encoder.
 Words that the corpus does not hold count as if they had occurred once, as often as the median word of the vocabulary,
@@ -111,15 +111,15 @@ def semeval(out: Path, amount: int) -> Judged:
 
 
 def forum_dev(path: Path) -> Judged:
-    """Return a forum's dev part, and what it has learned.
+    """Return a forum's dev split, and what it has learned.
 
     Raises:
-        SystemExit: it has no dev part.
+        SystemExit: it has no dev split.
     """
     with Forum.open(path) as forum:
         training = forum_training(forum, is_test_held_out=True)
     if training.dev is None:
-        raise SystemExit(f"{path} has no dev part: {training.why_no_dev}")
+        raise SystemExit(f"{path} has no dev split: {training.why_no_dev}")
     return Judged(training.dev, [Model.load(Layout(path).ranker("ramn"))], training.data.questions)
 
 

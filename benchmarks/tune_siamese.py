@@ -1,4 +1,4 @@
-"""What SCQA begins as and learns at, and how much its cosine counts beside BM25; on dev, no test part is looked at.
+"""What SCQA begins as and learns at, and how much its cosine counts beside BM25; on dev, no test split is looked at.
 
 Command: ``python -m benchmarks.tune_siamese start`` or ``... alpha``; prints what LOG.md tells, and writes nothing.
 

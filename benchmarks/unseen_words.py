@@ -123,7 +123,7 @@ class MeanOfWords:
 
 
 def tasks() -> list[RerankTask]:
-    """Return the travel forum's dev part and the bundled forum, re-ranking."""
+    """Return the travel forum's dev split and the bundled forum, re-ranking."""
     found = []
     for name, source, part in (
         ("travel", need_data("travel-stackexchange"), "dev"),

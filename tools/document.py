@@ -19,7 +19,7 @@ from askalike import Forum
 from askalike.cli.demo import QUESTIONS
 from askalike.cli.display import print_hits
 from askalike.data import bundled_forum, default_model
-from askalike.serve.specials import service_document
+from askalike.serve.custom_routes import service_document
 from tools.headlines import chart
 from tools.reference import cli_document
 from tools.results import REPOSITORY, RESULT_DOCUMENTS, RESULTS, loaded
@@ -66,7 +66,7 @@ def readme() -> str:
         f" {travel['bm25 + general']['recall@10']:.1f} % are among the ten best instead of"
         f" {travel['bm25']['recall@10']:.1f} %, {travel['bm25 + after-training']['recall@10']:.1f} % after `askalike"
         f" train`; of 3D Slicer's related topics {slicer['bm25 + general']['recall@10']:.1f} % instead of"
-        f" {slicer['bm25']['recall@10']:.1f} % (test parts; p < 0.02 each). On SemEval's and"
+        f" {slicer['bm25']['recall@10']:.1f} % (test splits; p < 0.02 each). On SemEval's and"
         " Quora's sets neither is ahead.",
         f"- Its encoder reads {rival['questions_per_s']['askalike']:,.0f} questions a second on one core,"
         f" {rival['times_as_fast']['askalike']:.0f} times as many as all-MiniLM-L6-v2 on two. MiniLM finds more than"

@@ -1,11 +1,11 @@
 """The texts and marks that the general encoder learns from, and the dev sets that it is chosen by.
 
-Enters: the folder of the data sets. Leaves: ``TrainingData``. Nothing of a dev or test part is learned from but the
+Enters: the folder of the data sets. Leaves: ``TrainingData``. Nothing of a dev or test split is learned from but the
 questions' own texts, which are no labels.
 
 - texts: Reddit, 3D Slicer, travel, DevOps, four Stack Exchange sites, Yahoo! Answers;
-- marked pairs: the train part of the travel duplicates (split by connected component, seed 0), travel questions that
-  are linked and of which neither is in a component of the dev or test part, and the links of the Stack Exchange sites;
+- labelled pairs: the train part of the travel duplicates (split by connected component, seed 0), travel questions that
+  are linked and of which neither is in a component of the dev or test split, and the links of the Stack Exchange sites;
 - answers: Reddit, Slicer, DevOps, Stack Exchange, Yahoo!.
 """
 
@@ -91,7 +91,7 @@ def general_data(folder: Path) -> TrainingData:
 
 
 def dev_tasks(folder: Path, work: Path) -> dict[str, CandidateTask]:
-    """Return what the encoder is chosen by: the dev set of SemEval, and the dev part of the travel duplicates.
+    """Return what the encoder is chosen by: the dev set of SemEval, and the dev split of the travel duplicates.
 
     Args:
         work: for the forum whose search finds the candidates.

@@ -24,19 +24,6 @@ from urllib.parse import quote, urlencode, urlsplit
 
 from askalike.errors import AskalikeError, SettingError
 
-__all__ = [
-    "Acknowledgement",
-    "Client",
-    "Hit",
-    "Pair",
-    "PairsPage",
-    "Post",
-    "ServiceError",
-    "Similar",
-    "Verdict",
-    "Written",
-]
-
 Verdict = Literal["duplicate", "different", "withdrawn"]
 BULK = 500
 

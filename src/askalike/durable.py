@@ -1,7 +1,4 @@
-"""Files that are on disk, whole, when the call returns.
-
-Enters: a path and bytes. Leaves: a file. May import: nothing of askalike.
-"""
+"""Files that are on disk, whole, when the call returns."""
 
 from __future__ import annotations
 

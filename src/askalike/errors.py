@@ -26,39 +26,12 @@
 
 A message says what was found, what was expected, and what to do. ``hint`` holds the last part on its own, so that
 the command line and the service can show it apart.
-
-Enters: nothing. Leaves: exceptions. May import: nothing of askalike.
 """
 
 from __future__ import annotations
 
 import re
 from importlib import metadata
-
-__all__ = [
-    "AskalikeError",
-    "BusyForumError",
-    "DamagedForumError",
-    "DamagedInputError",
-    "DamagedModelError",
-    "EvaluationError",
-    "FormatError",
-    "ForumError",
-    "ForumExistsError",
-    "ForumNotFoundError",
-    "ForumVersionError",
-    "InputError",
-    "MissingExtraError",
-    "ModelError",
-    "ModelExistsError",
-    "ModelNotFoundError",
-    "ModelVersionError",
-    "NotLearnedError",
-    "SettingError",
-    "UnknownIdError",
-    "UnsafeInputError",
-    "install_command",
-]
 
 
 class AskalikeError(Exception):

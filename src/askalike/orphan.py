@@ -2,8 +2,6 @@
 
 One that went on alone would hold a core for hours and write into a folder whose lock its parent held, where another
 training may have begun since; or hold a service's port, so that no other can be started.
-
-Enters: nothing. Leaves: nothing. May import: nothing of askalike.
 """
 
 from __future__ import annotations
@@ -13,8 +11,6 @@ import os
 import threading
 from collections.abc import Callable
 from multiprocessing.connection import wait
-
-__all__ = ["end_with_parent"]
 
 
 def end_with_parent(end: Callable[[], None] = lambda: os._exit(1)) -> None:

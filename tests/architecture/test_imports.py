@@ -231,7 +231,17 @@ def test_the_allowed_imports_have_no_cycle() -> None:
         rooms = {room: allowed for room, allowed in rooms.items() if room not in free}
 
 
-WITHOUT_HTTP = ("engine", "views", "states", "showing", "duplicates", "keeper", "highlights", "safe_html", "metrics")
+WITHOUT_HTTP = (
+    "engine",
+    "views",
+    "states",
+    "showing",
+    "duplicates",
+    "maintenance",
+    "highlights",
+    "safe_html",
+    "metrics",
+)
 """Modules of ``serve`` that know no HTTP."""
 
 

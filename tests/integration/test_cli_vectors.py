@@ -16,9 +16,9 @@ from askalike.archive import Archive, Layout
 from askalike.cli.explained import bar
 from askalike.data import bundled_forum
 from askalike.forum.catchup import Steps
-from askalike.forum.vector_follower import VectorFollower
+from askalike.forum.vector_indexer import VectorIndexer
 from askalike.forum.vector_set import lock_of_makers
-from askalike.forum.word_follower import fingerprint
+from askalike.forum.word_indexer import fingerprint
 from askalike.lexical import LexicalIndex
 from askalike.models.encoders.model import Model
 
@@ -96,7 +96,7 @@ def test_encoding_that_is_stopped_says_what_stays_and_how_to_go_on(
     real, forum = Model.encode, tmp_path / "f"
     monkeypatch.setattr("askalike.forum.model_source.default_model", lambda: model)
     monkeypatch.setattr("askalike.forum.vectors.AT_ONCE", 1)
-    monkeypatch.setattr(VectorFollower.__init__, "__defaults__", (Steps(batch=64, scan=64, changes=64),))
+    monkeypatch.setattr(VectorIndexer.__init__, "__defaults__", (Steps(batch=64, scan=64, changes=64),))
     words = ("index", bundled_forum(), "--into", forum)
     stop_after(1)
     done = run(*words)

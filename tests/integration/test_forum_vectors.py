@@ -26,11 +26,11 @@ from askalike.errors import (
 from askalike.forum import vectors as vectors_module
 from askalike.forum.catchup import Steps, catch_up
 from askalike.forum.model_source import own_model
-from askalike.forum.vector_follower import VectorFollower
+from askalike.forum.vector_indexer import VectorIndexer
 from askalike.forum.vector_set import VectorSet, forget_sets, make_set
 from askalike.progress import SilentProgress
 from askalike.rank import JoinSettings, Ranking, Searcher, SearchSettings
-from askalike.rank.calibration import ELSEWHERE
+from askalike.rank.calibration import DEFAULT_PRIOR
 from askalike.vectors import GraphSettings
 
 WIFI = Question("wifi", "Wifi drops", tags=("Network", "home"), created=datetime(2020, 1, 1, tzinfo=UTC))
@@ -127,29 +127,29 @@ def test_hits_corrections_and_explanations_of_a_search_are_of_one_state(
 
 def test_a_hit_says_how_likely_it_asks_the_same_where_vectors_tell(small: Forum) -> None:
     hit = small.similar("wireless disconnects")[0]
-    assert hit.likelihood == pytest.approx(ELSEWHERE.likelihood(1.0))
+    assert hit.likelihood == pytest.approx(DEFAULT_PRIOR.likelihood(1.0))
     assert small.similar("keyboard")[0].likelihood is None  # no vector
     assert small.similar("wifi", ranker="lexical")[0].likelihood is None
 
 
 def test_verdicts_move_likelihoods_and_what_is_withdrawn_does_not(small: Forum) -> None:
     small.add([Question("again", "Wlan lost")])  # its vector is that of "wifi"
-    assert small.calibration == ELSEWHERE
+    assert small.calibration == DEFAULT_PRIOR
     small.judge("again", "wifi", "different")
     moved = small.calibration
     assert moved is not None
     assert moved.verdicts == 1
     assert small.similar("wireless disconnects")[0].likelihood == pytest.approx(moved.likelihood(1.0))
-    assert moved.likelihood(1.0) < ELSEWHERE.likelihood(1.0)
+    assert moved.likelihood(1.0) < DEFAULT_PRIOR.likelihood(1.0)
     small.judge("again", "other", "different")  # one without a vector tells nothing
     assert small.calibration == moved
     small.judge("again", "wifi", "withdrawn")
-    assert small.calibration == ELSEWHERE
+    assert small.calibration == DEFAULT_PRIOR
 
 
 def test_a_model_whose_cosines_cannot_be_read_says_no_likelihood(path: Path) -> None:
     with Forum.open(path) as forum:
-        assert forum.calibration == ELSEWHERE  # of a few questions nothing can be told
+        assert forum.calibration == DEFAULT_PRIOR  # of a few questions nothing can be told
         forum.add([Question(f"w{number}", "Wifi drops") for number in range(30)])  # every two have cosine 1
         assert forum.calibration is None
         assert forum.similar("wireless disconnects")[0].likelihood is None
@@ -385,7 +385,7 @@ def test_the_old_model_answers_and_follows_while_a_killed_encoding_waits(
     small: Forum, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(vectors_module, "AT_ONCE", 1)
-    monkeypatch.setattr(VectorFollower.__init__, "__defaults__", (Steps(batch=1, scan=1, changes=1),))
+    monkeypatch.setattr(VectorIndexer.__init__, "__defaults__", (Steps(batch=1, scan=1, changes=1),))
     small.use_model(saved(synonym_model(PRINTERS_ARE_WIRELESS), tmp_path / "new"))
     with pytest.raises(KeyboardInterrupt):
         small.encode(progress=Interrupting(after=1))
@@ -432,7 +432,7 @@ def test_a_set_that_was_complete_but_not_switched_to_is_switched_to_at_open(smal
     assert source is not None
     archive = Archive(layout.archive)
     made = make_set(layout.vectors, source, archive.last_change(), is_new=True)
-    catch_up(archive, VectorFollower(made), SilentProgress())
+    catch_up(archive, VectorIndexer(made), SilentProgress())
     archive.close()
     assert nearest(small, "wireless") == ["wifi"]
     with Forum.open(small.path) as forum:

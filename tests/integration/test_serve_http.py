@@ -567,11 +567,11 @@ def test_a_service_that_stops_does_not_wait_for_its_background(
     monkeypatch.setattr("askalike.serve.service.CLOSE_S", 0.05)
     with TestClient(build(ServeSettings(str(folder))), base_url=BASE) as one:
         service = one.app.state.service
-        monkeypatch.setattr(service.keeper, "keep", build_graph)
+        monkeypatch.setattr(service.maintenance, "keep", build_graph)
         assert is_building.wait(60)
     assert "still under way" in caplog.text
     is_over.set()
-    assert service.keeper.stop(60)
+    assert service.maintenance.stop(60)
     service.engine.forum.close()
 
 

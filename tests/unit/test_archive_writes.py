@@ -20,7 +20,7 @@ from askalike.archive import Archive, Layout, count, delete_links, load, schema
 from askalike.durable import replace_whole
 from askalike.errors import BusyForumError, DamagedForumError, ForumError, InputError, UnknownIdError
 from askalike.forum import ImportOptions
-from askalike.forum.founding import discard_if_empty
+from askalike.forum.creation import discard_if_empty
 from askalike.types import Answer, Record, Reject, Source
 
 pytestmark = pytest.mark.usefixtures("words_alone")

@@ -17,7 +17,7 @@ from askalike.errors import InputError, ModelError, SettingError, UnknownIdError
 from askalike.forum.pair_store import Pair
 from askalike.serve import duplicates
 from askalike.serve.engine import Asked, Engine
-from askalike.serve.keeper import Keeper
+from askalike.serve.maintenance import MaintenanceWorker
 from askalike.types import Feedback
 
 pytestmark = pytest.mark.usefixtures("words_alone")
@@ -191,7 +191,7 @@ def test_pairs_and_clusters_come_page_by_page(engine: Engine) -> None:
         engine.put(Question(f"p{number}", "Printer offline again", created=day(10 + number)))
     engine.forum.add_answers([Answer("z", "p2", "Restart it")])
     engine.put(Question("w", "Wifi drops by day in the cellar"))
-    while Keeper(engine, lambda: False).keep():
+    while MaintenanceWorker(engine, lambda: False).keep():
         pass
     assert engine.duplicates.progress().done == engine.duplicates.progress().questions == 8
     page = engine.duplicates.pairs(None, 2, 0.3)
@@ -217,7 +217,7 @@ def test_pairs_and_clusters_come_page_by_page(engine: Engine) -> None:
 def compared(engine: Engine) -> Engine:
     for number in range(4):
         engine.put(Question(f"p{number}", "Printer offline again"))
-    while Keeper(engine, lambda: False).keep():
+    while MaintenanceWorker(engine, lambda: False).keep():
         pass
     return engine
 
@@ -255,7 +255,7 @@ def test_clusters_that_are_being_made_hold_up_no_request_for_others(
     monkeypatch.setattr(duplicates, "FRESH_SHARE", 0)
     compared.duplicates.clusters(None, 5, 0.6)
     compared.put(Question("p4", "Printer offline again"))
-    while Keeper(compared, lambda: False).keep():
+    while MaintenanceWorker(compared, lambda: False).keep():
         pass
     monkeypatch.setattr(compared.forum.pairs.store, "page", slow)
     with ThreadPoolExecutor(1) as others:
@@ -279,15 +279,15 @@ def test_a_cursor_of_nobody_is_refused(engine: Engine, cursor: str) -> None:
 def test_the_keeper_lets_be_found_what_another_process_left(engine: Engine) -> None:
     engine.store([Question("4", "Toaster burns")])
     assert engine.similar(Asked("toaster")).hits == []
-    Keeper(engine, lambda: False).keep()
+    MaintenanceWorker(engine, lambda: False).keep()
     assert [hit.question.id for hit in engine.similar(Asked("toaster")).hits] == ["4"]
 
 
 def test_the_keeper_stops(engine: Engine) -> None:
-    keeper = Keeper(engine, lambda: True)
-    keeper.start()
-    assert keeper.stop(60)
-    assert Keeper(engine, lambda: True).stop(0)  # one that never began
+    maintenance = MaintenanceWorker(engine, lambda: True)
+    maintenance.start()
+    assert maintenance.stop(60)
+    assert MaintenanceWorker(engine, lambda: True).stop(0)  # one that never began
 
 
 def test_the_keeper_keeps_no_failure_to_itself(tmp_path: Path) -> None:
@@ -297,7 +297,7 @@ def test_the_keeper_keeps_no_failure_to_itself(tmp_path: Path) -> None:
         forum.use_model(tmp_path / "model")
         (Layout(tmp_path / "f").model / "weights.safetensors").write_bytes(b"")
         with pytest.raises(ModelError):
-            Keeper(Engine(forum), lambda: False).keep()
+            MaintenanceWorker(Engine(forum), lambda: False).keep()
 
 
 def test_what_each_word_brought_is_told_where_the_ranker_says_it(tmp_path: Path) -> None:

@@ -17,13 +17,13 @@ from askalike import errors
 from askalike.errors import DamagedForumError, SettingError, UnknownIdError
 from askalike.serve import memory
 from askalike.serve.admission import Admission
-from askalike.serve.board import Board
 from askalike.serve.call import MOST_VALUES, checked, parse_json, parse_query, path_values, values_in
 from askalike.serve.guards import allowed_origin, check_host, check_origin, rights_of
 from askalike.serve.highlights import highlights
 from askalike.serve.keys import Keys
 from askalike.serve.logs import JsonLines
 from askalike.serve.metrics import Gauge, Metrics, merged
+from askalike.serve.multiprocess_metrics import MultiprocessMetrics
 from askalike.serve.pool import Pool
 from askalike.serve.problem import STATUSES, Refused, problem_of
 from askalike.serve.proxies import client_of
@@ -632,7 +632,7 @@ def test_metrics_are_as_prometheus_reads_them() -> None:
 def test_workers_tell_each_other_what_they_counted() -> None:
     metrics = Metrics()
     metrics.request("GET /x", 200, 0.1)
-    mine, other = Board(2), Board(1)
+    mine, other = MultiprocessMetrics(2), MultiprocessMetrics(1)
     other.__dict__.update(mine.__dict__)
     other.place = 1  # as the process has it that is started with it
     try:
@@ -650,7 +650,7 @@ def test_workers_tell_each_other_what_they_counted() -> None:
 
 
 def test_a_worker_alone_tells_nobody() -> None:
-    alone = Board(1)
+    alone = MultiprocessMetrics(1)
     alone.publish(lambda: "x")
     assert alone.others() == []
 

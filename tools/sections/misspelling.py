@@ -76,7 +76,7 @@ def corrected(result: Mapping[str, Any]) -> list[str]:
         "Titles of questions that the forum does not hold, with one misspelt word each, drawn as people type (a letter"
         " twice, a neighbouring key, a vowel for a vowel) or with any letter: read as the right word, as a wrong one,"
         " or left. Beside them the same titles as they are, of which some are misspelt by their authors, and blocks of"
-        " code and pasted logs. Parameters were chosen on the first forum and the dev part of travel's duplicates.",
+        " code and pasted logs. Parameters were chosen on the first forum and the dev split of travel's duplicates.",
         "",
         *table(header, rows),
         "",

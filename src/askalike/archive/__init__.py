@@ -1,7 +1,4 @@
-"""A forum on disk: SQLite in WAL mode, the one source of truth; everything else is rebuilt from it.
-
-May import: ``askalike.types``, ``askalike.errors``.
-"""
+"""A forum on disk: SQLite in WAL mode, the one source of truth; everything else is rebuilt from it."""
 
 from askalike.archive.archive import Archive, Change
 from askalike.archive.feedback import add_feedback, all_feedback, feedback_version, standing_verdicts, verdicts_on

@@ -1,8 +1,4 @@
-"""A forum's questions, answers and links on disk, with a log of every change.
-
-Enters: values of ``askalike.types``. Leaves: the same, and ``Change`` for whoever keeps an index in step.
-May import: types, errors. Knows nothing of text, engines or models.
-"""
+"""A forum's questions, answers and links on disk, with a log of every change."""
 
 from __future__ import annotations
 
@@ -31,8 +27,6 @@ from askalike.archive.writes import (
 from askalike.durable import narrow, writing_named
 from askalike.errors import ForumError, ForumNotFoundError, InputError
 from askalike.types import Answer, Link, Question
-
-__all__ = ["Archive", "Change"]
 
 MANUAL_SOURCE = "manual"
 """The source of what was added by hand or by a program; loading an archive never deletes it."""

@@ -1,7 +1,4 @@
-"""People's verdicts on pairs of questions: stored one by one, the newest of a pair counts.
-
-Enters: an open ``Archive``, ``Feedback``. Leaves: the same. May import: types, errors, the archive.
-"""
+"""People's verdicts on pairs of questions: stored one by one, the newest of a pair counts."""
 
 from __future__ import annotations
 
@@ -14,8 +11,6 @@ from askalike.archive import rows
 from askalike.archive.archive import Archive
 from askalike.archive.writes import log_change, require_question
 from askalike.types import Feedback, Verdict
-
-__all__ = ["add_feedback", "all_feedback", "feedback_version", "standing_verdicts", "verdicts_on"]
 
 _COLUMNS = "num, question_id, candidate_id, verdict, judge, at_us"
 _BATCH = 500

@@ -1,7 +1,4 @@
-"""What an archive holds in numbers, and whether its file is sound.
-
-Enters: an open ``Archive``. Leaves: ``Counts``. May import: errors, the archive.
-"""
+"""What an archive holds in numbers, and whether its file is sound."""
 
 from __future__ import annotations
 
@@ -11,8 +8,6 @@ from dataclasses import dataclass
 from askalike.archive.archive import Archive
 from askalike.archive.rows import unreadable_date
 from askalike.errors import DamagedForumError
-
-__all__ = ["Counts", "check", "count", "unreadable_dates"]
 
 _HERE = "EXISTS (SELECT 1 FROM questions WHERE id = {})"
 

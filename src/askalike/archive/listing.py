@@ -1,7 +1,4 @@
-"""Lists: a question's links, how many answers questions have, the questions that came last or that changed.
-
-Enters: an open ``Archive``. Leaves: values of ``askalike.types``. May import: types, the archive.
-"""
+"""Lists: a question's links, how many answers questions have, the questions that came last or that changed."""
 
 from __future__ import annotations
 
@@ -12,8 +9,6 @@ from dataclasses import dataclass
 from askalike.archive import rows
 from askalike.archive.archive import Archive
 from askalike.types import Link, Question
-
-__all__ = ["ChangedQuestion", "answer_counts", "changed_questions", "links_of", "newest", "numbers"]
 
 _BATCH = 500
 LAST = 2**63 - 1

@@ -20,8 +20,6 @@ from askalike.archive.writes import PostKind, delete_answer, delete_link, remove
 from askalike.errors import ForumError, InputError
 from askalike.types import Answer, Link, Question, Record, Reject, Source
 
-__all__ = ["LoadCounts", "LoadReport", "load"]
-
 MASS_DELETE_SHARE = 0.5
 MASS_DELETE_FLOOR = 5
 

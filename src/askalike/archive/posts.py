@@ -1,8 +1,4 @@
-"""Single changes of answers and links, each in one durable transaction: put and taken away.
-
-Enters: an open ``Archive``, ``Answer`` and ``Link`` values, ids. Leaves: what was done. May import: types, errors, the
-archive.
-"""
+"""Single changes of answers and links, each in one durable transaction: put and taken away."""
 
 from __future__ import annotations
 
@@ -20,8 +16,6 @@ from askalike.archive.writes import (
     unknown_id,
 )
 from askalike.types import Answer, Link
-
-__all__ = ["delete_answers", "delete_links", "put_answers"]
 
 
 def put_answers(archive: Archive, answers: Sequence[Answer]) -> dict[str, Operation]:

@@ -1,7 +1,4 @@
-"""Between the values of ``askalike.types`` and the archive's rows: checks, conversion, digests.
-
-Enters: ``Question``, ``Answer``, ``Link`` or an ``sqlite3.Row``. Leaves: the other one. May import: types, errors.
-"""
+"""Between the values of ``askalike.types`` and the archive's rows: checks, conversion, digests."""
 
 from __future__ import annotations
 
@@ -14,24 +11,6 @@ from typing import get_args
 
 from askalike.errors import DamagedForumError, InputError
 from askalike.types import Answer, Feedback, Link, LinkKind, Markup, Question, Verdict
-
-__all__ = [
-    "ANSWER_COLUMNS",
-    "MAX_ID_CHARACTERS",
-    "QUESTION_COLUMNS",
-    "answer_of",
-    "answer_values",
-    "check_feedback",
-    "check_link",
-    "check_question",
-    "digest",
-    "from_microseconds",
-    "is_storable",
-    "question_of",
-    "question_values",
-    "to_microseconds",
-    "unreadable_date",
-]
 
 QUESTION_COLUMNS = ("id", "title", "body", "markup", "tags", "created_us", "closed_us", "score", "url", "author")
 ANSWER_COLUMNS = ("id", "question_id", "body", "markup", "created_us", "score", "author", "is_accepted")

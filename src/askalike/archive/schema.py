@@ -1,7 +1,4 @@
-"""The archive's tables, its format number, and how its file is created, opened and checked.
-
-Enters: a path. Leaves: a configured ``sqlite3.Connection``. May import: errors.
-"""
+"""The archive's tables, its format number, and how its file is created, opened and checked."""
 
 from __future__ import annotations
 
@@ -11,20 +8,6 @@ from pathlib import Path
 from typing import Any, NoReturn, Self, cast
 
 from askalike.errors import BusyForumError, DamagedForumError, ForumError, ForumVersionError
-
-__all__ = [
-    "APPLICATION_ID",
-    "BUSY_TIMEOUT_S",
-    "FORMAT",
-    "Connection",
-    "busy",
-    "connect",
-    "create_tables",
-    "identity",
-    "is_finished",
-    "refusal",
-    "roll_back",
-]
 
 FORMAT = 2
 """Raised with each incompatible change of the tables; an older format passes through a named ``upgrade_N_to_M``."""

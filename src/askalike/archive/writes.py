@@ -1,7 +1,6 @@
 """Changes to single rows, each logged, inside a transaction that the caller holds.
 
 Shared by the archive's own methods and the bulk load, so that a row is written and logged in one way only.
-May import: types, errors, ``archive.rows``.
 """
 
 from __future__ import annotations
@@ -13,22 +12,6 @@ from typing import Literal
 from askalike.archive import rows
 from askalike.errors import UnknownIdError
 from askalike.types import Link
-
-__all__ = [
-    "Operation",
-    "PostKind",
-    "RecordKind",
-    "delete_answer",
-    "delete_link",
-    "delete_question",
-    "has_question",
-    "log_change",
-    "put_row",
-    "remove_question",
-    "require_question",
-    "source_number",
-    "unknown_id",
-]
 
 Operation = Literal["add", "edit", "delete"]
 RecordKind = Literal["question", "answer", "link", "feedback"]

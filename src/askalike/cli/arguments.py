@@ -1,7 +1,4 @@
-"""Arguments and options that several commands share, and the parsing of their values.
-
-May import: errors, types.
-"""
+"""Arguments and options that several commands share, and the parsing of their values."""
 
 from __future__ import annotations
 
@@ -13,8 +10,6 @@ from typing import Annotated
 import typer
 
 from askalike.errors import SettingError
-
-__all__ = ["ForumArgument", "JsonOption", "body_text", "moment"]
 
 ForumArgument = Annotated[Path, typer.Argument(metavar="FORUM", help="The forum's folder.", show_default=False)]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON.")]

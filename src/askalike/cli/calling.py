@@ -1,7 +1,4 @@
-"""How this command is called again: by its name, or by the path under which it was called where a shell lacks the name.
-
-Enters: what the process was called by, and PATH. Leaves: commands to copy. May import: nothing of askalike.
-"""
+"""How this command is called again: by its name, or by its path where a shell lacks the name."""
 
 from __future__ import annotations
 
@@ -10,8 +7,6 @@ import shutil
 import sys
 from pathlib import Path
 from typing import Final
-
-__all__ = ["command"]
 
 NAME: Final = "askalike"
 _MODULE: Final = Path(__file__).parent.parent / "__main__.py"

@@ -16,8 +16,6 @@ from askalike.forum import Forum
 from askalike.types import Answer, Link, Question
 from askalike.wire import answer_object, question_object
 
-__all__ = ["add", "delete", "edit"]
-
 IdOption = Annotated[str, typer.Option("--id", help="Its id; made up if left out.")]
 BodyOption = Annotated[str | None, typer.Option("--body", help="In Markdown; - reads it from standard input.")]
 TagOption = Annotated[list[str] | None, typer.Option("--tag", help="A tag; may be repeated.")]

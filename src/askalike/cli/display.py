@@ -1,7 +1,4 @@
-"""How results look on a terminal: rich text from untrusted words, or JSON.
-
-Enters: values and strings from anywhere. Leaves: output. May import: types, text, wire.
-"""
+"""How results look on a terminal: rich text from untrusted words, or JSON."""
 
 from __future__ import annotations
 
@@ -18,8 +15,6 @@ from rich.text import Text
 
 from askalike.text.markup import excerpt, plain_text
 from askalike.types import Answer, Hit
-
-__all__ = ["console", "errors", "print_aligned", "print_hits", "print_json", "print_whole", "safe"]
 
 ANSWER_CHARACTERS = 240
 MATCHED_WORDS = 8
@@ -81,7 +76,7 @@ def print_hits(hits: list[Hit], to: Console = console, *, explained: Sequence[Te
     """
     if not hits:
         to.print(
-            "No earlier question that may be shown shares a telling word with this one, or is near to its meaning."
+            "No earlier question that may be shown shares a informative word with this one, or is near to its meaning."
         )
         return
     table = Table.grid(padding=(0, 1, 1, 1))

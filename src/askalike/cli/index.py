@@ -29,8 +29,6 @@ from askalike.text.markup import plain_text
 from askalike.text.settings import NO_LANGUAGE, TextSettings, language_name
 from askalike.types import Markup
 
-__all__ = ["index", "reindex"]
-
 SHOWN_REJECTS = 5
 SAMPLE = 500
 """Questions by which it is told whether a forum reads like its language."""

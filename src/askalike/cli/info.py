@@ -14,8 +14,6 @@ from askalike.forum import Forum, Info
 from askalike.rank import RERANKERS
 from askalike.wire import moment_text
 
-__all__ = ["info"]
-
 UNUSUAL = ("answers_without_question", "marks_without_question", "judgements_without_question", "unreadable_dates")
 """Shown only where there are some."""
 

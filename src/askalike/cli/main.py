@@ -1,7 +1,6 @@
 """The command line's composition root and its outermost door: commands in, exit codes out.
 
 Exit codes: 0 done, 1 an error that askalike explains, 2 the command was used wrongly.
-May import: everything of the package; serve only when it is asked for.
 """
 
 from __future__ import annotations
@@ -33,8 +32,6 @@ from askalike.cli import (
 )
 from askalike.cli.display import errors, print_json, safe
 from askalike.errors import AskalikeError, DamagedForumError, SettingError
-
-__all__ = ["app", "main"]
 
 app = typer.Typer(
     name="askalike",

@@ -26,8 +26,6 @@ from askalike.evaluation import (
 )
 from askalike.evaluation import evaluate as judge
 
-__all__ = ["comparison_object", "report_object", "report_table", "score"]
-
 
 def score(
     gold: Annotated[Path, typer.Argument(metavar="GOLD", help="TREC qrels, SemEval or AskUbuntu file.")],

@@ -22,8 +22,6 @@ from askalike.rank.threshold import ALL, THRESHOLDS
 from askalike.types import Explanation, Filters, Hit
 from askalike.wire import explanation_object, hit_object
 
-__all__ = ["SETTINGS", "search"]
-
 SETTINGS = ForumSettings(neighbours="exact")
 """A command asks once: looking at all vectors takes less than reading the graph."""
 
@@ -62,14 +60,14 @@ def search(
         lacking = list(_lacking(opened, ranker))
         found = opened.search(title, text, k, markup="markdown", filters=filters, ranker=ranker, is_explained=explain)
         hits, explained = list(found.hits), list(found.explanations)
-        barred = "" if hits else _barred(opened, filters)
+        excluded = "" if hits else _barred(opened, filters)
     notes = [*lacking, *(safe(f"note: {one.written} is read as {one.meant}") for one in found.corrections)]
-    for line in [*notes, f"note: {barred}"] if as_json and barred else notes:
+    for line in [*notes, f"note: {excluded}"] if as_json and excluded else notes:
         print_whole(line, errors)
     if as_json:
         print_json(_objects(hits, explained))
-    elif barred:
-        print_whole(barred)
+    elif excluded:
+        print_whole(excluded)
     elif explained:
         if words := query_lines(explained[0]):
             console.print(words, end="\n\n")

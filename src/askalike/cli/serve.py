@@ -11,8 +11,6 @@ from askalike.cli.arguments import ForumArgument
 from askalike.cli.display import errors, print_whole
 from askalike.errors import MissingExtraError
 
-__all__ = ["serve"]
-
 
 def serve(
     forum: ForumArgument,

@@ -1,7 +1,4 @@
-"""A forum as its users hold it: archive, indexes and search behind one class.
-
-May import: everything but cli and serve.
-"""
+"""A forum as its users hold it: archive, indexes and search behind one class."""
 
 from askalike.forum.findings import CheckReport, Finding
 from askalike.forum.forum import Forum

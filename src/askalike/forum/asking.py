@@ -1,7 +1,4 @@
-"""What is asked of a forum: similar questions, with explanations; its records; its state. Nothing is changed.
-
-Enters: questions. Leaves: hits, records. May import: archive, rank, types, its own folder.
-"""
+"""What is asked of a forum: similar questions, with explanations; its records; its state. Nothing is changed."""
 
 from __future__ import annotations
 
@@ -28,8 +25,6 @@ from askalike.rank import RANKERS, RERANKERS, Query, Search, Suggestions, learne
 from askalike.rank.calibration import Calibration
 from askalike.text.analyzer import Analyzer
 from askalike.types import Answer, Correction, Explanation, Feedback, Filters, Hit, Link, Markup, Question
-
-__all__ = ["Asking"]
 
 
 class Asking:
@@ -119,8 +114,8 @@ class Asking:
         wanted = with_zone(filters)
         if own:
             verdicts = verdicts_on(self._archive, own).items()
-            barred = wanted.exclude_ids | {other for other, verdict in verdicts if verdict == "different"}
-            wanted = replace(wanted, exclude_ids=barred)
+            excluded = wanted.exclude_ids | {other for other, verdict in verdicts if verdict == "different"}
+            wanted = replace(wanted, exclude_ids=excluded)
         return self._indexes.ask(
             lambda searcher: suggestions(searcher, query, k, wanted, ranker, own, is_explained=is_explained)
         )

@@ -1,7 +1,4 @@
-"""How likely a pair of a forum asks the same: what was judged elsewhere, moved by the forum's own verdicts.
-
-Enters: an archive and a set of vectors. Leaves: ``Calibration``. May import: archive, rank, its own folder.
-"""
+"""How likely a pair of a forum asks the same: what was judged elsewhere, moved by the forum's own verdicts."""
 
 from __future__ import annotations
 
@@ -14,9 +11,7 @@ import numpy as np
 from askalike.archive import Archive, feedback_version, standing_verdicts
 from askalike.forum.blas import one_blas_thread
 from askalike.forum.vector_set import VectorSet
-from askalike.rank.calibration import ELSEWHERE, Calibration, fits, moved
-
-__all__ = ["Calibrations"]
+from askalike.rank.calibration import DEFAULT_PRIOR, Calibration, fits, posterior
 
 MOST_VERDICTS: Final = 2000
 """The newest so many count."""
@@ -57,7 +52,7 @@ class Calibrations:
         if not self._is_fitting(vectors):
             return None
         judged = list(self._judged(vectors))
-        return moved(ELSEWHERE, *zip(*judged, strict=True)) if judged else ELSEWHERE
+        return posterior(DEFAULT_PRIOR, *zip(*judged, strict=True)) if judged else DEFAULT_PRIOR
 
     def _judged(self, vectors: VectorSet) -> Iterator[tuple[float, bool]]:
         """Yield cosine and verdict of the pairs that have vectors; one of zeros is none."""

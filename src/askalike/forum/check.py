@@ -23,7 +23,7 @@ from askalike.forum.findings import CheckReport, Finding, Part, refused
 from askalike.forum.rerankers import MAKERS, load_learned
 from askalike.forum.vector_set import OWNED as VECTOR_FILES
 from askalike.forum.vector_set import has_its_model, parse_current, read_current
-from askalike.forum.word_follower import fingerprint
+from askalike.forum.word_indexer import fingerprint
 from askalike.lexical import LexicalIndex, sums
 from askalike.lexical.index import schema
 from askalike.lexical.mark import OWNED as LEXICAL_FILES

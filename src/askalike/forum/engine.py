@@ -1,8 +1,4 @@
-"""The engine of one machine: records from SQLite, candidates from the lexical index and the vectors.
-
-Enters: an open archive and indexes. Leaves: what ``rank.Engine`` and ``rank.Encoder`` promise. May import: archive,
-encode, lexical, rank, text, types, vectors.
-"""
+"""The engine of one machine: records from SQLite, candidates from the lexical index and the vectors."""
 
 from __future__ import annotations
 
@@ -25,8 +21,6 @@ from askalike.rank.interaction import WeighedStates, rarities
 from askalike.text.analyzer import Analyzer
 from askalike.types import Answer, Filters, Question
 from askalike.vectors import VectorSnapshot
-
-__all__ = ["LocalEngine", "QueryEncoder"]
 
 FEW_SHARE = 0.2
 """Up to this share of the questions, those that satisfy a filter are listed first, in 7 ms of 200,000 at most; of
@@ -137,7 +131,7 @@ class QueryEncoder:
 
     def encode(self, query: Query) -> NDArray[np.float32]:
         """Return the vector (D,) of the query, read as a question of the forum is; zeros where the model knows no
-        telling word of it, since such a query would be as near to one question as to another.
+        informative word of it, since such a query would be as near to one question as to another.
 
         Raises:
             ModelError: the model cannot be read.

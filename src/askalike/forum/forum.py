@@ -1,7 +1,4 @@
-"""``Forum``: create or open one, fill it, change it, ask it.
-
-Enters: a folder. Leaves: hits. May import: archive, lexical, rank, read, text; not cli or serve.
-"""
+"""``Forum``: create or open one, fill it, change it, ask it."""
 
 from __future__ import annotations
 
@@ -16,8 +13,8 @@ from askalike.archive import Archive, Layout, Operation, add_feedback, delete_an
 from askalike.errors import BusyForumError
 from askalike.forum.asking import Asking
 from askalike.forum.check import check_forum
+from askalike.forum.creation import discard_if_empty, new_archive
 from askalike.forum.findings import CheckReport
-from askalike.forum.founding import discard_if_empty, new_archive
 from askalike.forum.importing import ImportOptions, ImportReport, import_archive
 from askalike.forum.indexes import Indexes, remove_indexes
 from askalike.forum.model_source import wanted_model

@@ -1,7 +1,4 @@
-"""From an archive's files into a forum's archive.
-
-Enters: a path and how to read it. Leaves: ``ImportReport``. May import: read, archive.
-"""
+"""From an archive's files into a forum's archive."""
 
 from __future__ import annotations
 
@@ -18,8 +15,6 @@ from askalike.progress import Progress
 from askalike.read.detection import find_archive
 from askalike.read.frame import ReadContext, Reader, ReadOptions, Rejects
 from askalike.types import Record, Reject, Source
-
-__all__ = ["ImportOptions", "ImportReport", "import_archive"]
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,8 +1,4 @@
-"""All indexes of a forum: opened, kept in step by one process at a time, and searched by any.
-
-Enters: a forum's layout and archive. Leaves: a ``Searcher`` over them. May import: archive, errors, lexical, rank,
-text, its own folder.
-"""
+"""All indexes of a forum: opened, kept in step by one process at a time, and searched by any."""
 
 from __future__ import annotations
 
@@ -23,13 +19,11 @@ from askalike.forum.rerankers import Rerankers
 from askalike.forum.settings import ForumSettings
 from askalike.forum.vector_set import forget_sets, lock_of_makers
 from askalike.forum.vectors import Vectors, VectorsState
-from askalike.forum.word_follower import WordFollower, fitting_index, open_index
+from askalike.forum.word_indexer import WordIndexer, fitting_index, open_index
 from askalike.lexical import LexicalIndex
 from askalike.progress import Progress
 from askalike.rank import Searcher
 from askalike.text.analyzer import Analyzer
-
-__all__ = ["LOCK_TIMEOUT_S", "Indexes", "remove_indexes"]
 
 LOCK_TIMEOUT_S = 10.0
 ENCODER_TIMEOUT_S = 600.0
@@ -103,7 +97,7 @@ class Indexes:
                 if self._finished > before:  # another thread began after this one had stored its changes
                     return
                 self._begun += 1
-                catch_up(self._archive, WordFollower(self.lexical, self._analyzer), progress)
+                catch_up(self._archive, WordIndexer(self.lexical, self._analyzer), progress)
                 if self.vectors is not None:
                     self.vectors.follow(progress)
                 self._finished = self._begun

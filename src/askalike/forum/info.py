@@ -1,7 +1,4 @@
-"""What a forum tells about itself.
-
-Enters: a forum's archive and indexes. Leaves: ``Info``. May import: archive, its own folder.
-"""
+"""What a forum tells about itself."""
 
 from __future__ import annotations
 
@@ -13,8 +10,6 @@ from pathlib import Path
 from askalike.archive import Archive, Counts, count, unreadable_dates
 from askalike.forum.indexes import Indexes
 from askalike.forum.vectors import VectorsState
-
-__all__ = ["Info", "forum_info", "size_bytes"]
 
 MOST_NAMED = 20
 

@@ -1,8 +1,4 @@
-"""Language models as rankers of a forum: how likely each candidate makes the query.
-
-Enters: a query and candidates, a language model. Leaves: scores, and which word of a candidate stands for each word of
-the query. May import: language, rank, types, its own folder.
-"""
+"""Language models as rankers of a forum: how likely each candidate makes the query."""
 
 from __future__ import annotations
 
@@ -18,8 +14,6 @@ from askalike.rank import Query
 from askalike.rank.pool import Pooled
 from askalike.rank.scored import Scored
 from askalike.types import Answer, Explanation, Question, WordMatch
-
-__all__ = ["LikelihoodReranker"]
 
 
 class LikelihoodReranker:

@@ -1,7 +1,4 @@
-"""Which model a forum is to be encoded with: its own, or the general one that the package carries.
-
-Enters: a forum's layout and language. Leaves: ``ModelSource``. May import: archive, data, durable, encode.
-"""
+"""Which model a forum is to be encoded with: its own, or the general one that the package carries."""
 
 from __future__ import annotations
 
@@ -17,8 +14,6 @@ from askalike.errors import DamagedModelError, ModelError, SettingError
 from askalike.models.encoders.folder import OWNED, Manifest, ModelLayout, refuse_foreign
 from askalike.models.encoders.settings import ModelSettings
 from askalike.removal import remove_owned
-
-__all__ = ["ModelSource", "describe", "fingerprint", "general_model", "own_model", "remove_own_model", "wanted_model"]
 
 ENCODING_VERSION = 1
 """Raised whenever the same question and model give another vector than before, so that vectors are made anew."""

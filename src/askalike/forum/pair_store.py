@@ -216,7 +216,7 @@ class PairStore:
             self.path.with_name(name).unlink(missing_ok=True)
 
     @contextlib.contextmanager
-    def _telling(self) -> Iterator[None]:
+    def _informativeness(self) -> Iterator[None]:
         """Raise what an error of SQLite means for the caller: a file that is in use is not a damaged one."""
         try:
             yield
@@ -243,12 +243,12 @@ class PairStore:
     # -- opening -----------------------------------------------------------------------------------------------
 
     def _rows(self, statement: str, *values: object) -> list[Any]:
-        with self._telling():
+        with self._informativeness():
             return self._connection.execute(statement, values).fetchall()
 
     def _run(self, statement: str, *rows: Sequence[object]) -> None:
         """Execute a statement, once for each row of values where it takes any."""
-        with self._telling():
+        with self._informativeness():
             if "?" in statement:
                 self._connection.executemany(statement, rows)
             else:

@@ -1,8 +1,4 @@
-"""The rankers that a forum has learned: read when they are first asked for, and again when they were trained anew.
-
-Enters: a forum's layout. Leaves: ``rank.Reranker``. May import: archive, encode, errors, language, rank, siamese,
-types, its own folder.
-"""
+"""The rankers that a forum has learned: read when they are first asked for, and again when they were trained anew."""
 
 from __future__ import annotations
 
@@ -31,8 +27,6 @@ from askalike.rank.settings import SearchSettings
 from askalike.rank.siamese import SiameseReranker
 from askalike.removal import remove_owned
 from askalike.types import Answer
-
-__all__ = ["MAKERS", "Answers", "Rerankers", "load_learned", "take_ranker"]
 
 Answers = Callable[[str], Sequence[Answer]]
 """A question's id → its answers, best first."""

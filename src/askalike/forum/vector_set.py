@@ -9,8 +9,6 @@
         model/            a copy of the model, so that its vectors answer until those of a new one are complete; the
                           set's name is this model's fingerprint, and with another model its vectors do not answer
         index/            a VectorIndex
-
-Enters: folders. Leaves: ``VectorSet``. May import: durable, encode, errors, vectors.
 """
 
 from __future__ import annotations
@@ -34,25 +32,13 @@ from askalike.models.encoders import folder as model_folder
 from askalike.models.encoders.folder import MAX_BYTES
 from askalike.models.encoders.model import Model
 from askalike.removal import Owned, foreign_in, is_link, remove_file, remove_owned
-from askalike.vectors import VectorIndex, litter
+from askalike.vectors import VectorIndex, orphaned_files
 from askalike.vectors.mark import unread, writing
-
-__all__ = [
-    "Current",
-    "VectorSet",
-    "forget_sets",
-    "has_its_model",
-    "lock_of_makers",
-    "make_set",
-    "parse_current",
-    "read_current",
-    "remove_sets",
-]
 
 CURRENT_FILE = "current.json"
 LOCK_FILE = "encode.lock"
 FORMAT = 1
-_SET = Owned(folders=(("model", model_folder.OWNED), ("index", litter.OWNED)))
+_SET = Owned(folders=(("model", model_folder.OWNED), ("index", orphaned_files.OWNED)))
 OWNED = Owned(
     rf"{re.escape(CURRENT_FILE)}(\.\d+\.tmp)?|{re.escape(LOCK_FILE)}", ((r"[0-9a-f]{16}(\.\d+\.tmp)?", _SET),)
 )

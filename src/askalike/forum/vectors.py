@@ -7,9 +7,6 @@
 Changes reach the set that answers as they reach the candidate index. What would take long is left to ``encode``: until
 then questions are found by their words, and ``state`` says how many wait. A process that is killed leaves either the
 old set answering or the new one; making a set goes on from its mark.
-
-Enters: a forum's layout and archive. Leaves: the set that answers. May import: archive, errors, vectors, its own
-folder.
 """
 
 from __future__ import annotations
@@ -28,7 +25,7 @@ from askalike.errors import BusyForumError, DamagedForumError, ModelNotFoundErro
 from askalike.forum.catchup import catch_up, fits
 from askalike.forum.locks import held
 from askalike.forum.model_source import ModelSource, describe, wanted_model
-from askalike.forum.vector_follower import STEPS, VectorFollower
+from askalike.forum.vector_indexer import STEPS, VectorIndexer
 from askalike.forum.vector_set import (
     Current,
     VectorSet,
@@ -41,8 +38,6 @@ from askalike.forum.vector_set import (
 )
 from askalike.progress import Progress
 from askalike.vectors import GraphSettings, VectorIndex
-
-__all__ = ["AT_ONCE", "Vectors", "VectorsState"]
 
 AT_ONCE = 2_000
 """Questions that are encoded when a forum is opened or changed, in a second or two; more is left to ``encode``."""
@@ -129,7 +124,7 @@ class Vectors:
         source = wanted_model(self._layout, self._language)
         answering = self.answering()
         if answering is not None and self._waiting(answering.index) <= AT_ONCE:
-            catch_up(self._archive, VectorFollower(answering), progress)
+            catch_up(self._archive, VectorIndexer(answering), progress)
         if source is None or (answering is not None and answering.fingerprint == source.fingerprint):
             return
         if self._waiting(self._begun(source)) <= AT_ONCE:
@@ -207,7 +202,7 @@ class Vectors:
         """Make the set for a model, going on with one that was begun, and switch to it."""
         last_change = self._archive.last_change()
         made = make_set(self._folder, source, last_change, is_new=self._begun(source) is None)
-        follower = VectorFollower(made)
+        follower = VectorIndexer(made)
         catch_up(self._archive, follower, progress)
         with locked():
             catch_up(self._archive, follower, progress)  # what was written meanwhile
@@ -217,7 +212,7 @@ class Vectors:
 
     def _finish_changes(self, answering: VectorSet, progress: Progress, locked: Locked) -> None:
         """Encode changes some at a time, so that who writes one question need not wait for all."""
-        follower = VectorFollower(answering)
+        follower = VectorIndexer(answering)
         waiting = self._waiting(answering.index)
         if waiting > STEPS.changes:
             progress.start(follower.phase, waiting, "changes")

@@ -1,7 +1,4 @@
-"""Candidate search and term-based scorers, one file per model.
-
-Enters: terms that ``askalike.text`` has prepared. Leaves: scores. May import: types, errors.
-"""
+"""Candidate search and term-based scorers, one file per model."""
 
 from askalike.lexical.bm25 import BM25
 from askalike.lexical.index import LexicalIndex

@@ -2,8 +2,6 @@
 
 Each entry is known by the archive's internal number. The index remembers the last change of the archive that it has
 seen (its mark), so that a gap after a crash is found and replayed. Applying a change twice does no harm.
-
-Enters: query terms and filters. Leaves: (number, score), best first. May import: types, errors, mark.
 """
 
 from __future__ import annotations
@@ -26,8 +24,6 @@ from askalike.lexical.writer import LexicalWriter
 from askalike.mark import Mark
 from askalike.removal import remove_owned
 from askalike.types import Filters
-
-__all__ = ["LexicalIndex"]
 
 WRITER_MEMORY_BYTES = 96 * 1024 * 1024
 

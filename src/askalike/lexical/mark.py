@@ -1,7 +1,4 @@
-"""The file of the candidate index's mark, beside its entries.
-
-Enters: a folder, or the file's bytes. Leaves: ``Mark``. May import: durable, mark.
-"""
+"""The file of the candidate index's mark, beside its entries."""
 
 from __future__ import annotations
 
@@ -11,8 +8,6 @@ from pathlib import Path
 from askalike.durable import replace_whole
 from askalike.mark import Mark
 from askalike.removal import Owned
-
-__all__ = ["FORMAT", "MARK_FILE", "OWNED", "read_mark", "write_mark"]
 
 FORMAT = 1
 MARK_FILE = "mark.json"

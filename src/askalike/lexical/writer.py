@@ -1,7 +1,4 @@
-"""The writer of the candidate index: entries are put and removed, and a commit keeps them and then the mark.
-
-Enters: ``IndexEntry``. Leaves: files. May import: errors, mark.
-"""
+"""The writer of the candidate index: entries are put and removed, and a commit keeps them and then the mark."""
 
 from __future__ import annotations
 
@@ -15,8 +12,6 @@ import tantivy
 from askalike.lexical.faults import writing
 from askalike.lexical.mark import write_mark
 from askalike.mark import Mark
-
-__all__ = ["IndexEntry", "LexicalWriter"]
 
 
 @dataclass(frozen=True, slots=True)

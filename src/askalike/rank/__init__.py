@@ -1,7 +1,4 @@
-"""From a question to ranked similar questions, over any engine that gives candidates and records.
-
-May import: types, errors, text, lexical. Knows neither SQLite nor tantivy, and no model.
-"""
+"""From a question to ranked similar questions, over any engine that gives candidates and records."""
 
 from askalike.rank.encoder import Encoder
 from askalike.rank.engine import Candidate, Engine

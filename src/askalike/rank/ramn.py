@@ -1,8 +1,4 @@
-"""RAMN as a ranker of a forum.
-
-Enters: a query and candidates, whatever gives their states. Leaves: scores, and how each word of the query is matched.
-May import: rank's values, types, its own folder.
-"""
+"""RAMN as a ranker of a forum."""
 
 from __future__ import annotations
 
@@ -19,8 +15,6 @@ from askalike.rank.pool import Pooled
 from askalike.rank.query import Query
 from askalike.rank.scored import Scored
 from askalike.types import Explanation, Question, WordMatch
-
-__all__ = ["RamnReranker", "StateSource"]
 
 
 class StateSource(Protocol):

@@ -1,8 +1,4 @@
-"""The search pipeline: query → candidates → scores → records → hits.
-
-Enters: a ``Query``, filters, an ``Engine`` and perhaps an ``Encoder``. Leaves: ``Hit`` values. May import: text, types,
-errors, its own folder.
-"""
+"""The search pipeline: query → candidates → scores → records → hits."""
 
 from __future__ import annotations
 
@@ -27,8 +23,6 @@ from askalike.rank.threshold import ALL, THRESHOLDS
 from askalike.stages import stage
 from askalike.text.analyzer import Analyzer
 from askalike.types import Answer, Correction, Explanation, Filters, Hit, Question
-
-__all__ = ["Ranking", "Search", "Searcher"]
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,4 @@
-"""Everything that a search can be tuned by.
-
-May import: errors, its own folder.
-"""
+"""Everything that a search can be tuned by."""
 
 from __future__ import annotations
 
@@ -12,8 +9,6 @@ from askalike.models.ramn.score import FORUM, RamnSettings
 from askalike.rank.query import QuerySettings
 from askalike.rank.siamese import TextualSettings
 from askalike.rank.threshold import ALL, THRESHOLDS
-
-__all__ = ["MAX_HITS", "JoinSettings", "SearchSettings"]
 
 MAX_HITS = 1000
 

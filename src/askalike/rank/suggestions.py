@@ -1,7 +1,4 @@
-"""What an asker is shown: a question that is marked a duplicate never, but its original, once.
-
-Enters: a ``Searcher``, a query, filters. Leaves: ``Suggestions``. May import: types, its own folder.
-"""
+"""What an asker is shown: a question that is marked a duplicate never, but its original, once."""
 
 from __future__ import annotations
 
@@ -17,8 +14,6 @@ from askalike.rank.search import Searcher
 from askalike.rank.settings import MAX_HITS
 from askalike.stages import stage
 from askalike.types import Correction, Explanation, Filters, Question, Suggestion
-
-__all__ = ["Suggestions", "suggestions"]
 
 SPARE = 5
 """Half as many again as are asked for, and so many more, are looked at: those with one original fall together."""

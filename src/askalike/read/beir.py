@@ -1,9 +1,5 @@
 """A folder in the layout of BEIR: a corpus and queries as JSON lines, relevance judgments as tab-separated values.
 
-Enters: a folder with ``corpus.jsonl``, ``queries.jsonl`` and ``qrels/{train,dev,test}.tsv``, each plain or ``.gz``; as
-a forum, ``corpus.jsonl`` alone is enough. Leaves: the corpus as questions, or a judged set of one split.
-May import: askalike.types, askalike.errors and the frame.
-
 Source: Thakur et al. 2021, "BEIR: A Heterogenous Benchmark for Zero-shot Evaluation of Information Retrieval Models",
 section 3 (the three kinds of file); the keys are ``_id``, ``title``, ``text`` and ``metadata``.
 """
@@ -21,8 +17,6 @@ from askalike.read.released import needed_file, stored_file
 from askalike.read.text_lines import text_lines
 from askalike.read.values import Unreadable, identifier, one_line, tags, text
 from askalike.types import Judged, Qrels, Question, Record
-
-__all__ = ["SPLITS", "BeirReader", "has_beir_judgments", "load_beir"]
 
 SPLITS = ("test", "dev", "train")
 _HINT = "give a whole BEIR folder, or another split"

@@ -1,8 +1,4 @@
-"""Files that were cut into parts, or packed with bzip2, as one run of unpacked blocks.
-
-Enters: paths in order, each plain, ``.gz`` or ``.bz2``. Leaves: blocks of bytes, or a stream of them.
-May import: askalike.errors, the frame and files.
-"""
+"""Files that were cut into parts, or packed with bzip2, as one run of unpacked blocks."""
 
 from __future__ import annotations
 
@@ -13,8 +9,6 @@ from pathlib import Path
 from askalike.errors import DamagedInputError
 from askalike.read.files import read_blocks
 from askalike.read.frame import Limits, ReadContext
-
-__all__ = ["BlockStream", "first_bzip2_bytes", "joined_blocks"]
 
 _BLOCK_BYTES = 1 << 18
 _FETCH_AGAIN = "fetch the file again from where it came"

@@ -1,7 +1,4 @@
-"""Which column of a table holds what: as the user says, or guessed from the names of the columns.
-
-Enters: a header and a mapping. Leaves: field → position. May import: askalike.errors.
-"""
+"""Which column of a table holds what: as the user says, or guessed from the names of the columns."""
 
 from __future__ import annotations
 
@@ -9,8 +6,6 @@ import re
 from collections.abc import Mapping, Sequence
 
 from askalike.errors import FormatError, SettingError
-
-__all__ = ["FIELDS", "choose_columns", "describe", "is_headerless", "is_question_table"]
 
 FIELDS: dict[str, tuple[str, ...]] = {
     "id": ("id", "questionid", "postid", "topicid", "threadid", "qid", "docid", "uid"),

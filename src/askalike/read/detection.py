@@ -1,7 +1,5 @@
 """Finds the reader for a path, and never guesses between two.
 
-Enters: a path. Leaves: its reader. May import: errors, the registry, its own folder.
-
 The rules, all of them: each reader looks at names and first bytes. Readers of a particular format come before the
 readers of general ones, ``jsonl`` before ``table``. Of several in the same place none is taken: the user says which.
 A folder that is no archive itself stands for the one archive that lies in it.
@@ -19,8 +17,6 @@ from askalike.errors import FormatError, InputError
 from askalike.read.frame import Reader
 from askalike.read.registry import READERS
 from askalike.read.unrecognised import unrecognised
-
-__all__ = ["GENERAL", "Found", "choose", "detect", "find_archive", "named"]
 
 _MOST_MEMBERS = 1_000
 _MOST_LISTED = 8

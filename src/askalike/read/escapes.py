@@ -11,8 +11,6 @@ import re
 from collections.abc import Iterable
 from typing import Final
 
-__all__ = ["ESCAPED_TITLES", "SAMPLED_TITLES", "are_escaped"]
-
 SAMPLED_TITLES: Final = 1_000
 """So many records at the beginning are looked at."""
 

@@ -1,7 +1,4 @@
-"""Opens the files of an input: plain or gzipped, inside the folder that was given, line by line, with progress.
-
-Enters: paths. Leaves: byte streams, numbered lines, first bytes. May import: askalike.errors and the frame.
-"""
+"""Opens the files of an input: plain or gzipped, inside the folder that was given, line by line, with progress."""
 
 from __future__ import annotations
 
@@ -16,17 +13,6 @@ from typing import IO, BinaryIO, cast
 
 from askalike.errors import DamagedInputError, InputError, UnsafeInputError
 from askalike.read.frame import Limits, ReadContext
-
-__all__ = [
-    "first_bytes",
-    "folder_members",
-    "member",
-    "open_bytes",
-    "plain_suffix",
-    "read_blocks",
-    "read_lines",
-    "regular_size",
-]
 
 _BLOCK_BYTES = 1 << 18
 _SNIFF_BYTES = 1 << 16

@@ -1,8 +1,5 @@
 """What every reader shares: the protocol, the context that a reading carries, and the record of what was refused.
 
-Enters: a path given by the user. Leaves: questions, answers and links, one by one, and a count of everything else.
-May import: askalike.types, askalike.errors.
-
 The law of counts: every record that a reader meets raises ``ReadContext.records_in`` by one and is then either yielded
 or rejected, so ``records_in == yielded + rejects.count`` at the end. (A line that cannot be read at all counts as one
 record, whatever it held.) What a format holds besides questions, answers and
@@ -24,8 +21,6 @@ from urllib.parse import quote
 from askalike.durable import narrow, writing_named
 from askalike.errors import SettingError, UnsafeInputError
 from askalike.types import Markup, Record, Reject
-
-__all__ = ["Limits", "ReadContext", "ReadOptions", "Reader", "Rejects"]
 
 _PREVIEW = 20
 _ADDRESS = re.compile(r"https?://[^\s/?#{}]+(/[^\s?#{}]*)?", re.IGNORECASE)

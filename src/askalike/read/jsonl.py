@@ -1,9 +1,5 @@
 """The native format: JSON Lines, one question a line with its answers and links, plain or gzipped.
 
-Enters: a ``.jsonl`` file, or a folder with ``questions.jsonl`` and, beside it, ``duplicates.tsv`` and ``linked.tsv``
-(each may end in ``.gz``). Leaves: questions, each followed by its answers and links. May import: types, errors, the
-frame and the pairs.
-
 ``date`` is taken for ``created``, ``text`` for ``body``, and ``links`` (pairs of a post's number and the question that
 it links to) for ``related``, so that the export of a Discourse site as one topic a line is read too.
 """
@@ -37,8 +33,6 @@ from askalike.read.values import (
     whole_number,
 )
 from askalike.types import Answer, Link, LinkKind, Markup, Question, Record
-
-__all__ = ["ARRAY_HINT", "JsonlReader", "load_object"]
 
 ARRAY_HINT = "write it so, as with: jq -c '.[]' questions.json > questions.jsonl"
 """What to do with an array of objects."""

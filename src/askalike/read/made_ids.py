@@ -14,8 +14,6 @@ from typing import Final
 
 from askalike.types import Question
 
-__all__ = ["MADE_IDS", "MadeIds"]
-
 MADE_IDS: Final = (
     "there are no ids; they are made of each question's address, or of its title and date: a question whose title is"
     " edited is a new one at the next reading"

@@ -1,11 +1,5 @@
 """SemEval-2016/2017 Task 3, subtask B (English, Qatar Living): original questions with ten related questions each.
 
-Enters: one XML file, or a folder of them. Leaves: questions, comments as answers and judgments as links; or a judged
-set. ``OrgQuestion`` is repeated for every related question and is grouped by ``ORGQ_ID``; its first text counts.
-Reconstructed files have no comments, and empty dates and users. The forum's unlabelled archive has threads of related
-questions alone, without an original question.
-May import: askalike.types, askalike.errors, the frame and the XML reader.
-
 Source: Nakov et al. 2016, "SemEval-2016 Task 3: Community Question Answering", sections 2 and 3; PerfectMatch and
 Relevant both count as positive in the official scoring.
 """
@@ -26,8 +20,6 @@ from askalike.read.text_lines import text_lines
 from askalike.read.values import moment
 from askalike.read.xml import read_xml
 from askalike.types import Answer, Judged, Link, LinkKind, Question, Record
-
-__all__ = ["GRADES", "SPLITS", "SemEvalReader", "has_semeval_judgments", "load_semeval", "read_semeval"]
 
 GRADES = {"PerfectMatch": 2, "Relevant": 1, "Irrelevant": 0}
 """RELQ_RELEVANCE2ORGQ → grade."""

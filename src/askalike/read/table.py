@@ -1,9 +1,4 @@
-"""Tables: one question a row, or one post a row with its type and the question that it answers.
-
-Enters: CSV, TSV (both also gzipped), Parquet, or JSON Lines under other names than ours; and the user's mapping of
-columns. Leaves: questions, answers, links. What was guessed (columns, markup, a second layer of HTML escapes) is shown.
-May import: types, errors, the frame.
-"""
+"""Tables: one question a row, or one post a row with its type and the question that it answers."""
 
 from __future__ import annotations
 
@@ -33,8 +28,6 @@ from askalike.read.values import (
     whole_number,
 )
 from askalike.types import Answer, Link, Markup, Question, Record
-
-__all__ = ["TableReader"]
 
 _SAMPLE_BODIES = 100
 _TAGS = "p|a|br|div|span|pre|code|ul|ol|li|em|strong|b|i|blockquote|img|h[1-6]|hr"

@@ -1,8 +1,4 @@
-"""The rows of a table, whatever it is stored as: CSV, TSV, Parquet, or JSON Lines.
-
-Enters: a file. Leaves: the names of its columns, and numbered rows of as many cells; rows that are not come with the
-reason. Memory holds a few rows (of Parquet, one group of rows). May import: errors and the frame.
-"""
+"""The rows of a table, whatever it is stored as: CSV, TSV, Parquet, or JSON Lines."""
 
 from __future__ import annotations
 
@@ -20,8 +16,6 @@ from askalike.read.files import plain_suffix, read_lines
 from askalike.read.frame import Limits, ReadContext
 from askalike.read.jsonl import load_object
 from askalike.read.values import Unreadable
-
-__all__ = ["Row", "Table", "csv_rows", "header_of", "open_table"]
 
 _SAMPLE_LINES = 50
 _BATCH_ROWS = 512

@@ -1,7 +1,4 @@
-"""What can be told about a file that no reader knows: what it is, and what would make it readable.
-
-Enters: a path. Leaves: a cause and a hint. May import: errors, files, columns, the rows of tables, JSON Lines.
-"""
+"""What can be told about a file that no reader knows: what it is, and what would make it readable."""
 
 from __future__ import annotations
 
@@ -16,8 +13,6 @@ from askalike.read.files import first_bytes, plain_suffix
 from askalike.read.jsonl import ARRAY_HINT, load_object
 from askalike.read.table_rows import header_of
 from askalike.read.values import Unreadable
-
-__all__ = ["unrecognised"]
 
 _PACKED: Final[tuple[tuple[int, bytes, str], ...]] = (
     (0, b"PK\x03\x04", "a zip archive"),

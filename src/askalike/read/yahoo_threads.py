@@ -1,9 +1,5 @@
 """Yahoo! Answers threads in a table of Python byte literals: subject, content, best answer, up to ten answers.
 
-Enters: a CSV file, plain or ``.gz``, with the header ``subject,content,bestanswer,ans0,…``; every cell is a literal
-such as ``b'How?'``, ``None`` or empty. Leaves: questions and answers; the best answer is the accepted one.
-May import: askalike.types, askalike.errors and the frame.
-
 The table has no ids: a question's id is "t-" and the first 12 hexadecimal digits of the SHA-256 of the thread's texts,
 so that it is the same in every file; a row that repeats another, answers and all, is rejected.
 """
@@ -24,8 +20,6 @@ from askalike.read.text_lines import text_lines
 from askalike.read.values import Unreadable, one_line, unescaped
 from askalike.read.values import text as checked
 from askalike.types import Answer, Question, Record
-
-__all__ = ["YahooThreadsReader", "byte_literal"]
 
 _HEADER = ["subject", "content", "bestanswer"]
 _SHOWN_CHARS = 40

@@ -1,7 +1,4 @@
-"""One request, taken apart and checked: what a route's function gets.
-
-Enters: bytes and strings of a request. Leaves: ``Call``, or a refusal. May import: its own folder.
-"""
+"""One request, taken apart and checked: what a route's function gets."""
 
 from __future__ import annotations
 
@@ -14,8 +11,6 @@ from urllib.parse import parse_qsl, unquote
 from pydantic import BaseModel, ValidationError
 
 from askalike.serve.problem import Refused
-
-__all__ = ["Call", "checked", "parse_json", "parse_query", "path_values"]
 
 _Model = TypeVar("_Model", bound=BaseModel)
 

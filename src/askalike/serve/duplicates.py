@@ -17,8 +17,8 @@ from askalike.forum.clusters import Cluster, clusters
 from askalike.forum.pair_store import Pair, Place
 from askalike.forum.pairs import LEAST_SCORE
 from askalike.rank.calibration import Calibration
-from askalike.serve.showing import brief, likelihood_view
-from askalike.serve.views import Brief, ClustersAnswer, ClusterView, DuplicatesAnswer, PairView, ProgressView
+from askalike.serve.schemas import Brief, ClustersAnswer, ClusterView, DuplicatesAnswer, PairView, ProgressView
+from askalike.serve.serializers import brief, likelihood_view
 from askalike.types import Question
 
 MOST_SHOWN: Final = 20

@@ -1,7 +1,4 @@
-"""A row of the table of routes as an endpoint: checks the request, lets a thread work, writes the answer.
-
-Enters: a ``Route``, a request. Leaves: a response. May import: its own folder.
-"""
+"""A row of the table of routes as an endpoint: checks the request, lets a thread work, writes the answer."""
 
 from __future__ import annotations
 
@@ -21,8 +18,6 @@ from askalike.serve.problem import Refused
 from askalike.serve.proxies import rate_key
 from askalike.serve.routes import Right, Route
 from askalike.serve.service import Service
-
-__all__ = ["admit", "endpoint", "read_body"]
 
 JSON: Final = "application/json"
 LARGE_BYTES: Final = 20_000

@@ -1,7 +1,4 @@
-"""What the service does, without HTTP: searches a forum, changes it, tells about it.
-
-Enters: an open ``Forum``, plain arguments. Leaves: views. May import: errors, forum, stages, types, its own folder.
-"""
+"""What the service does, without HTTP: searches a forum, changes it, tells about it."""
 
 from __future__ import annotations
 
@@ -18,8 +15,7 @@ from askalike.errors import AskalikeError, BusyForumError, SettingError, Unknown
 from askalike.forum import Forum
 from askalike.serve.duplicates import DuplicatePages
 from askalike.serve.safe_html import safe_html
-from askalike.serve.showing import answer_view, brief, feedback_view, hit_view, question_view
-from askalike.serve.views import (
+from askalike.serve.schemas import (
     CorrectionView,
     FeedbackView,
     LinkView,
@@ -28,11 +24,10 @@ from askalike.serve.views import (
     SimilarAnswer,
     Written,
 )
+from askalike.serve.serializers import answer_view, brief, feedback_view, hit_view, question_view
 from askalike.stages import collecting, stage
 from askalike.text.markup import plain_text
 from askalike.types import Answer, Feedback, Filters, Link, Markup, Question
-
-__all__ = ["Asked", "Engine"]
 
 Observe = Callable[[str, float], None]
 """Told the name of a stage and the seconds that it took."""

@@ -1,7 +1,4 @@
-"""The application: the table of routes, the page's files, and what watches a service.
-
-Enters: ``ServeSettings``. Leaves: an ASGI application. May import: its own folder.
-"""
+"""The application: the table of routes, the page's files, and what watches a service."""
 
 from __future__ import annotations
 
@@ -14,22 +11,20 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route as StarletteRoute
 
-from askalike.serve.board import Board
-from askalike.serve.door import Door, problem_response
+from askalike.serve.custom_routes import SPECIALS
 from askalike.serve.endpoint import endpoint
+from askalike.serve.middleware import Middleware, problem_response
+from askalike.serve.multiprocess_metrics import MultiprocessMetrics
 from askalike.serve.problem import Problem
 from askalike.serve.routes import ROUTES
 from askalike.serve.service import Service
 from askalike.serve.settings import ServeSettings
-from askalike.serve.specials import SPECIALS
 from askalike.serve.static import CONTENT_POLICY, static_files
-
-__all__ = ["build"]
 
 Endpoint = Callable[[Request], Awaitable[Response]]
 
 
-def build(settings: ServeSettings, board: Board | None = None) -> Starlette:
+def build(settings: ServeSettings, board: MultiprocessMetrics | None = None) -> Starlette:
     """Return the application of one worker; the forum is opened when it starts.
 
     Args:
@@ -38,7 +33,7 @@ def build(settings: ServeSettings, board: Board | None = None) -> Starlette:
 
     @contextlib.asynccontextmanager
     async def lifespan(app: Starlette) -> AsyncIterator[None]:
-        service = Service.open(settings, board or Board(1))
+        service = Service.open(settings, board or MultiprocessMetrics(1))
         app.state.service = service
         service.start()
         try:
@@ -49,7 +44,7 @@ def build(settings: ServeSettings, board: Board | None = None) -> Starlette:
     rows = [_route(path, answers) for path, answers in _endpoints().items()]
     app = Starlette(routes=rows, lifespan=lifespan, exception_handlers={HTTPException: _http_error})
     app.router.redirect_slashes = False
-    app.add_middleware(Door)
+    app.add_middleware(Middleware)
     return app
 
 

@@ -2,8 +2,6 @@
 
 A key is 256 random bits; its SHA-256 is stored in the forum's folder, so that who reads the file cannot use it. A slow
 hash would protect keys that can be guessed, which these cannot. A file that was changed is read again at once.
-
-Enters: a forum's folder. Leaves: keys, rights. May import: archive (its layout), durable, errors.
 """
 
 from __future__ import annotations
@@ -24,8 +22,6 @@ import filelock
 from askalike.archive import Layout
 from askalike.durable import replace_whole
 from askalike.errors import DamagedForumError, SettingError, UnknownIdError
-
-__all__ = ["Key", "Keys", "Right"]
 
 Right = Literal["read", "write"]
 PREFIX: Final = "ask_"

@@ -1,7 +1,4 @@
-"""The service's log: one JSON object a line on standard error, without what was asked.
-
-Enters: what happened. Leaves: lines. May import: its own folder.
-"""
+"""The service's log: one JSON object a line on standard error, without what was asked."""
 
 from __future__ import annotations
 
@@ -14,8 +11,6 @@ from datetime import UTC, datetime
 from typing import Any, Final
 
 from askalike.serve.service import Service
-
-__all__ = ["JsonLines", "log_request", "set_up_logs"]
 
 LOG: Final = logging.getLogger("askalike.serve.requests")
 

@@ -1,7 +1,4 @@
-"""Why a request is refused: from errors to HTTP statuses, in one table.
-
-Enters: an error. Leaves: a status with what was found and what to do. May import: errors.
-"""
+"""Why a request is refused: from errors to HTTP statuses, in one table."""
 
 from __future__ import annotations
 
@@ -11,8 +8,6 @@ from http import HTTPStatus
 from typing import Final
 
 from askalike import errors
-
-__all__ = ["STATUSES", "Problem", "Refused", "problem_of"]
 
 STATUSES: Final[tuple[tuple[type[errors.AskalikeError], int], ...]] = (
     (errors.UnknownIdError, 404),

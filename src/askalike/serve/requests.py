@@ -1,7 +1,4 @@
-"""What requests may hold, and how much: checked once, here.
-
-Enters: JSON and query strings. Leaves: checked values. May import: errors, types, its own folder.
-"""
+"""What requests may hold, and how much: checked once, here."""
 
 from __future__ import annotations
 
@@ -13,18 +10,6 @@ from pydantic.functional_validators import BeforeValidator
 
 from askalike.serve.engine import Asked
 from askalike.types import Answer, Feedback, Filters, Markup, Question, Verdict
-
-__all__ = [
-    "AnswerRequest",
-    "ClustersQuery",
-    "DuplicatesQuery",
-    "FeedbackRequest",
-    "QuestionRequest",
-    "QuestionsQuery",
-    "RecordRequest",
-    "SimilarQuery",
-    "SimilarRequest",
-]
 
 MOST_HITS = 100
 _LARGEST = 2**63 - 1

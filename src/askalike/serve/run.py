@@ -1,7 +1,4 @@
-"""Starts the service: one process, or several over one forum, until it is told to stop.
-
-Enters: ``ServeSettings``. Leaves: when the service has stopped. May import: archive, errors, its own folder.
-"""
+"""Starts the service: one process, or several over one forum, until it is told to stop."""
 
 from __future__ import annotations
 
@@ -10,15 +7,13 @@ from collections.abc import Callable
 
 from askalike.errors import SettingError
 from askalike.forum import Forum
-from askalike.serve.board import Board
 from askalike.serve.keys import Keys
 from askalike.serve.logs import set_up_logs
 from askalike.serve.memory import few_arenas
+from askalike.serve.multiprocess_metrics import MultiprocessMetrics
 from askalike.serve.server import listen
 from askalike.serve.settings import ServeSettings, is_loopback
 from askalike.serve.workers import answer, work
-
-__all__ = ["check_open", "run"]
 
 
 def run(settings: ServeSettings, tell: Callable[[], None] = lambda: None) -> None:
@@ -39,7 +34,7 @@ def run(settings: ServeSettings, tell: Callable[[], None] = lambda: None) -> Non
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
     set_up_logs()
     if settings.workers == 1:
-        answer(settings, listening, Board(1))
+        answer(settings, listening, MultiprocessMetrics(1))
     else:
         work(settings, listening)
 

@@ -1,7 +1,4 @@
-"""One worker's service: the forum, its engine, threads, keys, counts and the page's files, opened and closed together.
-
-Enters: ``ServeSettings``. Leaves: ``Service``. May import: archive, errors, forum, its own folder.
-"""
+"""One worker's service: forum, engine, threads, keys, counts and the page's files, opened and closed together."""
 
 from __future__ import annotations
 
@@ -12,18 +9,16 @@ from datetime import UTC, datetime
 from typing import Final
 
 from askalike.forum import Forum
-from askalike.serve.board import Board
 from askalike.serve.engine import Engine
-from askalike.serve.keeper import Keeper
 from askalike.serve.keys import Keys
+from askalike.serve.maintenance import MaintenanceWorker
 from askalike.serve.metrics import Metrics
+from askalike.serve.multiprocess_metrics import MultiprocessMetrics
 from askalike.serve.pool import Pool
 from askalike.serve.rates import Rates
 from askalike.serve.readiness import Readiness
 from askalike.serve.settings import Network, ServeSettings
 from askalike.serve.static import StaticFile, static_files
-
-__all__ = ["Service"]
 
 LOG: Final = logging.getLogger("askalike.serve")
 
@@ -50,8 +45,8 @@ class Service:
     readers: Pool
     writer: Pool
     files: dict[str, StaticFile]
-    keeper: Keeper
-    board: Board
+    maintenance: MaintenanceWorker
+    board: MultiprocessMetrics
     proxies: tuple[Network, ...]
     readiness: Readiness
     is_ready: bool = False
@@ -59,7 +54,7 @@ class Service:
     began_s: float = field(default_factory=time.monotonic)
 
     @classmethod
-    def open(cls, settings: ServeSettings, board: Board) -> Service:
+    def open(cls, settings: ServeSettings, board: MultiprocessMetrics) -> Service:
         """Open a forum and what answers for it.
 
         Raises:
@@ -77,7 +72,7 @@ class Service:
             readers=readers,
             writer=Pool("write", WRITERS, limits.waiting),
             files=static_files(),
-            keeper=Keeper(engine, lambda: readers.busy > 0, lambda: board.publish(metrics.text)),
+            maintenance=MaintenanceWorker(engine, lambda: readers.busy > 0, lambda: board.publish(metrics.text)),
             board=board,
             proxies=settings.proxies,
             readiness=Readiness(engine.probe, readers),
@@ -86,13 +81,13 @@ class Service:
     def start(self) -> None:
         """Begin to answer, once a first search has read the model."""
         self.engine.warm_up()
-        self.keeper.start()
+        self.maintenance.start()
         self.is_ready = True
 
     def stop_soon(self) -> None:
         """Answer no longer that it is ready, and begin nothing new in the background."""
         self.is_ready = False
-        self.keeper.stop(0)
+        self.maintenance.stop(0)
 
     def close(self) -> None:
         """Finish what is under way, then close the forum.
@@ -101,7 +96,9 @@ class Service:
         """
         self.stop_soon()
         end_s = time.monotonic() + CLOSE_S
-        are_ended = [one(end_s - time.monotonic()) for one in (self.keeper.stop, self.readers.close, self.writer.close)]
+        are_ended = [
+            one(end_s - time.monotonic()) for one in (self.maintenance.stop, self.readers.close, self.writer.close)
+        ]
         if all(are_ended):
             self.engine.forum.close()
         else:

@@ -1,7 +1,4 @@
-"""How a service is run: where it listens, who may ask, and how much.
-
-Enters: what the command line says. Leaves: ``ServeSettings``. May import: errors.
-"""
+"""How a service is run: where it listens, who may ask, and how much."""
 
 from __future__ import annotations
 
@@ -13,8 +10,6 @@ from typing import Final
 from urllib.parse import urlsplit
 
 from askalike.errors import SettingError
-
-__all__ = ["Limits", "Network", "ServeSettings", "is_loopback"]
 
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 

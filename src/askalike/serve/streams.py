@@ -2,8 +2,6 @@
 
 A record of a bulk stream is acknowledged when it is on disk. Acknowledgements are sent while the stream still comes, so
 that a client knows after a cut what is stored; the last line says that all were seen.
-
-Enters: a stream of lines. Leaves: a stream of lines. May import: errors, types, its own folder.
 """
 
 from __future__ import annotations
@@ -29,8 +27,6 @@ from askalike.serve.requests import RecordRequest
 from askalike.serve.service import Service
 from askalike.serve.settings import Limits
 from askalike.types import Question
-
-__all__ = ["NDJSON", "BulkResponse", "lines_of", "stored", "stream"]
 
 NDJSON: Final = "application/x-ndjson"
 BATCH: Final = 50
@@ -95,7 +91,7 @@ class BulkResponse(Response):
     _caught_up_s = 0.0
 
     async def _catch_up(self, *, is_last: bool) -> None:
-        """Let what was stored be found; what another process keeps from it, the keeper does later."""
+        """Let what was stored be found; what another process keeps from it, the maintenance does later."""
         now = time.monotonic()
         if is_last or now - self._caught_up_s > CATCH_UP_S:
             self._caught_up_s = now

@@ -17,9 +17,9 @@ from typing import Final
 from uvicorn.config import STARTUP_FAILURE
 
 from askalike.orphan import end_with_parent
-from askalike.serve.board import Board
 from askalike.serve.http import build
 from askalike.serve.logs import set_up_logs
+from askalike.serve.multiprocess_metrics import MultiprocessMetrics
 from askalike.serve.server import GRACE_S, Server
 from askalike.serve.settings import ServeSettings
 
@@ -30,7 +30,7 @@ AGAIN_S: Final = 1.0
 """A worker that has ended is started again no sooner than so long after it was started."""
 
 
-def answer(settings: ServeSettings, listening: list[socket.socket], board: Board) -> None:
+def answer(settings: ServeSettings, listening: list[socket.socket], board: MultiprocessMetrics) -> None:
     """Answer in this process until it is told to stop."""
     app = build(settings, board)
     Server(app, settings.limits, lambda: app.state.service.stop_soon()).run(sockets=listening)
@@ -44,7 +44,7 @@ def work(settings: ServeSettings, listening: list[socket.socket]) -> None:
     """
     stop = threading.Event()
     before = {one: signal.signal(one, lambda *_: stop.set()) for one in (signal.SIGTERM, signal.SIGINT)}
-    board = Board(settings.workers)
+    board = MultiprocessMetrics(settings.workers)
     try:
         workers = [_Worker(settings, listening, board, place) for place in range(settings.workers)]
         is_failed = False
@@ -65,7 +65,9 @@ def work(settings: ServeSettings, listening: list[socket.socket]) -> None:
 class _Worker:
     """One of the processes, and those that are started in its place."""
 
-    def __init__(self, settings: ServeSettings, listening: list[socket.socket], board: Board, place: int) -> None:
+    def __init__(
+        self, settings: ServeSettings, listening: list[socket.socket], board: MultiprocessMetrics, place: int
+    ) -> None:
         self._given = (settings, listening, board)
         self._place = place
         self.process = self._started()
@@ -97,7 +99,7 @@ class _Worker:
         return process
 
 
-def _answer(settings: ServeSettings, listening: list[socket.socket], board: Board) -> None:
+def _answer(settings: ServeSettings, listening: list[socket.socket], board: MultiprocessMetrics) -> None:
     set_up_logs()
     end_with_parent(_stop)
     try:

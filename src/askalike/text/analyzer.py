@@ -3,9 +3,6 @@
 Nothing that becomes a term depends on what stands beyond white space, so what became of each piece between white space
 is remembered: most pieces of a forum's text are met again and again, and cost one look-up in a dictionary.
 
-Enters: titles and bodies with their markup. Leaves: terms. May import: types, settings, markup, tokens, characters,
-stop_words.
-
 Source: M. F. Porter, Snowball (snowballstem.org), through PyStemmer.
 """
 
@@ -25,8 +22,6 @@ from askalike.text.settings import NO_LANGUAGE, TextSettings
 from askalike.text.stop_words import STOP_WORDS
 from askalike.text.tokens import is_compound, parts, surfaces, word_of
 from askalike.types import Markup
-
-__all__ = ["LONGEST_TERM", "Analyzer", "Prepared"]
 
 LONGEST_TERM = 64
 """Characters of a term; of a longer one the first 64 are kept, so two addresses may share a term."""

@@ -1,8 +1,4 @@
-"""How a forum's text becomes terms: the choices that are stored with an index, since query and index must agree.
-
-Enters: choices of the user, or what ``to_json`` stored. Leaves: a checked ``TextSettings``.
-May import: errors, stop_words.
-"""
+"""How a forum's text becomes terms: the choices that are stored with an index, since query and index must agree."""
 
 from __future__ import annotations
 
@@ -14,8 +10,6 @@ from typing import Final
 import Stemmer
 
 from askalike.errors import SettingError
-
-__all__ = ["LANGUAGES", "NO_LANGUAGE", "TextSettings", "language_name"]
 
 LANGUAGES: Final[tuple[str, ...]] = tuple(sorted(Stemmer.algorithms()))
 """Every language for which the installed PyStemmer has a Snowball stemmer."""

@@ -1,7 +1,4 @@
-"""Vectors and their numbers → the nearest numbers by cosine; it knows no model and no text.
-
-Enters: numbers and vectors. Leaves: numbers and cosines. May import: types, errors.
-"""
+"""Vectors and their numbers → the nearest numbers by cosine; it knows no model and no text."""
 
 from askalike.mark import Mark
 from askalike.vectors.graph import GraphSettings

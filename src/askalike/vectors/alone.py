@@ -1,7 +1,4 @@
-"""One process at a time: the locks of those who write the index and of those who build its graph.
-
-Enters: the folder. Leaves: a held lock, or an error at once. May import: errors.
-"""
+"""One process at a time: the locks of those who write the index and of those who build its graph."""
 
 from __future__ import annotations
 
@@ -13,8 +10,6 @@ from typing import Literal
 import filelock
 
 from askalike.errors import BusyForumError, ForumError
-
-__all__ = ["alone"]
 
 _DOING = {"write": "is being written", "build": "is having its neighbour graph built"}
 

@@ -4,8 +4,6 @@ It only proposes candidates; ``approximate.py`` scores them exactly and keeps th
 
 Source: Malkov and Yashunin 2018, Efficient and robust approximate nearest neighbor search using hierarchical navigable
 small world graphs.
-
-Enters: a snapshot. Leaves: a file; candidates by their position in it. May import: errors.
 """
 
 from __future__ import annotations
@@ -26,8 +24,6 @@ from askalike.vectors.mark import Contents, FileEntry, damage
 from askalike.vectors.segment import Segment
 from askalike.vectors.snapshot import Snapshot
 from askalike.vectors.stored import Stored, read_stored, write_stored
-
-__all__ = ["Graph", "GraphSettings", "build_graph", "faiss"]
 
 _SAMPLE = 16_384
 _AT_ONCE = 1024

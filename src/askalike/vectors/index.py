@@ -2,8 +2,6 @@
 
 The index remembers the last change of the archive that it has seen (its mark), so that a gap after a crash is found and
 replayed. Applying a change twice does no harm.
-
-Enters: numbers and vectors. Leaves: (number, cosine), best first. May import: errors.
 """
 
 from __future__ import annotations
@@ -20,13 +18,11 @@ from askalike.mark import Mark
 from askalike.vectors.alone import alone
 from askalike.vectors.approximate import GraphSearch
 from askalike.vectors.graph import Graph, GraphSettings, build_graph
-from askalike.vectors.litter import BUILDING, clear_litter, file_name
 from askalike.vectors.mark import MARK_FILE, REBUILD, Contents, damage, read_state, writing
+from askalike.vectors.orphaned_files import BUILDING, clear_orphaned_files, file_name
 from askalike.vectors.snapshot import Snapshot
 from askalike.vectors.state import State, VectorSnapshot
 from askalike.vectors.writer import VectorWriter
-
-__all__ = ["VectorIndex"]
 
 PATIENCE_S = 600.0
 """How long a graph that took minutes to build waits for the writer before it is thrown away."""
@@ -67,7 +63,7 @@ class VectorIndex(VectorSnapshot):
             mark = Mark(applied=applied, scanned=0, is_complete=False, fingerprint=fingerprint)
             contents = Contents(mark, dimensions, secrets.token_hex(8))
             contents.write(folder)
-            clear_litter(folder, named=contents.names())
+            clear_orphaned_files(folder, named=contents.names())
         return cls(folder)
 
     @staticmethod
@@ -115,7 +111,7 @@ class VectorIndex(VectorSnapshot):
         """
         with alone(self.folder, "write", patience_s):
             self.reopen()
-            clear_litter(self.folder, named=self._now.contents.names())
+            clear_orphaned_files(self.folder, named=self._now.contents.names())
             try:
                 yield VectorWriter(self.folder, self._now.contents, self._now.snapshot)
             finally:
@@ -144,10 +140,10 @@ class VectorIndex(VectorSnapshot):
             ForumError: it cannot be written.
         """
         with alone(self.folder, "build"), writing(self.folder):
-            clear_litter(self.folder, BUILDING)
+            clear_orphaned_files(self.folder, BUILDING)
             self.reopen()
             before = self._now.contents
-            path = self.folder / file_name(before.generation, "building")  # what no writer takes for litter
+            path = self.folder / file_name(before.generation, "building")  # what no writer takes for orphaned_files
             entry = build_graph(self._now.snapshot, settings, path, on_linked)
             with alone(self.folder, "write", PATIENCE_S):
                 contents = Contents.parse(read_state(self.folder))
@@ -156,7 +152,7 @@ class VectorIndex(VectorSnapshot):
                     path.replace(self.folder / entry.name)
                     contents = replace(contents, graph=entry, graph_covers=before.generation)
                     contents.write(self.folder)
-                    clear_litter(self.folder, named=contents.names())
+                    clear_orphaned_files(self.folder, named=contents.names())
             path.unlink(missing_ok=True)
         self.reopen()
 

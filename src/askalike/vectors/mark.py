@@ -1,9 +1,7 @@
 """The mark: how far the vector index has come, and which files hold its entries.
 
 The mark's file is replaced whole and only after every file that it names is on disk. So a process killed at any moment
-leaves the last commit, and files that no mark names are litter.
-
-Enters: the mark's file. Leaves: ``Contents``. May import: durable, errors, mark.
+leaves the last commit, and files that no mark names are orphaned_files.
 """
 
 from __future__ import annotations
@@ -19,19 +17,6 @@ from typing import Any
 from askalike.durable import REFUSED, replace_whole
 from askalike.errors import DamagedForumError, ForumError
 from askalike.mark import Mark
-
-__all__ = [
-    "FORMAT",
-    "MARK_FILE",
-    "REBUILD",
-    "Contents",
-    "FileEntry",
-    "SegmentEntry",
-    "damage",
-    "read_state",
-    "unread",
-    "writing",
-]
 
 FORMAT = 1
 MARK_FILE = "mark.json"

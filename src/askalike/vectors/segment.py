@@ -1,8 +1,6 @@
 """One segment: entries that were written together and never change; and the tombstones laid over it.
 
 The numbers of a segment ascend, so that a number is found by halving.
-
-Enters: numbers and codes. Leaves: a file, and what it holds. May import: errors.
 """
 
 from __future__ import annotations
@@ -17,8 +15,6 @@ from numpy.typing import NDArray
 from askalike.vectors.codes import inverse_norms
 from askalike.vectors.mark import FileEntry, damage
 from askalike.vectors.stored import Stored, read_stored, write_stored
-
-__all__ = ["Rows", "Segment", "read_dead", "write_dead", "write_segment"]
 
 _BLOCK = 4096
 

@@ -80,8 +80,8 @@ class VectorSnapshot:
             SettingError: a shape does not fit, or a value is NaN or infinite.
         """
         now = self._now
-        aims, rows, barred = _asked(now.snapshot, queries, limit, allowed, excluded)
-        return search_exactly(now.snapshot, aims, limit, rows, barred)
+        aims, rows, excluded = _asked(now.snapshot, queries, limit, allowed, excluded)
+        return search_exactly(now.snapshot, aims, limit, rows, excluded)
 
     def search_graph(
         self,
@@ -102,8 +102,8 @@ class VectorSnapshot:
         now = self._now
         if now.graph is None:
             raise SettingError(f"the vector index in {self.folder} has no neighbour graph, expected one to be built")
-        aims, rows, barred = _asked(now.snapshot, queries, limit, allowed, excluded)
-        return now.graph.search(aims, limit, rows, barred)
+        aims, rows, excluded = _asked(now.snapshot, queries, limit, allowed, excluded)
+        return now.graph.search(aims, limit, rows, excluded)
 
     @property
     def has_graph(self) -> bool:
@@ -130,10 +130,10 @@ def _asked(
         raise SettingError(f"limit {limit}, expected at least 1")
     aims = directions(finite_vectors(queries, snapshot.dimensions, "query"))
     refused = snapshot.locate(whole_numbers(excluded))
-    barred = refused[refused >= 0]
+    excluded = refused[refused >= 0]
     if allowed is None:
-        return aims, None, barred
+        return aims, None, excluded
     located = snapshot.locate(whole_numbers(allowed))
     is_allowed = np.zeros(snapshot.size, np.bool_)
     is_allowed[located[located >= 0]] = True
-    return aims, np.flatnonzero(is_allowed), barred
+    return aims, np.flatnonzero(is_allowed), excluded

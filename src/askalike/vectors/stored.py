@@ -10,8 +10,6 @@
 All numbers are little-endian. The mark keeps the header's hash, so that a file of another index, another commit or
 another size is noticed before anything in it is used. The payload (the vectors) is mapped into memory, not read; its
 sum is compared when asked, and at each opening of a small file.
-
-Enters: arrays. Leaves: arrays. May import: errors.
 """
 
 from __future__ import annotations
@@ -29,8 +27,6 @@ from numpy.typing import NDArray
 
 from askalike.durable import writing_whole
 from askalike.vectors.mark import FORMAT, FileEntry, damage, unread
-
-__all__ = ["Stored", "read_stored", "write_stored"]
 
 _MAGIC = b"askalike"
 _HEADER = struct.Struct("<8s8sIIQQQII")

@@ -196,7 +196,7 @@ class Learner:
 
 
 def language_answers(kind: str, seed: int, learner: Learner) -> Answered:
-    """Return the runs of all tasks, with the settings that each set's dev part chose."""
+    """Return the runs of all tasks, with the settings that each set's dev split chose."""
     found = Answered()
     whole = _Learned(learner)
     prepared = {task.name: _Task.of(task, learner) for one in learner.data.sets for task in one.tasks()}

@@ -100,7 +100,7 @@ class Contrastive(Objective):
             )
             raise SettingError(
                 f"views with words on both sides: {found}; but expected at least two of one kind in an epoch",
-                "titles alone have none: give the questions bodies, answers or duplicate marks, or name views in the "
+                "titles alone have none: give the questions bodies, answers or duplicate links, or name views in the "
                 "recipe that the data has",
             )
 

@@ -1,8 +1,4 @@
-"""What was read of a forum's questions, kept in memory as it is asked for, up to a size.
-
-Enters: questions, perhaps with what belongs to them. Leaves: what a reader made of them. May import: nothing of
-askalike.
-"""
+"""What was read of a forum's questions, kept in memory as it is asked for, up to a size."""
 
 from __future__ import annotations
 
@@ -11,8 +7,6 @@ from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from typing import Generic, TypeVar
 
-__all__ = ["Kept"]
-
 ENTRY_BYTES = 200
 """What an entry takes besides its value."""
 
@@ -20,7 +14,7 @@ _Item = TypeVar("_Item")
 _Value = TypeVar("_Value")
 
 
-class Kept(Generic[_Item, _Value]):
+class LruCache(Generic[_Item, _Value]):
     """One value for each question, those asked for last; any number of threads may ask.
 
     An item is a question, or it with all else that its value is made of; of the item itself only the hash is kept, by

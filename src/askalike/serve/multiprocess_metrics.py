@@ -20,7 +20,7 @@ HEAD_BYTES: Final = 8
 """The text's length and its checksum: one that is read while it is written fits neither."""
 
 
-class Board:
+class MultiprocessMetrics:
     """A text for each worker, of which each process writes its own.
 
     It can be handed to a process that is being started, with ``place`` set to that process's number.

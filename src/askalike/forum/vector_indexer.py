@@ -1,7 +1,4 @@
-"""The vectors as an index that follows the archive: questions become vectors through the set's model.
-
-Enters: a set of vectors. Leaves: a ``Follower``. May import: encode, mark, types, vectors.
-"""
+"""The vectors as an index that follows the archive: questions become vectors through the set's model."""
 
 from __future__ import annotations
 
@@ -16,8 +13,6 @@ from askalike.models.encoders.model import Model
 from askalike.types import Question
 from askalike.vectors import VectorWriter
 
-__all__ = ["VectorFollower"]
-
 STEPS = Steps(batch=1_024, scan=8_192, changes=1_024)
 """About a second, and six seconds, of encoding on one core."""
 
@@ -25,7 +20,7 @@ PATIENCE_S = 10.0
 """How long to wait for who puts a new graph in place, which takes milliseconds."""
 
 
-class VectorFollower:
+class VectorIndexer:
     """A set of vectors and its model."""
 
     phase = "encoding"

@@ -1,7 +1,4 @@
-"""What is asked for beside the table of routes: streams, and what watches the service.
-
-Enters: requests. Leaves: responses. May import: its own folder.
-"""
+"""What is asked for beside the table of routes: streams, and what watches the service."""
 
 from __future__ import annotations
 
@@ -15,7 +12,7 @@ from pydantic import TypeAdapter
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
-from askalike.serve import states, views
+from askalike.serve import schemas, states
 from askalike.serve.endpoint import admit, check_type, client_key
 from askalike.serve.openapi import openapi_document
 from askalike.serve.problem import Refused
@@ -24,8 +21,6 @@ from askalike.serve.routes import ROUTES, Described, Right
 from askalike.serve.service import Service
 from askalike.serve.status import metrics_text, status
 from askalike.serve.streams import NDJSON, BulkResponse, stream
-
-__all__ = ["SPECIALS", "Special", "service_document"]
 
 TEXT: Final = "text/plain; version=0.0.4; charset=utf-8"
 
@@ -95,7 +90,7 @@ async def _feedback(request: Request) -> Response:
     service = _service(request)
     may = admit(request, service, "read")
     return stream(
-        service, partial(service.engine.labels, is_named="write" in may), views.FeedbackView, client_key(request)
+        service, partial(service.engine.labels, is_named="write" in may), schemas.FeedbackView, client_key(request)
     )
 
 

@@ -2,8 +2,6 @@
 
 Of several workers, whoever holds the lock of a task does it; the others find nothing to do. Work is done in slices, and
 hardly any while searches are under way.
-
-Enters: an engine. Leaves: nothing. May import: errors, forum, its own folder.
 """
 
 from __future__ import annotations
@@ -17,8 +15,6 @@ from typing import Final
 from askalike.errors import BusyForumError, ModelNotFoundError
 from askalike.serve.engine import Engine
 
-__all__ = ["Keeper"]
-
 LOG: Final = logging.getLogger("askalike.serve")
 
 PAUSE_S: Final = 0.5
@@ -31,7 +27,7 @@ class _Stopped(Exception):
     """The service stops."""
 
 
-class Keeper:
+class MaintenanceWorker:
     """A thread that keeps a forum's indexes, vectors and pairs in step.
 
     Args:
@@ -44,7 +40,7 @@ class Keeper:
         self._is_busy = is_busy
         self._tell = tell
         self._stop = threading.Event()
-        self._thread = threading.Thread(target=self._run, name="keeper", daemon=True)
+        self._thread = threading.Thread(target=self._run, name="maintenance", daemon=True)
 
     def start(self) -> None:
         """Begin."""

@@ -1,7 +1,4 @@
-"""Names for the files of an index, and the clearing of those that a killed process left.
-
-May import: removal.
-"""
+"""Names for the files of an index, and the clearing of those that a killed process left."""
 
 from __future__ import annotations
 
@@ -13,8 +10,6 @@ from pathlib import Path
 from typing import Final
 
 from askalike.removal import Owned
-
-__all__ = ["BUILDING", "OWNED", "clear_litter", "file_name"]
 
 _NAME: Final = r"\d{8,}-[0-9a-f]{8}"
 _COMMITTED: Final = rf"{_NAME}\.(segment|dead|graph)|mark\.json\.\d+\.tmp"
@@ -29,7 +24,7 @@ def file_name(generation: int, kind: str) -> str:
     return f"{generation:08d}-{secrets.token_hex(4)}.{kind}"
 
 
-def clear_litter(folder: Path, pattern: str = _COMMITTED, *, named: Collection[str] = ()) -> None:
+def clear_orphaned_files(folder: Path, pattern: str = _COMMITTED, *, named: Collection[str] = ()) -> None:
     """Delete files of ours that are not ``named``; only who holds the lock of their writers may call this."""
     for path in folder.iterdir():
         if path.name not in named and re.fullmatch(pattern, path.name):

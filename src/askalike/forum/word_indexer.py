@@ -1,7 +1,4 @@
-"""The candidate index as one that follows the archive: questions become its terms, tags and moments.
-
-Enters: an index, an analyzer. Leaves: a ``Follower``. May import: archive, lexical, mark, text, types.
-"""
+"""The candidate index as one that follows the archive: questions become its terms, tags and moments."""
 
 from __future__ import annotations
 
@@ -18,8 +15,6 @@ from askalike.lexical import IndexEntry, LexicalIndex, LexicalWriter
 from askalike.mark import Mark
 from askalike.text.analyzer import Analyzer
 from askalike.types import Question
-
-__all__ = ["WordFollower", "fingerprint", "fitting_index", "open_index"]
 
 ANALYSIS_VERSION = 2
 """Raised whenever the same question gives another index entry than before, so that indexes are built anew."""
@@ -57,7 +52,7 @@ def open_index(folder: Path, archive: Archive, analyzer: Analyzer) -> LexicalInd
     return LexicalIndex.create(folder, applied=archive.last_change(), fingerprint=fingerprint(analyzer))
 
 
-class WordFollower:
+class WordIndexer:
     """A candidate index and the analyzer that prepares its entries."""
 
     phase = "indexing"

@@ -1,7 +1,4 @@
-"""The archive of a new forum, in a folder that holds nothing yet.
-
-Enters: a layout, text settings. Leaves: an empty ``Archive``. May import: archive, errors, text.
-"""
+"""The archive of a new forum, in a folder that holds nothing yet."""
 
 from __future__ import annotations
 
@@ -15,8 +12,6 @@ from askalike.forum.vector_set import OWNED as VECTOR_FILES
 from askalike.lexical.mark import OWNED as LEXICAL_FILES
 from askalike.removal import Owned, remove_owned
 from askalike.text.settings import TextSettings
-
-__all__ = ["discard_if_empty", "new_archive"]
 
 _FORUM = Owned(
     r"(archive|pairs|loading)\.sqlite(-wal|-shm|-journal)?|(index|pairs|loading)\.lock|rejects\.jsonl",

@@ -1,8 +1,4 @@
-"""What the service answers, as values: their fields are the JSON's.
-
-Enters: nothing. Leaves: frozen dataclasses, the one description from which answers and the OpenAPI document are made.
-May import: types.
-"""
+"""What the service answers, as values: their fields are the JSON's."""
 
 from __future__ import annotations
 
@@ -10,34 +6,6 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from askalike.types import LinkKind, Markup, Verdict
-
-__all__ = [
-    "AnswerView",
-    "AttendedView",
-    "Brief",
-    "ClusterView",
-    "ClustersAnswer",
-    "CorrectionView",
-    "DuplicatesAnswer",
-    "ErrorView",
-    "FeedbackView",
-    "HighlightsView",
-    "HitView",
-    "LikelihoodView",
-    "LinkView",
-    "MatchView",
-    "PairView",
-    "ProgressView",
-    "QuestionAnswer",
-    "QuestionView",
-    "QuestionsAnswer",
-    "SimilarAnswer",
-    "ViaView",
-    "WordEffectView",
-    "WordMatchView",
-    "WordWeightView",
-    "Written",
-]
 
 LikelihoodWord = Literal["almost certain", "likely", "possible", "unlikely", "unknown"]
 Ranges = list[tuple[int, int]]

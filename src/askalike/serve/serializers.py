@@ -1,7 +1,4 @@
-"""From the library's values to what the service answers.
-
-Enters: hits, questions, answers, explanations. Leaves: views. May import: text, types, wire, its own folder.
-"""
+"""From the library's values to what the service answers."""
 
 from __future__ import annotations
 
@@ -9,7 +6,7 @@ from typing import Final
 
 from askalike.serve.highlights import highlights
 from askalike.serve.safe_html import safe_html
-from askalike.serve.views import (
+from askalike.serve.schemas import (
     AnswerView,
     AttendedView,
     Brief,
@@ -29,8 +26,6 @@ from askalike.text.analyzer import Analyzer
 from askalike.text.markup import excerpt, plain_text
 from askalike.types import Answer, Explanation, Feedback, Question, Suggestion
 from askalike.wire import answer_object, explanation_object, moment_text, question_object
-
-__all__ = ["answer_view", "attended_view", "brief", "feedback_view", "hit_view", "likelihood_view", "question_view"]
 
 EXCERPT_CHARACTERS = 280
 READ_CHARACTERS = 20_000

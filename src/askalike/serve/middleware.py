@@ -1,7 +1,4 @@
-"""The outermost door: every request comes in here, and every answer goes out with its headers, counted and logged.
-
-Enters: ASGI. Leaves: ASGI. May import: its own folder.
-"""
+"""The outermost door: every request comes in here, and every answer goes out with its headers, counted and logged."""
 
 from __future__ import annotations
 
@@ -23,8 +20,6 @@ from askalike.serve.problem import Problem, problem_of
 from askalike.serve.proxies import client_of
 from askalike.serve.service import Service
 
-__all__ = ["Door", "problem_response"]
-
 LOG: Final = logging.getLogger("askalike.serve")
 
 NO_ERRORS: Final = (KeyboardInterrupt, SystemExit, GeneratorExit, asyncio.CancelledError)
@@ -42,7 +37,7 @@ HEADERS: Final[Mapping[str, str]] = {
 """Of every answer that does not say otherwise."""
 
 
-class Door:
+class Middleware:
     """Wraps the application: refuses wrong hosts, answers preflights, turns errors into JSON, sets headers, counts."""
 
     def __init__(self, app: ASGIApp) -> None:
