@@ -1,0 +1,1 @@
+"""The systems of the mission, a folder each."""
