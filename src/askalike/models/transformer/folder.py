@@ -117,11 +117,13 @@ def read_folder(path: Path) -> TransformerFolder:
     tokenizer = _text(root / "tokenizer.json")
     pooling = _pooling(modules["Pooling"][0] / "config.json") if "Pooling" in modules else ("mean",)
     dense = tuple(_dense(one, digest) for one in modules.get("Dense", []))
-    cut = _optional(root / "sentence_bert_config.json").get("max_seq_length")
-    limit = min(cut, shape.max_pieces) if isinstance(cut, int) and cut > 2 else shape.max_pieces
+    named = _optional(root / "sentence_bert_config.json").get("max_seq_length")
+    if named is None:  # newer versions write it here alone
+        named = _optional(root / "tokenizer_config.json").get("model_max_length")
+    limit = min(named, shape.max_pieces) if isinstance(named, int) and named > 2 else shape.max_pieces
     found = _optional(path / "config_sentence_transformers.json").get("prompts")
     prompts = {str(name): str(text) for name, text in found.items()} if isinstance(found, dict) else {}
-    digest.update(json.dumps([settings, tokenizer, pooling, limit], sort_keys=True).encode())
+    digest.update(json.dumps([settings, tokenizer, pooling, limit, prompts], sort_keys=True).encode())
     return TransformerFolder(path, shape, weights, tokenizer, pooling, limit, dense, prompts, digest.hexdigest())
 
 
@@ -161,11 +163,15 @@ def _shape(settings: Mapping[str, Any], path: Path) -> Shape:
     position = settings.get("position_embedding_type", "absolute")
     if activation is None or position not in ("absolute", None):
         raise ModelError(f"{path} asks for an activation or for positions that cannot be run", "take another model")
-    sizes = ("n_layers", "n_heads", "dim", "hidden_dim") if is_distilled else (
-        "num_hidden_layers",
-        "num_attention_heads",
-        "hidden_size",
-        "intermediate_size",
+    sizes = (
+        ("n_layers", "n_heads", "dim", "hidden_dim")
+        if is_distilled
+        else (
+            "num_hidden_layers",
+            "num_attention_heads",
+            "hidden_size",
+            "intermediate_size",
+        )
     )
     layers, heads, hidden, inner = (_size(settings, name, path) for name in sizes)
     if hidden % heads:
@@ -239,9 +245,9 @@ def _without_prefix(weights: Mapping[str, Array]) -> dict[str, Array]:
     start = next((name for name in weights if name.endswith("embeddings.word_embeddings.weight")), "")
     prefix = start.removesuffix("embeddings.word_embeddings.weight")
     return {
-        name.removeprefix(prefix).replace("LayerNorm.gamma", "LayerNorm.weight").replace(
-            "LayerNorm.beta", "LayerNorm.bias"
-        ): values
+        name.removeprefix(prefix)
+        .replace("LayerNorm.gamma", "LayerNorm.weight")
+        .replace("LayerNorm.beta", "LayerNorm.bias"): values
         for name, values in weights.items()
     }
 

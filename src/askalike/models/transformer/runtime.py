@@ -347,9 +347,7 @@ class _Graph:
     def _norm(self, name: str, weights: str, made: str) -> str:
         weight = self._constant(f"{made}_weight", self._weights[f"{weights}.weight"])
         bias = self._constant(f"{made}_bias", self._weights[f"{weights}.bias"])
-        return self._add(
-            "LayerNormalization", [name, weight, bias], made, axis=-1, epsilon=self._shape.epsilon
-        )
+        return self._add("LayerNormalization", [name, weight, bias], made, axis=-1, epsilon=self._shape.epsilon)
 
     def _constant(self, name: str, values: NDArray[Any]) -> str:
         self._constants.append(self._onnx.numpy_helper.from_array(np.ascontiguousarray(values), name))
