@@ -1,5 +1,6 @@
 """Sentence transformers in ONNX Runtime give the vectors of sentence-transformers, for every family and pooling."""
 
+# ruff: noqa: E402 - the packages are imported where they are installed
 from __future__ import annotations
 
 import json

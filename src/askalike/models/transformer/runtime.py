@@ -1,13 +1,14 @@
 """A transformer in ONNX Runtime: texts → vectors.
 
-Source: Devlin et al., "BERT: Pre-training of Deep Bidirectional Transformers", 2019; Song et al., "MPNet", 2020 (relative
-positions); Reimers and Gurevych, "Sentence-BERT", 2019 (pooling).
+Source: Devlin et al., "BERT: Pre-training of Deep Bidirectional Transformers", 2019; Song et al., "MPNet", 2020
+(relative positions); Reimers and Gurevych, "Sentence-BERT", 2019 (pooling).
 """
 
 from __future__ import annotations
 
 import logging
 import math
+import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final, Literal
@@ -16,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from askalike.errors import DamagedModelError, MissingExtraError, SettingError
-from askalike.models.transformer.folder import Array, Dense, Pooling, Shape, TransformerFolder, layer_names, read_folder
+from askalike.models.transformer.folder import Array, Dense, Pooling, TransformerFolder, layer_names, read_folder
 
 Precision = Literal["float32", "int8"]
 
@@ -198,7 +199,7 @@ def _tokenizer(folder: TransformerFolder) -> Any:
         raise _missing("tokenizers") from error
     try:
         found = tokenizers.Tokenizer.from_str(folder.tokenizer)
-    except Exception as error:  # noqa: BLE001 - tokenizers raises nothing more precise
+    except Exception as error:  # tokenizers raises nothing more precise
         raise DamagedModelError(
             f"tokenizer.json of {folder.path} cannot be read: {error}", "take the folder again from where it came"
         ) from error
@@ -238,14 +239,13 @@ def _session(folder: TransformerFolder, precision: Precision, threads: int) -> A
 
 
 def _quantised(graph: Any) -> Any:
+    import onnx
     from onnxruntime.quantization import QuantType, quantize_dynamic
 
     logger = logging.getLogger()
     level = logger.level
     logger.setLevel(logging.ERROR)  # it advises a step that does nothing for these graphs
     try:
-        import tempfile
-
         with tempfile.TemporaryDirectory(prefix="askalike-int8-") as place:
             file = Path(place) / "model.onnx"
             quantize_dynamic(
@@ -256,8 +256,6 @@ def _quantised(graph: Any) -> Any:
                 op_types_to_quantize=["MatMul"],
                 extra_options={"MatMulConstBOnly": True},
             )
-            import onnx
-
             return onnx.load(file)
     finally:
         logger.setLevel(level)
