@@ -1,6 +1,6 @@
 """Runs every measurement, one after the other: ``python -m benchmarks``.
 
-Left out are ``serve_schema``, which needs a tool of its own, the test parts of ``quality_semantic``, which each
+Left out are ``serve_schema``, which needs a tool of its own, the test splits of ``quality_semantic``, which each
 configuration scores once (``--test``), and what reads trainings that were made before: ``lei2016``, ``zhang2018``,
 ``das2016``, ``tune_ramn`` and ``misspelling``.
 """
@@ -23,8 +23,10 @@ ORDER = (
     "index_and_search",
     "updates",
     "kill",
+    "damage",
     "serve_load",
     "serve_kill",
+    "serve_attack",
     "OMP_NUM_THREADS=1 encode_runtime",
     "ramn_speed",
     "recurrence",

@@ -22,14 +22,13 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from askalike.encode.config import EncoderConfig, Kind
-from askalike.encode.networks import build
-from askalike.train.corpus import Corpus
-from askalike.train.network import TextNetwork
-from askalike.train.objectives.adaptive_loss import adaptive_loss
-from askalike.train.objectives.options import ReconstructionOptions
-from askalike.train.objectives.reconstruction import Reconstruction
-from askalike.train.texts import Texts
+from askalike.models.encoders.networks.encoder import build
+from askalike.models.encoders.settings import EncoderConfig, Kind
+from askalike.training.corpus import Corpus, Texts
+from askalike.training.network import TextNetwork
+from askalike.training.objectives.output_layer import adaptive_loss
+from askalike.training.objectives.reconstruction import Reconstruction
+from askalike.training.recipe import ReconstructionOptions
 from benchmarks.record import write
 from benchmarks.recurrence import in_turn
 

@@ -19,14 +19,13 @@ from pathlib import Path
 from typing import Any
 
 from askalike.cli.progress import BarProgress
-from askalike.cli.reproduce_das2016 import runner_of, table_object
-from askalike.cli.reproduction import Wanted
-from askalike.experiments.das2016.reported import REPORTED_ALPHA
-from askalike.experiments.das2016.rows import ROWS
-from askalike.experiments.das2016.sets import DasData, read_data
-from askalike.experiments.das2016.table import RowResult, results
-from askalike.experiments.tasks import RerankTask
-from askalike.train.log import read_log
+from askalike.forum_evaluation.tasks import RerankTask
+from askalike.papers.das2016.data import DasData, read_data
+from askalike.papers.das2016.rows import REPORTED_ALPHA, ROWS, DasRow
+from askalike.papers.das2016.table import runner_of, table_object
+from askalike.papers.harness import RowResult
+from askalike.papers.paper import Options
+from askalike.training.log import read_log
 from benchmarks.logs import Course, read_logs, write_logs
 from benchmarks.outcomes import keep, take_back
 from benchmarks.record import REPOSITORY, RESULTS, need_data, write
@@ -40,7 +39,7 @@ RIVALS = ("lmir", "phrase", "sqatm", "t-dsqa")
 OURS = "t-scqa"
 
 
-def alpha_curves(found: Sequence[RowResult]) -> dict[str, dict[str, list[tuple[float, float]]]]:
+def alpha_curves(found: Sequence[RowResult[DasRow]]) -> dict[str, dict[str, list[tuple[float, float]]]]:
     """Return row → set → (α, MAP of dev), each the mean over seeds."""
     made: dict[str, dict[str, list[tuple[float, float]]]] = {}
     for one in found:
@@ -53,7 +52,7 @@ def alpha_curves(found: Sequence[RowResult]) -> dict[str, dict[str, list[tuple[f
     return made
 
 
-def examples(data: DasData, found: Sequence[RowResult]) -> Iterator[dict[str, Any]]:
+def examples(data: DasData, found: Sequence[RowResult[DasRow]]) -> Iterator[dict[str, Any]]:
     """Yield for each rival the first query of dev whose best candidate T-SCQA alone has right, and it alone has."""
     first = {one.row.id: one.outcomes[0].first for one in found if one.outcomes}
     rivals = [name for name in RIVALS if name in first] if OURS in first else []
@@ -81,7 +80,7 @@ def _parts(task: RerankTask, query: str, ours: Mapping[str, Any], theirs: Mappin
     return ranked == [is_better, not is_better]
 
 
-def courses(out: Path, found: Sequence[RowResult], published: Sequence[Course]) -> list[Course]:
+def courses(out: Path, found: Sequence[RowResult[DasRow]], published: Sequence[Course]) -> list[Course]:
     """Return the course of every network whose row is finished.
 
     Args:
@@ -161,12 +160,10 @@ def main() -> None:
     if given.take_back:
         return
     folder = need_data("semeval-task3-b").parent
-    wanted = Wanted(
-        folder, (), len(SEEDS), given.out, "scqa", (), (0,), None, "cpu", 1, as_json=True, pairs=given.pairs
-    )
+    options = Options(data=folder, out=given.out, recipe="scqa", pairs=given.pairs)
     data = read_data(folder, given.pairs)
     with BarProgress() as progress:
-        found = results(runner_of(data, wanted, progress), ROWS.values(), SEEDS)
+        found = runner_of(data, options, progress).results(ROWS.values(), SEEDS)
     if not any(one.outcomes for one in found):
         raise SystemExit(f"no row is finished in {given.out}")
     logs = RESULTS / f"{name}-logs.csv.gz"

@@ -27,17 +27,15 @@ import torch
 from numpy.typing import NDArray
 
 from askalike.data import default_model
-from askalike.encode.config import EncoderConfig, Kind
-from askalike.encode.model import Model
-from askalike.encode.networks import from_arrays
-from askalike.encode.numpy_runtime import Runtime
-from askalike.encode.reader import Reader
-from askalike.encode.settings import ModelSettings
-from askalike.encode.vocabulary import Vocabulary
+from askalike.models.encoders.model import Model
+from askalike.models.encoders.networks.encoder import from_arrays
+from askalike.models.encoders.numpy_runtime.runtime import Runtime
+from askalike.models.encoders.settings import EncoderConfig, Kind, ModelSettings
+from askalike.models.encoders.vocabulary import Reader, Vocabulary
 from askalike.text.markup import plain_text
 from askalike.text.tokens import words
-from askalike.train.network import TextNetwork
-from askalike.train.texts import WordList
+from askalike.training.corpus import WordList
+from askalike.training.network import TextNetwork
 from askalike.types import Question
 from benchmarks.minilm import MiniLM
 from benchmarks.record import need_data, percentiles, write

@@ -1,19 +1,30 @@
 """Kill test: a writing process is killed (SIGKILL) at random moments; the forum must hold every acknowledged write.
 
-Command: ``python -m benchmarks.kill`` (50 kills). A worker process makes a forum, loads an archive in bulk, then adds,
-edits and deletes one by one, and says on its output what it begins and what was acknowledged. The parent kills it,
-opens the forum, and checks that
+Command: ``python -m benchmarks.kill`` (50 kills). The archive holds 20,000 real questions, some with answers. Of two
+worker processes in turn, one makes a forum and loads the archive for the first time; the other has a forum that is
+loaded and encoded, and loads two versions of the archive one after the other again and again: in one of them every
+twentieth question is missing, and others are edited. Meanwhile another thread of each worker adds, edits and deletes
+questions and answers, marks and judges pairs, those with questions that go and return too, and tries dates that no
+reader could take. The worker says on its output what it begins and what was acknowledged. The parent kills it, opens
+the forum, and checks that
 
 - it opens, and passes SQLite's own check;
-- it holds exactly what was acknowledged; the one write under way may be there or not, whole;
-- searches by words find the same questions as a forum built afresh from the same questions, and so do searches by
-  meaning where the package carries a model, once what waits is encoded.
+- of the archive it holds one version whole: that of the last load, or of the one under way;
+- it holds exactly what was acknowledged beside it; the one write under way may be there or not, whole;
+- no date out of range was taken;
+- no file of a load is left, and nothing in the temporary directory;
+- once the whole archive is loaded again, every mark and judgement counts;
+- searches by words find the same questions as a forum built afresh from the same questions (each fifth kill), and so
+  do searches by meaning where the package carries a model (each tenth), once what waits is encoded.
 """
 
 from __future__ import annotations
 
+import argparse
 import contextlib
+import gzip
 import json
+import os
 import random
 import shutil
 import signal
@@ -22,33 +33,50 @@ import sys
 import threading
 import time
 from collections import Counter
-from dataclasses import dataclass
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta, timezone
 from pathlib import Path
+from typing import Any, Final
 
 from askalike.archive import Archive, Layout
 from askalike.archive import check as check_archive
-from askalike.errors import ForumNotFoundError
+from askalike.errors import ForumNotFoundError, InputError, UnknownIdError
 from askalike.forum import Forum, ImportOptions
 from askalike.read.frame import ReadContext
 from askalike.read.registry import READERS
-from askalike.types import Answer, Question
+from askalike.types import Answer, Link, Question
 from benchmarks.record import REPOSITORY, WORK, need_data, write
 
-COMMAND = "python -m benchmarks.kill"
-KILLS = 50
-LONGEST_S = (4.0, 3.0)
-"""The longest time until a kill, in turn: from the first step, mostly within the bulk load; from its end."""
-LOADED = 3000
-SMALLEST_OVERLAP = 0.9
-LONGEST_START_S = 120.0
-AFTER = (("begin", "create"), ("done", "load"))
-"""From which step the time until a kill counts, in turn."""
-PROBES = 25
-WORDS = ("printer", "game", "people", "best", "help", "music", "computer", "anyone", "phone", "work")
+COMMAND: Final = "python -m benchmarks.kill"
+KILLS: Final = 50
+QUESTIONS: Final = 20_000
+LONGEST_S: Final = {"first": 12.0, "again": 20.0}
+"""The longest time until a kill, in a first load and in loads that come again."""
+LONGEST_START_S: Final = 300.0
+SMALLEST_OVERLAP: Final = 0.9
+PROBES: Final = 25
+MISSING_EACH: Final = 20
+WORDS: Final = ("printer", "game", "people", "best", "help", "music", "computer", "anyone", "phone", "work")
+SOURCE: Final = "bulk"
+HOSTILE: Final = (
+    datetime(9999, 12, 31, 23, 59, 59, tzinfo=timezone(timedelta(hours=-14))),
+    datetime(1, 1, 1, tzinfo=timezone(timedelta(hours=14))),
+)
+"""Moments that lie outside the years 1 to 9999 in UTC."""
 
 
-Content = tuple[str, str]
-"""A question's title and body."""
+@dataclass(frozen=True, slots=True)
+class Versions:
+    """Two versions of an archive, and a forum that holds the whole one, encoded."""
+
+    whole: Path
+    less: Path
+    base: Path
+
+    def path(self, name: str) -> Path:
+        """Return the version that has this name: "whole" or "less"."""
+        return self.whole if name == "whole" else self.less
 
 
 @dataclass
@@ -57,56 +85,243 @@ class Outcome:
 
     phase: str
     acknowledged: int
-    overlap: dict[str, float]
+    longest_write_s: float
+    overlap: dict[str, float] = field(default_factory=dict)
 
 
-def worker(folder: Path, archive: Path, seed: int) -> None:
-    """Write until killed, telling each step."""
-    chance = random.Random(seed)
+# -- the process that is killed --------------------------------------------------------------------------------------
+
+
+def worker(folder: Path, versions: Versions, seed: int, kind: str) -> None:
+    """Load and write until killed, telling each step."""
     tell("begin", "create")
-    with Forum.create(folder) as forum:
+    with Forum.create(folder) if kind == "first" else Forum.open(folder) as forum:
         tell("done", "create")
-        tell("begin", "load")
-        forum.load(archive, options=ImportOptions(format="jsonl", source="bulk"))
-        tell("done", "load")
-        ids = [question.id for question in forum.questions()]
-        for number in range(100_000):
-            kind = chance.choice(("add", "add", "edit", "delete"))
-            if kind == "add":
-                question = Question(f"new-{seed}-{number}", f"{chance.choice(WORDS)} trouble {number}", "x " * 30)
-                tell("begin", "put", question.id, question.title, question.body)
-                forum.add(question)
-                ids.append(question.id)
-            elif kind == "edit":
-                question = Question(chance.choice(ids), f"{chance.choice(WORDS)} edited {number}")
-                tell("begin", "put", question.id, question.title, question.body)
-                forum.edit(question)
-            else:
-                gone = ids.pop(chance.randrange(len(ids)))
-                tell("begin", "delete", gone, "")
-                forum.delete(gone)
-            tell("done", kind)
+        threading.Thread(target=write_singly, args=(forum, seed), daemon=True).start()
+        names = ("less", "whole") if kind == "again" else ("whole",)
+        while True:
+            for name in names:
+                tell("begin", "load", name)
+                forum.load(versions.path(name), options=ImportOptions(format="jsonl", source=SOURCE))
+                tell("done", "load", name)
+
+
+def write_singly(forum: Forum, seed: int) -> None:
+    """Write one thing after the other."""
+    chance = random.Random(seed)
+    bulk = [question.id for question in forum.questions()]
+    writer = Writer(forum, chance, seed, bulk)
+    while True:
+        writer.step()
+        time.sleep(0.002)
+
+
+@dataclass
+class Writer:
+    """Writes one thing after the other beside a load, telling each.
+
+    Args:
+        bulk: ids of the archive; some go and return.
+    """
+
+    forum: Forum
+    chance: random.Random
+    seed: int
+    bulk: list[str]
+    number: int = 0
+    own: list[str] = field(default_factory=list)
+    answers: list[str] = field(default_factory=list)
+    links: list[Link] = field(default_factory=list)
+
+    def step(self) -> None:
+        """Write one thing."""
+        self.number += 1
+        kinds = ["add", "add", "edit", "hostile", "answer", "link", "judge", "delete", "delete answer", "unlink"]
+        kind = self.chance.choice(kinds)
+        subject = f"{self.chance.choice(WORDS)} trouble {self.seed} {self.number}"
+        one = Question(f"new-{self.seed}-{self.number}", subject, "x " * 30, created=datetime(2024, 1, 1, tzinfo=UTC))
+        if kind == "hostile":
+            self._told(kind, [one.id], lambda: self.forum.add([Question(one.id, "t", created=HOSTILE[0])]))
+            self._told(kind, [one.id], lambda: self.forum.put([Question(one.id, "t", closed=HOSTILE[1])]))
+        elif kind == "add" or not self.own:
+            if self.number % 10:
+                self._told("put", [one.id, one.title], lambda: self.forum.store([one]))
+            else:  # and waits until it is indexed, after what the load indexes
+                self._told("add", [one.id, one.title], lambda: self.forum.add([one]))
+            self.own.append(one.id)
+        elif kind == "edit":
+            edited = Question(self.chance.choice(self.own), subject)
+            self._told("put", [edited.id, edited.title], lambda: self.forum.store([edited]))
+        elif kind == "answer":
+            answer = Answer(f"a-{self.seed}-{self.number}", self._target(), subject)
+            if self._told("answer", [answer.id, answer.question_id], lambda: self.forum.put_answers([answer])):
+                self.answers.append(answer.id)
+        elif kind == "link" and self.bulk:
+            link = Link(self._target(), self._target(), self.chance.choice(["duplicate", "related"]))
+            key = [link.source_id, link.target_id, link.kind]
+            if self._told("link", key, lambda: self.forum.add_links([link])):
+                self.links.append(link)
+        elif kind == "judge" and self.bulk:
+            pair = (self._target(), self._target())
+            verdict = self.chance.choice(["duplicate", "different", "withdrawn"])
+            self._told("judge", [*pair, verdict, subject], lambda: self.forum.judge(*pair, verdict, by=subject))
+        elif kind == "unlink" and self.links:
+            link = self.links.pop()
+            key = [link.source_id, link.target_id, link.kind]
+            self._told("unlink", key, lambda: self.forum.remove_links([link]))
+        elif kind == "delete answer" and self.answers:
+            gone = self.answers.pop(self.chance.randrange(len(self.answers)))
+            self._told("delete answer", [gone], lambda: self.forum.delete_answers([gone]))
+        elif kind == "delete":
+            identifier = self.own.pop(self.chance.randrange(len(self.own)))
+            self._told("delete", [identifier], lambda: self.forum.store(gone=[identifier]))
+
+    def _target(self) -> str:
+        """Return the id of a question that a load may take away; in a forum that is still empty, one of its own."""
+        return self.chance.choice(self.bulk or self.own)
+
+    @staticmethod
+    def _told(kind: str, about: list[str], call: Any) -> bool:
+        """Write, saying so before and after; return whether it was acknowledged."""
+        tell("begin", kind, *about)
+        began = time.monotonic()
+        try:
+            call()
+        except (InputError, UnknownIdError) as error:
+            tell("refused", kind, *about, str(error))
+            return False
+        tell("done", kind, *about, f"{time.monotonic() - began:.3f}")
+        return True
+
+
+_informativeness = threading.Lock()
 
 
 def tell(*words: str) -> None:
     """Say one step, at once."""
-    sys.stdout.write(json.dumps(words) + "\n")
-    sys.stdout.flush()
+    with _informativeness:
+        sys.stdout.write(json.dumps(words) + "\n")
+        sys.stdout.flush()
 
 
-def one_round(folder: Path, archive: Path, seed: int, after: tuple[str, str], delay_s: float) -> Outcome:
-    """Start a worker, kill it ``delay_s`` seconds after a step, check what is left.
+# -- what the forum must hold ------------------------------------------------------------------------------------------
+
+
+@dataclass
+class Ledger:
+    """What was acknowledged, and the writes that were under way: each may be there or not."""
+
+    versions: list[str] = field(default_factory=list)
+    questions: dict[str, str] = field(default_factory=dict)
+    answers: dict[str, str] = field(default_factory=dict)
+    links: set[tuple[str, ...]] = field(default_factory=set)
+    judgements: Counter[tuple[str, ...]] = field(default_factory=Counter)
+    hostile: list[str] = field(default_factory=list)
+    pending: list[list[str]] = field(default_factory=list)
+    acknowledged: int = 0
+    longest_write_s: float = 0.0
+
+    @classmethod
+    def of(cls, steps: Iterable[list[str]], held: str) -> Ledger:
+        """Return what steps come to; ``held`` names the version of the archive before them, "" for none."""
+        ledger = cls(versions=[held])
+        under_way: dict[bool, list[str] | None] = {}
+        for said, *step in steps:
+            is_load = step[0] in ("create", "load")
+            under_way[is_load] = step if said == "begin" else None
+            if said == "done":
+                ledger.acknowledged += 1
+                ledger.apply(step)
+                if not is_load and step[0] != "add":
+                    ledger.longest_write_s = max(ledger.longest_write_s, float(step[-1]))
+        ledger.pending = [step for step in under_way.values() if step is not None]
+        ledger.versions += [step[1] for step in ledger.pending if step[0] == "load"]
+        return ledger
+
+    def apply(self, step: list[str]) -> None:
+        """Take a write as done."""
+        kind, *about = step
+        if kind == "load":
+            self.versions = [about[0]]
+        elif kind in ("put", "add"):
+            self.questions[about[0]] = about[1]
+        elif kind == "delete":
+            del self.questions[about[0]]
+            self.answers = {answer: question for answer, question in self.answers.items() if question != about[0]}
+        elif kind == "answer":
+            self.answers[about[0]] = about[1]
+        elif kind == "delete answer":
+            self.answers.pop(about[0], None)
+        elif kind == "link":
+            self.links.add(tuple(about[:3]))
+        elif kind == "unlink":
+            self.links.discard(tuple(about[:3]))
+        elif kind == "judge":
+            self.judgements[tuple(about[:4])] += 1
+        elif kind == "hostile":
+            self.hostile.append(about[0])
+
+    def state(self) -> tuple[Any, ...]:
+        """Return what the archive must hold beside the loaded archive."""
+        return dict(self.questions), dict(self.answers), set(self.links), Counter(self.judgements)
+
+    def check(self, archive: Archive) -> None:
+        """Raise AssertionError unless the archive holds what was acknowledged; what was under way is settled by it."""
+        assert not self.hostile, f"a date out of range was taken: {self.hostile[:3]}"
+        select = archive.connection.execute
+        manual = "source = (SELECT num FROM sources WHERE name = 'manual')"
+        found = (
+            dict(map(tuple, select(f"SELECT id, title FROM questions WHERE {manual}"))),
+            dict(map(tuple, select(f"SELECT id, question_id FROM answers WHERE {manual}"))),
+            set(map(tuple, select(f"SELECT source_id, target_id, kind FROM links WHERE {manual}"))),
+            Counter(map(tuple, select("SELECT question_id, candidate_id, verdict, judge FROM feedback"))),
+        )
+        expected = self.state()
+        if found != expected:
+            for step in self.pending:
+                if step[0] not in ("create", "load", "hostile"):
+                    self.apply(step)
+        self.pending = []  # it is known now what became of it
+        if found != self.state():
+            parts = ("questions", "answers", "links", "judgements")
+            wrong = {
+                name: (_less(here, there), _less(there, here))
+                for name, here, there in zip(parts, found, expected, strict=True)
+                if here != there
+            }
+            raise AssertionError(f"differs from what was acknowledged; too many, too few: {wrong}")
+
+
+def _less(some: Any, others: Any) -> list[Any]:
+    items = (set(one.items()) if isinstance(one, dict) else one for one in (some, others))
+    first, second = items
+    return sorted(first - second, key=str)[:5]
+
+
+# -- one kill --------------------------------------------------------------------------------------------------------
+
+
+def one_round(
+    folder: Path, versions: Versions, seed: int, kind: str, delay_s: float, compared: tuple[str, ...] = ("lexical",)
+) -> Outcome:
+    """Start a worker, kill it ``delay_s`` seconds after its first load has begun, check what is left.
 
     Args:
         folder: where the forum is made.
-        archive: what is loaded.
         seed: of the changes.
-        after: the step from which the time counts.
-        delay_s: the time.
+        kind: "first" for a first load, "again" for loads that come again.
+        compared: the rankers whose finds are compared with those of a forum built afresh.
     """
     shutil.rmtree(folder, ignore_errors=True)
-    command = [sys.executable, "-m", "benchmarks.kill", "worker", str(folder), str(archive), str(seed)]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=REPOSITORY) as process:
+    if kind == "again":
+        shutil.copytree(versions.base, folder)
+    temporary = folder.with_suffix(".tmp")
+    shutil.rmtree(temporary, ignore_errors=True)
+    temporary.mkdir()
+    paths = map(str, (folder, versions.whole, versions.less, versions.base))
+    command = [sys.executable, "-m", "benchmarks.kill", "worker", *paths, str(seed), kind]
+    environment = os.environ | {"TMPDIR": str(temporary)}
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=REPOSITORY, env=environment) as process:
         lines: list[str] = []
         is_there = threading.Event()
 
@@ -114,92 +329,102 @@ def one_round(folder: Path, archive: Path, seed: int, after: tuple[str, str], de
             assert process.stdout is not None
             for line in process.stdout:
                 lines.append(line)
-                if line.endswith("]\n") and json.loads(line)[:2] == list(after):
+                if line.startswith('["begin", "load"'):
                     is_there.set()
 
         listener = threading.Thread(target=listen)
         listener.start()
-        assert is_there.wait(LONGEST_START_S), f"the worker did not come to {' '.join(after)}"
+        assert is_there.wait(LONGEST_START_S), "the worker did not come to its first load"
         time.sleep(delay_s)
         process.kill()
         listener.join()
     assert process.returncode == -signal.SIGKILL, f"the worker stopped by itself with {process.returncode}"
     steps = [json.loads(line) for line in lines if line.endswith("]\n")]
-    return check(folder, archive, steps)
+    outcome = check(folder, versions, Ledger.of(steps, "whole" if kind == "again" else ""), compared)
+    left = sorted(path.name for path in temporary.iterdir())
+    assert not left, f"left in the temporary directory: {left}"
+    return outcome
 
 
-def check(folder: Path, archive: Path, steps: list[list[str]]) -> Outcome:
+def check(folder: Path, versions: Versions, ledger: Ledger, compared: tuple[str, ...]) -> Outcome:
     """Compare the forum with what was acknowledged; raises AssertionError where they differ."""
-    pending = steps[-1] if steps[-1][0] == "begin" else None
-    acknowledged = sum(step[0] == "done" for step in steps)
+    load = next((step for step in ledger.pending if step[0] in ("create", "load")), None)
+    phase = "between" if load is None else " ".join(load)
+    outcome = Outcome(phase, ledger.acknowledged, ledger.longest_write_s)
     try:
         forum = Forum.open(folder)
     except ForumNotFoundError:
-        assert pending is not None, "the forum has gone although its making was acknowledged"
-        assert pending[1] == "create", "the forum has gone although its making was acknowledged"
+        assert load == ["create"], "the forum has gone although its making was acknowledged"
         Forum.create(folder).close()
-        return Outcome("create", acknowledged, {})
-    with forum:
-        with contextlib.closing(Archive(Layout(folder).archive)) as stored:
-            check_archive(stored)
-        held = {question.id: (question.title, question.body) for question in forum.questions()}
-        loaded, answers = bulk(archive)
-        assert held in allowed_states(loaded, steps, pending), (
-            f"{len(held)} questions differ from what was acknowledged"
+        return outcome
+    with forum, contextlib.closing(Archive(Layout(folder).archive)) as stored:
+        check_archive(stored)
+        assert not list(folder.glob("loading.sqlite*")), "a file of a load is left"
+        ledger.check(stored)
+        held = bulk_held(stored)
+        assert held in [contents(versions, name) for name in ledger.versions], (
+            f"{len(held[0])} questions and {len(held[1])} answers are no version of {ledger.versions}"
         )
-        kept = {answer.id for identifier in held for answer in forum.answers(identifier)}
-        wanted = {answer for answer, question in answers.items() if question in held}
-        assert kept == (wanted if held else set()), f"{len(kept)} answers, {len(wanted)} expected"
-        info = forum.info()
-        assert info.behind == 0, f"{info.behind} changes are not in the index"
-        assert info.indexed == len(held), f"{info.indexed} entries for {len(held)} questions"
-        overlap = agreement(forum, folder.parent / "fresh.forum") if held else {}
-    return Outcome(pending[1] if pending else "between", acknowledged, overlap)
+        in_step(forum)
+        if compared:
+            outcome.overlap = agreement(forum, folder.parent / "fresh.forum", compared)
+        forum.load(versions.whole, options=ImportOptions(format="jsonl", source=SOURCE))
+        ledger.check(stored)
+        marks = {(link.source_id, link.target_id, link.kind) for link in forum.links()}
+        assert marks >= ledger.links, f"{len(ledger.links - marks)} marks do not count again"
+        said = Counter((one.question_id, one.candidate_id, one.verdict, one.by) for one in forum.feedback())
+        assert said >= ledger.judgements, f"{len(ledger.judgements - said)} judgements do not count again"
+        in_step(forum)
+    return outcome
 
 
-def bulk(archive: Path) -> tuple[dict[str, Content], dict[str, str]]:
-    """Return the archive's questions as the reader gives them, and answer id → question id."""
-    questions: dict[str, Content] = {}
-    answers: dict[str, str] = {}
-    for record in READERS["jsonl"].read(archive, ReadContext()):
-        if isinstance(record, Question):
-            questions[record.id] = (record.title, record.body)
-        elif isinstance(record, Answer):
-            answers[record.id] = record.question_id
-    return questions, answers
+def in_step(forum: Forum) -> None:
+    """Raise AssertionError unless the index holds what the archive holds, and nothing cannot be read."""
+    info = forum.info()
+    assert not info.unreadable_dates, f"dates that cannot be read: {info.unreadable_dates}"
+    assert info.behind == 0, f"{info.behind} changes are not in the index"
+    assert info.indexed == info.counts.questions, f"{info.indexed} entries for {info.counts.questions} questions"
 
 
-def allowed_states(
-    loaded: dict[str, Content], steps: list[list[str]], pending: list[str] | None
-) -> list[dict[str, Content]]:
-    """Return what the forum may hold: everything acknowledged, without and with the write under way."""
-    state: dict[str, Content] = {}
-    before: dict[str, Content] = {}
-    for step in steps:
-        if step[0] != "begin":
-            continue
-        before = dict(state)
-        if step[1] == "load":
-            state.update(loaded)
-        elif step[1] == "put":
-            state[step[2]] = (step[3], step[4])
-        elif step[1] == "delete":
-            del state[step[2]]
-    return [state, before] if pending else [state]
+_contents: dict[Path, tuple[dict[str, str], dict[str, str]]] = {}
 
 
-def agreement(forum: Forum, fresh_folder: Path) -> dict[str, float]:
+def contents(versions: Versions, name: str) -> tuple[dict[str, str], dict[str, str]]:
+    """Return the questions' titles and the answers' questions of a version; "" holds nothing."""
+    if not name:
+        return {}, {}
+    path = versions.path(name)
+    if path not in _contents:
+        read = list(READERS["jsonl"].read(path, ReadContext()))
+        titles = {one.id: one.title for one in read if isinstance(one, Question)}
+        _contents[path] = (titles, {one.id: one.question_id for one in read if isinstance(one, Answer)})
+    return _contents[path]
+
+
+def bulk_held(archive: Archive) -> tuple[dict[str, str], dict[str, str]]:
+    """Return what the archive holds of the loaded archive."""
+    source = "source = (SELECT num FROM sources WHERE name = 'bulk')"
+    select = archive.connection.execute
+    titles = select(f"SELECT id, title FROM questions WHERE {source}")
+    answers = select(f"SELECT id, question_id FROM answers WHERE {source}")
+    return dict(map(tuple, titles)), dict(map(tuple, answers))
+
+
+def agreement(forum: Forum, fresh_folder: Path, rankers: tuple[str, ...]) -> dict[str, float]:
     """Check that searches find the same questions as a fresh forum; return ranker → mean overlap of the best ten."""
-    shutil.rmtree(fresh_folder, ignore_errors=True)
     questions = list(forum.questions())
+    if not questions:
+        return {}
+    shutil.rmtree(fresh_folder, ignore_errors=True)
     with Forum.create(fresh_folder) as fresh:
         fresh.put(questions)
-        for one in (forum, fresh):
-            if one.vectors.waiting:
-                one.encode()
-        counted = forum.vectors.entries
-        assert counted == fresh.vectors.entries, f"{counted} vectors, but {fresh.vectors.entries} in a fresh forum"
-        rankers = ("lexical", "vector") if forum.vectors.model else ("lexical",)
+        if "vector" in rankers:
+            for one in (forum, fresh):
+                if one.vectors.waiting:
+                    one.encode()
+            counted = forum.vectors.entries
+            assert counted == fresh.vectors.entries, f"{counted} vectors, but {fresh.vectors.entries} in a fresh forum"
+        rankers = tuple(name for name in rankers if name == "lexical" or forum.vectors.model)
         return {ranker: overlap(forum, fresh, questions, ranker) for ranker in rankers}
 
 
@@ -218,38 +443,70 @@ def overlap(forum: Forum, fresh: Forum, questions: list[Question], ranker: str) 
     return mean
 
 
-def write_archive(path: Path, count: int) -> Path:
-    """Write the first questions of the Reddit set as an archive of its own."""
-    import gzip
+# -- the archive and all kills ---------------------------------------------------------------------------------------
 
-    path.parent.mkdir(parents=True, exist_ok=True)
+
+def write_versions(folder: Path, lines: Iterable[str]) -> Versions:
+    """Write both versions of an archive of questions, with answers to some, and a forum that holds the whole one."""
+    folder.mkdir(parents=True, exist_ok=True)
+    versions = Versions(folder / "whole.jsonl", folder / "less.jsonl", folder / "base.forum")
+    with versions.whole.open("w", encoding="utf-8") as whole, versions.less.open("w", encoding="utf-8") as less:
+        for number, line in enumerate(lines):
+            one = json.loads(line)
+            if number % 10 == 0:
+                one.setdefault("answers", [{"id": f"answer-{one['id']}", "body": "Have you tried another?"}])
+            for name in ("duplicate_of", "related"):
+                one.pop(name, None)
+            whole.write(json.dumps(one) + "\n")
+            if number % MISSING_EACH != 1:
+                less.write(json.dumps(one | ({"title": f"{one['title']} edited"} if number % 7 == 0 else {})) + "\n")
+    shutil.rmtree(versions.base, ignore_errors=True)
+    with Forum.create(versions.base) as forum:
+        forum.load(versions.whole, options=ImportOptions(format="jsonl", source=SOURCE))
+        ids = [question.id for question in forum.questions()]
+        gone = [one for number, one in enumerate(ids) if number % MISSING_EACH == 1]
+        assert gone, "no question goes and returns"
+    return versions
+
+
+def reddit_lines(count: int) -> list[str]:
+    """Return the first questions of the Reddit set, as lines."""
     with gzip.open(need_data("reddit/questions.jsonl.gz"), "rt", encoding="utf-8") as source:
-        lines = [line for line, _ in zip(source, range(count), strict=False)]
-    path.write_text("".join(lines), encoding="utf-8")
-    return path
+        return [line for line, _ in zip(source, range(count), strict=False)]
 
 
 def main() -> None:
-    """Kill 50 times and write the result."""
+    """Kill so often and write the result."""
     if len(sys.argv) > 1 and sys.argv[1] == "worker":
-        worker(Path(sys.argv[2]), Path(sys.argv[3]), int(sys.argv[4]))
+        folder, *paths = map(Path, sys.argv[2:6])
+        worker(folder, Versions(*paths), int(sys.argv[6]), sys.argv[7])
         return
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--kills", type=int, default=KILLS)
+    parser.add_argument("--questions", type=int, default=QUESTIONS)
+    options = parser.parse_args()
     folder = WORK / "kill"
-    archive = write_archive(folder / "archive.jsonl", LOADED)
+    versions = write_versions(folder, reddit_lines(options.questions))
     chance = random.Random(0)
     outcomes: list[Outcome] = []
-    for number in range(KILLS):
-        delay_s = chance.uniform(0, LONGEST_S[number % 2])
-        outcomes.append(one_round(folder / "killed.forum", archive, number, AFTER[number % 2], delay_s))
-        print(number + 1, outcomes[-1], flush=True)
+    for number in range(options.kills):
+        kind = "again" if number % 3 else "first"
+        compared = ("lexical", "vector") if number % 10 == 9 else ("lexical",) if number % 5 == 4 else ()
+        delay_s = chance.uniform(0, LONGEST_S[kind])
+        outcomes.append(one_round(folder / "killed.forum", versions, number, kind, delay_s, compared))
+        print(number + 1, kind, f"{delay_s:.1f} s", outcomes[-1], flush=True)
+    if (options.kills, options.questions) != (KILLS, QUESTIONS):
+        return  # a trial
     write(
         "kill",
         COMMAND,
         {
+            "questions": options.questions,
             "kills": len(outcomes),
             "failures": 0,
             "killed_during": dict(Counter(outcome.phase for outcome in outcomes)),
             "acknowledged_writes": sum(outcome.acknowledged for outcome in outcomes),
+            "longest_write_s": max(outcome.longest_write_s for outcome in outcomes),
             "mean_overlap_of_best_ten_with_fresh_forum": mean_overlap(outcomes, "lexical"),
             "mean_overlap_by_meaning": mean_overlap(outcomes, "vector"),
         },
@@ -257,7 +514,7 @@ def main() -> None:
 
 
 def mean_overlap(outcomes: list[Outcome], ranker: str) -> float | None:
-    """Return the mean over the rounds that left a question; None where there are no vectors to search by."""
+    """Return the mean over the rounds that compared; None where there are no vectors to search by."""
     found = [outcome.overlap[ranker] for outcome in outcomes if ranker in outcome.overlap]
     return sum(found) / len(found) if found else None
 

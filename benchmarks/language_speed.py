@@ -17,12 +17,11 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from askalike.language import Collection, Parallel, TermLists
-from askalike.language.ibm1 import ModelOne
-from askalike.language.kinds import KINDS, Options
-from askalike.language.learned import Learned
-from askalike.language.phrase_learning import PhraseLearning
-from askalike.language.topics import Topics
+from askalike.models.language.kinds import KINDS, Learned, Options
+from askalike.models.query_likelihood.terms import Collection, Parallel, TermLists
+from askalike.models.topics.topics import Topics
+from askalike.models.translation.ibm1 import ModelOne
+from askalike.models.translation.phrase_learning import PhraseLearning
 from benchmarks.record import write
 
 COMMAND = "OMP_NUM_THREADS=1 python -m benchmarks.language_speed"
@@ -86,7 +85,7 @@ def query_times(options: Options, learned: Learned, terms: int, length: int) -> 
     """Return the times of queries beside candidates, in milliseconds."""
     chance = np.random.default_rng(2)
     collection = Collection(np.maximum(chance.zipf(1.15, SIZE), 1).astype(np.int64))
-    scorer = options.made(collection, learned)
+    scorer = options.model(collection, learned)
     seconds = []
     for query, candidates in _rounds(chance, terms, length):
         mixtures = chance.dirichlet(np.full(TOPICS, 0.1), len(candidates)) if options.topic_learning else None

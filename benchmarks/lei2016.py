@@ -14,13 +14,12 @@ import sys
 from pathlib import Path
 from typing import NoReturn
 
-from askalike.cli.reproduce_lei2016 import table_object, trainer
-from askalike.experiments.lei2016.outcomes import finished
-from askalike.experiments.lei2016.rows import ROWS, Row
-from askalike.experiments.lei2016.sets import LeiSet, find_sets
-from askalike.experiments.lei2016.table import RowResult, reproduce
-from askalike.experiments.lei2016.training import EncoderTrainer
-from askalike.train.recipe import load_recipe
+from askalike.papers.harness import RowResult, tie_settings
+from askalike.papers.lei2016.rows import ROWS, LeiRow
+from askalike.papers.lei2016.sets import LeiSet, find_sets
+from askalike.papers.lei2016.table import runner_of, table_object
+from askalike.papers.lei2016.training import EncoderTrainer
+from askalike.training.recipe import network_recipe
 from benchmarks.lei2016_logs import draw_pretraining, read_logs
 from benchmarks.logs import write_logs
 from benchmarks.record import DATA, REPOSITORY, RESULTS, write
@@ -31,17 +30,17 @@ FIGURE = REPOSITORY / "docs" / "pretraining.svg"
 MOST_SEEDS = 100
 
 
-def untrained(row: Row, seed: int, data: LeiSet, folder: Path) -> NoReturn:
+def untrained(row: LeiRow, seed: int, data: LeiSet, folder: Path) -> NoReturn:
     """Stand for what trains an encoder, which is never asked here."""
     raise AssertionError(f"{data.name}: {row.id}, seed {seed} is finished, but {folder} was to be trained")
 
 
-def result_of(row: Row, data: LeiSet, out: Path) -> RowResult:
-    """Return a row over the seeds that are finished."""
-    seeds = [seed for seed in range(MOST_SEEDS) if finished(row, seed, data, out)] if row.encoder else [0]
-    if not seeds:
-        return RowResult(row, reason="no training of it is finished")
-    return reproduce(data, [row], seeds, out, untrained, print)[-1]
+def table_of(data: LeiSet, out: Path) -> list[RowResult[LeiRow]]:
+    """Return all rows over the seeds that are finished."""
+    runner = runner_of(data, out, untrained)
+    runner.run_all([row for row in ROWS.values() if not row.is_drawn], [0], print, what=f"{data.name}: ")
+    reasons = {row.id: "no training of it is finished" for row in ROWS.values()}
+    return runner.results(ROWS.values(), range(MOST_SEEDS), reasons)
 
 
 def main() -> None:
@@ -54,9 +53,11 @@ def main() -> None:
     trained = [name for name in sets if (given.out / name).is_dir()]
     if not trained:
         sys.exit(f'{given.out} holds no trainings; run "askalike reproduce lei2016 --out {given.out}" first')
-    encoders = EncoderTrainer(load_recipe("lei2016"), sets, vectors=given.vectors)
-    trainer(encoders, given.out)  # an error where the folder is of another recipe, other texts or other vectors
-    tables = {name: [result_of(row, sets[name], given.out) for row in ROWS.values()] for name in trained}
+    encoders = EncoderTrainer(network_recipe("lei2016"), sets, vectors=given.vectors)
+    tie_settings(
+        given.out, encoders.described()
+    )  # an error where the folder is of another recipe, other texts or other vectors
+    tables = {name: table_of(sets[name], given.out) for name in trained}
     done = {(name, result.row.id, seed) for name, found in tables.items() for result in found for seed in result.seeds}
     logs = read_logs(given.out, done)
     write_logs(logs, LOGS)

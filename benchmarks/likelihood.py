@@ -3,8 +3,8 @@
 Command: ``python -m benchmarks.likelihood``. The cosines of the general model beside what people judged: the halves of
 Quora's pairs, the candidates of SemEval (relevant or not), and the five best that the search finds for travel's
 duplicates (marked or not; marks miss much that asks the same). Fitted are Quora's dev half and SemEval's training part;
-each is also judged by a fit of the other alone. The strength of the prior is chosen there and on travel's dev part.
-Test parts are looked at with what is in ``rank/calibration.py``. Verdicts are drawn from a set, and judged on the rest
+each is also judged by a fit of the other alone. The strength of the prior is chosen there and on travel's dev split.
+Test splits are looked at with what is in ``rank/calibration.py``. Verdicts are drawn from a set, and judged on the rest
 of it. Writes ``results/likelihood.json``.
 """
 
@@ -21,15 +21,16 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import log_loss, roc_auc_score
 
 from askalike.data import default_model
-from askalike.encode.model import Model
-from askalike.experiments.lei2016.sets import labelled
-from askalike.experiments.tasks import PairTask, RerankTask, RetrievalTask
 from askalike.forum import Forum
+from askalike.forum_evaluation.tasks import RerankTask
+from askalike.models.encoders.model import Model
+from askalike.papers.lei2016.sets import labelled
 from askalike.rank import calibration
-from askalike.rank.calibration import ELSEWHERE, Calibration, moved
+from askalike.rank.calibration import DEFAULT_PRIOR, Calibration, posterior
 from askalike.types import Filters, Question
 from benchmarks.quality_sets import SEMEVAL_PARTS, forum_folder, quora_tasks, semeval_task, travel_tasks
 from benchmarks.record import write
+from benchmarks.systems import PairTask, RetrievalTask
 
 COMMAND = "python -m benchmarks.likelihood"
 VERDICTS: Final = (0, 10, 20, 50, 100, 200)
@@ -123,7 +124,7 @@ def after_verdicts(prior: Calibration, on: Judged) -> dict[str, dict[str, float]
         for _ in range(DRAWS if count else 1):
             rows = chance.permutation(len(on.cosines))
             seen, rest = on.part(rows[:count]), on.part(rows[count:])
-            after = moved(prior, seen.cosines.tolist(), seen.is_same.tolist()) if count else prior
+            after = posterior(prior, seen.cosines.tolist(), seen.is_same.tolist()) if count else prior
             scores.append(scored(after, rest))
         found[str(count)] = {
             name: round(float(np.mean([one[name] for one in scores])), 3) for name in ("log_loss", "off_by")
@@ -155,13 +156,13 @@ def measure() -> dict[str, Any]:
     tests["travel test"] = judged(model, list(of_search(travel["test"])))
     return {
         "fitted": {"intercept": round(pooled.intercept, 2), "slope": round(pooled.slope, 2)},
-        "used": {"intercept": ELSEWHERE.intercept, "slope": ELSEWHERE.slope},
+        "used": {"intercept": DEFAULT_PRIOR.intercept, "slope": DEFAULT_PRIOR.slope},
         "dev": {
             "by other sets": {name: scored(elsewhere[name], one) for name, one in sets.items()},
             "after verdicts, by the prior's spread": spreads,
         },
-        "test": {name: scored(ELSEWHERE, one) for name, one in tests.items()},
-        "test, after verdicts": {name: after_verdicts(ELSEWHERE, one) for name, one in tests.items()},
+        "test": {name: scored(DEFAULT_PRIOR, one) for name, one in tests.items()},
+        "test, after verdicts": {name: after_verdicts(DEFAULT_PRIOR, one) for name, one in tests.items()},
     }
 
 

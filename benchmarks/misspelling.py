@@ -2,7 +2,7 @@
 
 Command: ``python -m benchmarks.misspelling [--siamese FOLDER --pairs N]``, the folder of a siamese model, such as
 ``scqa-seed0/model`` among those of ``askalike reproduce das2016``; without it SCQA is left out. Queries are the test
-part of the travel forum's duplicate marks, title and body; the collection is the whole forum as it was written. Each
+part of the travel forum's duplicate links, title and body; the collection is the whole forum as it was written. Each
 content word, one of at least three letters that is no stop word, is edited once: a letter is left out, another is put
 before it, it is changed, or swapped with the next one, each as likely. The same words are edited in the same way for
 every system, in ``DRAWS`` draws; a query's value is the mean over them. The forum's own search is asked with and
@@ -22,20 +22,19 @@ from typing import Any, Final, Protocol
 import numpy as np
 
 from askalike.data import default_model
-from askalike.encode.model import Model
-from askalike.evaluate import bootstrap_difference, bootstrap_mean, randomisation_test
-from askalike.experiments.systems import Terms, Vectors
-from askalike.experiments.tasks import RetrievalTask, judge
-from askalike.experiments.vector_scorer import VectorScorer
+from askalike.evaluation import bootstrap_difference, bootstrap_mean, randomisation_test
 from askalike.forum import Forum, ForumSettings
+from askalike.forum_evaluation.scorers import VectorScorer
+from askalike.models.encoders.model import Model
+from askalike.models.siamese.model import SiameseModel
 from askalike.rank import SearchSettings
-from askalike.siamese import SiameseModel
 from askalike.text.markup import plain_text
 from askalike.text.stop_words import STOP_WORDS
 from askalike.types import Filters, Question, Run
 from benchmarks.minilm import MiniLM
 from benchmarks.quality_sets import forum_folder, travel_tasks
 from benchmarks.record import write
+from benchmarks.systems import RetrievalTask, Terms, Vectors, judge
 
 COMMAND = "python -m benchmarks.misspelling"
 DRAWS: Final = 5

@@ -1,7 +1,7 @@
 """How the general model fares with fewer words: dev scores and bytes of its first 10,000, 20,000 … words.
 
 Command: ``python -m benchmarks.model_size [--model FOLDER]``. Words are ordered by how often they occur in the training
-data; those that are cut off are read as unknown ones, as they would have been in a smaller model. Only dev parts are
+data; those that are cut off are read as unknown ones, as they would have been in a smaller model. Only dev splits are
 scored, by the encoder alone.
 """
 
@@ -13,14 +13,14 @@ from pathlib import Path
 from typing import Any
 
 from askalike.data import default_model
-from askalike.encode.model import Model
-from askalike.encode.vocabulary import Vocabulary
-from askalike.evaluate import pair_average_precision
-from askalike.experiments.systems import Vectors
-from askalike.experiments.tasks import PairTask, RerankTask, judge
-from askalike.experiments.vector_scorer import VectorScorer
+from askalike.evaluation import pair_average_precision
+from askalike.forum_evaluation.scorers import VectorScorer
+from askalike.forum_evaluation.tasks import RerankTask
+from askalike.models.encoders.model import Model
+from askalike.models.encoders.vocabulary import Vocabulary
 from benchmarks.quality_sets import SETS, Task, present_sets
 from benchmarks.record import write
+from benchmarks.systems import PairTask, Vectors, judge
 
 COMMAND = "python -m benchmarks.model_size"
 SIZES = (10_000, 20_000, 40_000, 60_000)

@@ -2,7 +2,7 @@
 
 Command: ``python -m benchmarks.quality_lexical``. Nothing is tuned here. The SemEval statistics (document frequencies)
 come from the questions of the training and dev files; title and body are joined, and the official protocol scores.
-The travel figures are those of the test part of the duplicate components.
+The travel figures are those of the test split of the duplicate components.
 """
 
 from __future__ import annotations
@@ -11,11 +11,10 @@ import shutil
 from collections.abc import Mapping
 from typing import Any
 
-from askalike.evaluate import Report, bootstrap_mean, compare, evaluate
-from askalike.experiments.forum_trial import TASKS, run_trial
-from askalike.experiments.rankings import rerank
-from askalike.experiments.scorers import SCORERS, make_scorer
+from askalike.evaluation import Report, bootstrap_mean, compare, evaluate
 from askalike.forum import Forum, ForumSettings
+from askalike.forum_evaluation.evaluation import TASKS, evaluate_forum
+from askalike.forum_evaluation.scorers import SCORERS, make_scorer, rerank
 from askalike.read.judged import read_judged
 from askalike.text.settings import TextSettings
 from askalike.types import Judged, Question
@@ -78,13 +77,13 @@ def semeval() -> dict[str, Any]:
 
 
 def travel() -> dict[str, Any]:
-    """Score every system on the test part, in both tasks."""
+    """Score every system on the test split, in both tasks."""
     shutil.rmtree(FORUM, ignore_errors=True)
     found: dict[str, Any] = {}
     with Forum.create(FORUM, settings=ForumSettings(has_vectors=False)) as forum:
         forum.load(need_data("travel-stackexchange"))
         for task in TASKS:
-            trial = run_trial(forum, task, SYSTEMS, "test")
+            trial = evaluate_forum(forum, task, SYSTEMS, "test")
             found[task] = table(trial.reports, trial.main_measure)
             print(task, {name: values[trial.main_measure] for name, values in found[task].items()})
     return found

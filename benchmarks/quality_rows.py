@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from askalike.evaluate import PAIR_MEASURES, Interval, Report, bootstrap_mean, compare, compare_pairs, pair_interval
+from askalike.evaluation import PAIR_MEASURES, Interval, Report, bootstrap_mean, compare, compare_pairs, pair_interval
 
 RIVALS = ("bm25", "minilm")
 TESTED = ("map", "mrr", "ndcg@10", "recall@10")

@@ -1,9 +1,9 @@
 """Encoders and hybrids beside BM25, TF-IDF and MiniLM on every real set.
 
-Command: ``python -m benchmarks.quality_semantic --model FOLDER``. Without ``--test`` only dev parts are scored and
-``results/quality-semantic-dev.json`` is written; with it the test parts too, into ``results/quality-semantic.json``.
+Command: ``python -m benchmarks.quality_semantic --model FOLDER``. Without ``--test`` only dev splits are scored and
+``results/quality-semantic-dev.json`` is written; with it the test splits too, into ``results/quality-semantic.json``.
 ``--model`` may be given several times (a general model and one that was trained on the forum) or not at all;
-``--only SET`` scores one set and writes nothing. A hybrid's weight is the best on the dev part of the same set, unless
+``--only SET`` scores one set and writes nothing. A hybrid's weight is the best on the dev split of the same set, unless
 ``--weight`` fixes one for all sets. ``interaction`` is the forum's ranker of that name as it is by default: the twenty
 best of the hybrid of weight 0.4, compared word by word.
 
@@ -17,18 +17,17 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-from askalike.encode.model import Model
-from askalike.evaluate import pair_average_precision
-from askalike.experiments.blend import best_weight
-from askalike.experiments.interaction import Interaction
-from askalike.experiments.systems import Hybrid, LexicalSearch, System, Terms, Vectors, tune_weight
-from askalike.experiments.tasks import PairTask, RerankTask, judge
-from askalike.experiments.vector_scorer import VectorScorer
+from askalike.evaluation import pair_average_precision
+from askalike.forum_evaluation.scorers import VectorScorer
+from askalike.forum_evaluation.systems import best_weight
+from askalike.forum_evaluation.tasks import RerankTask
+from askalike.models.encoders.model import Model
 from askalike.rank.settings import JoinSettings
 from benchmarks.minilm import MiniLM
 from benchmarks.quality_rows import pair_rows, ranking_rows, shown
 from benchmarks.quality_sets import SETS, Task, present_sets
 from benchmarks.record import write
+from benchmarks.systems import Hybrid, Interaction, LexicalSearch, PairTask, System, Terms, Vectors, judge, tune_weight
 
 COMMAND = "python -m benchmarks.quality_semantic"
 WORDS: dict[str, System] = {"bm25": LexicalSearch(), "tfidf": Terms("tfidf")}
@@ -85,7 +84,7 @@ def main() -> None:
     parser.add_argument("--model", action="append", type=Path, default=[], help="a model's folder")
     parser.add_argument("--only", action="append", choices=list(SETS), help="one set; nothing is written")
     parser.add_argument("--weight", type=float, help="of the cosine in every hybrid, instead of tuning")
-    parser.add_argument("--test", action="store_true", help="score the test parts too")
+    parser.add_argument("--test", action="store_true", help="score the test splits too")
     parser.add_argument("--no-minilm", action="store_true", help="leave the rival out")
     given = parser.parse_args()
     models = {path.name: Model.load(path) for path in given.model}

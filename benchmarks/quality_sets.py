@@ -6,19 +6,17 @@ import shutil
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 
-from askalike.experiments.duplicates import duplicate_task
-from askalike.experiments.forum_tasks import forum_rerank_task, forum_retrieval_task
-from askalike.experiments.judged_task import bm25_task, questions_of, released_task
-from askalike.experiments.pair_task import pair_task
-from askalike.experiments.related import related_task
-from askalike.experiments.tasks import PairTask, RerankTask, RetrievalTask
 from askalike.forum import Forum, ForumSettings
+from askalike.forum_evaluation.forum_tasks import forum_rerank_task
+from askalike.forum_evaluation.links import duplicate_task, related_task
+from askalike.forum_evaluation.tasks import RerankTask, bm25_task, questions_of, released_task
 from askalike.read.detection import named
 from askalike.read.frame import ReadContext
 from askalike.read.judged import read_judged
 from askalike.read.labelled import read_pairs
 from askalike.types import Judged, Question
 from benchmarks.record import DATA, WORK, need_data
+from benchmarks.systems import PairTask, RetrievalTask, forum_retrieval_task, pair_task
 
 ARCHIVES = {"travel": "travel-stackexchange", "slicer": "slicer-discourse/topics.jsonl.gz"}
 SEMEVAL_PARTS = {"dev": ("dev",), "test": ("test2016", "test2017")}

@@ -14,16 +14,16 @@ from typing import Any
 
 import numpy as np
 
-from askalike.encode.model import Model
-from askalike.encode.vocabulary import Vocabulary
 from askalike.forum.states import ModelStates
+from askalike.models.encoders.model import Model
+from askalike.models.encoders.vocabulary import Vocabulary
+from askalike.models.ramn.score import FORUM
 from askalike.rank import Query
 from askalike.rank.pool import Pooled
 from askalike.rank.ramn import RamnReranker
-from askalike.rank.ramn.settings import FORUM
 from askalike.text.stemmer import stemmer_of
 from askalike.text.tokens import words
-from askalike.train.recipe import load_recipe
+from askalike.training.recipe import load_recipe
 from askalike.types import Question
 from benchmarks.encode_runtime import read_questions
 from benchmarks.minilm import MiniLM

@@ -22,8 +22,8 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from askalike.encode.config import EncoderConfig
-from askalike.encode.networks import build
+from askalike.models.encoders.networks.encoder import build
+from askalike.models.encoders.settings import EncoderConfig
 from benchmarks.record import write
 
 BATCH, WORDS, INPUT, SIZE = 256, 100, 200, 400

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from askalike.evaluate import evaluate, read_gold, read_run
+from askalike.evaluation import evaluate, read_gold, read_run
 from benchmarks.record import need_data, write
 
 COMMAND = "python -m benchmarks.scorer_checks"

@@ -1,10 +1,14 @@
 """Kill test of the service: killed (SIGKILL) at random moments while four clients write; nothing acknowledged is lost.
 
-Command: ``python -m benchmarks.serve_kill`` (30 kills). Each client writes under names of its own, one question at a
-time and some hundred at once, edits and deletes. After each kill the forum is opened and checked:
+Command: ``python -m benchmarks.serve_kill`` (50 kills). The forum holds 20,000 real questions. Each client writes under
+names of its own: questions one at a time and some hundred at once, edits, deletes, answers, duplicate links,
+judgements, and dates that no reader could take. In every second round another process loads two versions of the
+archive meanwhile, again and again, and is killed too. After each kill the forum is opened and checked:
 
-- it opens, and passes SQLite's own check;
+- it opens, passes SQLite's own check, and holds one version of the archive whole;
 - it holds what was acknowledged; the one request under way of each client may be there or not, a bulk request in part;
+- no date out of range was taken, and what was refused is not there;
+- nothing of a load and nothing in the temporary directory is left;
 - its indexes are in step, and what was written last is found.
 """
 
@@ -12,28 +16,50 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import os
 import random
 import shutil
 import signal
+import subprocess
+import sys
+import tempfile
 import threading
 import time
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Final
 
 from askalike import Forum
 from askalike.archive import Archive, Layout
 from askalike.archive import check as check_archive
 from askalike.client import Client, ServiceError
-from askalike.data import bundled_forum
-from benchmarks.record import WORK, write
+from askalike.forum import ForumSettings, ImportOptions
+from benchmarks.kill import (
+    HOSTILE,
+    QUESTIONS,
+    SOURCE,
+    Versions,
+    bulk_held,
+    contents,
+    in_step,
+    reddit_lines,
+    write_versions,
+)
+from benchmarks.record import REPOSITORY, WORK, write
 from benchmarks.serving import serving
 
-COMMAND = "python -m benchmarks.serve_kill"
-KILLS = 30
-CLIENTS = 4
-LONGEST_S = 4.0
-BULK = 120
+COMMAND: Final = "python -m benchmarks.serve_kill"
+KILLS: Final = 50
+CLIENTS: Final = 4
+LONGEST_S: Final = 15.0
+BULK: Final = 120
+NOTHING_DONE: Final = (404, 422, 429, 503)
+"""Statuses that say that nothing was stored."""
+
+Key = tuple[str, ...]
+"""What was written: its kind, and what it is known by."""
 
 
 @dataclass
@@ -41,64 +67,147 @@ class Ledger:
     """What one client was told.
 
     Args:
-        held: id → title, of what was acknowledged and not deleted since.
-        pending: id → title, None for a deletion, of the request under way.
+        bulk: ids of the archive; some go and return.
+        held: what was acknowledged and not deleted since.
+        pending: what may be there or not: of requests under way, or that took too long; None for a deletion.
     """
 
     name: str
-    held: dict[str, str] = field(default_factory=dict)
-    pending: dict[str, str | None] = field(default_factory=dict)
+    bulk: list[str]
+    held: dict[Key, str] = field(default_factory=dict)
+    pending: dict[Key, str | None] = field(default_factory=dict)
     acknowledged: int = 0
+    refused: Counter[int] = field(default_factory=Counter)
+    taken: list[str] = field(default_factory=list)
+    longest_write_s: float = 0.0
 
     def write(self, client: Client, chance: random.Random, start: int) -> None:
         """Write until the service is gone."""
-        with contextlib.suppress(ServiceError):
-            for number in range(start, start + 1_000_000):
-                kind = chance.choice(("put", "put", "edit", "delete", "bulk"))
-                if kind == "bulk":
-                    many = {f"{self.name}-{number}-{one}": f"bulk trouble {number} {one}" for one in range(BULK)}
-                    self.pending = dict(many)
-                    for told in client.put_many({"id": one, "title": title} for one, title in many.items()):
-                        if told.id is not None and not told.error:
-                            self._acknowledge(told.id)
-                elif kind == "delete" and self.held:
-                    gone = chance.choice(list(self.held))
-                    self.pending = {gone: None}
-                    client.delete(gone)
-                    self._acknowledge(gone)
-                else:
-                    known = list(self.held)
-                    one = chance.choice(known) if kind == "edit" and known else f"{self.name}-{number}"
-                    self.pending = {one: f"{kind} trouble {number}"}
-                    client.put(one, f"{kind} trouble {number}")
-                    self._acknowledge(one)
+        kinds = ("put", "put", "edit", "delete", "bulk", "answer", "mark", "judge", "hostile")
+        for number in range(start, start + 1_000_000):
+            before = dict(self.pending)
+            began = time.monotonic()
+            try:
+                self._write_one(client, chance, chance.choice(kinds), number)
+            except ServiceError as error:
+                self.refused[error.status] += 1
+                if error.status == 0:
+                    return
+                if error.status in NOTHING_DONE:
+                    self.pending = before
+            else:
+                self.longest_write_s = max(self.longest_write_s, time.monotonic() - began)
 
-    def _acknowledge(self, identifier: str) -> None:
-        title = self.pending.pop(identifier)
-        if title is None:
-            del self.held[identifier]
+    def _write_one(self, client: Client, chance: random.Random, kind: str, number: int) -> None:
+        own = [key[1] for key in self.held if key[0] == "question"]
+        fresh, subject = f"{self.name}-{number}", f"{kind} trouble {number}"
+        if kind == "bulk":
+            many = {f"{fresh}-{one}": f"{subject} {one}" for one in range(BULK)}
+            self.pending |= {("question", one): title for one, title in many.items()}
+            for told in client.put_many({"id": one, "title": title} for one, title in many.items()):
+                if told.id is not None and not told.error:
+                    self._acknowledge([("question", told.id)])
+        elif kind == "hostile":
+            moment = chance.choice(HOSTILE).isoformat()
+            client.put(f"{fresh}-hostile", subject, created=moment)
+            self.taken.append(moment)
+        elif kind == "delete" and own:
+            gone = chance.choice(own)
+            keys = [key for key in self.held if gone in key[1:] or self.held[key] == gone]
+            self.pending |= dict.fromkeys(keys)
+            client.delete(gone)
+            self._acknowledge(keys)
+        elif kind == "answer" and own:
+            question = chance.choice(own)
+            self.pending["answer", fresh] = question
+            client.put_answer(fresh, question, subject)
+            self._acknowledge([("answer", fresh)])
+        elif kind == "mark" and own:
+            key = ("mark", chance.choice(own), chance.choice(self.bulk))
+            self.pending[key] = "duplicate"
+            client.mark(*key[1:])
+            self._acknowledge([key])
+        elif kind == "judge":
+            first, second = chance.sample(self.bulk, 2)
+            self.pending["judgement", fresh] = f"{first} {second}"
+            client.judge(first, second, "different", by=fresh)
+            self._acknowledge([("judgement", fresh)])
         else:
-            self.held[identifier] = title
+            one = chance.choice(own) if kind == "edit" and own else fresh
+            self.pending["question", one] = subject
+            client.put(one, subject)
+            self._acknowledge([("question", one)])
+
+    def _acknowledge(self, keys: list[Key]) -> None:
+        for key in keys:
+            value = self.pending.pop(key)
+            if value is None:
+                del self.held[key]
+            else:
+                self.held[key] = value
         self.acknowledged += 1
 
-    def settle(self, found: dict[str, str]) -> Iterator[str]:
+    def settle(self, everything: dict[Key, str]) -> Iterator[str]:
         """Yield what differs from what was acknowledged, and go on from what is there."""
-        for identifier in {*found, *self.held}:
-            allowed = {self.held.get(identifier)}
-            if identifier in self.pending:
-                allowed.add(self.pending[identifier])
-            if found.get(identifier) not in allowed:
-                yield f"{identifier}: {found.get(identifier)!r}, expected one of {allowed}"
-        self.held, self.pending = dict(found), {}
+        yield from (f"a date out of range was taken: {moment}" for moment in self.taken)
+        found = {key: value for key, value in everything.items() if key[1].startswith(f"{self.name}-")}
+        for key in {*found, *self.held}:
+            allowed = {self.held.get(key)}
+            if key in self.pending:
+                allowed.add(self.pending[key])
+            if found.get(key) not in allowed:
+                yield f"{key}: {found.get(key)!r}, expected one of {allowed}"
+        self.held, self.pending = found, {}
 
 
-def one_round(folder: Path, ledgers: list[Ledger], number: int, delay_s: float) -> None:
+def everything_held(archive: Archive) -> dict[Key, str]:
+    """Return all that the archive holds beside the archive that is loaded, without effect at present or not."""
+    select = archive.connection.execute
+    manual = "source = (SELECT num FROM sources WHERE name = 'manual')"
+    found: dict[Key, str] = {}
+    for one, title in select(f"SELECT id, title FROM questions WHERE {manual}"):
+        found["question", one] = title
+    for one, question in select(f"SELECT id, question_id FROM answers WHERE {manual}"):
+        found["answer", one] = question
+    for first, second, kind in select(f"SELECT source_id, target_id, kind FROM links WHERE {manual}"):
+        found["mark", first, second] = kind
+    for first, second, judge in select("SELECT question_id, candidate_id, judge FROM feedback"):
+        found["judgement", judge] = f"{first} {second}"
+    return found
+
+
+def load_again_and_again(folder: Path, versions: Versions) -> None:
+    """Load the versions in turn, until killed; the service makes them searchable."""
+    with Forum.open(folder, settings=ForumSettings(has_vectors=False)) as forum:
+        while True:
+            for name in ("less", "whole"):
+                forum.load(versions.path(name), options=ImportOptions(format="jsonl", source=SOURCE))
+
+
+@contextlib.contextmanager
+def loading(folder: Path, versions: Versions, *, is_wanted: bool) -> Iterator[None]:
+    """Let another process load meanwhile; it is killed at the end."""
+    if not is_wanted:
+        yield
+        return
+    paths = map(str, (folder, versions.whole, versions.less, versions.base))
+    with subprocess.Popen([sys.executable, "-m", "benchmarks.serve_kill", "load", *paths], cwd=REPOSITORY) as process:
+        try:
+            yield
+            assert process.poll() is None, f"loading stopped by itself with {process.returncode}"
+        finally:
+            process.kill()
+
+
+def one_round(
+    folder: Path, versions: Versions, ledgers: list[Ledger], number: int, delay_s: float, *, is_loading: bool
+) -> None:
     """Serve, write, kill after a while, check.
 
     Raises:
         AssertionError: something that was acknowledged is not there.
     """
-    with serving(folder) as running:
+    with serving(folder) as running, loading(folder, versions, is_wanted=is_loading):
         threads = [
             threading.Thread(
                 target=ledger.write, args=(running.client, random.Random(f"{number} {ledger.name}"), number * 1_000_000)
@@ -112,47 +221,67 @@ def one_round(folder: Path, ledgers: list[Ledger], number: int, delay_s: float) 
         assert running.process.wait() == -signal.SIGKILL
         for thread in threads:
             thread.join()
-    with contextlib.closing(Archive(Layout(folder).archive)) as stored:
+    left = [path.name for path in Path(tempfile.gettempdir()).iterdir()]
+    assert not left, f"left in the temporary directory: {left}"
+    with Forum.open(folder) as forum, contextlib.closing(Archive(Layout(folder).archive)) as stored:
         check_archive(stored)
-    with Forum.open(folder) as forum:
-        titles = {question.id: question.title for question in forum.questions()}
+        assert not list(folder.glob("loading.sqlite*")), "a file of a load is left"
+        assert bulk_held(stored) in [contents(versions, name) for name in ("whole", "less")], "half a load is there"
+        everything = everything_held(stored)
         for ledger in ledgers:
-            found = {one: title for one, title in titles.items() if one.startswith(f"{ledger.name}-")}
-            wrong = list(ledger.settle(found))
+            wrong = list(ledger.settle(everything))
             assert not wrong, f"{len(wrong)} differ, such as {wrong[:3]}"
-        info = forum.info()
-        assert info.behind == 0, f"{info.behind} changes are not in the index"
-        assert info.indexed == len(titles), f"{info.indexed} entries for {len(titles)} questions"
+        in_step(forum)
         for ledger in ledgers:
-            for identifier, title in list(ledger.held.items())[-3:]:
+            written = [(key[1], title) for key, title in ledger.held.items() if key[0] == "question"]
+            for identifier, title in written[-3:]:
                 ranked = [one for one, _ in forum.ranking(title, k=1000, ranker="lexical")]
                 assert identifier in ranked, f"{identifier} ({title!r}) is not found"
 
 
 def main() -> None:
     """Kill so often and write the result."""
+    if len(sys.argv) > 1 and sys.argv[1] == "load":
+        folder, *paths = map(Path, sys.argv[2:6])
+        load_again_and_again(folder, Versions(*paths))
+        return
     parser = argparse.ArgumentParser()
     parser.add_argument("--kills", type=int, default=KILLS)
+    parser.add_argument("--questions", type=int, default=QUESTIONS)
     options = parser.parse_args()
-    folder = WORK / "serve" / "killed.forum"
+    versions = write_versions(WORK / "serve-kill", reddit_lines(options.questions))
+    folder = WORK / "serve-kill" / "killed.forum"
     shutil.rmtree(folder, ignore_errors=True)
-    with Forum.create(folder) as forum:
-        forum.load(bundled_forum())
-    ledgers = [Ledger(f"client{number}") for number in range(CLIENTS)]
+    shutil.copytree(versions.base, folder)
+    temporary = WORK / "serve-kill" / "tmp"
+    shutil.rmtree(temporary, ignore_errors=True)
+    temporary.mkdir()
+    os.environ["TMPDIR"] = tempfile.tempdir = str(temporary)
+    bulk = sorted(contents(versions, "whole")[0])
+    ledgers = [Ledger(f"client{number}", bulk) for number in range(CLIENTS)]
     chance = random.Random(0)
     for number in range(options.kills):
-        one_round(folder, ledgers, number, chance.uniform(0.1, LONGEST_S))
-        print(number + 1, sum(ledger.acknowledged for ledger in ledgers), flush=True)
-    if options.kills < KILLS:
+        delay_s = chance.uniform(0.1, LONGEST_S)
+        one_round(folder, versions, ledgers, number, delay_s, is_loading=number % 2 == 1)
+        refused = sum((ledger.refused for ledger in ledgers), Counter[int]())
+        print(number + 1, f"{delay_s:.1f} s", sum(ledger.acknowledged for ledger in ledgers), dict(refused), flush=True)
+    if (options.kills, options.questions) != (KILLS, QUESTIONS):
         return  # a trial
     write(
         "serve-kill",
         COMMAND,
         {
+            "questions": options.questions,
             "kills": options.kills,
             "failures": 0,
             "clients": CLIENTS,
+            "kills_while_loading": options.kills // 2,
             "acknowledged_writes": sum(ledger.acknowledged for ledger in ledgers),
+            "refused": {
+                str(status): sum(ledger.refused[status] for ledger in ledgers)
+                for status in sorted({status for ledger in ledgers for status in ledger.refused if status})
+            },
+            "longest_write_s": round(max(ledger.longest_write_s for ledger in ledgers), 2),
         },
     )
 

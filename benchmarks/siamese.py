@@ -26,17 +26,18 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from askalike.data import bundled_forum, default_model
-from askalike.encode.model import Model
-from askalike.encode.vocabulary import Vocabulary
-from askalike.experiments.vector_scorer import Encoder
 from askalike.forum import Forum, ForumSettings
-from askalike.siamese import SiameseConfig, SiameseModel, SiameseSettings
-from askalike.siamese.hashed import Hashed
-from askalike.siamese.network import SiameseNetwork, build, to_arrays
-from askalike.siamese.plan import Plan
-from askalike.train.siamese.corpus import PairCorpus
-from askalike.train.siamese.objective import QuestionAnswer
-from askalike.train.siamese.recipe import PairOptions
+from askalike.forum_evaluation.scorers import Encoder
+from askalike.models.encoders.model import Model
+from askalike.models.encoders.vocabulary import Vocabulary
+from askalike.models.siamese.config import SiameseConfig, SiameseSettings
+from askalike.models.siamese.model import SiameseModel
+from askalike.models.siamese.network import SiameseNetwork, build, to_arrays
+from askalike.models.siamese.runtime import Plan
+from askalike.models.siamese.trigram_texts import TrigramTexts
+from askalike.training.siamese.corpus import PairCorpus
+from askalike.training.siamese.fit import QuestionAnswer
+from askalike.training.siamese.recipe import PairOptions
 from askalike.types import Question
 from benchmarks.minilm import MiniLM
 from benchmarks.record import write
@@ -52,13 +53,13 @@ LETTERS = "abcdefghijklmnopqrstuvwxyz0123456789"
 KNOWN: Final = [a + b + c for a in LETTERS for b in LETTERS for c in LETTERS]
 
 
-def hashed(texts: int, size: int, seed: int = 0) -> Hashed:
+def hashed(texts: int, size: int, seed: int = 0) -> TrigramTexts:
     """Return texts of about ``size`` distinct trigrams each, the frequent ones as often as Zipf's law has them."""
     random = np.random.default_rng(seed)
     shares = 1 / np.arange(1, TRIGRAMS + 1)
     ids = 1 + random.choice(TRIGRAMS, texts * 2 * size, p=shares / shares.sum()).astype(np.int32)
     rows = [np.unique(part)[random.permutation(len(np.unique(part)))[:size]] for part in np.split(ids, texts)]
-    return Hashed.counted(np.concatenate(rows), np.cumsum([0, *map(len, rows)]), TRIGRAMS + 1)
+    return TrigramTexts.counted(np.concatenate(rows), np.cumsum([0, *map(len, rows)]), TRIGRAMS + 1)
 
 
 class Dense(nn.Module):
@@ -69,7 +70,7 @@ class Dense(nn.Module):
         self.config = network.config
         self.values = network.sides["shared"]
 
-    def encode(self, texts: Hashed, rows: NDArray[np.int64]) -> Tensor:
+    def encode(self, texts: TrigramTexts, rows: NDArray[np.int64]) -> Tensor:
         """Return (B, 128)."""
         whole = torch.zeros(len(rows) * TRIGRAMS)
         whole[torch.from_numpy(texts.keys(rows, TRIGRAMS))] = torch.from_numpy(texts.counts[texts.entries(rows)])
@@ -81,13 +82,13 @@ class Dense(nn.Module):
         return functional.linear(flat, values["dense"], values["dense_bias"])
 
 
-def forward(network: SiameseNetwork | Dense, texts: Hashed) -> None:
+def forward(network: SiameseNetwork | Dense, texts: TrigramTexts) -> None:
     """Encode a batch without gradient."""
     with torch.no_grad():
         network.encode(texts, np.arange(BATCH))
 
 
-def both_ways(network: SiameseNetwork | Dense, texts: Hashed) -> None:
+def both_ways(network: SiameseNetwork | Dense, texts: TrigramTexts) -> None:
     """Encode a batch, and find the gradient of every parameter."""
     network.zero_grad(set_to_none=True)
     network.encode(texts, np.arange(BATCH)).square().mean().backward()

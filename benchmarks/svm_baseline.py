@@ -1,7 +1,7 @@
 """The ranking SVM over similarity measures, beside the search, BM25 and TF-IDF; and how many pairs a second it scores.
 
 Command: ``python -m benchmarks.svm_baseline``. SemEval: learned on train (both parts), C by MAP on dev. Travel
-duplicates: learned on the train part's candidates, C by MAP on the dev part. With C chosen, each test set is scored
+duplicates: learned on the train part's candidates, C by MAP on the dev split. With C chosen, each test set is scored
 once for each of two configurations: all measures, and all but the two of word vectors.
 
 Word vectors: skip-gram on Reddit questions, the training questions of SemEval and the questions of the travel forum.
@@ -19,30 +19,30 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from askalike.evaluate import Report, compare
-from askalike.experiments.duplicates import duplicate_task
-from askalike.experiments.forum_tasks import forum_rerank_task
-from askalike.experiments.judged_task import bm25_task, questions_of
-from askalike.experiments.rankings import rerank
-from askalike.experiments.scorers import make_scorer
-from askalike.experiments.tasks import RerankTask, judge
+from askalike.evaluation import Report, compare
 from askalike.forum import Forum
-from askalike.read.frame import ReadContext
-from askalike.read.judged import read_judged
-from askalike.read.registry import READERS
-from askalike.similarity import (
+from askalike.forum_evaluation.forum_tasks import forum_rerank_task
+from askalike.forum_evaluation.links import duplicate_task
+from askalike.forum_evaluation.scorers import make_scorer, rerank
+from askalike.forum_evaluation.tasks import RerankTask, bm25_task, judge, questions_of
+from askalike.models.encoders.vocabulary import Vocabulary
+from askalike.models.similarity.features import SimilarityFeatures
+from askalike.models.similarity.ranking_svm import (
     COSTS,
     LabelledCandidates,
     RankingGroup,
     RankingSvm,
-    SimilarityFeatures,
     choose_cost,
     ranking_groups,
 )
+from askalike.read.frame import ReadContext
+from askalike.read.judged import read_judged
+from askalike.read.registry import READERS
 from askalike.text.markup import readable
 from askalike.text.settings import TextSettings
-from askalike.train.word_vectors.sentence_corpus import SentenceCorpus
-from askalike.train.word_vectors.word2vec import Word2VecSettings, train_word2vec
+from askalike.text.tokens import words
+from askalike.training.corpus import WordList
+from askalike.training.word2vec import Word2VecSettings, train_word2vec
 from askalike.types import Question, Run
 from benchmarks.quality_rows import ranking_rows, shown
 from benchmarks.quality_sets import forum_folder
@@ -71,8 +71,9 @@ def word_vectors(own: Iterable[Question]) -> Vectors:
     """Train word vectors on Reddit and on what is known of the sets."""
     known = [*islice(reddit(), REDDIT_QUESTIONS), *own]
     texts = [f"{question.title}\n{readable(question.body, question.markup, with_code=True)}" for question in known]
-    corpus = SentenceCorpus.from_texts(texts, min_count=5)
-    vocabulary, rows = train_word2vec(corpus, WORD2VEC, seed=SEED)
+    read = WordList(map(words, texts))
+    vocabulary = Vocabulary.from_counts(read.counts(), min_count=5)
+    rows = train_word2vec(read.over(vocabulary), len(vocabulary), WORD2VEC, seed=SEED)
     print(f"word vectors: {len(vocabulary.words):,} words from {len(texts):,} questions", flush=True)
     return dict(zip(vocabulary.words, rows[1:], strict=True))
 

@@ -24,17 +24,17 @@ from recipes.general.sources import records
 from torch import nn
 
 from askalike.cli.progress import BarProgress
-from askalike.encode.networks import Encoder
-from askalike.experiments.forum_training import forum_training, going_on
 from askalike.forum import Forum, ForumSettings
-from askalike.train import loop
-from askalike.train import words as word_making
-from askalike.train.corpus import TrainingData, WordSource
-from askalike.train.fit import Run, fit
-from askalike.train.loop_settings import LoopSettings
-from askalike.train.network import TextNetwork
-from askalike.train.objectives.options import ContrastiveOptions, DecodingOptions
-from askalike.train.recipe import Recipe, StageSettings, load_recipe
+from askalike.models.encoders.networks.encoder import EncoderNetwork
+from askalike.training import loop
+from askalike.training import words as word_making
+from askalike.training.corpus import TrainingData, WordSource
+from askalike.training.encoder import TrainingRun, train_encoder
+from askalike.training.forum_data import forum_training
+from askalike.training.network import TextNetwork
+from askalike.training.recipe import ContrastiveOptions, DecodingOptions, Recipe, StageSettings, load_recipe
+from askalike.training.session import going_on
+from askalike.training.settings import LoopSettings
 from askalike.types import Question
 from benchmarks.record import need_data, write
 
@@ -79,15 +79,15 @@ def parts_of_training() -> dict[str, tuple[Any, str]]:
     return {
         "reading texts into words": (WordSource, "__init__"),
         "word vectors": (word_making, "train_word2vec"),
-        "steps": (loop._Run, "_step"),  # the loop has no other place to look in from
+        "steps": (loop._StageRun, "_step"),  # the loop has no other place to look in from
         "steps: backward": (torch.Tensor, "backward"),
         "steps: update": (torch.optim.Adam, "step"),
-        "steps: encoder and decoder, forward": (Encoder, "go_on"),
-        "steps: encoder, forward": (Encoder, "pooled"),
+        "steps: encoder and decoder, forward": (EncoderNetwork, "go_on"),
+        "steps: encoder, forward": (EncoderNetwork, "pooled"),
         "steps: word vectors, forward": (TextNetwork, "words"),
         "steps: output layer, forward": (nn.AdaptiveLogSoftmaxWithLoss, "forward"),
-        "dev and held-out measures": (loop._Run, "_judge"),
-        "checkpoints": (loop._Run, "_save"),
+        "dev and held-out measures": (loop._StageRun, "_judge"),
+        "checkpoints": (loop._StageRun, "_save"),
     }
 
 
@@ -134,8 +134,8 @@ def main() -> None:
             seconds: Seconds = defaultdict(float)
             began = time.perf_counter()
             with BarProgress() as progress, timed(seconds, parts_of_training()):
-                run = Run(Path(work) / f"pre-{number}", start=model, progress=progress)
-                model = fit(replace(recipe, stages=(stage,)), data, run)
+                run = TrainingRun(Path(work) / f"pre-{number}", start=model, progress=progress)
+                model = train_encoder(replace(recipe, stages=(stage,)), data, run)
             phases.ended(f"pre-training: {stage.objective}, one epoch", began, seconds)
         assert model is not None
         model.save(Path(work) / "pretrained")
@@ -146,8 +146,8 @@ def main() -> None:
             phases.ended("reading and indexing the forum", began)
             seconds, began = defaultdict(float), time.perf_counter()
             with BarProgress() as progress, timed(seconds, parts_of_training()):
-                run = Run(Path(work) / "fine", start=model, progress=progress)
-                model = fit(going_on(load_recipe("default"), model), training.data, run)
+                run = TrainingRun(Path(work) / "fine", start=model, progress=progress)
+                model = train_encoder(going_on(load_recipe("default"), model), training.data, run)
             phases.ended("fine-tuning", began, seconds)
             model.save(Path(work) / "tuned")
             forum.use_model(Path(work) / "tuned")

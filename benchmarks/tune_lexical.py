@@ -1,6 +1,6 @@
-"""Field weights and query weights of the search, chosen on two forums' duplicate marks.
+"""Field weights and query weights of the search, chosen on two forums' duplicate links.
 
-Command: ``python -m benchmarks.tune_lexical``. The travel forum's train and dev parts and the bundled forum; the
+Command: ``python -m benchmarks.tune_lexical``. The travel forum's train and dev splits and the bundled forum; the
 travel test part is not looked at. One setting is varied at a time from the best so far (coordinate search, two passes).
 What is maximised is nDCG@10 in full retrieval, averaged over the two forums and over queries with and without their
 body; of points that are equal to a tenth of a point, the one with the smaller setting is taken.
@@ -13,11 +13,11 @@ import shutil
 from dataclasses import asdict
 
 from askalike.data import bundled_forum
-from askalike.evaluate import evaluate
-from askalike.experiments.duplicates import DuplicateTask, duplicate_task
-from askalike.experiments.rankings import forum_run
+from askalike.evaluation import evaluate
 from askalike.forum import Forum
 from askalike.forum.forum import ForumSettings
+from askalike.forum_evaluation.forum_tasks import forum_run
+from askalike.forum_evaluation.links import DuplicateTask, duplicate_task
 from askalike.lexical import FieldWeights
 from askalike.rank import QuerySettings, SearchSettings
 from askalike.types import Run
@@ -41,7 +41,7 @@ def settings_of(point: dict[str, float]) -> ForumSettings:
 
 
 def joined_task(forum: Forum, parts: tuple[str, ...]) -> DuplicateTask:
-    """Return several parts of a forum's duplicate marks as one task."""
+    """Return several parts of a forum's duplicate links as one task."""
     tasks = [duplicate_task(forum, part) for part in parts]
     queries = {query: question for task in tasks for query, question in task.queries.items()}
     qrels = {query: found for task in tasks for query, found in task.qrels.items()}
@@ -80,7 +80,7 @@ def main() -> None:
         "tune-lexical",
         COMMAND,
         {
-            "data": "travel duplicates (train and dev parts) and the bundled forum",
+            "data": "travel duplicates (train and dev splits) and the bundled forum",
             "measure": MEASURE,
             "queries": {name: len(task.queries) for name, task in tasks.items()},
             "chosen": best,

@@ -3,7 +3,7 @@
 Command: ``python -m benchmarks.tune_ramn --out FOLDER --amount N --forum FORUM``, after ``askalike reproduce zhang2018
 --out FOLDER --amount N`` and ``askalike train FORUM --recipe ramn --hold-out-test`` on a forum of travel's duplicates.
 SemEval's dev set has ten candidates a query in a web search engine's order, the forum's dev part the twenty best of its
-search by words. MAP by each one's own protocol, the mean over the autoencoder's seeds; no test part is looked at.
+search by words. MAP by each one's own protocol, the mean over the autoencoder's seeds; no test split is looked at.
 
 States are compared as the encoder gives them, whitened, and with all words alike: what is left without any encoder.
 Words that the corpus does not hold count as if they had occurred once, as often as the median word of the vocabulary,
@@ -24,19 +24,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from askalike.archive import Layout
-from askalike.encode.model import Model
-from askalike.experiments.forum_training import forum_training
-from askalike.experiments.matcher import ChangedStates, Matcher, all_alike
-from askalike.experiments.tasks import RerankTask, judge
-from askalike.experiments.whitening import Whitening
-from askalike.experiments.zhang2018.data import read_data
-from askalike.experiments.zhang2018.training import Autoencoder
 from askalike.forum import Forum
 from askalike.forum.states import ModelStates
+from askalike.forum_evaluation.ramn import Matcher
+from askalike.forum_evaluation.tasks import RerankTask, judge
+from askalike.models.encoders.model import Model
+from askalike.models.ramn.comparison import Similarity, WordStates
+from askalike.models.ramn.score import FORUM, RamnSettings
+from askalike.papers.zhang2018.data import read_data
+from askalike.papers.zhang2018.states import ChangedStates, Whitening, all_alike
+from askalike.papers.zhang2018.training import Autoencoder
 from askalike.rank.query import Query
-from askalike.rank.ramn import RamnSettings, StateSource
-from askalike.rank.ramn.settings import FORUM
-from askalike.rank.word_states import Similarity, WordStates
+from askalike.rank.ramn import StateSource
+from askalike.training.forum_data import forum_training
 from askalike.types import Question
 from benchmarks.record import need_data, write
 
@@ -111,15 +111,15 @@ def semeval(out: Path, amount: int) -> Judged:
 
 
 def forum_dev(path: Path) -> Judged:
-    """Return a forum's dev part, and what it has learned.
+    """Return a forum's dev split, and what it has learned.
 
     Raises:
-        SystemExit: it has no dev part.
+        SystemExit: it has no dev split.
     """
     with Forum.open(path) as forum:
         training = forum_training(forum, is_test_held_out=True)
     if training.dev is None:
-        raise SystemExit(f"{path} has no dev part: {training.why_no_dev}")
+        raise SystemExit(f"{path} has no dev split: {training.why_no_dev}")
     return Judged(training.dev, [Model.load(Layout(path).ranker("ramn"))], training.data.questions)
 
 

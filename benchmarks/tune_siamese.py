@@ -1,4 +1,4 @@
-"""What SCQA begins as and learns at, and how much its cosine counts beside BM25; on dev, no test part is looked at.
+"""What SCQA begins as and learns at, and how much its cosine counts beside BM25; on dev, no test split is looked at.
 
 Command: ``python -m benchmarks.tune_siamese start`` or ``... alpha``; prints what LOG.md tells, and writes nothing.
 
@@ -21,19 +21,19 @@ from typing import Any
 import numpy as np
 import torch
 
-from askalike.experiments.forum_tasks import forum_rerank_task
-from askalike.experiments.related import related_task
-from askalike.experiments.systems import tune_weight
-from askalike.experiments.vector_scorer import VectorScorer
 from askalike.forum import Forum
-from askalike.siamese import SiameseModel
-from askalike.train.fit import Run
-from askalike.train.siamese.corpus import paired
-from askalike.train.siamese.fit import Epoch, fit_siamese
-from askalike.train.siamese.recipe import SiameseRecipe
+from askalike.forum_evaluation.forum_tasks import forum_rerank_task
+from askalike.forum_evaluation.links import related_task
+from askalike.forum_evaluation.scorers import VectorScorer
+from askalike.models.siamese.model import SiameseModel
+from askalike.training.encoder import TrainingRun
+from askalike.training.siamese.corpus import paired
+from askalike.training.siamese.fit import Epoch, fit_siamese
+from askalike.training.siamese.recipe import SiameseRecipe
 from askalike.types import Answer, Question
 from benchmarks.quality_sets import WORDS_ALONE, forum_folder
 from benchmarks.record import need_data
+from benchmarks.systems import tune_weight
 
 Pairs = Sequence[tuple[Question, Answer]]
 
@@ -99,7 +99,7 @@ def start() -> None:
 
             with tempfile.TemporaryDirectory() as folder:
                 recipe = recipe_of(changed, epochs=EPOCHS, patience=0)
-                fit_siamese(recipe, paired(learned), Run(Path(folder), seed), told)
+                fit_siamese(recipe, paired(learned), TrainingRun(Path(folder), seed), told)
 
 
 def alpha() -> None:
@@ -117,7 +117,7 @@ def alpha() -> None:
     print(f"{len(task.queries)} queries, {len(pairs)} pairs of {len(answered)}", flush=True)
     for seed in ALPHA_SEEDS:
         with tempfile.TemporaryDirectory() as folder:
-            model = fit_siamese(recipe_of({}, patience=5), paired(pairs), Run(Path(folder), seed), _shown)
+            model = fit_siamese(recipe_of({}, patience=5), paired(pairs), TrainingRun(Path(folder), seed), _shown)
         best, seen = tune_weight(task, VectorScorer(model))
         values = ", ".join(f"{one} {value:.4f}" for one, value in seen.items())
         print(f"seed {seed}: best {best}; {values}", flush=True)

@@ -22,20 +22,20 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from askalike.data import bundled_forum
-from askalike.encode.vocabulary import Vocabulary
-from askalike.evaluate import Report, compare
-from askalike.experiments.duplicates import duplicate_task
-from askalike.experiments.forum_tasks import forum_rerank_task
-from askalike.experiments.systems import Vectors
-from askalike.experiments.tasks import RerankTask, judge
-from askalike.experiments.vector_scorer import VectorScorer
+from askalike.evaluation import Report, compare
 from askalike.forum import Forum
+from askalike.forum_evaluation.forum_tasks import forum_rerank_task
+from askalike.forum_evaluation.links import duplicate_task
+from askalike.forum_evaluation.scorers import VectorScorer
+from askalike.forum_evaluation.tasks import RerankTask, judge
+from askalike.models.encoders.vocabulary import Vocabulary
 from askalike.text.markup import plain_text
 from askalike.text.tokens import words
-from askalike.train.word_vectors.sentence_corpus import SentenceCorpus
-from askalike.train.word_vectors.word2vec import Word2VecSettings, train_word2vec
+from askalike.training.corpus import WordList
+from askalike.training.word2vec import Word2VecSettings, train_word2vec
 from askalike.types import Question
 from benchmarks.record import WORK, need_data, write
+from benchmarks.systems import Vectors
 
 COMMAND = "python -m benchmarks.unseen_words"
 QUESTIONS, MIN_COUNT, BUCKETS, RIDGES = 40_000, 5, 10_000, (0.1, 0.3, 1.0, 3.0, 10.0)
@@ -123,7 +123,7 @@ class MeanOfWords:
 
 
 def tasks() -> list[RerankTask]:
-    """Return the travel forum's dev part and the bundled forum, re-ranking."""
+    """Return the travel forum's dev split and the bundled forum, re-ranking."""
     found = []
     for name, source, part in (
         ("travel", need_data("travel-stackexchange"), "dev"),
@@ -160,9 +160,12 @@ def rows(reports: dict[tuple[str, str], Report]) -> dict[str, Any]:
 
 def main() -> None:
     """Train, fit, score, write."""
-    corpus = SentenceCorpus.from_texts(reddit_texts(), min_count=MIN_COUNT)
-    every, vectors = train_word2vec(corpus, SETTINGS, seed=0, progress=print)
-    shares = corpus.counts() / max(corpus.known_count(), 1)
+    read = WordList(map(words, reddit_texts()))
+    every = Vocabulary.from_counts(read.counts(), min_count=MIN_COUNT)
+    corpus = read.over(every)
+    vectors = train_word2vec(corpus, len(every), SETTINGS, seed=0, on_progress=print)
+    counts = corpus.counts(len(every))
+    shares = counts / max(counts[1:].sum(), 1)
     cosines = held_out_cosines(every.words, vectors[1:])
     centred = held_out_cosines(every.words, vectors[1:] - vectors[1:].mean(axis=0))
     ridge = max(RIDGES, key=lambda value: cosines[str(value)])
@@ -182,7 +185,7 @@ def main() -> None:
                 encoder = MeanOfWords(kept, given, shares, smooth, fallback)
                 run = Vectors(VectorScorer(encoder)).rerank(task)
                 reports.setdefault(task.name, {})[system, weighting] = judge(task, run)
-    body = {"trained_words": len(corpus), "vocabulary": len(every), "held_out_cosine": cosines}
+    body = {"trained_words": len(corpus.ids), "vocabulary": len(every), "held_out_cosine": cosines}
     sets = {name: {"unseen_share": unseen[name], "systems": rows(found)} for name, found in reports.items()}
     write("unseen-words", COMMAND, body | {"held_out_cosine_centred": centred, "ridge": ridge, "sets": sets})
 

@@ -21,12 +21,13 @@ from pathlib import Path
 from typing import Any
 
 from askalike.cli.progress import BarProgress
-from askalike.cli.reproduce_zhang2018 import measured, tables_object
-from askalike.cli.reproduction import Wanted, kept_settings
-from askalike.experiments.zhang2018.data import read_data
-from askalike.experiments.zhang2018.training import KINDS, Autoencoder, AutoencoderTrainer
-from askalike.train.log import read_log
-from askalike.train.recipe import network_recipe
+from askalike.papers.harness import tie_settings
+from askalike.papers.zhang2018.data import read_data
+from askalike.papers.zhang2018.rows import KINDS
+from askalike.papers.zhang2018.table import measured, tables_object
+from askalike.papers.zhang2018.training import Autoencoder, AutoencoderTrainer
+from askalike.training.log import read_log
+from askalike.training.recipe import network_recipe
 from benchmarks.logs import Course, read_logs, write_logs
 from benchmarks.record import REPOSITORY, RESULTS, need_data, stamp, write
 
@@ -104,7 +105,7 @@ def finished(trainer: AutoencoderTrainer, amounts: Sequence[int]) -> list[Course
     """
     ones = [Autoencoder(kind, amount, seed) for amount in amounts for kind in KINDS for seed in range(MOST_SEEDS)]
     found = [
-        Course(_named(one.amount), one.kind, one.seed, read_log(one.folder(trainer.out) / "log.csv"))
+        Course(_named(one.size), one.kind, one.seed, read_log(one.folder(trainer.out) / "log.csv"))
         for one in ones
         if trainer.is_finished(one)
     ]
@@ -176,14 +177,11 @@ def main() -> None:
         data, name = data.beginning_with(first[given.first]), f"zhang2018-{given.first}"
     result, logs = RESULTS / f"{name}.json", RESULTS / f"{name}-logs.csv.gz"
     amounts = tuple(sorted(set(given.amount), key=lambda amount: amount or len(data.texts)))
-    wanted = Wanted(
-        need_data("semeval-task3-b"), (), MOST_SEEDS, given.out, "ramn", archives, amounts, None, "cpu", 1, as_json=True
-    )
     with BarProgress() as progress:
         trainer = AutoencoderTrainer(network_recipe(given.recipe), data, given.out, progress=progress)
         courses = finished(trainer, amounts)
-        kept_settings(given.out, trainer.described())
-        rows, choices = measured(data, trainer, KINDS, wanted)
+        tie_settings(given.out, trainer.described())
+        rows, choices = measured(trainer, KINDS, amounts, range(MOST_SEEDS))
     published = json.loads(result.read_bytes()) if result.exists() else {}
     new = set(map(_key, courses))
     courses += [course for course in read_logs(logs) if _key(course) not in new]

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from askalike.encode.config import EncoderConfig
+from askalike.models.encoders.settings import EncoderConfig
 
 Vector = list[float]
 Arrays = Mapping[str, NDArray[np.float32]]

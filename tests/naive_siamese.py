@@ -9,8 +9,8 @@ import numpy as np
 import torch
 from torch.nn import functional
 
-from askalike.siamese.config import SiameseConfig
-from askalike.siamese.hashed import Hashed
+from askalike.models.siamese.config import SiameseConfig
+from askalike.models.siamese.trigram_texts import TrigramTexts
 
 TABLE: dict[str, SiameseConfig] = {
     "SCQA": SiameseConfig(90, 4, (3, 2, 4), (3, 2, 1), 6),
@@ -22,16 +22,16 @@ TABLE: dict[str, SiameseConfig] = {
 }
 
 
-def texts_of(config: SiameseConfig, sizes: list[int], seed: int = 0) -> Hashed:
+def texts_of(config: SiameseConfig, sizes: list[int], seed: int = 0) -> TrigramTexts:
     """Return texts with so many distinct trigrams each, of which the last ones of the vocabulary are some."""
     random = np.random.default_rng(seed)
     some = [np.sort(random.choice(config.vocabulary_size, size, replace=False)) for size in sizes]
     places = np.concatenate([*some, np.zeros(0, np.int64)]).astype(np.int32)
     counts = random.integers(1, 4, len(places)).astype(np.float32)
-    return Hashed(places, counts, np.cumsum([0, *sizes]).astype(np.int64))
+    return TrigramTexts(places, counts, np.cumsum([0, *sizes]).astype(np.int64))
 
 
-def dense(texts: Hashed, config: SiameseConfig, parameters: Mapping[str, Any], start: str = "") -> Any:
+def dense(texts: TrigramTexts, config: SiameseConfig, parameters: Mapping[str, Any], start: str = "") -> Any:
     """Return the raw vectors of texts, background and all.  # (N, D)"""
     kind = parameters[f"{start}dense"].dtype
     whole = torch.zeros(len(texts), 1, config.vocabulary_size, dtype=kind)

@@ -6,11 +6,11 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from askalike.encode.config import EncoderConfig
-from askalike.encode.model import Model
-from askalike.encode.settings import ModelSettings
-from askalike.encode.vocabulary import Vocabulary
-from askalike.siamese import SiameseConfig, SiameseModel, SiameseSettings
+from askalike.models.encoders.model import Model
+from askalike.models.encoders.settings import EncoderConfig, ModelSettings
+from askalike.models.encoders.vocabulary import Vocabulary
+from askalike.models.siamese.config import SiameseConfig, SiameseSettings
+from askalike.models.siamese.model import SiameseModel
 from askalike.text.trigrams import trigrams
 
 SYNONYMS = ({"wifi", "wireless", "wlan"}, {"drops", "disconnects", "lost"}, {"printer"}, {"offline", "silent"})

@@ -6,13 +6,12 @@ from typing import Any
 
 import numpy as np
 
-from askalike.encode.config import EncoderConfig
-from askalike.encode.reader import Reader
-from askalike.evaluate import CandidateTask
-from askalike.train.corpus import Corpus, TrainingData, WordSource
-from askalike.train.loop_settings import LoopSettings
-from askalike.train.objectives.options import OBJECTIVES
-from askalike.train.recipe import Recipe, StageSettings, WordSettings
+from askalike.evaluation import CandidateTask
+from askalike.models.encoders.settings import EncoderConfig
+from askalike.models.encoders.vocabulary import Reader
+from askalike.training.corpus import Corpus, TrainingData, WordSource
+from askalike.training.recipe import OBJECTIVES, Recipe, StageSettings, WordSettings
+from askalike.training.settings import LoopSettings
 from askalike.types import Answer, Question
 
 TOPICS = 8

@@ -18,6 +18,7 @@ EXAMPLES: Mapping[str, tuple[str, ...]] = {
         "askalike index posts.csv --into my.forum --column title=subject --column body=message",
     ),
     "reindex": ("askalike reindex my.forum",),
+    "check": ("askalike check my.forum", "askalike check my.forum --repair"),
     "encode": ("askalike encode my.forum", "askalike encode my.forum --model another-model"),
     "train": (
         "askalike train my.forum",

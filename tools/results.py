@@ -58,6 +58,7 @@ PAGES: Mapping[str, Page] = {
             "quality-lexical": quality.lexical,
             "likelihood": likelihood.believed,
             "misspelling": misspelling.lost,
+            "spelling": misspelling.corrected,
             "svm-baseline": quality.ranking_svm,
             "model-size": quality.model_size,
             "unseen-words": quality.unseen_words,
@@ -89,8 +90,10 @@ PAGES: Mapping[str, Page] = {
         "What a forum loses when processes are killed, files are damaged and clients misbehave.",
         {
             "kill": searching.kills,
+            "damage": searching.damage,
             "serve-kill": service.kills,
             "serve-schema": service.schema,
+            "serve-attack": service.attacks,
         },
     ),
     "docs/papers/lei2016.md": Page(

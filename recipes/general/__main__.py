@@ -14,9 +14,9 @@ import torch
 from rich.console import Console
 
 from askalike.cli.progress import BarProgress
-from askalike.train.corpus import TrainingData
-from askalike.train.fit import Run, fit
-from askalike.train.recipe import load_recipe
+from askalike.training.corpus import TrainingData
+from askalike.training.encoder import TrainingRun, train_encoder
+from askalike.training.recipe import load_recipe
 from recipes.general.sources import dev_tasks, general_data
 
 RECIPE = Path(__file__).with_name("recipe.toml")
@@ -54,8 +54,8 @@ def main() -> None:
         data = sample(data, chosen.sample, chosen.seed)
     data = replace(data, dev=dev_tasks(chosen.data, chosen.work))
     with BarProgress() as progress:
-        run = Run(chosen.work, chosen.seed, chosen.device, progress=progress)
-        model = fit(load_recipe(chosen.recipe), data, run)
+        run = TrainingRun(chosen.work, chosen.seed, chosen.device, progress=progress)
+        model = train_encoder(load_recipe(chosen.recipe), data, run)
     model.save(chosen.out)
     Console().print(f"wrote {chosen.out}: {dict(model.origin.dev_scores)}")
 

@@ -1,11 +1,11 @@
 """The texts and marks that the general encoder learns from, and the dev sets that it is chosen by.
 
-Enters: the folder of the data sets. Leaves: ``TrainingData``. Nothing of a dev or test part is learned from but the
+Enters: the folder of the data sets. Leaves: ``TrainingData``. Nothing of a dev or test split is learned from but the
 questions' own texts, which are no labels.
 
 - texts: Reddit, 3D Slicer, travel, DevOps, four Stack Exchange sites, Yahoo! Answers;
-- marked pairs: the train part of the travel duplicates (split by connected component, seed 0), travel questions that
-  are linked and of which neither is in a component of the dev or test part, and the links of the Stack Exchange sites;
+- labelled pairs: the train part of the travel duplicates (split by connected component, seed 0), travel questions that
+  are linked and of which neither is in a component of the dev or test split, and the links of the Stack Exchange sites;
 - answers: Reddit, Slicer, DevOps, Stack Exchange, Yahoo!.
 """
 
@@ -15,16 +15,16 @@ from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
-from askalike.evaluate import CandidateTask, split_components
-from askalike.experiments.duplicates import SPLIT_SEED, SPLITS, duplicate_task
-from askalike.experiments.forum_tasks import forum_rerank_task
-from askalike.experiments.judged_task import bm25_task, questions_of
-from askalike.experiments.tasks import candidate_task
+from askalike.evaluation import CandidateTask, split_components
 from askalike.forum import Forum
+from askalike.forum_evaluation.forum_tasks import forum_rerank_task
+from askalike.forum_evaluation.links import duplicate_task
+from askalike.forum_evaluation.splits import SPLIT_SEED, SPLITS
+from askalike.forum_evaluation.tasks import bm25_task, candidate_task, questions_of
 from askalike.read.detection import choose
 from askalike.read.frame import ReadContext, ReadOptions, Rejects
 from askalike.read.judged import read_judged
-from askalike.train.corpus import TrainingData
+from askalike.training.corpus import TrainingData
 from askalike.types import Answer, Link, Question, Record
 
 __all__ = ["TEXTS", "dev_tasks", "general_data", "records", "travel_parts"]
@@ -91,7 +91,7 @@ def general_data(folder: Path) -> TrainingData:
 
 
 def dev_tasks(folder: Path, work: Path) -> dict[str, CandidateTask]:
-    """Return what the encoder is chosen by: the dev set of SemEval, and the dev part of the travel duplicates.
+    """Return what the encoder is chosen by: the dev set of SemEval, and the dev split of the travel duplicates.
 
     Args:
         work: for the forum whose search finds the candidates.

@@ -13,9 +13,9 @@ The names here are the public ones; importing them loads neither torch nor a web
 """
 
 from askalike._version import __version__
-from askalike.encode.model import Model
 from askalike.errors import AskalikeError
 from askalike.forum import Forum, ForumSettings, ImportOptions, ImportReport, Info
+from askalike.models.encoders.model import Model
 from askalike.text.settings import TextSettings
 from askalike.types import Answer, Explanation, Filters, Hit, Link, Match, Qrels, Question, Run
 

@@ -11,8 +11,6 @@
 Answers are the values of ``askalike.types``' names with the fields of the JSON; fields that this version does not know
 are left out, so that a newer service may be asked. One client may be shared by threads: each request has its own
 connection.
-
-Enters: an address, a key. Leaves: values. May import: errors.
 """
 
 from __future__ import annotations
@@ -25,19 +23,6 @@ from typing import Any, Literal
 from urllib.parse import quote, urlencode, urlsplit
 
 from askalike.errors import AskalikeError, SettingError
-
-__all__ = [
-    "Acknowledgement",
-    "Client",
-    "Hit",
-    "Pair",
-    "PairsPage",
-    "Post",
-    "ServiceError",
-    "Similar",
-    "Verdict",
-    "Written",
-]
 
 Verdict = Literal["duplicate", "different", "withdrawn"]
 BULK = 500
@@ -280,13 +265,14 @@ class Client:
 
     def _put_batch(self, batch: Sequence[Mapping[str, Any]]) -> Iterator[Acknowledgement]:
         content = "".join(json.dumps(one) + "\n" for one in batch).encode()
-        lines = self._send("POST", "/v1/questions:bulk", content, "application/x-ndjson").splitlines()
-        found = [json.loads(line) for line in lines]
-        for one in found:
-            if "done" not in one:
+        answer = self._send("POST", "/v1/questions:bulk", content, "application/x-ndjson")
+        told = [json.loads(line) for line in answer.splitlines(keepends=True) if line.endswith(b"\n")]
+        for one in told:
+            if "line" in one:
                 yield Acknowledgement(one["id"], one.get("operation", ""), one.get("error", ""), one.get("hint", ""))
-        if not found or not found[-1].get("done"):
-            raise ServiceError(0, "the answer was cut", "send again what was not acknowledged")
+        if not told or not told[-1].get("done"):
+            reasons = [one["error"] for one in told if "error" in one and "line" not in one]
+            raise ServiceError(0, "; ".join(reasons) or "the answer was cut", "send again what was not acknowledged")
 
     def _ask(self, method: str, path: str, body: Mapping[str, Any] | None = None) -> Any:
         content = None if body is None else json.dumps(body).encode()

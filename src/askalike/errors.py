@@ -26,35 +26,12 @@
 
 A message says what was found, what was expected, and what to do. ``hint`` holds the last part on its own, so that
 the command line and the service can show it apart.
-
-Enters: nothing. Leaves: exceptions. May import: nothing of askalike.
 """
 
 from __future__ import annotations
 
-__all__ = [
-    "AskalikeError",
-    "BusyForumError",
-    "DamagedForumError",
-    "DamagedInputError",
-    "DamagedModelError",
-    "EvaluationError",
-    "FormatError",
-    "ForumError",
-    "ForumExistsError",
-    "ForumNotFoundError",
-    "ForumVersionError",
-    "InputError",
-    "MissingExtraError",
-    "ModelError",
-    "ModelExistsError",
-    "ModelNotFoundError",
-    "ModelVersionError",
-    "NotLearnedError",
-    "SettingError",
-    "UnknownIdError",
-    "UnsafeInputError",
-]
+import re
+from importlib import metadata
 
 
 class AskalikeError(Exception):
@@ -151,4 +128,22 @@ class EvaluationError(AskalikeError):
 
 
 class MissingExtraError(AskalikeError):
-    """An optional dependency is not installed."""
+    """An optional dependency is not installed.
+
+    Args:
+        extra: of this package, that brings it.
+    """
+
+    def __init__(self, message: str, extra: str) -> None:
+        super().__init__(message, install_command(extra))
+
+
+def install_command(extra: str) -> str:
+    """Return what installs the packages of an extra, wherever this package was installed from."""
+    try:
+        required = metadata.requires("askalike") or []
+    except metadata.PackageNotFoundError:  # it is imported from a folder that was never installed
+        required = []
+    rows = (row.partition(";") for row in required)
+    packages = [f'"{name.strip()}"' for name, _, marker in rows if re.search(rf"extra == ['\"]{extra}['\"]", marker)]
+    return f"pip install {' '.join(packages)}" if packages else f"install askalike again, with its extra {extra}"

@@ -2,16 +2,12 @@
 
 Each kind of index keeps its mark in its own file, beside its own format number, and replaces it whole after its own
 commit; so an index is never ahead of its mark, and what a mark does not name is done again.
-
-Enters: what a file says. Leaves: ``Mark``. May import: nothing of askalike.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
-
-__all__ = ["Mark"]
 
 _TYPES = {"applied": int, "scanned": int, "is_complete": bool, "fingerprint": str, "format": int}
 

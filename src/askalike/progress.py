@@ -1,13 +1,8 @@
-"""How long work tells what it does, to whoever wants to show it.
-
-May import: nothing of askalike.
-"""
+"""How long work tells what it does, to whoever wants to show it."""
 
 from __future__ import annotations
 
 from typing import Protocol
-
-__all__ = ["Progress", "SilentProgress"]
 
 
 class Progress(Protocol):

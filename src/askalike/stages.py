@@ -1,7 +1,5 @@
 """How long the stages of a search take: measured where they happen, told to whoever asked for it.
 
-Enters: the name of a stage. Leaves: seconds by stage. May import: nothing of askalike.
-
 >>> with collecting() as seconds:
 ...     with stage("rank"):
 ...         pass
@@ -16,8 +14,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Final, Literal, get_args
-
-__all__ = ["STAGES", "Stage", "collecting", "stage"]
 
 Stage = Literal["lexical", "vector", "rank", "answer"]
 """Candidates by words; encoding and candidates by meaning; joining and re-ranking; records, answers, explanations."""

@@ -1,7 +1,4 @@
-"""The few plain values that travel between the stages of a question's journey.
-
-Enters: nothing. Leaves: frozen dataclasses and aliases. May import: errors.
-"""
+"""The few plain values that travel between the stages of a question's journey."""
 
 from __future__ import annotations
 
@@ -11,29 +8,6 @@ from datetime import datetime
 from typing import Literal
 
 from askalike.errors import SettingError
-
-__all__ = [
-    "Answer",
-    "Explanation",
-    "Feedback",
-    "Filters",
-    "Hit",
-    "Judged",
-    "Link",
-    "LinkKind",
-    "Markup",
-    "Match",
-    "Qrels",
-    "Question",
-    "Record",
-    "Reject",
-    "Run",
-    "Source",
-    "Suggestion",
-    "Verdict",
-    "WordMatch",
-    "WordWeight",
-]
 
 Markup = Literal["html", "markdown", "plain"]
 """How a body is written. ``html`` is parsed, in ``markdown`` code blocks are recognised, ``plain`` is taken as is."""
@@ -221,7 +195,7 @@ class Hit:
         components: the scores that it was made of, by name: ``bm25``, ``cosine``, and ``bm25_share`` where words and
             vectors were joined, BM25 as a share of the best candidate's.
         matched: words of the query found in the question, strongest first.
-        missing: telling words of the query that the question lacks, most telling first.
+        missing: informative words of the query that the question lacks, most informative first.
         likelihood: how likely somebody who compares both says that they ask the same, in (0, 1); None where the ranker
             looks at no vectors, or the question has none.
         answer: its best answer (accepted first, then most voted, then oldest), or None.

@@ -1,7 +1,4 @@
-"""The values of ``askalike.types`` as JSON objects, one shape for the command line, files and the service.
-
-Enters: values. Leaves: plain dictionaries whose moments are ISO 8601 in UTC. May import: types.
-"""
+"""The values of ``askalike.types`` as JSON objects, one shape for the command line, files and the service."""
 
 from __future__ import annotations
 
@@ -9,8 +6,6 @@ from datetime import UTC, datetime
 from typing import Any
 
 from askalike.types import Answer, Explanation, Hit, Question, WordWeight
-
-__all__ = ["answer_object", "explanation_object", "hit_object", "moment_text", "question_object"]
 
 
 def moment_text(moment: datetime | None) -> str | None:

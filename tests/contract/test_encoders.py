@@ -7,12 +7,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from askalike.encode.config import EncoderConfig
 from askalike.errors import SettingError
+from askalike.models.encoders.settings import EncoderConfig
 
 torch = pytest.importorskip("torch", reason="the encoders are trained with torch, which is not installed")
 
-from askalike.encode.networks import Encoder, Packing, build, from_arrays, to_arrays  # noqa: E402
+from askalike.models.encoders.networks.encoder import EncoderNetwork, build, from_arrays, to_arrays  # noqa: E402
+from askalike.models.encoders.networks.packing import Packing  # noqa: E402
 
 SIZE, INPUT = 5, 3
 TABLE: dict[str, dict[str, Any]] = {
@@ -55,7 +56,7 @@ def config_of(name: str) -> EncoderConfig:
     return EncoderConfig(**{"input_size": INPUT, "hidden_size": SIZE, **TABLE[name]})
 
 
-def encoder_of(name: str, seed: int = 3) -> Encoder:
+def encoder_of(name: str, seed: int = 3) -> EncoderNetwork:
     return build(config_of(name), seed)
 
 

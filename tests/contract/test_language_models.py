@@ -7,26 +7,14 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from askalike.language import (
-    Alignment,
-    Collection,
-    Mixture,
-    Parallel,
-    QueryLikelihood,
-    QueryModel,
-    QueryScorer,
-    Smoothing,
-    TermLists,
-    TranslationModel,
-    TransLM,
-    learn_translations,
-)
-from askalike.language.likelihood import ByWords
-from askalike.language.phrase_learning import PhraseLearning
-from askalike.language.phrases import PhraseModel
-from askalike.language.sqatm import learn_voted_topics
-from askalike.language.topic_model import TopicModel, TopicScorer
-from askalike.language.topic_training import TopicLearning, learn_topics
+from askalike.models.query_likelihood.likelihood import QueryLikelihood, QueryModel, Smoothing
+from askalike.models.query_likelihood.terms import Collection, Parallel, TermLists
+from askalike.models.topics.learning import TopicLearning, learn_topics, learn_voted_topics
+from askalike.models.topics.topics import TopicModel
+from askalike.models.translation.ibm1 import Alignment, learn_translations
+from askalike.models.translation.phrase_learning import PhraseLearning
+from askalike.models.translation.phrases import PhraseModel
+from askalike.models.translation.translm import Mixture, TransLM, word_translation
 
 SIZE = 12
 TEXTS = TermLists.of([[1, 2, 3, 2], [4, 5], [6, 7, 8, 1, 1], [9]])
@@ -50,8 +38,8 @@ UNKNOWN = -3
 WORD_MODELS: dict[str, Callable[[], QueryModel]] = {
     "lmir": lambda: QueryLikelihood(COUNTED),
     "lmir, Jelinek-Mercer": lambda: QueryLikelihood(COUNTED, Smoothing("jelinek-mercer", 0.3)),
-    "translation": lambda: TranslationModel(COUNTED, LEARNED),
-    "translation, some kept": lambda: TranslationModel(COUNTED, LEARNED, Smoothing("dirichlet", 5.0), 0.5),
+    "translation": lambda: word_translation(COUNTED, LEARNED),
+    "translation, some kept": lambda: word_translation(COUNTED, LEARNED, Smoothing("dirichlet", 5.0), 0.5),
     "translm": lambda: TransLM(COUNTED, LEARNED),
     "translm, answers": lambda: TransLM(COUNTED, LEARNED, Smoothing("dirichlet", 5.0), Mixture(0.4, 0.3, 0.3)),
     "qatm": lambda: TopicModel(QueryLikelihood(COUNTED), TOPICS),
@@ -61,20 +49,16 @@ WORD_MODELS: dict[str, Callable[[], QueryModel]] = {
 }
 
 
-def by_words(made: Callable[[], QueryModel]) -> Callable[[], QueryScorer]:
-    return lambda: ByWords(made())
-
-
-MODELS: dict[str, Callable[[], QueryScorer]] = {
-    **{name: by_words(made) for name, made in WORD_MODELS.items()},
-    "qatm, topics known or not": lambda: TopicScorer(TopicModel(QueryLikelihood(COUNTED), TOPICS, 0.4)),
+MODELS: dict[str, Callable[[], QueryModel]] = {
+    **WORD_MODELS,
+    "qatm, topics known or not": lambda: TopicModel(QueryLikelihood(COUNTED), TOPICS, 0.4),
     "phrase": lambda: PhraseModel(COUNTED, PHRASES),
     "phrase, all ways": lambda: PhraseModel(COUNTED, PHRASES, Smoothing("dirichlet", 5.0), 0.2, "sum"),
 }
 
 
 @pytest.fixture(params=list(MODELS))
-def model(request: pytest.FixtureRequest) -> QueryScorer:
+def model(request: pytest.FixtureRequest) -> QueryModel:
     return MODELS[request.param]()
 
 
@@ -83,19 +67,19 @@ def word_model(request: pytest.FixtureRequest) -> QueryModel:
     return WORD_MODELS[request.param]()
 
 
-def scored(model: QueryScorer, query: list[int], candidates: list[list[int]], answers: list[list[int]]) -> list[float]:
+def scored(model: QueryModel, query: list[int], candidates: list[list[int]], answers: list[list[int]]) -> list[float]:
     lists = TermLists.of(candidates), TermLists.of(answers)
     return model.log_likelihoods(np.array(query, np.int64), *lists).tolist()
 
 
-def test_one_candidate_scores_as_it_does_among_many(model: QueryScorer) -> None:
+def test_one_candidate_scores_as_it_does_among_many(model: QueryModel) -> None:
     query = [1, 4, 1, UNKNOWN, 11]
     together = scored(model, query, CANDIDATES, ANSWERS)
     alone = [scored(model, query, [one], [own])[0] for one, own in zip(CANDIDATES, ANSWERS, strict=True)]
     assert together == pytest.approx(alone, rel=1e-12)
 
 
-def test_the_order_of_candidates_changes_nothing(model: QueryScorer) -> None:
+def test_the_order_of_candidates_changes_nothing(model: QueryModel) -> None:
     query, order = [1, 4, 1, 7], np.random.default_rng(0).permutation(len(CANDIDATES)).tolist()
     given = scored(model, query, CANDIDATES, ANSWERS)
     moved = scored(model, query, [CANDIDATES[i] for i in order], [ANSWERS[i] for i in order])
@@ -103,29 +87,29 @@ def test_the_order_of_candidates_changes_nothing(model: QueryScorer) -> None:
 
 
 def test_the_order_of_words_changes_nothing_to_a_model_of_words(word_model: QueryModel) -> None:
-    query, model = [1, 4, 1, 7], ByWords(word_model)
+    query, model = [1, 4, 1, 7], word_model
     turned = scored(model, query[::-1], [one[::-1] for one in CANDIDATES], [one[::-1] for one in ANSWERS])
     assert turned == pytest.approx(scored(model, query, CANDIDATES, ANSWERS), rel=1e-12)
 
 
-def test_a_word_asked_twice_counts_twice(model: QueryScorer) -> None:
+def test_a_word_asked_twice_counts_twice(model: QueryModel) -> None:
     once, twice = scored(model, [4], CANDIDATES, ANSWERS), scored(model, [4, 4], CANDIDATES, ANSWERS)
     assert twice == pytest.approx([2 * one for one in once])
 
 
-def test_every_score_is_a_finite_logarithm(model: QueryScorer) -> None:
+def test_every_score_is_a_finite_logarithm(model: QueryModel) -> None:
     found = np.array(scored(model, [1, UNKNOWN, 10, 11, -77], CANDIDATES, ANSWERS))
     assert np.isfinite(found).all()
     assert (found < 0).all()
 
 
-def test_a_query_without_terms_likes_all_candidates_the_same(model: QueryScorer) -> None:
+def test_a_query_without_terms_likes_all_candidates_the_same(model: QueryModel) -> None:
     assert scored(model, [], CANDIDATES, ANSWERS) == [0.0] * len(CANDIDATES)
     lists = TermLists.of(CANDIDATES), TermLists.of(ANSWERS)
     assert model.mean_ratios(np.zeros(0, np.int64), *lists).tolist() == [1.0] * len(CANDIDATES)
 
 
-def test_no_candidates_give_no_scores(model: QueryScorer) -> None:
+def test_no_candidates_give_no_scores(model: QueryModel) -> None:
     assert scored(model, [1, 2], [], []) == []
 
 
@@ -144,13 +128,13 @@ def test_probabilities_sum_to_at_most_one(word_model: QueryModel) -> None:
 def test_a_word_that_was_never_learned_still_matches_itself(word_model: QueryModel) -> None:
     words = np.array([UNKNOWN])
     with_it, without = word_model.word_probabilities(words, TermLists.of([[UNKNOWN, 9], [10, 9]]))[0]
-    if isinstance(word_model, TranslationModel) and not word_model.kept:
+    if isinstance(word_model, TransLM) and not word_model.mixture.words:
         assert with_it == without, "the plain model matches what it has learned alone"
     else:
         assert with_it > without
 
 
-def test_the_score_that_is_shown_orders_as_the_likelihood_does(model: QueryScorer) -> None:
+def test_the_score_that_is_shown_orders_as_the_likelihood_does(model: QueryModel) -> None:
     query = np.array([1, 4, 1, 7])
     lists = TermLists.of(CANDIDATES), TermLists.of(ANSWERS)
     shown, likelihoods = model.mean_ratios(query, *lists), model.log_likelihoods(query, *lists)
@@ -159,8 +143,8 @@ def test_the_score_that_is_shown_orders_as_the_likelihood_does(model: QueryScore
     np.testing.assert_allclose(4 * differences, likelihoods[:, None] - likelihoods[None], atol=1e-12)
 
 
-def test_mixtures_that_are_known_before_change_no_score(model: QueryScorer) -> None:
+def test_mixtures_that_are_known_before_change_no_score(model: QueryModel) -> None:
     query, lists = np.array([1, 4, 1, UNKNOWN]), (TermLists.of(CANDIDATES), TermLists.of(ANSWERS))
-    known = TOPICS.mixtures(*lists)
+    known = (model.topics if isinstance(model, TopicModel) else TOPICS).mixtures(*lists)
     assert model.log_likelihoods(query, *lists, known).tolist() == model.log_likelihoods(query, *lists).tolist()
     assert model.mean_ratios(query, *lists, known).tolist() == model.mean_ratios(query, *lists).tolist()

@@ -11,16 +11,17 @@ import pytest
 from tests.tiny_models import synonym_model, trigram_model
 
 from askalike.forum.rerankers import MAKERS
-from askalike.language.kinds import KINDS
+from askalike.models.language.kinds import KINDS
+from askalike.models.siamese.config import SIAMESE_KINDS
+from askalike.models.siamese.model import SiameseModel
 from askalike.progress import SilentProgress
 from askalike.rank import RERANKERS, Query, Reranker, SearchSettings, learned_as
 from askalike.rank.pool import Pooled
 from askalike.rank.reranker import BY_LETTERS
-from askalike.siamese import SIAMESE_KINDS, SiameseModel
 from askalike.text.settings import TextSettings
-from askalike.train.corpus import TrainingData
-from askalike.train.language_model import learn_language_model
-from askalike.train.recipe import LanguageRecipe, load_recipe
+from askalike.training.corpus import TrainingData
+from askalike.training.language import LanguageRecipe, learn_language_model
+from askalike.training.recipe import load_recipe
 from askalike.types import Answer, Question
 
 QUESTIONS = [

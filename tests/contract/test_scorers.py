@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from askalike.errors import SettingError
-from askalike.experiments.rankings import rerank
-from askalike.experiments.scorers import SCORERS, JoinedTerms, make_scorer
+from askalike.forum_evaluation.scorers import SCORERS, JoinedTerms, make_scorer, rerank
 from askalike.text.settings import TextSettings
 from askalike.types import Question
 

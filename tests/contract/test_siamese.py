@@ -11,11 +11,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from askalike.encode.manifest import digest
-from askalike.encode.model import Model
-from askalike.encode.vocabulary import Vocabulary
 from askalike.errors import DamagedModelError, ModelNotFoundError, SettingError
-from askalike.siamese import SiameseConfig, SiameseModel, SiameseSettings
+from askalike.models.encoders.folder import digest
+from askalike.models.encoders.model import Model
+from askalike.models.encoders.vocabulary import Vocabulary
+from askalike.models.siamese.config import SiameseConfig, SiameseSettings
+from askalike.models.siamese.model import SiameseModel
 from askalike.text.settings import TextSettings
 from askalike.text.trigrams import trigrams
 from askalike.types import Answer, Question
@@ -198,7 +199,7 @@ def test_an_encoder_does_not_load_as_a_siamese_model_nor_the_other_way(tmp_path:
 
 
 def test_a_model_and_a_recipe_need_no_torch() -> None:
-    names = "askalike.siamese, askalike.train.siamese.recipe, askalike.train.siamese.corpus"
+    names = "askalike.models.siamese, askalike.training.siamese.recipe, askalike.training.siamese.corpus"
     program = f"import sys, {names}; print('torch' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "False"

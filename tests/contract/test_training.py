@@ -9,17 +9,17 @@ import numpy as np
 import pytest
 from tests.tiny_training import recipe, stage, tiny_data
 
-from askalike.encode.model import Model
 from askalike.errors import SettingError
-from askalike.train.log import read_log
-from askalike.train.loop_settings import LoopSettings
+from askalike.models.encoders.model import Model
+from askalike.training.log import read_log
+from askalike.training.settings import LoopSettings
 from askalike.types import Question
 
 torch = pytest.importorskip("torch", reason="training needs torch, which is not installed")
 
-from askalike.train import fit as fit_module  # noqa: E402
-from askalike.train.fit import Run, fit  # noqa: E402
-from askalike.train.network import TextNetwork  # noqa: E402
+from askalike.training import encoder as encoder_module  # noqa: E402
+from askalike.training.encoder import TrainingRun, train_encoder  # noqa: E402
+from askalike.training.network import TextNetwork  # noqa: E402
 
 ENCODERS: dict[str, dict[str, Any]] = {
     "rcnn": {"kind": "rcnn"},
@@ -56,7 +56,7 @@ def contents(model: Model, folder: Path) -> dict[str, bytes]:
 def test_the_loss_falls(tmp_path: Path, kind: str, name: str) -> None:
     loop = LoopSettings(epochs=4, patience=0, learning_rate=0.03)
     chosen = recipe(stage(name, loop, dropout=0.0), kind=kind, pooling=KINDS[kind], is_trained=True)
-    fit(chosen, tiny_data(), Run(tmp_path))
+    train_encoder(chosen, tiny_data(), TrainingRun(tmp_path))
     losses = [row.value for row in read_log(tmp_path / "log.csv") if row.measure == "loss"]
     assert len(losses) == 4
     assert losses[-1] < 0.85 * losses[0]
@@ -78,7 +78,7 @@ def test_the_same_seed_gives_the_same_bytes(tmp_path: Path, kind: str, name: str
     models = []
     for number, seed in enumerate((5, 5, 6)):
         torch.manual_seed(number)
-        model = fit(chosen, tiny_data(), Run(tmp_path / f"work{number}", seed))
+        model = train_encoder(chosen, tiny_data(), TrainingRun(tmp_path / f"work{number}", seed))
         models.append(contents(model, tmp_path / f"model{number}"))
     assert models[0] == models[1]
     assert models[0]["weights.safetensors"] != models[2]["weights.safetensors"]
@@ -96,14 +96,14 @@ def test_the_model_gives_the_vectors_of_the_network(
             super().__init__(*given, **chosen)
             made.append(self)
 
-    monkeypatch.setattr(fit_module, "TextNetwork", Kept)
+    monkeypatch.setattr(encoder_module, "TextNetwork", Kept)
     data = tiny_data()
     loop = LoopSettings(epochs=1, patience=0, learning_rate=0.01)
     chosen = recipe(
         stage("max-margin", loop, dropout=0.2), reads=reads, is_trained=True, word_limit=4, **ENCODERS[name]
     )
     questions = [*data.dev["tiny"].questions, Question("unseen", "how unseen words", "<p>t0a</p>", "html")]
-    model = fit(chosen, data, Run(tmp_path))
+    model = train_encoder(chosen, data, TrainingRun(tmp_path))
     texts = model_texts(model, questions)
     expected = made[0].all_questions(texts)
     expected /= np.linalg.norm(expected, axis=1, keepdims=True)
@@ -113,16 +113,15 @@ def test_the_model_gives_the_vectors_of_the_network(
 
 
 def model_texts(model: Model, questions: list[Question]) -> Any:
-    from askalike.train.corpus import _question_words
-    from askalike.train.texts import WordList
+    from askalike.training.corpus import WordList, _question_words
 
-    reader = fit_module.Reader(model.settings.reads, model.settings.word_limit, model.settings.stems)
+    reader = encoder_module.Reader(model.settings.reads, model.settings.word_limit, model.settings.stems)
     return WordList(_question_words(questions, reader)).over(model.vocabulary)
 
 
 def test_the_dev_scores_are_those_of_the_vectors(tmp_path: Path) -> None:
     data = tiny_data()
-    model = fit(recipe(stage("contrastive")), data, Run(tmp_path))
+    model = train_encoder(recipe(stage("contrastive")), data, TrainingRun(tmp_path))
     vectors = model.encode(data.dev["tiny"].questions)
     assert model.origin.dev_scores["tiny mrr"] == pytest.approx(data.dev["tiny"].mrr(vectors))
     assert model.origin.dev_scores["map"] == pytest.approx(data.dev["tiny"].map(vectors))
@@ -131,9 +130,9 @@ def test_the_dev_scores_are_those_of_the_vectors(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("kind", "name"), EACH)
 def test_fixed_words_stay_and_learned_ones_move(tmp_path: Path, kind: str, name: str) -> None:
-    first = fit(recipe(stage(name), kind=kind), tiny_data(), Run(tmp_path / "a"))
-    fixed = fit(recipe(stage(name), stage(name), kind=kind), tiny_data(), Run(tmp_path / "b"))
-    moved = fit(recipe(stage(name), kind=kind, is_trained=True), tiny_data(), Run(tmp_path / "c"))
+    first = train_encoder(recipe(stage(name), kind=kind), tiny_data(), TrainingRun(tmp_path / "a"))
+    fixed = train_encoder(recipe(stage(name), stage(name), kind=kind), tiny_data(), TrainingRun(tmp_path / "b"))
+    moved = train_encoder(recipe(stage(name), kind=kind, is_trained=True), tiny_data(), TrainingRun(tmp_path / "c"))
     assert np.array_equal(first.embedding(), fixed.embedding())
     assert not np.array_equal(first.embedding()[1:], moved.embedding()[1:])
 
@@ -141,9 +140,11 @@ def test_fixed_words_stay_and_learned_ones_move(tmp_path: Path, kind: str, name:
 @pytest.mark.parametrize(("kind", "name"), EACH)
 def test_unknown_words_that_are_zero_stay_zero(tmp_path: Path, kind: str, name: str) -> None:
     chosen = recipe(stage(name), kind=kind, is_trained=True, unknown="zero", min_count=9)
-    model = fit(chosen, tiny_data(), Run(tmp_path))
+    model = train_encoder(chosen, tiny_data(), TrainingRun(tmp_path))
     assert not model.embedding()[0].any()
-    vector = fit(recipe(stage(name), kind=kind, is_trained=True, min_count=9), tiny_data(), Run(tmp_path / "v"))
+    vector = train_encoder(
+        recipe(stage(name), kind=kind, is_trained=True, min_count=9), tiny_data(), TrainingRun(tmp_path / "v")
+    )
     assert vector.embedding()[0].any()
 
 
@@ -152,4 +153,4 @@ def test_an_encoder_that_an_objective_cannot_train_is_refused(tmp_path: Path, ki
     with pytest.raises(
         SettingError, match=rf"\b{kind} has no (state to start a decoder from|decoder that writes texts)"
     ):
-        fit(recipe(stage(name), kind=kind), tiny_data(), Run(tmp_path))
+        train_encoder(recipe(stage(name), kind=kind), tiny_data(), TrainingRun(tmp_path))

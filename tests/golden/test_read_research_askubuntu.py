@@ -1,4 +1,4 @@
-"""The folder of Lei et al.: texts, marked pairs, judgments and held-out ids."""
+"""The folder of Lei et al.: texts, labelled pairs, judgments and held-out ids."""
 
 from __future__ import annotations
 

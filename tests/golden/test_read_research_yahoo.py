@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import bz2
+import csv
 import gzip
 from datetime import UTC, datetime
 from pathlib import Path
@@ -222,8 +223,24 @@ def test_a_repeated_row_and_a_cell_that_is_no_literal_are_rejected_with_their_li
         (5, "'utf-8'"),
     ]
     file.write_text(HEADER + "\"b'Why", encoding="utf-8")
-    with pytest.raises(DamagedInputError, match=r"threads.csv, line 2: unexpected end of data"):
+    with pytest.raises(DamagedInputError, match=r"threads.csv, line 2: the file ends inside a quoted cell"):
         list(YahooThreadsReader().read(file, ReadContext()))
+
+
+def test_a_thread_with_a_very_long_answer_is_read_and_one_beyond_the_limit_is_rejected(tmp_path: Path) -> None:
+    file = tmp_path / "threads.csv"
+    rows = [row(f"b'Why {n}?'", "", "None", f"b'{'x' * size}'") for n, size in enumerate((200_000, 5_000_000, 9))]
+    file.write_text(HEADER + "".join(rows), encoding="utf-8")
+    limit = csv.field_size_limit(131_072)  # whatever another reader raised it to
+    try:
+        context = ReadContext()
+        found = list(YahooThreadsReader().read(file, context))
+    finally:
+        csv.field_size_limit(limit)
+    assert [record.title for record in found if isinstance(record, Question)] == ["Why 0?", "Why 2?"]
+    assert [len(record.body) for record in found if isinstance(record, Answer)] == [200_000, 9]
+    (reject,) = context.rejects.first
+    assert (reject.line, reject.reason) == (3, "a cell of 5,000,003 characters, at most 4,194,304 are read")
 
 
 @pytest.mark.parametrize("cell", ["b'a' * 9", "b'a' b'b'", "(b'a')", "'a'", "__import__('os')", "b'a", "b'" + "a" * 99])

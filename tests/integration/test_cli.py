@@ -54,6 +54,57 @@ def test_commands_to_copy_are_found_as_they_are_written(
     assert command("info") == "askalike info"
 
 
+def test_the_package_runs_as_a_module_and_commands_to_copy_say_so_where_a_shell_lacks_the_script(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "posts.csv").write_text("id,title\n1,Printer is offline\n", encoding="utf-8")
+    called = [sys.executable, "-m", "askalike", "index", "posts.csv", "--into", "f", "--no-encode"]
+    environment = {**os.environ, "PATH": "/nowhere"}
+    done = subprocess.run(called, capture_output=True, text=True, check=False, env=environment, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert f'{sys.executable} -m askalike search f "your question"' in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("shortage", "said"),
+    [
+        (MemoryError(), "there is not enough memory\n"),
+        (MemoryError("Unable to allocate 2 TiB"), "there is not enough memory: Unable to allocate 2 TiB\n"),
+        (RuntimeError("DefaultCPUAllocator: can't allocate memory: 9"), "there is not enough memory: Default"),
+    ],
+)
+def test_memory_that_is_short_is_said_without_a_traceback(
+    run: Run, monkeypatch: pytest.MonkeyPatch, shortage: Exception, said: str
+) -> None:
+    def fails(*_: object, **__: object) -> Forum:
+        raise shortage
+
+    monkeypatch.setattr(Forum, "open", fails)
+    done = run("info", "any")
+    assert done.code == 1
+    assert done.err.startswith(f"error: {said}")
+    assert "hint: choose smaller sizes" in done.err
+
+
+def test_an_error_of_the_program_itself_is_not_taken_for_a_shortage(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fails(*_: object, **__: object) -> Forum:
+        raise RuntimeError("a fault")
+
+    monkeypatch.setattr(Forum, "open", fails)
+    with pytest.raises(RuntimeError, match="a fault"):
+        run("info", "any")
+
+
+def test_a_language_may_be_given_by_its_code_at_the_first_and_the_next_reading(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "posts.csv").write_text("id,title\n1,Wie geht das?\n", encoding="utf-8")
+    for language in ("de", "german", "de-AT"):
+        options = ("--into", tmp_path / "f", "--language", language, "--no-encode")
+        assert run("index", tmp_path / "posts.csv", *options).code == 0
+    assert run("info", tmp_path / "f", "--json").json["language"] == "german"
+    other = run("index", tmp_path / "posts.csv", "--into", tmp_path / "f", "--language", "fr")
+    assert (other.code, "was made with --language german" in other.err) == (2, True)
+
+
 def test_demo_does_not_mix_with_a_forum_of_ones_own(run: Run, tmp_path: Path) -> None:
     table = tmp_path / "posts.csv"
     table.write_text("id,title,body\n1,Printer is offline,help\n", encoding="utf-8")
@@ -345,7 +396,7 @@ def test_a_damaged_archive_is_explained(run: Run, tmp_path: Path) -> None:
     archive.write_bytes(stored)
     done = run("info", tmp_path / "f")
     assert done.code == 1
-    assert done.err.startswith("error: the forum's archive cannot be read: ")
+    assert done.err.startswith(f"error: {archive} is damaged: ")
     assert "hint: restore it from a backup" in done.err
 
 

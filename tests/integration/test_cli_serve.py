@@ -66,13 +66,15 @@ def test_what_is_said_reaches_the_service(folder: Path, monkeypatch: pytest.Monk
     told: list[ServeSettings] = []
     monkeypatch.setattr("askalike.serve.run.run", lambda settings, tell: told.append(settings))
     said = "--host 0.0.0.0 --port 1 --workers 2 --threads 3 --allow-origin https://a.example --allow-host a.example"
+    proxies = "--trusted-proxy 127.0.0.1 --trusted-proxy 10.0.0.0/8"
     more = "--insecure --open-read --rate 5 --timeout 2 --log-titles --reload-page"
-    done = run("serve", folder, *said.split(), *more.split())
+    done = run("serve", folder, *said.split(), *proxies.split(), *more.split())
     assert done.code == 0
     (settings,) = told
     assert (settings.host, settings.port, settings.workers) == ("0.0.0.0", 1, 2)
     assert (settings.allow_origins, settings.allow_hosts) == (("https://a.example",), ("a.example",))
     assert (settings.limits.threads, settings.limits.rate, settings.limits.timeout_s) == (3, 5.0, 2.0)
+    assert settings.trusted_proxies == ("127.0.0.1", "10.0.0.0/8")
     assert settings.is_insecure
     assert settings.is_read_open
     assert settings.has_titles_logged
@@ -93,7 +95,8 @@ def test_without_the_extra_the_service_says_how_to_get_it(
     assert done.code == 1
     said = done.err
     assert "uvicorn" in said
-    assert "askalike[serve]" in said
+    assert "pip install" in said
+    assert '"starlette>=' in said
 
 
 def test_an_address_that_is_taken_is_refused_before_it_is_told(folder: Path, run: Run) -> None:

@@ -13,12 +13,11 @@ from tests.tiny_models import synonym_model
 
 from askalike import Forum, Question
 from askalike.data import bundled_forum
-from askalike.encode.model import Model
-from askalike.experiments.forum_training import DevScore
-from askalike.train.corpus import TrainingData
-from askalike.train.fit import Run as TrainingRun
-from askalike.train.fit import fit
-from askalike.train.recipe import Recipe
+from askalike.models.encoders.model import Model
+from askalike.training.corpus import TrainingData
+from askalike.training.encoder import TrainingRun, train_encoder
+from askalike.training.recipe import Recipe
+from askalike.training.session import DevScore
 from askalike.types import Link
 
 TINY = """
@@ -48,7 +47,7 @@ epochs = 1
 
 @pytest.fixture(autouse=True)
 def no_general_model(monkeypatch: pytest.MonkeyPatch) -> None:
-    for user in ("askalike.cli.train", "askalike.forum.model_source"):
+    for user in ("askalike.training.session", "askalike.forum.model_source"):
         monkeypatch.setattr(f"{user}.default_model", lambda: None)
 
 
@@ -80,7 +79,7 @@ def dev_says(monkeypatch: pytest.MonkeyPatch) -> Callable[[float, float], None]:
 
     def say(before: float, after: float) -> None:
         scores = iter([DevScore(before, 0.0), DevScore(after, 0.1)] * 9)
-        monkeypatch.setattr("askalike.cli.train.dev_score", lambda *_: next(scores))
+        monkeypatch.setattr("askalike.training.session.dev_score", lambda *_: next(scores))
 
     return say
 
@@ -93,10 +92,10 @@ def test_the_plan_is_told_first_and_a_better_model_answers(
     assert done.code == 0
     plan, result = done.out.split("dev MRR")
     for line in (
-        "252 questions, 60 duplicate marks in 54 groups",
-        "216 best answers, 47 marks",
-        "13 queries of the dev part",
-        "by the 11 that have a marked",
+        "252 questions, 60 duplicate links in 54 groups",
+        "216 best answers, 47 duplicate links",
+        "13 queries of the dev split",
+        "by the 11 that have a linked",
         "contrastive (at most 2 epochs) then contrastive (at most 1 epochs)",
         "rcnn, 8 dimensions",
         "goes on from nothing",
@@ -157,7 +156,7 @@ def test_a_training_keeps_the_parts_that_evaluate_then_scores(run: Run, forum: P
     (forum / "parts.json").write_text(json.dumps({"format": 1, "seed": 0, "parts": test}), encoding="utf-8")
     words = ("evaluate", forum, "--system", "lexical", "--protocol", "retrieval", "--split")
     assert run(*words, "dev", "--json").json["retrieval"]["systems"]["lexical"]["queries"] == 25
-    assert "no duplicate mark falls into the part 'test'" in run(*words, "test").err
+    assert "no duplicate link falls into the split 'test'" in run(*words, "test").err
 
 
 def test_evaluate_says_how_many_of_the_marks_the_own_model_has_learned(run: Run, forum: Path, to_the_end: Path) -> None:
@@ -166,7 +165,7 @@ def test_evaluate_says_how_many_of_the_marks_the_own_model_has_learned(run: Run,
     run("train", forum, "--recipe", to_the_end, "--keep", "--hold-out-test")
     done = run(*words, "search", "--json")
     assert done.json["learned_queries"] == 35
-    assert "learned from 35 of these 60 marked questions; --split test after" in done.err
+    assert "learned from 35 of these 60 questions; --split test after" in done.err
     assert run(*words, "search", "--split", "train", "--json").json["learned_queries"] == 35
     for held in ("dev", "test"):
         done = run(*words, "search", "--split", held, "--json")
@@ -192,7 +191,7 @@ def test_without_marks_texts_alone_are_learned_from_and_nothing_is_compared(
     assert done.code == 0
     assert "0 groups of duplicates" in done.out
     assert "then" not in done.out.split("recipe ")[1].splitlines()[0], "the stage that needs pairs is left out"
-    assert "without a dev part nothing says that it is better" in done.out
+    assert "without a dev split nothing shows that it is better" in done.out
     assert run("info", tmp_path / "f", "--json").json["encoded"] == 6
 
 
@@ -200,7 +199,7 @@ def test_without_marks_texts_alone_are_learned_from_and_nothing_is_compared(
 def general(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Let the package carry a model."""
     synonym_model().save(tmp_path / "packaged")
-    for user in ("askalike.cli.train", "askalike.forum.model_source"):
+    for user in ("askalike.training.session", "askalike.forum.model_source"):
         monkeypatch.setattr(f"{user}.default_model", lambda: tmp_path / "packaged")
 
 
@@ -211,7 +210,7 @@ def not_trained(monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
     def fail(*_: object) -> None:
         raise AssertionError("nothing is to be trained")
 
-    return lambda: monkeypatch.setattr("askalike.train.fit.fit", fail)
+    return lambda: monkeypatch.setattr("askalike.training.encoder.train_encoder", fail)
 
 
 @pytest.mark.usefixtures("general")
@@ -222,7 +221,7 @@ def test_without_a_dev_part_a_model_that_is_there_stays_unless_told_to(
         made.add([Question(str(number), f"wifi drops {number % 3}", "the router is old") for number in range(6)])
     words = ("train", tmp_path / "f", "--recipe", recipe, "--from", "nothing")
     done = run(*words)
-    assert "nothing says that the new model is better: the general model stays" in done.out
+    assert "nothing shows that the new model is better: the general model stays" in done.out
     plan, result = done.out.split("work  ")
     assert "taken      with --keep alone" in plan
     assert f"until then it lies in {tmp_path / 'f' / 'training'} (0 MB), which may be deleted" in result
@@ -337,7 +336,7 @@ def test_a_stopped_training_says_how_to_go_on(
     def stopped(*_: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("askalike.train.fit.fit", stopped)
+    monkeypatch.setattr("askalike.training.encoder.train_encoder", stopped)
     done = run("train", forum, "--recipe", recipe, "--fresh")
     assert done.code == 130
     assert f"kept in {forum}/training" in done.err
@@ -391,10 +390,10 @@ def test_a_device_that_is_not_there_changes_nothing(run: Run, forum: Path, recip
 
 
 def test_without_torch_the_extra_is_named(run: Run, forum: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("askalike.cli.train.importlib.util.find_spec", lambda name: None)
+    monkeypatch.setattr("askalike.training.session.importlib.util.find_spec", lambda name: None)
     done = run("train", forum)
     assert done.code == 1
-    assert 'pip install "askalike[train]"' in done.err
+    assert '"torch>=' in done.err
 
 
 def test_several_processes_are_asked_for_with_their_threads(
@@ -407,9 +406,9 @@ def test_several_processes_are_asked_for_with_their_threads(
     ) -> Model:
         assert start is None
         shapes.append(shape)
-        return fit(wanted, data, kept)
+        return train_encoder(wanted, data, kept)
 
-    monkeypatch.setattr("askalike.cli.processes.fit_together", alone)
+    monkeypatch.setattr("askalike.training.processes.fit_together", alone)
     done = run("train", forum, "--recipe", recipe, "--processes", 2, "--threads", 1, "--keep", "--json")
     assert done.code == 0
     assert shapes == [(2, 1)]

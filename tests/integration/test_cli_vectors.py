@@ -15,12 +15,12 @@ from askalike import Forum, ForumSettings, Question
 from askalike.archive import Archive, Layout
 from askalike.cli.explained import bar
 from askalike.data import bundled_forum
-from askalike.encode.model import Model
 from askalike.forum.catchup import Steps
-from askalike.forum.vector_follower import VectorFollower
+from askalike.forum.vector_indexer import VectorIndexer
 from askalike.forum.vector_set import lock_of_makers
-from askalike.forum.word_follower import fingerprint
+from askalike.forum.word_indexer import fingerprint
 from askalike.lexical import LexicalIndex
+from askalike.models.encoders.model import Model
 
 
 @pytest.fixture
@@ -91,12 +91,12 @@ def test_encoding_that_is_stopped_says_what_stays_and_how_to_go_on(
                 raise KeyboardInterrupt
             return real(*of, **how)
 
-        monkeypatch.setattr("askalike.encode.model.Model.encode", encode)
+        monkeypatch.setattr("askalike.models.encoders.model.Model.encode", encode)
 
     real, forum = Model.encode, tmp_path / "f"
     monkeypatch.setattr("askalike.forum.model_source.default_model", lambda: model)
     monkeypatch.setattr("askalike.forum.vectors.AT_ONCE", 1)
-    monkeypatch.setattr(VectorFollower.__init__, "__defaults__", (Steps(batch=64, scan=64, changes=64),))
+    monkeypatch.setattr(VectorIndexer.__init__, "__defaults__", (Steps(batch=64, scan=64, changes=64),))
     words = ("index", bundled_forum(), "--into", forum)
     stop_after(1)
     done = run(*words)
@@ -115,7 +115,7 @@ def test_encoding_that_is_stopped_says_what_stays_and_how_to_go_on(
     assert run("info", forum, "--json").json["encoded_by_next_model"] == 192
     done = run(*words)
     assert (done.code, done.err.splitlines()[-1]) == (130, f"  askalike {' '.join(map(str, words))}")
-    monkeypatch.setattr("askalike.encode.model.Model.encode", real)
+    monkeypatch.setattr("askalike.models.encoders.model.Model.encode", real)
     run("encode", forum)
     found = run("info", forum, "--json").json
     assert (found["encoded"], found["encoded_by_next_model"], found["not_encoded"]) == (252, 0, 0)
@@ -130,7 +130,7 @@ def test_building_indexes_anew_that_is_stopped_goes_on(
     run("encode", forum, "--model", model)
     before = run("info", forum, "--json").json
     with monkeypatch.context() as patched:
-        patched.setattr("askalike.encode.model.Model.encode", stopped)
+        patched.setattr("askalike.models.encoders.model.Model.encode", stopped)
         done = run("reindex", forum)
     assert done.code == 130
     assert "stopped; the archive is whole" in done.err

@@ -36,7 +36,7 @@ from askalike.errors import (
 )
 from askalike.forum.catchup import Steps, catch_up
 from askalike.forum.indexes import Indexes
-from askalike.forum.word_follower import WordFollower, fingerprint
+from askalike.forum.word_indexer import WordIndexer, fingerprint
 from askalike.lexical import LexicalIndex
 from askalike.progress import SilentProgress
 from askalike.text.analyzer import Analyzer
@@ -397,6 +397,13 @@ def test_a_forum_is_not_made_over_something_else(tmp_path: Path) -> None:
     assert (tmp_path / "g" / "letter.txt").read_text(encoding="utf-8") == "dear"
 
 
+def test_discarding_an_empty_forum_leaves_what_else_lies_in_its_folder(tmp_path: Path) -> None:
+    with Forum.create(tmp_path / "f") as forum:
+        (tmp_path / "f" / "letter.txt").write_text("dear", encoding="utf-8")
+        assert not forum.discard_if_empty()
+    assert [path.name for path in (tmp_path / "f").rglob("*")] == ["letter.txt"]
+
+
 def test_an_empty_forum_can_be_discarded_but_not_one_that_is_filled_or_being_filled(tmp_path: Path) -> None:
     path = tmp_path / "f"
     with Forum.create(path) as forum, contextlib.closing(Archive(Layout(path).archive)) as other:
@@ -436,7 +443,7 @@ def test_an_index_that_was_left_half_built_is_finished_at_open(small: Forum) -> 
     analyzer = Analyzer(TextSettings())
     index = LexicalIndex.create(layout.lexical, applied=archive.last_change(), fingerprint=fingerprint(analyzer))
     with pytest.raises(KeyboardInterrupt):
-        catch_up(archive, WordFollower(index, analyzer, Steps(batch=2, scan=2, changes=2)), Interrupting(after=2))
+        catch_up(archive, WordIndexer(index, analyzer, Steps(batch=2, scan=2, changes=2)), Interrupting(after=2))
     assert (index.mark.is_complete, index.mark.scanned, index.entries) == (False, 2, 2)
     archive.close()
     with Forum.open(small.path) as forum:
@@ -448,7 +455,7 @@ def test_a_new_index_takes_each_question_once(small: Forum) -> None:
     small.edit(Question("1", "Printer is offline again"))
     archive = Archive(Layout(small.path).archive)
     index = LexicalIndex.create(Layout(small.path).lexical, applied=0, fingerprint=fingerprint(small.analyzer))
-    follower = WordFollower(index, small.analyzer)
+    follower = WordIndexer(index, small.analyzer)
     assert catch_up(archive, follower, SilentProgress()) == 3
     assert catch_up(archive, follower, SilentProgress()) == 0
     archive.close()

@@ -11,8 +11,8 @@ from tests.command import Run
 
 from askalike import Answer, Forum, Link, Question
 from askalike.errors import DamagedModelError, ModelError, SettingError
-from askalike.language.kinds import KINDS, TopicOptions
-from askalike.language.model import LanguageModel
+from askalike.models.language.kinds import KINDS, TopicOptions
+from askalike.models.language.model import LanguageModel
 
 QUESTIONS = [
     Question("wlan", "wlan drops in the evening", "the whole house"),
@@ -120,7 +120,7 @@ def test_the_plan_says_what_is_learned_from(forum: Path, run: Run) -> None:
 def test_topics_are_learned_from_answers_and_told(forum: Path, run: Run) -> None:
     done = run("train", forum, "--recipe", "qatm", "--seed", 3)
     assert done.code == 0
-    assert "all questions and 4 best answers, topics by 100 iterations; from no marks" in done.out
+    assert "all questions and 4 best answers, topics by 100 iterations; from no duplicate links" in done.out
     assert LanguageModel.load(forum / "rankers" / "qatm").settings.options == TopicOptions(seed=3)
     with Forum.open(forum) as opened:
         before = opened.ranking("wlan evening", ranker="qatm")

@@ -12,13 +12,14 @@ from tests.command import Run
 from tests.tiny_models import synonym_model
 
 from askalike import Forum, ForumSettings, Question
-from askalike.cli.train_report import RankerVerdict
+from askalike.cli.train import result_lines, result_object
 from askalike.data import bundled_forum
 from askalike.errors import DamagedModelError, ForumError, ModelError, SettingError
-from askalike.experiments.likeness import likeness
 from askalike.forum.rerankers import MAKERS
 from askalike.forum.states import ModelStates
+from askalike.forum_evaluation.ramn import likeness
 from askalike.rank import RANKER_NAMES, RERANKERS, Query, SearchSettings, learned_as
+from askalike.training.session import DevScore, TrainingResult
 
 QUESTIONS = [
     Question("lost", "lost drops", "the cable"),
@@ -202,17 +203,19 @@ def test_texts_of_questions_are_not_kept_with_their_states() -> None:
 
 @pytest.mark.parametrize(("learned", "is_said"), [(0.2, True), (0.4, False)])
 def test_it_is_said_where_the_search_orders_better_than_what_was_learned(learned: float, is_said: bool) -> None:
-    lines = list(RankerVerdict("ramn", 0.3, {"ramn": learned}).lines(Path("my.forum"), 1.0))
+    words, scores = DevScore(0.3, 0.0), {"ramn": learned}
+    result = TrainingResult("ramn", Path("my.forum"), is_taken=True, before=words, rankers=scores)
+    lines = list(result_lines(result, Path("my.forum")))
     assert any("better than what was learned" in line for line in lines) is is_said
     assert lines[-1].endswith("--ranker ramn")
 
 
 @pytest.mark.parametrize(("alike", "is_said"), [(0.99, True), (0.5, False), (None, False)])
 def test_it_is_said_where_all_words_are_alike_to_what_was_learned(alike: float | None, is_said: bool) -> None:
-    verdict = RankerVerdict("ramn", None, {}, alike)
-    lines = list(verdict.lines(Path("my.forum"), 1.0))
+    result = TrainingResult("ramn", Path("my.forum"), is_taken=True, likeness=alike)
+    lines = list(result_lines(result, Path("my.forum")))
     assert any("mean cosine 0.99" in line for line in lines) is is_said
-    assert verdict.to_json().get("likeness") == alike
+    assert result_object(result).get("likeness") == alike
 
 
 def test_likeness_is_that_of_words_that_have_nothing_to_do_with_each_other() -> None:

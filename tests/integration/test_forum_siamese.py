@@ -13,9 +13,9 @@ from tests.tiny_models import synonym_model, trigram_model
 from askalike import Answer, Filters, Forum, ForumSettings, Link, Question
 from askalike.errors import DamagedModelError, ForumError, SettingError
 from askalike.forum.siamese_vectors import ModelVectors
+from askalike.models.siamese.model import SiameseModel
 from askalike.rank import Query, SearchSettings
 from askalike.rank.siamese import TextualSettings
-from askalike.siamese import SiameseModel
 
 WORDS = ["router", "antenna", "wireless", "printer", "toner", "paper", "battery", "charger", "laptop", "evening"]
 QUESTIONS = [
@@ -230,7 +230,7 @@ def test_a_forum_learns_both_kinds_from_its_answers(run: Run, answered: Path, tm
     pytest.importorskip("torch", reason="training needs torch, which is not installed")
     done = run("train", answered, "--recipe", recipe(tmp_path, ranker), "--seed", 1)
     assert done.code == 0, done.err
-    assert "24 best answers beside answers to other questions; from no marks" in done.out
+    assert "24 best answers beside answers to other questions; from no duplicate links" in done.out
     assert f"{ranker} (at most 3 epochs); kernel_width 4" in done.out
     assert f"--ranker {ranker}" in done.out
     assert f"the ranker {ranker} answers where it is asked for, as does t-{ranker} (" in done.out
@@ -263,13 +263,13 @@ def test_a_stopped_training_goes_on_and_gives_the_same_model(
     run: Run, answered: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pytest.importorskip("torch", reason="training needs torch, which is not installed")
-    from askalike.train.loop import _Run
+    from askalike.training.loop import _StageRun
 
     words = ("train", answered, "--recipe", recipe(tmp_path, "scqa"), "--json")
     whole = run(*words)
     assert whole.json["beginning"] == "anew"
     expected = (answered / "rankers" / "scqa" / "weights.safetensors").read_bytes()
-    steps = _Run._step
+    steps = _StageRun._step
     left = [8]
 
     def stopping(*given: Any) -> float:
@@ -279,7 +279,7 @@ def test_a_stopped_training_goes_on_and_gives_the_same_model(
         return steps(*given)
 
     with monkeypatch.context() as patched:
-        patched.setattr(_Run, "_step", stopping)
+        patched.setattr(_StageRun, "_step", stopping)
         done = run(*words)
         assert done.code == 130
         assert "To go on" in done.err

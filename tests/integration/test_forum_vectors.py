@@ -26,11 +26,11 @@ from askalike.errors import (
 from askalike.forum import vectors as vectors_module
 from askalike.forum.catchup import Steps, catch_up
 from askalike.forum.model_source import own_model
-from askalike.forum.vector_follower import VectorFollower
+from askalike.forum.vector_indexer import VectorIndexer
 from askalike.forum.vector_set import VectorSet, forget_sets, make_set
 from askalike.progress import SilentProgress
-from askalike.rank import JoinSettings, SearchSettings
-from askalike.rank.calibration import ELSEWHERE
+from askalike.rank import JoinSettings, Ranking, Searcher, SearchSettings
+from askalike.rank.calibration import DEFAULT_PRIOR
 from askalike.vectors import GraphSettings
 
 WIFI = Question("wifi", "Wifi drops", tags=("Network", "home"), created=datetime(2020, 1, 1, tzinfo=UTC))
@@ -104,31 +104,52 @@ def test_a_duplicate_without_a_shared_word_is_found(small: Forum) -> None:
     assert hit.score == pytest.approx(WEIGHT)
 
 
+def test_hits_corrections_and_explanations_of_a_search_are_of_one_state(
+    small: Forum, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    hits = Searcher.hits
+
+    def stored_meanwhile(searcher: Searcher, ranked: Ranking) -> list[Hit]:
+        monkeypatch.setattr(Searcher, "hits", hits)
+        with Forum.open(small.path) as other:
+            other.add(Question("new", "wirelss wirelss"))  # from now on the word is known
+        small.similar("wifi", ranker="lexical")  # and another search of this forum has seen it
+        return hits(searcher, ranked)
+
+    small.add([Question("one", "Wireless drops"), Question("two", "Wireless lost")])
+    before = small.search("wirelss drops", is_explained=True)
+    monkeypatch.setattr(Searcher, "hits", stored_meanwhile)
+    during = small.search("wirelss drops", is_explained=True)
+    assert [(one.written, one.meant) for one in before.corrections] == [("wirelss", "wireless")]
+    assert during == before
+    assert small.search("wirelss drops").corrections == ()
+
+
 def test_a_hit_says_how_likely_it_asks_the_same_where_vectors_tell(small: Forum) -> None:
     hit = small.similar("wireless disconnects")[0]
-    assert hit.likelihood == pytest.approx(ELSEWHERE.likelihood(1.0))
+    assert hit.likelihood == pytest.approx(DEFAULT_PRIOR.likelihood(1.0))
     assert small.similar("keyboard")[0].likelihood is None  # no vector
     assert small.similar("wifi", ranker="lexical")[0].likelihood is None
 
 
 def test_verdicts_move_likelihoods_and_what_is_withdrawn_does_not(small: Forum) -> None:
     small.add([Question("again", "Wlan lost")])  # its vector is that of "wifi"
-    assert small.calibration == ELSEWHERE
+    assert small.calibration == DEFAULT_PRIOR
     small.judge("again", "wifi", "different")
     moved = small.calibration
     assert moved is not None
     assert moved.verdicts == 1
     assert small.similar("wireless disconnects")[0].likelihood == pytest.approx(moved.likelihood(1.0))
-    assert moved.likelihood(1.0) < ELSEWHERE.likelihood(1.0)
+    assert moved.likelihood(1.0) < DEFAULT_PRIOR.likelihood(1.0)
     small.judge("again", "other", "different")  # one without a vector tells nothing
     assert small.calibration == moved
     small.judge("again", "wifi", "withdrawn")
-    assert small.calibration == ELSEWHERE
+    assert small.calibration == DEFAULT_PRIOR
 
 
 def test_a_model_whose_cosines_cannot_be_read_says_no_likelihood(path: Path) -> None:
     with Forum.open(path) as forum:
-        assert forum.calibration == ELSEWHERE  # of a few questions nothing can be told
+        assert forum.calibration == DEFAULT_PRIOR  # of a few questions nothing can be told
         forum.add([Question(f"w{number}", "Wifi drops") for number in range(30)])  # every two have cosine 1
         assert forum.calibration is None
         assert forum.similar("wireless disconnects")[0].likelihood is None
@@ -364,7 +385,7 @@ def test_the_old_model_answers_and_follows_while_a_killed_encoding_waits(
     small: Forum, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(vectors_module, "AT_ONCE", 1)
-    monkeypatch.setattr(VectorFollower.__init__, "__defaults__", (Steps(batch=1, scan=1, changes=1),))
+    monkeypatch.setattr(VectorIndexer.__init__, "__defaults__", (Steps(batch=1, scan=1, changes=1),))
     small.use_model(saved(synonym_model(PRINTERS_ARE_WIRELESS), tmp_path / "new"))
     with pytest.raises(KeyboardInterrupt):
         small.encode(progress=Interrupting(after=1))
@@ -411,7 +432,7 @@ def test_a_set_that_was_complete_but_not_switched_to_is_switched_to_at_open(smal
     assert source is not None
     archive = Archive(layout.archive)
     made = make_set(layout.vectors, source, archive.last_change(), is_new=True)
-    catch_up(archive, VectorFollower(made), SilentProgress())
+    catch_up(archive, VectorIndexer(made), SilentProgress())
     archive.close()
     assert nearest(small, "wireless") == ["wifi"]
     with Forum.open(small.path) as forum:
@@ -491,6 +512,40 @@ def test_reindexing_keeps_the_lock_that_it_holds(small: Forum) -> None:
         Forum.reindex(small.path).close()
         assert os.fstat(before.fileno()).st_ino == lock.stat().st_ino
     assert nearest(small, "wireless disconnects") == ["wifi"]
+
+
+def test_only_sets_of_vectors_are_deleted_beside_what_else_lies_there(path: Path) -> None:
+    vectors = Layout(path).vectors
+    photos = vectors / "photos"
+    (photos / "2020").mkdir(parents=True)
+    (photos / "2020" / "one.jpg").write_bytes(b"mine")
+    (vectors / "notes.tmp").write_bytes(b"mine")
+    [own] = [name for name in sets(path) if name != "photos"]
+    (vectors / own / "index" / "letter.tmp").write_bytes(b"mine")
+    Forum.reindex(path).close()
+    with Forum.open(path) as forum:
+        forum.encode()
+        assert nearest(forum, "wireless disconnects") == ["wifi"]
+    assert (photos / "2020" / "one.jpg").read_bytes() == b"mine"
+    assert (vectors / "notes.tmp").read_bytes() == (vectors / own / "index" / "letter.tmp").read_bytes() == b"mine"
+
+
+@pytest.mark.parametrize("name", ["vectors", "set"])
+def test_vectors_behind_a_link_are_neither_deleted_nor_made(path: Path, tmp_path: Path, name: str) -> None:
+    vectors = Layout(path).vectors
+    place = vectors if name == "vectors" else vectors / sets(path)[0]
+    elsewhere = place.rename(tmp_path / "elsewhere")
+    (elsewhere / "0123456789abcdef").mkdir()
+    (elsewhere / "0123456789abcdef" / "letter.txt").write_bytes(b"mine")
+    place.symlink_to(elsewhere)
+    before = sorted(elsewhere.rglob("*"))
+    with Forum.open(path) as forum:
+        assert nearest(forum, "wireless disconnects") == ["wifi"], "they still answer"
+        with pytest.raises(ForumError, match=f"{place.name} is a link"):
+            forum.encode()
+    with pytest.raises(ForumError, match=f"{place.name} is a link"):
+        Forum.reindex(path)
+    assert sorted(elsewhere.rglob("*")) == before
 
 
 def test_words_answer_where_the_vectors_go_while_they_are_opened(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -611,6 +666,29 @@ def test_a_model_whose_making_was_killed_between_two_renames_is_still_the_forums
 
 
 # -- the neighbour graph -------------------------------------------------------------------------------------------
+
+
+def test_ctrl_c_ends_the_building_of_the_graph_and_the_next_time_it_is_built(path: Path) -> None:
+    class Stopping(SilentProgress):
+        phase = ""
+
+        def start(self, phase: str, total: int, unit: str) -> None:
+            self.phase = phase
+
+        def advance(self, count: int) -> None:
+            if self.phase == "building the vector index":
+                raise KeyboardInterrupt
+
+    pytest.importorskip("faiss")
+    settings = ForumSettings(graph=GraphSettings(above=2))
+    with Forum.open(path, settings=settings) as forum:
+        with pytest.raises(KeyboardInterrupt):
+            forum.encode(progress=Stopping())
+        assert not forum.vectors.has_graph
+        assert nearest(forum, "wireless disconnects") == ["wifi"]
+        forum.encode()
+        assert forum.vectors.has_graph
+        assert nearest(forum, "wireless disconnects") == ["wifi"]
 
 
 def test_a_large_forum_is_searched_through_a_graph_and_what_came_later_beside_it(

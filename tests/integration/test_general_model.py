@@ -12,8 +12,8 @@ from askalike import Filters, Forum, ForumSettings, Model
 from askalike.cli.demo import QUESTIONS
 from askalike.data import bundled_forum, default_model
 from askalike.errors import ModelNotFoundError, NotLearnedError
-from askalike.experiments.forum_trial import run_trial
 from askalike.forum.model_source import describe, fingerprint
+from askalike.forum_evaluation.evaluation import evaluate_forum
 from askalike.rank import SearchSettings
 
 pytestmark = pytest.mark.skipif(default_model() is None, reason="the package was built without its general model")
@@ -72,7 +72,7 @@ def test_the_demo_finds_a_question_that_shares_no_content_word(homenet: Forum, t
 
 
 def test_meaning_ranks_marked_duplicates_at_least_as_well_as_words(homenet: Forum) -> None:
-    reports = run_trial(homenet, "retrieval", ("search", "hybrid", "lexical")).reports
+    reports = evaluate_forum(homenet, "retrieval", ("search", "hybrid", "lexical")).reports
     means = {name: report.means["ndcg@10"] for name, report in reports.items()}
     assert means["search"] == means["hybrid"]
     assert means["hybrid"] > means["lexical"]

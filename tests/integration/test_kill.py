@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import random
-import shutil
 from pathlib import Path
 
 import pytest
-from benchmarks.kill import AFTER, one_round
+from benchmarks.kill import Versions, one_round, write_versions
 
 from askalike.data import bundled_forum
 
 
-@pytest.mark.parametrize("seed", range(2))
-def test_a_killed_forum_holds_every_acknowledged_write(tmp_path: Path, seed: int) -> None:
-    archive = shutil.copy(bundled_forum(), tmp_path / "archive.jsonl")
-    one_round(tmp_path / "killed.forum", archive, seed, AFTER[seed % 2], random.Random(seed).uniform(0, 1.0))
+@pytest.fixture(scope="module")
+def versions(tmp_path_factory: pytest.TempPathFactory) -> Versions:
+    lines = bundled_forum().read_text(encoding="utf-8").splitlines()
+    return write_versions(tmp_path_factory.mktemp("kill"), lines)
+
+
+@pytest.mark.parametrize("kind", ["first", "again"])
+def test_a_killed_forum_holds_every_acknowledged_write(tmp_path: Path, versions: Versions, kind: str) -> None:
+    delay_s = random.Random(kind).uniform(0.2, 2.0)
+    one_round(tmp_path / "killed.forum", versions, len(kind), kind, delay_s)

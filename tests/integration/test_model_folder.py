@@ -15,17 +15,13 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from askalike.encode import folder, weights
-from askalike.encode.config import EncoderConfig
-from askalike.encode.folder import Contents
-from askalike.encode.layout import MAX_BYTES, Layout
-from askalike.encode.manifest import Manifest, digest
-from askalike.encode.model import Model
-from askalike.encode.precision import Precision
-from askalike.encode.settings import ModelSettings, Unknown
-from askalike.encode.vocabulary import Vocabulary
 from askalike.errors import DamagedModelError, ModelError, ModelExistsError, ModelNotFoundError, ModelVersionError
 from askalike.forum.model_source import fingerprint
+from askalike.models.encoders import folder
+from askalike.models.encoders.folder import MAX_BYTES, Contents, Manifest, ModelLayout, digest
+from askalike.models.encoders.model import Model
+from askalike.models.encoders.settings import EncoderConfig, ModelSettings, Precision, Unknown
+from askalike.models.encoders.vocabulary import Vocabulary
 from askalike.types import Question
 
 WORDS = ["the", "router", "modem", "é", "中"]
@@ -233,6 +229,14 @@ def test_a_folder_or_file_that_is_no_model_is_not_replaced(tmp_path: Path) -> No
     assert Model.load(tmp_path / "empty").dimensions == 4
 
 
+def test_a_model_is_not_replaced_together_with_what_lies_beside_it(saved: Path) -> None:
+    letter = saved / "letter.txt"
+    letter.write_text("mine", encoding="utf-8")
+    with pytest.raises(ModelExistsError, match=r"letter\.txt is not part of a model"):
+        model_of(seed=1).save(saved)
+    assert letter.read_text(encoding="utf-8") == "mine"
+
+
 def test_folders_on_the_way_are_made_and_links_are_followed(tmp_path: Path) -> None:
     model_of().save(tmp_path / "a" / "b" / "MODEL")
     (tmp_path / "link").symlink_to(tmp_path / "a" / "b" / "MODEL")
@@ -243,6 +247,12 @@ def test_folders_on_the_way_are_made_and_links_are_followed(tmp_path: Path) -> N
 
 
 # --- damage ----------------------------------------------------------------------------------------------------------
+
+
+def test_a_loop_of_links_is_no_model(tmp_path: Path) -> None:
+    (tmp_path / "loop").symlink_to("loop")
+    with pytest.raises(ModelNotFoundError, match="there is no model at"):
+        Model.load(tmp_path / "loop")
 
 
 def test_where_there_is_no_model_the_message_says_so(tmp_path: Path) -> None:
@@ -299,9 +309,9 @@ def change_config(**changes: object) -> Callable[[Path], None]:
 def change_arrays(**changes: NDArray[np.generic] | None) -> Callable[[Path], None]:
     def change(path: Path) -> None:
         arrays: Mapping[str, NDArray[np.generic] | None]
-        arrays = {**weights.from_bytes((path / "weights.safetensors").read_bytes()), **changes}
+        arrays = {**folder.from_safetensors((path / "weights.safetensors").read_bytes()), **changes}
         kept = {name: array for name, array in arrays.items() if array is not None}
-        rewrite(path, "weights.safetensors", weights.to_bytes(kept))
+        rewrite(path, "weights.safetensors", folder.to_safetensors(kept))
 
     return change
 
@@ -430,5 +440,5 @@ def test_a_model_of_format_1_reads_words_as_they_are_written_and_is_not_rewritte
 
 
 def test_the_manifest_holds_the_hashes_of_the_other_files(saved: Path) -> None:
-    manifest = Manifest.from_bytes(Layout(saved).manifest.read_bytes())
+    manifest = Manifest.from_bytes(ModelLayout(saved).manifest.read_bytes())
     assert manifest.files == {name: digest(data) for name, data in files_of(saved).items() if name != "manifest.json"}

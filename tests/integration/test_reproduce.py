@@ -9,6 +9,8 @@ from pathlib import Path
 import pytest
 from tests.command import Run
 
+from askalike.errors import install_command
+
 
 @pytest.fixture
 def askubuntu(tmp_path: Path) -> Path:
@@ -41,7 +43,7 @@ def test_rows_are_printed_beside_the_reported_figures(askubuntu: Path, tmp_path:
 def test_json_holds_what_was_found_and_what_was_not_run(
     askubuntu: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, run: Run
 ) -> None:
-    monkeypatch.setattr("askalike.experiments.lei2016.training.importlib.util.find_spec", lambda name: None)
+    monkeypatch.setattr("askalike.papers.harness.importlib.util.find_spec", lambda name: None)
     done = run("reproduce", "lei2016", "--data", askubuntu, "--only", "gru", "--out", tmp_path / "out", "--json")
     assert done.code == 0
     found = done.json["sets"]["askubuntu"]
@@ -50,7 +52,7 @@ def test_json_holds_what_was_found_and_what_was_not_run(
     first, *others = found["rows"]
     assert first["found"]["askubuntu-test"]["map"]["mean"] == 0.75
     assert [row["row"] for row in others] == ["gru-last", "gru-mean", "gru-last-pretrained"]
-    assert {row["not_run"] for row in others} == {'training an encoder needs torch (pip install "askalike[train]")'}
+    assert {row["not_run"] for row in others} == {f"training a network needs torch ({install_command('train')})"}
     assert others[0]["parameters"] == 404_880
 
 
@@ -99,8 +101,8 @@ def test_an_encoders_rows_are_trained_each_once_and_share_word_vectors(
     for row in rows:
         assert found[row]["seeds"] == [0]
         assert 0 <= found[row]["found"]["askubuntu-test"]["map"]["mean"] <= 1
-    assert "askubuntu: 4 trainings" in told
-    assert "4 of 4 done" in told
+    assert "askubuntu: 5 trainings and measurements" in told, "four encoders, and BM25"
+    assert "5 of 5 done" in told
     assert len(list((out / "words").glob("*/words.txt"))) == 1
     assert [path.name for path in (out / "pretrained").iterdir()] == ["rcnn-400-title-and-body-seed0"]
     assert (out / "askubuntu" / "rcnn-last-seed0" / "log.csv").exists()

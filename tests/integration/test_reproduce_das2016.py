@@ -10,7 +10,7 @@ import pytest
 from tests.command import Run
 from tests.tiny_das2016 import write_yahoo
 
-from askalike.experiments.das2016.pairs import read_pairs
+from askalike.papers.das2016.data import read_pairs
 
 RECIPE = """
 ranker = "scqa"
@@ -41,7 +41,7 @@ def test_the_whole_table_is_run_once_and_printed_beside_the_reported_figures(
     asked: tuple[object, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, run: Run
 ) -> None:
     pytest.importorskip("torch", reason="training needs torch, which is not installed")
-    few = "askalike.experiments.das2016.grids."
+    few = "askalike.papers.das2016.rows."
     for name, values in (("LONGEST", (2,)), ("TOPICS", (2,)), ("COARSE", (("jelinek-mercer", 0.5),))):
         monkeypatch.setattr(few + name, values)
     code, shown, told = run("reproduce", "das2016", *asked, "--json")
@@ -74,10 +74,10 @@ def test_rows_are_run_in_processes_of_their_own(asked: tuple[object, ...], tmp_p
 def test_networks_are_not_run_where_torch_is_missing(
     asked: tuple[object, ...], monkeypatch: pytest.MonkeyPatch, run: Run
 ) -> None:
-    monkeypatch.setattr("askalike.experiments.das2016.running.importlib.util.find_spec", lambda name: None)
+    monkeypatch.setattr("askalike.papers.harness.importlib.util.find_spec", lambda name: None)
     done = run("reproduce", "das2016", *asked, "--only", "scqa", "--only", "bm25")
     assert done.code == 0
-    assert "not run, since training a siamese network needs torch" in done.out
+    assert "not run, since training a network needs torch" in done.out
 
 
 def test_wrong_uses_are_named(asked: tuple[object, ...], tmp_path: Path, run: Run) -> None:
@@ -86,7 +86,7 @@ def test_wrong_uses_are_named(asked: tuple[object, ...], tmp_path: Path, run: Ru
         (("--only", "travel"), "it holds yahoo"),
         (("--recipe", "lmir"), "is not that of a siamese network"),
         (("--amount", 5), "--amount is an option of zhang2018, not of das2016"),
-        (("--unlabelled", tmp_path), "--unlabelled is no option of das2016"),
+        (("--unlabelled", tmp_path), "--unlabelled is an option of lei2016 and zhang2018, not of das2016"),
     ):
         done = run("reproduce", "das2016", *asked, *words)
         assert done.code == 2

@@ -12,19 +12,19 @@ import pytest
 from tests.command import Run
 from tests.tiny_models import synonym_model
 
-from askalike.cli.reproduction import kept_settings
 from askalike.errors import FormatError, SettingError
-from askalike.experiments.matcher import ChangedStates, Matcher, all_alike
-from askalike.experiments.tasks import RerankTask, judge
-from askalike.experiments.zhang2018.combination import PARTS, choose_weights, combined_run, parts
-from askalike.experiments.zhang2018.data import ZhangData, read_data
-from askalike.experiments.zhang2018.reported import REPORTED
-from askalike.experiments.zhang2018.rows import LAYERS, choose_settings
-from askalike.experiments.zhang2018.table import Trained, kind_rows, search_rows, words_alone
-from askalike.experiments.zhang2018.training import KINDS, kind_recipe
 from askalike.forum.states import ModelStates
-from askalike.rank.ramn import RamnSettings
-from askalike.train.recipe import network_recipe
+from askalike.forum_evaluation.ramn import Matcher
+from askalike.forum_evaluation.tasks import RerankTask, judge
+from askalike.models.ramn.score import RamnSettings
+from askalike.papers.harness import tie_settings
+from askalike.papers.zhang2018.choices import PARTS, choose_settings, choose_weights, combined_run, parts
+from askalike.papers.zhang2018.data import ZhangData, read_data
+from askalike.papers.zhang2018.rows import KINDS, LAYERS, REPORTED
+from askalike.papers.zhang2018.states import ChangedStates, all_alike
+from askalike.papers.zhang2018.table import Trained, kind_rows, search_rows, words_alone
+from askalike.papers.zhang2018.training import kind_recipe
+from askalike.training.recipe import network_recipe
 
 FILES = {
     "SemEval2016-Task3-CQA-QL-train-part1.xml": "A",
@@ -173,7 +173,7 @@ def test_a_text_is_taken_once_and_never_where_a_test_file_has_it_too(semeval: Pa
 def test_the_search_engines_order_and_the_best_there_is(data: ZhangData) -> None:
     order, lexical, oracle = search_rows(data)
     assert order.means["test2016"]["map"].over_queries.mean == 0.5
-    assert (order.id, lexical.id, oracle.id) == ("ir", "bm25", "oracle")
+    assert (order.row.id, lexical.row.id, oracle.row.id) == ("ir", "bm25", "oracle")
     assert oracle.means["test2017"]["mrr"].over_queries.mean == 1
 
 
@@ -212,8 +212,8 @@ def test_no_test_set_has_a_say_in_any_setting(data: ZhangData) -> None:
     rows = {way: kind_rows(replace(data, tests=tests), found) for way, tests in turned.items()}
     for made, choice in rows.values():
         assert choice == dev
-        assert [row.settings for row in made[:-1]] == [dev.settings[layers] for layers in LAYERS]
-    (combined, *others) = (made[-1].weights for made, _ in rows.values())
+        assert [one.row.settings for one in made[:-1]] == [dev.settings[layers] for layers in LAYERS]
+    (combined, *others) = (made[-1].row.weights for made, _ in rows.values())
     assert others == [combined]
     states = parts(found.matchers[0], turned[first]["test2016"], dev.settings["full"])
     assert choose_weights([states], turned[first]["test2016"]) != combined
@@ -255,8 +255,8 @@ def test_without_the_autoencoder_the_order_by_meaning_is_the_given_one(data: Zha
     mismatch = RamnSettings(similarity="cosine", alpha=0.0)
     assert alone.run(data.dev, mismatch) != Matcher(states).run(data.dev, mismatch)
     rows, _ = kind_rows(data, words_alone(Trained("attention", 42, (0,), (Matcher(states),))))
-    assert [row.id for row in rows] == [f"words-{layers}" for layers in (*LAYERS[1:], "combined")]
-    assert {row.amount for row in rows} == {42}
+    assert [row.row.id for row in rows] == [f"words-{layers}" for layers in (*LAYERS[1:], "combined")]
+    assert {row.row.size for row in rows} == {42}
 
 
 def test_a_weighted_sum_of_the_parts_is_chosen_by_dev(data: ZhangData) -> None:
@@ -318,12 +318,12 @@ def test_both_autoencoders_are_trained_once_and_scored(
 
 
 def test_a_folder_in_which_nothing_was_trained_takes_other_settings(tmp_path: Path) -> None:
-    kept_settings(tmp_path / "out", {"recipe": "of another width"})
-    kept_settings(tmp_path / "out", {"recipe": "right"})
+    tie_settings(tmp_path / "out", {"recipe": "of another width"})
+    tie_settings(tmp_path / "out", {"recipe": "right"})
     (tmp_path / "out" / "gru-all-seed0").mkdir()
-    kept_settings(tmp_path / "out", {"recipe": "right"})
+    tie_settings(tmp_path / "out", {"recipe": "right"})
     with pytest.raises(SettingError, match="another recipe"):
-        kept_settings(tmp_path / "out", {"recipe": "of another width"})
+        tie_settings(tmp_path / "out", {"recipe": "of another width"})
 
 
 def test_wrong_uses_are_named(semeval: Path, tmp_path: Path, run: Run) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,7 @@ import pytest
 from starlette.testclient import TestClient
 
 from askalike import Answer, Forum, Link, Question
+from askalike.errors import DamagedForumError
 from askalike.serve.http import build
 from askalike.serve.keys import Keys
 from askalike.serve.settings import Limits, ServeSettings
@@ -227,6 +229,8 @@ def test_the_service_tells_how_it_does(client: TestClient) -> None:
         ("GET", "/v1/questions/1/similar?k=0", 422),
         ("GET", "/v1/questions?limit=1000000", 422),
         ("GET", "/v1/questions?after=99999999999999999999999", 422),
+        ("GET", "/v1/questions?after=_" + "9" * 30, 422),
+        ("GET", "/v1/questions?after=x_1", 422),
         ("GET", "/v1/similar", 405),
         ("POST", "/v1/questions", 405),
         ("TRACE", "/v1/questions/1", 405),
@@ -255,6 +259,10 @@ def test_what_a_form_can_send_is_no_change(client: TestClient, kind: str) -> Non
 
 
 HOSTILE: dict[str, bytes] = {
+    "quotes that are escaped": b'{"title":[["' + b'\\"' * 200_000,
+    "many values": b'{"title":[' + b"[]," * 150_000 + b"[]]}",
+    "many fields": b"{" + b",".join(b'"%d":1' % n for n in range(40_000)) + b"}",
+    "long field": b'{"' + b"a" * 400_000 + b'":1}',
     "empty": b"",
     "broken UTF-8": b'{"title":"\xff\xfe"}',
     "half a surrogate pair": b'{"title":"\\ud800"}',
@@ -308,6 +316,27 @@ def test_a_hostile_record_does_not_end_its_stream(client: TestClient, name: str)
     assert told[-2]["id"] == "good"
     assert told[-1]["done"]
     client.delete("/v1/questions/good")
+
+
+@pytest.mark.parametrize("moment", ["9999-12-31T23:59:59-14:00", "0001-01-01T00:00:00+14:00"])
+def test_a_date_that_could_not_be_read_back_is_refused(client: TestClient, moment: str) -> None:
+    for path, body in (
+        ("questions/odd", {"title": "t", "created": moment}),
+        ("questions/odd", {"title": "t", "closed": moment}),
+        ("answers/odd", {"question_id": "1", "body": "b", "created": moment}),
+    ):
+        refused = client.put(f"/v1/{path}", json=body)
+        assert refused.status_code == 422
+        assert "years 1 to 9999" in refused.json()["hint"]
+    lines = [{"id": "good", "title": "t"}, {"id": "odd", "title": "t", "created": moment}]
+    content = "".join(json.dumps(line) + "\n" for line in lines)
+    told = client.post("/v1/questions:bulk", content=content, headers={"content-type": "application/x-ndjson"})
+    first, second, last = map(json.loads, told.text.splitlines())
+    assert (first["operation"], second["id"], last["refused"]) == ("added", "odd", 1)
+    assert "years 1 to 9999" in second["hint"]
+    assert client.get("/v1/questions/odd").status_code == 404
+    assert search(client, before=moment).status_code == 200
+    assert client.delete("/v1/questions/good").status_code == 200
 
 
 def test_a_body_that_says_too_little_of_its_length_is_refused_while_it_comes(client: TestClient) -> None:
@@ -364,6 +393,21 @@ def test_reading_can_be_opened_to_all(other: Any) -> None:
     opened = other(**AWAY, is_read_open=True)
     assert search(opened).status_code == 200
     assert opened.put("/v1/questions/x", json={"title": "x"}).status_code == 401
+
+
+def test_who_judged_is_told_to_those_who_may_write(folder: Path, client: TestClient, other: Any) -> None:
+    given = {"question": "1", "candidate": "3", "verdict": "different", "by": "Käthe"}
+    client.post("/v1/feedback", json=given)
+    opened = other(**AWAY, is_read_open=True)
+    (_, read), (_, write) = Keys(folder).add("", "read"), Keys(folder).add("", "write")
+
+    def judges(headers: dict[str, str]) -> set[str]:
+        return {json.loads(line)["by"] for line in opened.get("/v1/feedback", headers=headers).text.splitlines()}
+
+    assert judges({}) == judges({"Authorization": f"Bearer {read}"}) == {""}
+    assert "Käthe" in judges({"Authorization": f"Bearer {write}"})
+    for key in Keys(folder).all():
+        Keys(folder).remove(key.id)
 
 
 def test_a_name_that_was_made_to_lead_here_is_refused(client: TestClient) -> None:
@@ -435,6 +479,43 @@ def test_an_error_that_nobody_foresaw_is_an_answer_too(
     assert answer.headers["x-request-id"] in caplog.text
 
 
+def test_a_panic_of_a_library_is_an_answer_too(client: TestClient, monkeypatch: pytest.MonkeyPatch) -> None:
+    class Panic(BaseException):
+        """As those of libraries in Rust, which are no ``Exception``."""
+
+    def fail(*_: Any, **__: Any) -> None:
+        raise Panic("index out of bounds")
+
+    monkeypatch.setattr(Forum, "suggest", fail)
+    answer = search(client)
+    assert (answer.status_code, set(answer.json())) == (500, {"error", "hint"})
+
+
+def test_a_service_whose_index_is_damaged_is_not_ready(other: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    def damaged(*_: Any, **__: Any) -> None:
+        raise DamagedForumError("the word index is damaged", 'rebuild it with "askalike reindex"')
+
+    one = other()
+    assert one.get("/readyz").status_code == 200
+    monkeypatch.setattr("askalike.serve.readiness.FRESH_S", 0.0)
+    monkeypatch.setattr(Forum, "suggest", damaged)
+    answer = one.get("/readyz")
+    assert answer.status_code == 503
+    assert answer.json() == {"error": "the word index is damaged", "hint": 'rebuild it with "askalike reindex"'}
+    monkeypatch.undo()
+    monkeypatch.setattr("askalike.serve.readiness.FRESH_S", 0.0)
+    assert one.get("/readyz").status_code == 200, "it was mended"
+
+
+def test_watching_costs_one_search_a_second(other: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    searches: list[int] = []
+    one = other()
+    monkeypatch.setattr("askalike.serve.readiness.FRESH_S", 3600.0)
+    monkeypatch.setattr(Forum, "suggest", lambda *_, **__: searches.append(1))
+    assert [one.get("/readyz").status_code for _ in range(5)] == [200] * 5
+    assert len(searches) <= 1
+
+
 # -- what is sent besides ----------------------------------------------------------------------------------------------
 
 
@@ -471,6 +552,27 @@ def test_titles_are_logged_where_that_was_said(other: Any, caplog: pytest.LogCap
     with caplog.at_level(logging.INFO, logger="askalike.serve.requests"):
         search(other(has_titles_logged=True), title="my wifi")
     assert [record.__dict__["fields"].get("title") for record in caplog.records] == ["my wifi"]
+
+
+def test_a_service_that_stops_does_not_wait_for_its_background(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A graph over many vectors takes minutes, and is built again when the service starts."""
+    is_building, is_over = threading.Event(), threading.Event()
+
+    def build_graph() -> bool:
+        is_building.set()
+        return not is_over.wait(60)
+
+    monkeypatch.setattr("askalike.serve.service.CLOSE_S", 0.05)
+    with TestClient(build(ServeSettings(str(folder))), base_url=BASE) as one:
+        service = one.app.state.service
+        monkeypatch.setattr(service.maintenance, "keep", build_graph)
+        assert is_building.wait(60)
+    assert "still under way" in caplog.text
+    is_over.set()
+    assert service.maintenance.stop(60)
+    service.engine.forum.close()
 
 
 def test_a_service_that_stops_finishes_and_closes(folder: Path) -> None:

@@ -30,11 +30,20 @@ def free_port() -> int:
 
 
 @contextmanager
-def serving(folder: Path, *options: str) -> Iterator[tuple[subprocess.Popen[bytes], Client]]:
-    """Serve a forum in a process of its own until the end; give it once it is ready."""
+def serving(
+    folder: Path, *options: str, before: str = "", **more: str
+) -> Iterator[tuple[subprocess.Popen[bytes], Client]]:
+    """Serve a forum in a process of its own until the end; give it once it is ready.
+
+    Args:
+        before: what its shell does before.
+        more: of its environment.
+    """
     port = free_port()
     command = [sys.executable, "-m", "askalike.cli.main", "serve", str(folder), "--port", str(port), *options]
-    environment = {**os.environ, "OMP_NUM_THREADS": "1"}
+    if before:
+        command = ["sh", "-c", f'{before}; exec "$@"', "sh", *command]
+    environment = {**os.environ, "OMP_NUM_THREADS": "1", **more}
     with (folder.parent / "log").open("ab") as log:
         process = subprocess.Popen(command, stderr=log, stdout=log, env=environment, start_new_session=True)
     client = Client(f"http://127.0.0.1:{port}")
@@ -147,3 +156,53 @@ def test_the_client_asks_for_everything_and_the_log_holds_no_texts(folder: Path)
     found = [json.loads(line) for line in lines if line.startswith("{")]
     assert any(one.get("route") == "PUT /v1/questions/{id}" and one["status"] == 200 for one in found)
     assert "drops" not in "".join(lines)
+
+
+def test_workers_end_with_their_parent_and_leave_nothing(folder: Path, tmp_path: Path) -> None:
+    temporary = tmp_path / "temporary"
+    temporary.mkdir()
+    with serving(folder, "--workers", "2", "--rate", "0", TMPDIR=str(temporary)) as (process, client):
+        children = Path(f"/proc/{process.pid}/task/{process.pid}/children")
+        if not children.exists():
+            pytest.skip("this system does not tell a process's children")
+        workers = {int(pid) for pid in children.read_text().split()}
+        process.kill()
+        process.wait(30)
+        end = time.monotonic() + START_S
+        while any(Path(f"/proc/{pid}").exists() for pid in workers):
+            assert time.monotonic() < end, "a worker went on without its parent"
+            time.sleep(0.05)
+        with pytest.raises(ServiceError):
+            client.status()
+    assert list(temporary.iterdir()) == []
+
+
+def test_a_worker_that_was_killed_is_started_again(folder: Path) -> None:
+    with serving(folder, "--workers", "2", "--rate", "0") as (process, client):
+        first = client.status()["service"]["worker_pid"]
+        os.kill(first, signal.SIGKILL)
+        workers: set[int] = set()
+        end = time.monotonic() + START_S
+        while len(workers - {first}) < 2:
+            assert time.monotonic() < end
+            try:
+                workers.add(client.status()["service"]["worker_pid"])
+            except ServiceError:
+                continue  # it was killed while it answered
+        process.terminate()
+        assert process.wait(30) in (0, -signal.SIGTERM)
+
+
+def test_more_connections_than_file_handles_end_nothing_and_fill_no_log(folder: Path) -> None:
+    with serving(folder, "--rate", "0", before="ulimit -n 320") as (_, client):
+        silent = [socket.create_connection((client._host, client._port or 0)) for _ in range(400)]
+        try:
+            assert all(client.question("1").id == "1" for _ in range(20))
+        finally:
+            for one in silent:
+                one.close()
+        assert client.question("1").id == "1"
+    lines = (folder.parent / "log").read_text().splitlines()[1:]  # the first is the address, for people
+    told = [json.loads(line) for line in lines]
+    assert len([one for one in told if one["level"] != "info"]) <= 10
+    assert len(lines) < 100

@@ -12,17 +12,17 @@ import pytest
 from tests.tiny_training import recipe, stage, tiny_data
 
 from askalike import Question
-from askalike.encode.model import Model
-from askalike.encode.reader import Reader
 from askalike.errors import DamagedModelError, ModelError, SettingError
-from askalike.train.corpus import TrainingData
-from askalike.train.log import Entry, read_log
-from askalike.train.loop_settings import LoopSettings
-from askalike.train.recipe import Recipe
+from askalike.models.encoders.model import Model
+from askalike.models.encoders.vocabulary import Reader
+from askalike.training.corpus import TrainingData
+from askalike.training.log import Entry, read_log
+from askalike.training.recipe import Recipe
+from askalike.training.settings import LoopSettings
 
 torch = pytest.importorskip("torch", reason="training needs torch, which is not installed")
 
-from askalike.train.fit import Run, fit  # noqa: E402
+from askalike.training.encoder import TrainingRun, train_encoder  # noqa: E402
 
 LOOP = LoopSettings(epochs=2, patience=1, learning_rate=0.02, schedule="linear")
 THREE = recipe(
@@ -65,12 +65,14 @@ def without_seconds(folder: Path) -> list[Entry]:
 
 def test_a_training_stopped_again_and_again_gives_the_same_bytes(tmp_path: Path) -> None:
     heard = Heard()
-    whole = contents(fit(THREE, tiny_data(), Run(tmp_path / "whole", progress=heard)), tmp_path / "model")
+    whole = contents(
+        train_encoder(THREE, tiny_data(), TrainingRun(tmp_path / "whole", progress=heard)), tmp_path / "model"
+    )
     model, stops = None, 0
     while model is None and stops < heard.batches:
         try:
-            run = Run(tmp_path / "stopped", progress=Heard(6 + stops % 2), checkpoint_s=0.0)
-            model = fit(THREE, tiny_data(), run)
+            run = TrainingRun(tmp_path / "stopped", progress=Heard(6 + stops % 2), checkpoint_s=0.0)
+            model = train_encoder(THREE, tiny_data(), run)
         except KeyboardInterrupt:
             stops += 1
     assert model is not None
@@ -81,19 +83,22 @@ def test_a_training_stopped_again_and_again_gives_the_same_bytes(tmp_path: Path)
 
 
 def test_checkpoints_far_apart_take_steps_again_and_give_the_same_bytes(tmp_path: Path) -> None:
-    whole = contents(fit(THREE, tiny_data(), Run(tmp_path / "whole")), tmp_path / "model")
+    whole = contents(train_encoder(THREE, tiny_data(), TrainingRun(tmp_path / "whole")), tmp_path / "model")
     for stop_at in (3, 23, 32):
         with pytest.raises(KeyboardInterrupt):
-            fit(THREE, tiny_data(), Run(tmp_path / "stopped", progress=Heard(stop_at)))
-    assert contents(fit(THREE, tiny_data(), Run(tmp_path / "stopped")), tmp_path / "again") == whole
+            train_encoder(THREE, tiny_data(), TrainingRun(tmp_path / "stopped", progress=Heard(stop_at)))
+    assert contents(train_encoder(THREE, tiny_data(), TrainingRun(tmp_path / "stopped")), tmp_path / "again") == whole
     assert without_seconds(tmp_path / "stopped") == without_seconds(tmp_path / "whole")
 
 
 def test_a_training_that_has_ended_is_only_read_again(tmp_path: Path) -> None:
-    first = contents(fit(THREE, tiny_data(), Run(tmp_path / "work")), tmp_path / "a")
+    first = contents(train_encoder(THREE, tiny_data(), TrainingRun(tmp_path / "work")), tmp_path / "a")
     files = {file.name: (file.read_bytes(), file.stat().st_mtime_ns) for file in (tmp_path / "work").iterdir()}
     heard = Heard()
-    assert contents(fit(THREE, tiny_data(), Run(tmp_path / "work", progress=heard)), tmp_path / "b") == first
+    assert (
+        contents(train_encoder(THREE, tiny_data(), TrainingRun(tmp_path / "work", progress=heard)), tmp_path / "b")
+        == first
+    )
     assert heard.phases == ["reading"]
     assert {file.name: (file.read_bytes(), file.stat().st_mtime_ns) for file in (tmp_path / "work").iterdir()} == files
 
@@ -105,13 +110,13 @@ def changed(base: Recipe, number: int, **chosen: Any) -> Recipe:
 
 
 def test_a_change_of_a_later_stage_or_of_what_is_kept_spares_the_earlier_ones(tmp_path: Path) -> None:
-    fit(THREE, tiny_data(), Run(tmp_path / "work"))
+    train_encoder(THREE, tiny_data(), TrainingRun(tmp_path / "work"))
     heard = Heard()
     other = changed(replace(THREE, embedding_precision="int8"), 2, dropout=0.5)
-    found = contents(fit(other, tiny_data(), Run(tmp_path / "work", progress=heard)), tmp_path / "a")
+    found = contents(train_encoder(other, tiny_data(), TrainingRun(tmp_path / "work", progress=heard)), tmp_path / "a")
     assert heard.phases[0] == "reading"
     assert all(phase.startswith("3-contrastive") for phase in heard.phases[1:])
-    assert found == contents(fit(other, tiny_data(), Run(tmp_path / "fresh")), tmp_path / "b")
+    assert found == contents(train_encoder(other, tiny_data(), TrainingRun(tmp_path / "fresh")), tmp_path / "b")
     assert without_seconds(tmp_path / "work") == without_seconds(tmp_path / "fresh")
 
 
@@ -120,8 +125,8 @@ def test_another_training_in_the_same_folder_begins_anew_and_keeps_the_old_check
     tmp_path: Path, what: str
 ) -> None:
     base = recipe(stage("contrastive"))
-    data, run = tiny_data(), Run(tmp_path / "work")
-    fit(base, data, run)
+    data, run = tiny_data(), TrainingRun(tmp_path / "work")
+    train_encoder(base, data, run)
     before = (tmp_path / "work" / "1-contrastive.safetensors").read_bytes()
     chosen = changed(base, 0, dropout=0.3) if what == "recipe" else base
     if what == "data":
@@ -133,27 +138,29 @@ def test_another_training_in_the_same_folder_begins_anew_and_keeps_the_old_check
     elif what == "seed":
         run = replace(run, seed=1)
     elif what == "start":
-        run = replace(run, start=fit(base, data, Run(tmp_path / "other")))
+        run = replace(run, start=train_encoder(base, data, TrainingRun(tmp_path / "other")))
     heard = Heard()
-    found = contents(fit(chosen, data, replace(run, progress=heard)), tmp_path / "a")
-    assert [text for text in heard.notices if "is of another training" in text]
+    found = contents(train_encoder(chosen, data, replace(run, progress=heard)), tmp_path / "a")
+    assert [text for text in heard.notices if "belongs to another training" in text]
     assert (tmp_path / "work" / "1-contrastive.other.safetensors").read_bytes() == before
-    assert found == contents(fit(chosen, data, replace(run, folder=tmp_path / "fresh")), tmp_path / "b")
+    assert found == contents(train_encoder(chosen, data, replace(run, folder=tmp_path / "fresh")), tmp_path / "b")
 
 
 def test_a_damaged_checkpoint_is_refused_and_stays(tmp_path: Path) -> None:
     base = recipe(stage("contrastive", LOOP))
-    fit(base, tiny_data(), Run(tmp_path))
+    train_encoder(base, tiny_data(), TrainingRun(tmp_path))
     path = tmp_path / "1-contrastive.safetensors"
     path.write_bytes(path.read_bytes()[:-1])
     with pytest.raises(DamagedModelError, match=r"1-contrastive.safetensors cannot be read: .*delete it"):
-        fit(base, tiny_data(), Run(tmp_path))
+        train_encoder(base, tiny_data(), TrainingRun(tmp_path))
     assert path.exists()
 
 
 def test_a_loss_that_is_no_number_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(ModelError, match=r"1-contrastive is .* in epoch"):
-        fit(recipe(stage("contrastive", replace(LOOP, learning_rate=1e38))), tiny_data(), Run(tmp_path))
+        train_encoder(
+            recipe(stage("contrastive", replace(LOOP, learning_rate=1e38))), tiny_data(), TrainingRun(tmp_path)
+        )
 
 
 def test_stages_that_need_pairs_are_left_out_where_there_are_too_few(tmp_path: Path) -> None:
@@ -163,19 +170,23 @@ def test_stages_that_need_pairs_are_left_out_where_there_are_too_few(tmp_path: P
     for pairs, done in (((), {"1-decoding"}), ((("0-0", "0-1"),), {"1-decoding", "3-max-margin"})):
         heard = Heard()
         folder = tmp_path / str(len(pairs))
-        fit(chosen, replace(tiny_data(), pairs=pairs), Run(folder, progress=heard))
+        train_encoder(chosen, replace(tiny_data(), pairs=pairs), TrainingRun(folder, progress=heard))
         assert {row.stage for row in read_log(folder / "log.csv")} == done
-        assert f"stage 2-contrastive is left out: {len(pairs)} marked pairs, and it needs 2" in heard.notices
+        assert (
+            f"stage 2-contrastive is skipped: it needs 2 labelled pairs, and the data has {len(pairs)}" in heard.notices
+        )
 
 
 def test_a_recipe_of_which_no_stage_can_be_trained_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(SettingError, match=r"every stage of the recipe needs marked pairs, and the data has 0 \(mark"):
-        fit(recipe(stage("max-margin", needs="pairs")), replace(tiny_data(), pairs=[]), Run(tmp_path))
+    with pytest.raises(
+        SettingError, match=r"every stage of the recipe needs labelled pairs, and the data has 0 \(label"
+    ):
+        train_encoder(recipe(stage("max-margin", needs="pairs")), replace(tiny_data(), pairs=[]), TrainingRun(tmp_path))
 
 
 def test_early_stopping_gives_the_model_of_the_best_epoch(tmp_path: Path) -> None:
     base = recipe(stage("contrastive", LoopSettings(epochs=6, patience=6, learning_rate=0.05), dropout=0.4))
-    model = fit(base, tiny_data(), Run(tmp_path))
+    model = train_encoder(base, tiny_data(), TrainingRun(tmp_path))
     scores = [row.value for row in read_log(tmp_path / "log.csv") if row.measure == "mrr"]
     assert model.origin.dev_scores["mrr"] == pytest.approx(max(scores), rel=1e-5)
     assert scores[-1] != max(scores)
@@ -183,18 +194,20 @@ def test_early_stopping_gives_the_model_of_the_best_epoch(tmp_path: Path) -> Non
 
 def test_without_dev_sets_all_epochs_are_run(tmp_path: Path) -> None:
     heard = Heard()
-    model = fit(recipe(stage("contrastive", LOOP)), replace(tiny_data(), dev={}), Run(tmp_path, progress=heard))
-    assert [text for text in heard.notices if "no mrr is measured to stop by, so that all 2 epochs are run" in text]
+    model = train_encoder(
+        recipe(stage("contrastive", LOOP)), replace(tiny_data(), dev={}), TrainingRun(tmp_path, progress=heard)
+    )
+    assert [text for text in heard.notices if "mrr is not measured, so all 2 epochs are run" in text]
     assert dict(model.origin.dev_scores) == {}
 
 
 def test_going_on_from_a_model_begins_with_its_vectors_and_new_words(tmp_path: Path) -> None:
     base = recipe(stage("contrastive", replace(LOOP, epochs=4, patience=0)), is_trained=True)
     data = tiny_data()
-    first = fit(base, data, Run(tmp_path / "a"))
+    first = train_encoder(base, data, TrainingRun(tmp_path / "a"))
     added = [Question(f"new{number}", f"new words{number}", "brand new things") for number in range(4)]
     more = replace(data, questions=[*data.questions, *added])
-    second = fit(recipe(stage("max-margin"), is_trained=True), more, Run(tmp_path / "b", start=first))
+    second = train_encoder(recipe(stage("max-margin"), is_trained=True), more, TrainingRun(tmp_path / "b", start=first))
     assert second.vocabulary.words[: len(first.vocabulary.words)] == first.vocabulary.words
     assert set(second.vocabulary.words) - set(first.vocabulary.words) >= {"new", "brand", "things", "words0"}
     rows = read_log(tmp_path / "b" / "log.csv")
@@ -206,7 +219,7 @@ def test_going_on_from_a_model_begins_with_its_vectors_and_new_words(tmp_path: P
 def test_the_model_knows_how_often_its_words_occurred(tmp_path: Path) -> None:
     data = tiny_data()
     chosen = recipe(stage("max-margin"), reads="joined", word_limit=9, stems="english", min_count=7)
-    model = fit(chosen, data, Run(tmp_path / "work"))
+    model = train_encoder(chosen, data, TrainingRun(tmp_path / "work"))
     assert (model.settings.reads, model.settings.stems) == ("joined", "english")
     reader = Reader("joined", 9, "english")
     read = [reader.title(question) for question in data.questions] + [reader.text(one.body) for one in data.answers]
@@ -221,30 +234,32 @@ def test_the_model_knows_how_often_its_words_occurred(tmp_path: Path) -> None:
 
 def test_a_change_of_stems_begins_anew(tmp_path: Path) -> None:
     base = recipe(stage("contrastive"))
-    fit(base, tiny_data(), Run(tmp_path / "work"))
+    train_encoder(base, tiny_data(), TrainingRun(tmp_path / "work"))
     heard = Heard()
-    fit(replace(base, stems="english"), tiny_data(), Run(tmp_path / "work", progress=heard))
-    assert [text for text in heard.notices if "is of another training" in text]
+    train_encoder(replace(base, stems="english"), tiny_data(), TrainingRun(tmp_path / "work", progress=heard))
+    assert [text for text in heard.notices if "belongs to another training" in text]
 
 
 def test_a_model_that_reads_other_stems_is_no_beginning(tmp_path: Path) -> None:
-    start = fit(recipe(stage("max-margin"), stems="english"), tiny_data(), Run(tmp_path / "a"))
+    start = train_encoder(recipe(stage("max-margin"), stems="english"), tiny_data(), TrainingRun(tmp_path / "a"))
     for other in ("", "german"):
         with pytest.raises(SettingError, match=f"to go on from has stems 'english', the recipe '{other}'"):
-            fit(recipe(stage("max-margin"), stems=other), tiny_data(), Run(tmp_path / "b", start=start))
+            train_encoder(
+                recipe(stage("max-margin"), stems=other), tiny_data(), TrainingRun(tmp_path / "b", start=start)
+            )
 
 
 def test_a_model_of_another_kind_or_size_is_no_beginning(tmp_path: Path) -> None:
-    start = fit(recipe(stage("max-margin")), tiny_data(), Run(tmp_path / "a"))
+    start = train_encoder(recipe(stage("max-margin")), tiny_data(), TrainingRun(tmp_path / "a"))
     for other in (recipe(stage("max-margin"), kind="gru"), recipe(stage("max-margin"), order=3)):
         with pytest.raises(SettingError, match=r"the model to go on from has the encoder .*'rcnn'.*the recipe"):
-            fit(other, tiny_data(), Run(tmp_path / "b", start=start))
+            train_encoder(other, tiny_data(), TrainingRun(tmp_path / "b", start=start))
 
 
 def test_quantised_models_are_saved_and_found_again(tmp_path: Path) -> None:
     chosen = recipe(stage("contrastive"), embedding_precision="int8", encoder_precision="float16")
-    model = fit(chosen, tiny_data(), Run(tmp_path / "work"))
-    exact = fit(recipe(stage("contrastive")), tiny_data(), Run(tmp_path / "work"))
+    model = train_encoder(chosen, tiny_data(), TrainingRun(tmp_path / "work"))
+    exact = train_encoder(recipe(stage("contrastive")), tiny_data(), TrainingRun(tmp_path / "work"))
     questions = tiny_data().questions
     assert np.einsum("nd,nd->n", model.encode(questions), exact.encode(questions)).min() > 0.99
 
@@ -252,7 +267,7 @@ def test_quantised_models_are_saved_and_found_again(tmp_path: Path) -> None:
 @pytest.mark.parametrize("seed", [-1, 2**32, 1.5, True])
 def test_a_seed_out_of_range_is_refused(tmp_path: Path, seed: Any) -> None:
     with pytest.raises(SettingError, match="seed is"):
-        Run(tmp_path, seed)
+        TrainingRun(tmp_path, seed)
 
 
 @pytest.mark.parametrize(
@@ -261,18 +276,18 @@ def test_a_seed_out_of_range_is_refused(tmp_path: Path, seed: Any) -> None:
 )
 def test_a_device_that_is_not_there_is_refused(tmp_path: Path, device: str, message: str) -> None:
     with pytest.raises(SettingError, match=f"device '{device}',? .*{message}|device '{device}' {message}"):
-        fit(THREE, tiny_data(), Run(tmp_path, device=device))
+        train_encoder(THREE, tiny_data(), TrainingRun(tmp_path, device=device))
 
 
 def test_data_without_words_is_refused(tmp_path: Path) -> None:
     with pytest.raises(SettingError, match="no word occurs 1 times"):
-        fit(THREE, TrainingData([Question("a", "?")]), Run(tmp_path))
+        train_encoder(THREE, TrainingData([Question("a", "?")]), TrainingRun(tmp_path))
 
 
 def test_the_settings_of_torch_are_set_back(tmp_path: Path) -> None:
     before = torch.get_float32_matmul_precision()
     chosen = recipe(stage("max-margin"), arithmetic="bfloat16")
-    fit(chosen, tiny_data(), Run(tmp_path))
+    train_encoder(chosen, tiny_data(), TrainingRun(tmp_path))
     with pytest.raises(SettingError):
-        fit(chosen, TrainingData([Question("a", "?")]), Run(tmp_path))
+        train_encoder(chosen, TrainingData([Question("a", "?")]), TrainingRun(tmp_path))
     assert torch.get_float32_matmul_precision() == before

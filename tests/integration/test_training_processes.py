@@ -13,15 +13,15 @@ from typing import Any
 import pytest
 from tests.tiny_training import recipe, stage, tiny_data
 
-from askalike.encode.model import Model
 from askalike.errors import SettingError
-from askalike.train.log import read_log
-from askalike.train.loop_settings import LoopSettings
+from askalike.models.encoders.model import Model
+from askalike.training.log import read_log
+from askalike.training.settings import LoopSettings
 
 torch = pytest.importorskip("torch", reason="training needs torch, which is not installed")
 
-from askalike.train.fit import Run, fit  # noqa: E402
-from askalike.train.world import World, joined  # noqa: E402
+from askalike.training.distributed import DistributedContext, joined  # noqa: E402
+from askalike.training.encoder import TrainingRun, train_encoder  # noqa: E402
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 LOOP = LoopSettings(epochs=3, patience=2, learning_rate=0.02)
@@ -33,7 +33,7 @@ from pathlib import Path
 from tests.integration.test_training_processes import RECIPE
 from tests.tiny_training import tiny_data
 import torch
-from askalike.train.fit import Run, fit
+from askalike.training.encoder import TrainingRun, train_encoder
 from askalike.progress import SilentProgress
 
 class Told(SilentProgress):
@@ -42,7 +42,7 @@ class Told(SilentProgress):
 
 torch.set_num_threads(1)
 work, out = map(Path, sys.argv[1:])
-fit(RECIPE, tiny_data(), Run(work, progress=Told(), checkpoint_s=0.0)).save(out)
+train_encoder(RECIPE, tiny_data(), TrainingRun(work, progress=Told(), checkpoint_s=0.0)).save(out)
 """
 
 
@@ -66,7 +66,7 @@ def without_seconds(folder: Path) -> list[Any]:
 
 
 def test_a_killed_training_goes_on_to_the_same_model(tmp_path: Path) -> None:
-    fit(RECIPE, tiny_data(), Run(tmp_path / "whole")).save(tmp_path / "expected")
+    train_encoder(RECIPE, tiny_data(), TrainingRun(tmp_path / "whole")).save(tmp_path / "expected")
     with begun(tmp_path / "work", tmp_path / "none") as process:
         assert process.stdout is not None
         for _ in range(12):  # then it is somewhere in the second epoch of the first stage
@@ -74,7 +74,7 @@ def test_a_killed_training_goes_on_to_the_same_model(tmp_path: Path) -> None:
         process.send_signal(signal.SIGKILL)
     assert process.returncode == -signal.SIGKILL
     assert not (tmp_path / "none").exists()
-    fit(RECIPE, tiny_data(), Run(tmp_path / "work")).save(tmp_path / "found")
+    train_encoder(RECIPE, tiny_data(), TrainingRun(tmp_path / "work")).save(tmp_path / "found")
     assert contents(tmp_path / "found") == contents(tmp_path / "expected")
     assert without_seconds(tmp_path / "work") == without_seconds(tmp_path / "whole")
 
@@ -100,14 +100,14 @@ def test_two_processes_make_one_model_and_the_first_alone_writes(tmp_path: Path)
     assert {(row.stage, row.step) for row in rows if row.epoch} == {("1-contrastive", 5), ("2-max-margin", 2)}
     model = Model.load(tmp_path / "model0")
     assert model.encode(tiny_data().questions).any(axis=1).all()
-    alone = fit(RECIPE, tiny_data(), Run(tmp_path / "alone"))
+    alone = train_encoder(RECIPE, tiny_data(), TrainingRun(tmp_path / "alone"))
     assert model.parameters()["input"].tolist() != alone.parameters()["input"].tolist()
 
 
 def test_one_process_is_a_world_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("WORLD_SIZE", raising=False)
     with joined(torch.device("cpu")) as world:
-        assert world == World(0, 1)
+        assert world == DistributedContext(0, 1)
         assert world.agreed("value") == "value"
         world.wait()
         with world.first_alone():
@@ -132,7 +132,7 @@ def test_a_group_that_is_there_already_is_used_and_left(tmp_path: Path) -> None:
     torch.distributed.init_process_group("gloo", init_method=f"file://{tmp_path / 'meet'}", rank=0, world_size=1)
     try:
         with joined(torch.device("cpu")) as world:
-            assert world == World(0, 1)
+            assert world == DistributedContext(0, 1)
         assert torch.distributed.is_initialized()
     finally:
         torch.distributed.destroy_process_group()

@@ -8,7 +8,7 @@ import ir_measures
 import pytest
 from ir_measures import AP, RR, P, R, Success, nDCG
 
-from askalike.evaluate import evaluate
+from askalike.evaluation import evaluate
 from askalike.types import Qrels, Run
 
 NAMES = {

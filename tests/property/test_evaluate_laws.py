@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from askalike.evaluate import (
+from askalike.evaluation import (
     PROTOCOLS,
     bootstrap_mean,
     components,

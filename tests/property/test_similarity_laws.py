@@ -9,11 +9,23 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from askalike.similarity.edit import jaro, jaro_winkler, levenshtein, monge_elkan
-from askalike.similarity.overlap import containment, cosine, jaccard
-from askalike.similarity.profile import character_symbols, ngram_profile
-from askalike.similarity.subsequence import SubstringAutomaton, longest_common_subsequence, longest_common_substring
-from askalike.similarity.tiling import Tile, greedy_string_tiling, tiles
+from askalike.models.similarity.measures import (
+    SubstringAutomaton,
+    Tile,
+    character_symbols,
+    containment,
+    cosine,
+    greedy_string_tiling,
+    jaccard,
+    jaro,
+    jaro_winkler,
+    levenshtein,
+    longest_common_subsequence,
+    longest_common_substring,
+    monge_elkan,
+    ngram_profile,
+    tiles,
+)
 
 LETTERS = st.text(alphabet="abc", max_size=30)
 STRANGERS = st.text(alphabet="xyz", max_size=30)

@@ -371,12 +371,12 @@ def test_a_checkpoint_that_finds_no_room_does_not_undo_a_load(
 ) -> None:
     class Full:
         def execute(self, statement: str) -> None:
-            raise sqlite3.OperationalError("database or disk is full")
+            raise ForumError("database or disk is full")
 
     with monkeypatch.context() as patched:
         connection = archive.connection
-        given = iter([connection, Full()])
-        patched.setattr(Archive, "connection", property(lambda _: next(given)))
+        given = iter([connection] * 3)
+        patched.setattr(Archive, "connection", property(lambda _: next(given, Full())))
         load(archive, [Question("a", "t")], FIRST, no_reject)
     assert archive.question("a").title == "t"
 

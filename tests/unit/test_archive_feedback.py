@@ -11,7 +11,7 @@ import pytest
 from askalike import Forum, Link, Question
 from askalike.archive import Archive, Layout
 from askalike.errors import InputError, UnknownIdError
-from askalike.experiments.duplicates import read_marks
+from askalike.forum_evaluation.links import read_duplicate_links
 
 pytestmark = pytest.mark.usefixtures("words_alone")
 
@@ -57,7 +57,7 @@ def test_a_verdict_that_was_withdrawn_is_as_if_never_given(forum: Forum) -> None
     assert forum.verdicts() == [kept]
     assert len(list(forum.feedback())) == 3
     assert {one.hit.question.id for one in forum.suggest("wifi", own="a").found} == {"b", "d"}
-    assert read_marks(forum).pairs == []
+    assert read_duplicate_links(forum).pairs == []
 
 
 def test_verdicts_go_with_their_questions(forum: Forum) -> None:
@@ -87,7 +87,7 @@ def test_verdicts_are_learned_from_as_marks_are(forum: Forum) -> None:
     forum.judge("b", "a", "duplicate")  # marked already, the other way round
     forum.judge("d", "a", "duplicate")
     forum.judge("b", "c", "different")
-    assert read_marks(forum).pairs == [("a", "b"), ("d", "a")]
+    assert read_duplicate_links(forum).pairs == [("a", "b"), ("d", "a")]
 
 
 def test_an_archive_of_format_1_is_brought_to_format_2_with_all_that_it_holds(forum: Forum) -> None:

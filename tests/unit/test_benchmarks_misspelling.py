@@ -5,8 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from benchmarks.misspelling import compared, edited, misspelled, with_edits
+from benchmarks.spelling import mistyped, one_misspelt
+from benchmarks.systems import RetrievalTask
 
-from askalike.experiments.tasks import RetrievalTask
+from askalike.text.analyzer import Analyzer
+from askalike.text.settings import TextSettings
 from askalike.types import Question
 
 
@@ -52,3 +55,18 @@ def test_what_is_lost_is_the_mean_difference() -> None:
     assert (found["written"]["mean"], found["misspelled"]["mean"], found["lost"]["mean"]) == (75.0, 50.0, 25.0)
     assert found["lost_share"] == 0.3333
     assert found["p_value"] == 1.0
+
+
+def test_one_word_of_a_title_is_misspelt_so_that_its_term_changes() -> None:
+    chance = np.random.default_rng(0)
+    analyzer = Analyzer(TextSettings())
+    written = "Do I need (visas) for /etc/hosts or an OpenSSL upgrade?"
+    for _ in range(200):
+        made = one_misspelt(written, analyzer, chance, mistyped)
+        assert made is not None
+        title, word, typo = made
+        assert word in ("need", "visas", "upgrade")
+        assert title == written.replace(word, typo)
+        assert analyzer.terms(typo) != analyzer.terms(word)
+    assert one_misspelt("Is it on?", analyzer, chance, mistyped) is None
+    assert all(mistyped("letter", chance) != "letter" for _ in range(100))

@@ -11,7 +11,7 @@ from benchmarks.minilm import DIMENSIONS, MiniLM, joined
 from benchmarks.quality_rows import pair_rows, ranking_rows, shown
 from numpy.typing import NDArray
 
-from askalike.evaluate import evaluate
+from askalike.evaluation import evaluate
 from askalike.types import Question
 
 

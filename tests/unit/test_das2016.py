@@ -13,23 +13,19 @@ from numpy.typing import NDArray
 from tests.tiny_das2016 import write_yahoo
 
 from askalike.errors import DamagedInputError, FormatError
-from askalike.experiments.das2016.grids import grid
-from askalike.experiments.das2016.language_rows import language_answers
-from askalike.experiments.das2016.learning import Learner
-from askalike.experiments.das2016.outcomes import Outcome, Runner
-from askalike.experiments.das2016.pairs import LINKS, REDDIT, TOPICS, read_pairs, read_reddit
-from askalike.experiments.das2016.reported import REPORTED
-from askalike.experiments.das2016.rows import COMPARED, ROWS
-from askalike.experiments.das2016.sets import DasData, read_data
-from askalike.experiments.das2016.siamese_rows import SiameseTrainer, siamese_answers
-from askalike.experiments.das2016.table import RowResult, compared, results
-from askalike.experiments.likelihoods import Likelihoods
-from askalike.experiments.tasks import judge
-from askalike.language.kinds import KINDS
-from askalike.language.learned import Learned
-from askalike.language.model import LanguageModel, LanguageSettings
-from askalike.language.topic_training import TopicLearning
-from askalike.train.siamese.recipe import SiameseRecipe
+from askalike.forum_evaluation.systems import Likelihoods
+from askalike.forum_evaluation.tasks import judge
+from askalike.models.language.kinds import KINDS, Learned
+from askalike.models.language.model import LanguageModel, LanguageSettings
+from askalike.models.topics.learning import TopicLearning
+from askalike.papers.das2016.data import LINKS, REDDIT, TOPICS, DasData, read_data, read_pairs, read_reddit
+from askalike.papers.das2016.language import Learner, language_answers
+from askalike.papers.das2016.rows import COMPARED, REPORTED, ROWS, DasRow, grid
+from askalike.papers.das2016.siamese import siamese_answers
+from askalike.papers.das2016.table import runner_of
+from askalike.papers.harness import RowResult, Runner, compared
+from askalike.papers.paper import Options
+from askalike.progress import SilentProgress
 from askalike.types import Question
 
 
@@ -38,8 +34,8 @@ def data(tmp_path: Path) -> DasData:
     return read_data(write_yahoo(tmp_path / "yahoo"))
 
 
-def runner(data: DasData, out: Path) -> Runner:
-    return Runner(data, out, Learner(data, out), SiameseTrainer(SiameseRecipe(), data, out))
+def runner(data: DasData, out: Path) -> Runner[DasRow]:
+    return runner_of(data, Options(data=out, out=out, recipe="scqa"), SilentProgress())
 
 
 def write_stand_ins(folder: Path) -> Path:
@@ -128,7 +124,7 @@ def test_dev_takes_the_first_of_the_best_and_scores_are_those_of_the_model(
     kind: str, data: DasData, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     few = list(grid(kind, 0))[:: max(1, len(list(grid(kind, 0))) // 7)]
-    monkeypatch.setattr("askalike.experiments.das2016.language_rows.grid", lambda kind, seed: iter(few))
+    monkeypatch.setattr("askalike.papers.das2016.language.grid", lambda kind, seed: iter(few))
     learner, one = Learner(data, tmp_path / "out"), data.sets[0]
     found = language_answers(kind, 0, learner)
     tried = found.tried[one.name]
@@ -195,8 +191,30 @@ def test_an_outcome_is_kept_until_the_data_change(data: DasData, tmp_path: Path)
     assert set(outcome.first["yahoo dev"]) == set(data.sets[0].dev.queries)
     other = replace(data, pairs=replace(data.pairs, answers=data.pairs.answers[:-1]))
     assert runner(other, tmp_path / "out").finished(ROWS["lmir"], 0) is None
+    (one,) = data.sets
+    shown = {name: replace(found, title=f"{found.title}?") for name, found in one.tests[0].queries.items()}
+    other = replace(data, sets=(replace(one, tests=(replace(one.tests[0], queries=shown),)),))
+    assert runner(other, tmp_path / "out").finished(ROWS["lmir"], 0) is None
     (tmp_path / "out" / "rows" / "lmir-seed0.json").write_text("{", encoding="utf-8")
     assert made.finished(ROWS["lmir"], 0) is None
+
+
+def test_outcomes_of_other_versions_are_found_where_they_are_of_the_same_texts(data: DasData, tmp_path: Path) -> None:
+    by_ids_alone = {
+        "bm25": "417414b64865350503f56454a7ae9c6bdce1e57b78c2be0f18754aebbc980974",
+        "lmir": "a0106ebfdc2d2070abb9d38b1d83df19b3ac3d13bb0891a9da1845cc0d2d8b11",
+    }
+    by_texts = {
+        "bm25": "b6af78f4698f8f26793e983d49f2a2507abcb214798ba585cdd23e1390c3f5ac",
+        "lmir": "c52dbcf2a0292b8138a9b9d3f7ce102b421fedf7d738b0ffdf2a7c50c3413655",
+    }
+    made = runner(data, tmp_path)
+    (tmp_path / "rows").mkdir()
+    for fingerprints in (by_ids_alone, by_texts):
+        for row, fingerprint in fingerprints.items():
+            kept = {"row": row, "seed": 1, "fingerprint": fingerprint, "values": {}, "settings": {}, "tried": {}}
+            (tmp_path / "rows" / f"{row}-seed1.json").write_text(json.dumps(kept), encoding="utf-8")
+            assert (made.finished(ROWS[row], 1) is not None) == (fingerprints is by_texts)
 
 
 def test_rows_are_tested_against_lmir_and_against_each_other(data: DasData, tmp_path: Path) -> None:
@@ -204,21 +222,21 @@ def test_rows_are_tested_against_lmir_and_against_each_other(data: DasData, tmp_
     rows = [ROWS[name] for name in ("lmir", "translation", "scqa")]
     for row in rows[:2]:
         made.run(row, 0)
-    base, translated, missing = results(made, rows, range(2))
+    base, translated, missing = made.results(rows, range(2))
     assert (base.means["yahoo test"]["map"].p_value, missing.means) == (None, {})
     assert translated.means["yahoo test"]["map"].p_value is not None
     assert len(translated.outcomes) == 1, "nothing is drawn, so it has no second seed"
-    (found,) = compared([base, translated, missing], ["yahoo test"])
+    (found,) = compared([base, translated, missing], COMPARED, ["yahoo test"])
     assert (found.better, found.worse) == ("translation", "lmir")
     means = [one.means["yahoo test"]["map"].over_queries.mean for one in (translated, base)]
     assert found.difference.mean == pytest.approx(means[0] - means[1])
 
 
 def test_a_query_counts_by_its_mean_over_seeds() -> None:
-    def outcome(seed: int, value: float) -> Outcome:
-        return Outcome("scqa", seed, "", {"t": {"map": {"q": value, "r": 0.5}}})
+    def result(row: str, *by_seed: float) -> RowResult[DasRow]:
+        values = [{"t": {"map": {"q": value, "r": 0.5}}} for value in by_seed]
+        return RowResult.of(ROWS[row], range(len(values)), values, [], ["map"])
 
-    scqa = RowResult(ROWS["scqa"], (outcome(0, 0.0), outcome(1, 1.0)))
-    dsqa = RowResult(ROWS["dsqa"], (outcome(0, 0.25),))
-    (found,) = compared([dsqa, scqa], ["t"])
+    scqa, dsqa = result("scqa", 0.0, 1.0), result("dsqa", 0.25)
+    (found,) = compared([dsqa, scqa], COMPARED, ["t"])
     assert found.difference.mean == 0.125

@@ -11,14 +11,15 @@ import pytest
 from numpy.typing import NDArray
 from tests.naive_encoders import NAIVE
 
-from askalike.encode.config import EncoderConfig
-from askalike.encode.numpy_runtime import Runtime
-from askalike.encode.numpy_runtime import attention as in_numpy
-from askalike.encode.numpy_runtime.packing import by_length
+from askalike.models.encoders.numpy_runtime import attention as in_numpy
+from askalike.models.encoders.numpy_runtime.runtime import Runtime
+from askalike.models.encoders.numpy_runtime.words import by_length
+from askalike.models.encoders.settings import EncoderConfig
 
 torch = pytest.importorskip("torch", reason="the encoders are trained with torch, which is not installed")
 
-from askalike.encode.networks import Packing, build, from_arrays, to_arrays  # noqa: E402
+from askalike.models.encoders.networks.encoder import build, from_arrays, to_arrays  # noqa: E402
+from askalike.models.encoders.networks.packing import Packing  # noqa: E402
 
 LENGTHS = np.array([3, 0, 6, 1, 6, 4, 3])
 STACKS = [EncoderConfig("attention", 7, 7, pooling="mean", layers=layers) for layers in (1, 2, 3)]

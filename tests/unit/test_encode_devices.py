@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 from itertools import product
 from typing import Any
 
 import pytest
 
-from askalike.encode.config import POOLINGS, EncoderConfig
+from askalike.models.encoders.settings import POOLINGS, EncoderConfig
 
 torch = pytest.importorskip("torch", reason="the encoders are trained with torch, which is not installed")
 
 from tests.pretend_device import AWAY, Away, PretendDevice, moved  # noqa: E402
-from tests.recurrence_paths import PATHS, enter  # noqa: E402
 
-from askalike.encode.networks import Packing, build, fused, lanes, recurrence  # noqa: E402
+from askalike.models.encoders.networks import cpu  # noqa: E402
+from askalike.models.encoders.networks.encoder import build  # noqa: E402
+from askalike.models.encoders.networks.packing import Packing  # noqa: E402
 
 NETWORKS = {
     "rcnn, vector gate": EncoderConfig("rcnn", 3, 5),
@@ -28,25 +28,6 @@ NETWORKS = {
     "cnn": EncoderConfig("cnn", 3, 5),
     "attention": EncoderConfig("attention", 3, 3, layers=2),
 }
-HOW = [path for path in PATHS if path in ("cpu", "triton")]  # the operations and, in the interpreter, the kernels
-
-
-@pytest.fixture
-def take(monkeypatch: pytest.MonkeyPatch) -> Callable[[str], None]:
-    """What lets the recurrence go a way; kernels then get tensors of one device only, without gaps."""
-    launch = fused._launch
-
-    def launch_away(name: str, tensors: Any, where: Any, *others: Any) -> None:
-        assert all(tensor.is_contiguous() for tensor in (*tensors, *where))
-        assert len({tensor.device for tensor in (*tensors, *where)}) == 1
-        held = [tuple(getattr(tensor, "held", tensor) for tensor in some) for some in (tensors, where)]
-        launch(name, *held, *others)
-
-    def take(path: str) -> None:
-        enter(path, monkeypatch)
-        monkeypatch.setattr(fused, "_launch", launch_away)
-
-    return take
 
 
 def results(encoder: Any, inputs: Any, lengths: Any, packing: Packing) -> tuple[Any, ...]:
@@ -57,16 +38,8 @@ def results(encoder: Any, inputs: Any, lengths: Any, packing: Packing) -> tuple[
         return pooled.detach(), *slopes, encoder.states(inputs, lengths), encoder.gates(inputs, lengths)
 
 
-@pytest.mark.parametrize(
-    ("name", "pooling", "path"),
-    [
-        (name, pooling, path)
-        for name, pooling, path in product(NETWORKS, POOLINGS, HOW)
-        if path == "cpu" or NETWORKS[name].kind == "rcnn"
-    ],
-)
-def test_an_encoder_mixes_no_devices(name: str, pooling: Any, path: str, take: Callable[[str], None]) -> None:
-    take(path)
+@pytest.mark.parametrize(("name", "pooling"), list(product(NETWORKS, POOLINGS)))
+def test_an_encoder_mixes_no_devices(name: str, pooling: Any) -> None:
     config = replace(NETWORKS[name], pooling=pooling)
     inputs = torch.randn(6, 4, 3, generator=torch.Generator().manual_seed(5)).requires_grad_()
     lengths = torch.tensor([6, 2, 0, 6])
@@ -79,15 +52,8 @@ def test_an_encoder_mixes_no_devices(name: str, pooling: Any, path: str, take: C
     torch.testing.assert_close([tensor.held for tensor in away], list(here))
 
 
-@pytest.mark.parametrize(
-    ("name", "path"),
-    [
-        *(("rcnn, vector gate", path) for path in HOW),
-        *((name, "cpu") for name in ("lstm", "gru", "gru of 2 layers")),
-    ],
-)
-def test_a_run_goes_on_on_the_device(name: str, path: str, take: Callable[[str], None]) -> None:
-    take(path)
+@pytest.mark.parametrize("name", ["rcnn, vector gate", "lstm", "gru", "gru of 2 layers"])
+def test_a_run_goes_on_on_the_device(name: str) -> None:
     config = NETWORKS[name]
     lengths, words = torch.tensor([2, 0, 3]), torch.randn(5, 3)
 
@@ -118,34 +84,7 @@ def test_the_pretended_device_refuses_what_a_gpu_refuses() -> None:
 
 def test_on_a_gpu_a_batch_is_one_lane(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(torch, "get_num_threads", lambda: 2)
-    lengths = torch.full((4 * lanes.TEXTS_PER_LANE,), 3)
+    lengths = torch.full((4 * cpu.TEXTS_PER_LANE,), 3)
     encoder = build(EncoderConfig("rcnn", 3, 5))
     assert len(encoder.packing(lengths).lanes) == 2
     assert len(moved(encoder).packing(lengths).lanes) == 1  # though the lengths are on the CPU
-
-
-@pytest.mark.parametrize(
-    ("device", "dtype", "has_triton", "capability", "is_fused"),
-    [
-        ("cuda", torch.float32, True, (9, 0), True),
-        ("cuda", torch.float64, True, (7, 0), True),
-        ("cuda", torch.float16, True, (9, 0), False),
-        ("cuda", torch.float32, False, (9, 0), False),
-        ("cuda", torch.float32, True, (6, 1), False),
-        ("cpu", torch.float32, True, (9, 0), False),
-        ("meta", torch.float32, True, (9, 0), False),
-    ],
-)
-def test_kernels_are_for_gpus_that_triton_knows(
-    device: str, dtype: Any, has_triton: bool, capability: Any, is_fused: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    class Words:
-        """What is asked of words."""
-
-    words: Any = Words()
-    words.device, words.dtype = torch.device(device), dtype
-    monkeypatch.setattr(recurrence, "find_spec", lambda name: name if has_triton else None)
-    monkeypatch.setattr(torch.cuda, "get_device_capability", lambda device: capability)
-    recurrence._has_triton.cache_clear()
-    assert (recurrence.path_of(words) is recurrence.FUSED) == is_fused
-    recurrence._has_triton.cache_clear()

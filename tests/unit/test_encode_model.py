@@ -9,12 +9,10 @@ import sys
 import numpy as np
 import pytest
 
-from askalike.encode.config import EncoderConfig
-from askalike.encode.model import Model
-from askalike.encode.precision import Precision
-from askalike.encode.settings import ModelSettings, Reads, Unknown
-from askalike.encode.vocabulary import Vocabulary
 from askalike.errors import SettingError
+from askalike.models.encoders.model import Model
+from askalike.models.encoders.settings import EncoderConfig, ModelSettings, Precision, Reads, Unknown
+from askalike.models.encoders.vocabulary import Vocabulary
 from askalike.types import Question
 
 WORDS = ["the", "router", "modem", "is", "slow", "reset", "password", "my", "how", "wifi"]
@@ -287,6 +285,6 @@ def test_lower_precision_changes_vectors_little(precision: Precision) -> None:
 
 
 def test_a_model_runs_without_torch() -> None:
-    program = "import sys, askalike.encode.model; print('torch' in sys.modules)"
+    program = "import sys, askalike.models.encoders.model; print('torch' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "False"

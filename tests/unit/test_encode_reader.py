@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from askalike.encode.reader import Reader
-from askalike.encode.settings import Reads
+from askalike.models.encoders.settings import Reads
+from askalike.models.encoders.vocabulary import Reader
 from askalike.types import Question
 
 QUESTION = Question("1", "WiFi drops daily", "<p>Routers at <code>/etc/hosts</code></p>", "html")

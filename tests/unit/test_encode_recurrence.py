@@ -1,12 +1,10 @@
 """The recurrence by hand against the same equations left to autograd, in float64: results and every gradient.
 
-Everything holds for each way in which the recurrence can be run here: ``tests.recurrence_paths``.
+Everything holds on the CPU, on the CPU with a round number of rows as in bfloat16, and on a GPU where there is one.
 """
 
 from __future__ import annotations
 
-import doctest
-import importlib
 from itertools import product
 from typing import Any
 
@@ -14,30 +12,22 @@ import pytest
 
 torch = pytest.importorskip("torch", reason="the encoders are trained with torch, which is not installed")
 
-from tests.recurrence_paths import MISSING, PATHS, enter  # noqa: E402
-
-from askalike.encode.networks import fused, recurrence  # noqa: E402
-from askalike.encode.networks import plan as plan_module  # noqa: E402
-from askalike.encode.networks.packing import Lane, Packing  # noqa: E402
-from askalike.encode.networks.recurrence import Plan, Weights, recur  # noqa: E402
+from askalike.models.encoders.networks import cpu, rcnn  # noqa: E402
+from askalike.models.encoders.networks.packing import Lane, Packing  # noqa: E402
+from askalike.models.encoders.networks.rcnn import Plan, Weights, recur  # noqa: E402
 
 LENGTHS = {"ragged": [3, 0, 5, 1, 5], "full": [4, 4, 4], "one": [1]}
 GATES = ("vector", "scalar", "fixed", "none")
 SIZE, INPUT = 5, 3
 
 
-@pytest.fixture(params=PATHS)
+@pytest.fixture(params=["cpu", "cpu-rounded", *(["cuda"] if torch.cuda.is_available() else [])])
 def device(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Any:
-    """The device to run on; the path is taken."""
-    monkeypatch.setattr(fused, "_BLOCK", 4)  # a text is shared by programs, the last of which is not full
-    return enter(request.param, monkeypatch)
-
-
-@pytest.mark.parametrize("path", ["triton", "cuda", "cuda-torch"])
-def test_a_path_that_was_not_run_says_why(path: str) -> None:
-    if path in MISSING:
-        pytest.skip(MISSING[path])
-    assert path in PATHS
+    """The device to run on."""
+    if request.param == "cpu-rounded":
+        monkeypatch.setattr(cpu, "GRAIN", 2)
+        monkeypatch.setattr(rcnn, "is_rounding", lambda _: True)
+    return torch.device(request.param.removesuffix("-rounded"))
 
 
 def made(
@@ -92,7 +82,7 @@ def by_autograd_in(lane: Lane, words: Any, weights: Weights, plan: Plan, start: 
 def test_results_and_gradients_are_those_of_autograd(
     order: int, gate: str, lengths: str, lanes: int, device: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(plan_module, "CHUNK_WORDS", 6)  # several chunks
+    monkeypatch.setattr(rcnn, "CHUNK_WORDS", 6)  # several chunks
     words, weights, plan, start = made(order, gate, LENGTHS[lengths], lanes, device)
     found, expected = recur(words, weights, plan, start, is_kept=True), by_autograd(words, weights, plan, start)
     torch.testing.assert_close(found.states, expected[0])
@@ -128,8 +118,7 @@ def test_gradients_are_those_of_small_differences(gate: str, device: Any) -> Non
         result = recur(leaves[0], Weights(*leaves[1:5]), plan, leaves[5])
         return result.states, result.carry
 
-    is_fused = recurrence.path_of(words) is recurrence.FUSED  # an interpreter takes a minute for all numbers
-    assert torch.autograd.gradcheck(run, (words, *parameters(weights), start), fast_mode=is_fused)
+    assert torch.autograd.gradcheck(run, (words, *parameters(weights), start))
 
 
 def test_a_run_goes_on_from_the_carry_of_another(device: Any) -> None:
@@ -158,12 +147,6 @@ def test_backward_twice_through_a_retained_graph_gives_the_same(device: Any) -> 
     torch.testing.assert_close(torch.autograd.grad(total, weights.projection), first, rtol=0, atol=0)
 
 
-@pytest.mark.parametrize("name", ["attention", "gru", "packing", "plan", "pooling", "initialisation", "rounding"])
-def test_the_examples_in_the_docstrings_hold(name: str) -> None:
-    module = importlib.import_module(f"askalike.encode.networks.{name}")
-    assert doctest.testmod(module, extraglobs={"torch": torch}).failed == 0
-
-
 def parameters(weights: Weights) -> tuple[Any, ...]:
     """Return the four parameters in their order."""
     return weights.projection, weights.recurrent, weights.gate_bias, weights.output_bias
@@ -187,8 +170,7 @@ def test_products_in_bfloat16_have_the_same_bits_with_a_round_number_of_rows(mon
     torch.set_float32_matmul_precision("medium")
     try:
         rounded = run()
-        for module in ("forward", "backward"):
-            monkeypatch.setattr(f"askalike.encode.networks.{module}.is_rounding", lambda _: False)
+        monkeypatch.setattr(rcnn, "is_rounding", lambda _: False)
         torch.testing.assert_close(rounded, run(), rtol=1e-5, atol=1e-5)
     finally:
         torch.set_float32_matmul_precision(before)

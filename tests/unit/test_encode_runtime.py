@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import doctest
-import importlib
 import math
-import pkgutil
 from collections.abc import Mapping
 
 import numpy as np
@@ -13,11 +10,10 @@ import pytest
 from numpy.typing import NDArray
 from tests.naive_encoders import NAIVE, Vector, naive_pooled
 
-from askalike.encode import numpy_runtime
-from askalike.encode.config import POOLINGS, EncoderConfig
-from askalike.encode.numpy_runtime import Runtime
-from askalike.encode.numpy_runtime.packing import by_length
 from askalike.errors import SettingError
+from askalike.models.encoders.numpy_runtime.runtime import Runtime
+from askalike.models.encoders.numpy_runtime.words import by_length
+from askalike.models.encoders.settings import POOLINGS, EncoderConfig
 
 CONFIGS = [
     *[
@@ -75,6 +71,13 @@ def test_an_rcnns_gate_sees_the_word_and_the_state_before() -> None:
     # λ_1 = σ(1) = 0.731059, c = 0.268941·0.5 = 0.134471, h = 0.133666
     # λ_2 = σ(-1 - 0.267332 + 0.5) = σ(-0.767332) = 0.317057, c = 0.317057·0.134471 - 0.682943 = -0.640309
     assert only_state(config, arrays, [0.5, -1]) == pytest.approx([0.133666, math.tanh(-0.640309)], abs=2e-6)
+
+
+def test_a_cnn_of_width_two_worked_by_hand() -> None:
+    # W = 0.5 for the word before and 2 for the word, b = 1; words 0.5 and -0.25: 2/2 + 1, then 1/4 - 2/4 + 1
+    arrays = {"weight": [[0.5, 2.0]], "bias": [1.0]}
+    found = only_state(EncoderConfig("cnn", 1, 1, order=2), arrays, [0.5, -0.25])
+    assert found == pytest.approx([math.tanh(2), math.tanh(0.75)], abs=1e-6)
 
 
 def test_an_lstm_worked_by_hand() -> None:
@@ -255,11 +258,3 @@ def test_parameters_that_do_not_fit_the_config_are_refused(config: EncoderConfig
     for wrong in ({**arrays, name: arrays[name][1:]}, {**arrays, "more": arrays[name]}, {}):
         with pytest.raises(SettingError, match="but expected"):
             Runtime(config, wrong)
-
-
-MODULES = [module.name for module in pkgutil.iter_modules(numpy_runtime.__path__, f"{numpy_runtime.__name__}.")]
-
-
-@pytest.mark.parametrize("name", MODULES)
-def test_the_worked_examples_hold(name: str) -> None:
-    assert doctest.testmod(importlib.import_module(name)).failed == 0

@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from askalike.encode.config import GATES, POOLINGS, EncoderConfig
-from askalike.encode.numpy_runtime import Runtime
+from askalike.models.encoders.numpy_runtime.runtime import Runtime
+from askalike.models.encoders.settings import GATES, POOLINGS, EncoderConfig
 
 torch = pytest.importorskip("torch", reason="torch is not installed")
-networks = pytest.importorskip("askalike.encode.networks", reason="torch is not installed")
+networks = pytest.importorskip("askalike.models.encoders.networks.encoder", reason="torch is not installed")
 
 ENCODERS = [
     *[EncoderConfig("rcnn", 12, 20, order, gate) for order in (1, 2, 3) for gate in GATES],

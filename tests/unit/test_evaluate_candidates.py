@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from askalike.errors import EvaluationError
-from askalike.evaluate import CandidateTask, evaluate
+from askalike.evaluation import CandidateTask, evaluate
 from askalike.types import Question
 
 
@@ -72,10 +72,10 @@ def test_figures_are_those_of_the_protocol() -> None:
         ([], [], [], "0 queries"),
         ([0], [[1], [2]], [[1], [1]], "1 queries, 2 lists of candidates and 2 of labels"),
         ([0], [[]], [[]], "has no candidates"),
-        ([0], [[1, 2]], [[1]], "has not one label a candidate"),
+        ([0], [[1, 2]], [[1]], "has not one label for each candidate"),
         ([0], [[1, 1]], [[1, 0]], "names a candidate twice"),
-        ([0], [[1, 3]], [[1, 0]], "names a place outside 0 … 2"),
-        ([-1], [[1, 2]], [[1, 0]], "names a place outside"),
+        ([0], [[1, 3]], [[1, 0]], "names a position outside 0 … 2"),
+        ([-1], [[1, 2]], [[1, 0]], "names a position outside"),
         ([0], [[1, 2]], [[0, 0]], "none of the 1 queries has a positive candidate"),
     ],
 )

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from askalike.errors import DamagedInputError, EvaluationError, FormatError, InputError
-from askalike.evaluate import (
+from askalike.evaluation import (
     detect,
     evaluate,
     read_askubuntu,
@@ -86,6 +86,13 @@ def test_a_trec_run_is_read_back_as_it_was_written(tmp_path: Path) -> None:
 def test_trec_qrels_are_read_back_as_they_were_written(tmp_path: Path) -> None:
     write_trec_qrels(tmp_path / "qrels", QRELS)
     assert read_trec_qrels(tmp_path / "qrels") == QRELS
+
+
+def test_semeval_columns_may_be_apart_by_any_white_space_as_for_the_official_scorer(tmp_path: Path) -> None:
+    spaced = "Q1 A 1 0.1 false\n Q1  B\t0   0.9 TRUE \n"
+    assert detect(written(tmp_path, spaced)) == "semeval"
+    assert read_run(written(tmp_path, spaced)) == {"Q1": [("A", 0.1), ("B", 0.9)]}
+    assert read_gold(written(tmp_path, SEMEVAL.replace("\t", "  "))) == read_gold(written(tmp_path, SEMEVAL))
 
 
 def test_semeval_predictions_are_read_back_as_they_were_written(tmp_path: Path) -> None:
@@ -181,10 +188,10 @@ Reader = Callable[[Path], object]
         (read_trec_qrels, "q 0 d 1\nq 0 e\n", 2, "3 fields; expected 4"),
         (read_trec_qrels, "q 0 d 0.5\n", 1, "grade is '0.5'"),
         (read_trec_qrels, "q 0 d 1\nq 0 d 1\n", 2, "judged a second time"),
-        (read_semeval_run, "Q\tD\t1\t1\ttrue\nQ\tE\t2\t1\n", 2, "4 columns between tabs; expected 5"),
+        (read_semeval_run, "Q\tD\t1\t1\ttrue\nQ\tE\t2\t1\n", 2, "4 columns; expected 5"),
         (read_semeval_run, "Q\tD\t1\t1\tmaybe\n", 1, "label is 'maybe'"),
         (read_semeval_run, "Q\tD\t1\t-inf\ttrue\n", 1, "expected a finite number"),
-        (read_semeval_run, "Q\t\t1\t1\ttrue\n", 1, "has no id"),
+        (read_semeval_run, "Q\t\t1\t1\ttrue\n", 1, "4 columns; expected 5"),
         (read_semeval_gold, "Q\tD\t1\t1\ttrue\nQ\tD\t2\t0.5\tfalse\n", 2, "document D comes a second time"),
         (read_semeval_gold, "Q\tD\t0\t0.7\ttrue\n", 1, "rank is '0'"),
         (read_semeval_gold, f"Q\tD\t{'9' * 5000}\t0.7\ttrue\n", 1, "rank is '999"),

@@ -7,7 +7,7 @@ from math import inf, nan
 import pytest
 
 from askalike.errors import EvaluationError
-from askalike.evaluate import PROTOCOLS, evaluate
+from askalike.evaluation import PROTOCOLS, evaluate
 from askalike.types import Qrels, Run
 
 QRELS: Qrels = {"q1": {"a": 1, "b": 0}, "q2": {"a": 0, "b": 1}}

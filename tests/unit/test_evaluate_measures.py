@@ -6,8 +6,9 @@ from math import log2
 
 import pytest
 
+import askalike.evaluation
 from askalike.errors import EvaluationError
-from askalike.evaluate import (
+from askalike.evaluation import (
     MEASURES,
     Measure,
     Ranked,
@@ -102,3 +103,9 @@ def test_an_unknown_name_is_refused_with_the_choices_of_the_table(name: str) -> 
     with pytest.raises(EvaluationError) as caught:
         parse_measure(name)
     assert all(pattern in str(caught.value) for pattern in MEASURES)
+
+
+def test_every_public_name_of_the_evaluation_exists_once() -> None:
+    names = askalike.evaluation.__all__
+    assert all(hasattr(askalike.evaluation, name) for name in names)
+    assert len(set(names)) == len(names)

@@ -7,8 +7,8 @@ import dataclasses
 import pytest
 
 from askalike.errors import EvaluationError
-from askalike.evaluate import PROTOCOLS, Protocol, Ranked, evaluate, parse_protocol
-from askalike.evaluate.protocols import judge
+from askalike.evaluation import PROTOCOLS, Protocol, Ranked, evaluate, parse_protocol
+from askalike.evaluation.protocols import judge
 from askalike.types import Qrels, Run
 
 # q1: "a" relevant at rank 2 and "z" relevant but not ranked; q2: nothing relevant.

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from askalike.evaluate import (
+from askalike.evaluation import (
     evaluate,
     read_askubuntu,
     read_gold,

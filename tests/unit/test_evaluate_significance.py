@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from askalike.errors import EvaluationError, SettingError
-from askalike.evaluate import (
+from askalike.evaluation import (
     bootstrap_difference,
     bootstrap_mean,
     compare,

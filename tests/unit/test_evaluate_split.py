@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from askalike.errors import EvaluationError, SettingError
-from askalike.evaluate import check_leaks, components, find_leaks, kept_split, split_components
+from askalike.evaluation import check_leaks, components, find_leaks, kept_split, split_components
 
 LINKS = [("b", "a"), ("c", "b"), ("x", "y"), ("m", "m")]
 PAIRS = [(f"d{number:03}", f"o{number:03}") for number in range(300)]

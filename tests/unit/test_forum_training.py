@@ -11,19 +11,20 @@ from typing import Any
 import pytest
 from tests.tiny_models import synonym_model
 
-import askalike.cli.train_report
+import askalike.training.session
 from askalike import Forum, Question
-from askalike.cli.train_report import verdict
+from askalike.cli.train import result_lines, result_object
 from askalike.data import bundled_forum
-from askalike.encode.model import Model
 from askalike.errors import BusyForumError, DamagedForumError
-from askalike.evaluate import components, evaluate, split_components
-from askalike.experiments.duplicates import SPLIT_SEED, SPLITS, duplicate_task
-from askalike.experiments.forum_parts import keep_parts, kept_parts
-from askalike.experiments.forum_training import DevScore, dev_score, forum_training, going_on
-from askalike.experiments.work_folder import work_folder
+from askalike.evaluation import components, evaluate, split_components
 from askalike.forum import ForumSettings
-from askalike.train.recipe import SHIPPED, Recipe, load_recipe, network_recipe
+from askalike.forum_evaluation.links import duplicate_task
+from askalike.forum_evaluation.splits import SPLIT_SEED, SPLITS, keep_splits, kept_splits
+from askalike.models.encoders.model import Model
+from askalike.training.forum_data import forum_training
+from askalike.training.recipe import SHIPPED, Recipe, load_recipe, network_recipe
+from askalike.training.session import DevScore, compared, dev_score, going_on
+from askalike.training.work_folder import work_folder
 from askalike.types import Answer, Link
 
 WORDS_ALONE = ForumSettings(has_vectors=False)
@@ -53,7 +54,7 @@ def test_no_mark_of_dev_is_learned_from_and_dev_asks_only_its_own(homenet: Forum
 def test_a_test_part_that_is_held_out_is_that_of_evaluate(homenet: Forum) -> None:
     found = forum_training(homenet, is_test_held_out=True)
     assert {one for pair in found.data.pairs for one in pair} == parts_of(homenet)["train"]
-    assert found.held_out + len(found.data.pairs) < found.marks
+    assert found.held_out + len(found.data.pairs) < found.links
 
 
 def test_hard_negatives_are_never_of_the_same_group(homenet: Forum) -> None:
@@ -103,7 +104,7 @@ def test_marks_that_come_later_leave_every_question_in_its_part(tmp_path: Path) 
         first = forum_training(forum, is_test_held_out=True)
         assert first.dev is not None
         asked = set(duplicate_task(forum, "dev").queries)
-        keep_parts(forum.path, first.parts)
+        keep_splits(forum.path, first.splits)
         marked = {one for link in forum.links() for one in (link.source_id, link.target_id)}
         free = [question.id for question in forum.questions() if question.id not in marked]
         for first_id, second_id in zip(free[0:20:2], free[1:20:2], strict=True):
@@ -111,7 +112,7 @@ def test_marks_that_come_later_leave_every_question_in_its_part(tmp_path: Path) 
             later = forum_training(forum, is_test_held_out=True)
             assert not asked & {one for pair in later.data.pairs for one in pair}
             assert set(first.data.pairs) <= set(later.data.pairs)
-            keep_parts(forum.path, later.parts)
+            keep_splits(forum.path, later.splits)
         assert asked < set(duplicate_task(forum, "dev").queries)
 
 
@@ -120,8 +121,8 @@ def test_what_was_learned_from_for_want_of_a_dev_part_is_never_one(tmp_path: Pat
         forum.add([Question(str(number), f"wifi drops {number // 2}") for number in range(60)])
         forum.add_links([Link(str(2 * number + 1), str(2 * number)) for number in range(9)])
         early = forum_training(forum)
-        keep_parts(forum.path, early.parts)
-        assert "dev" not in kept_parts(forum.path).values()
+        keep_splits(forum.path, early.splits)
+        assert "dev" not in kept_splits(forum.path).values()
         forum.add_links([Link(str(2 * number + 1), str(2 * number)) for number in range(9, 30)])
         later = forum_training(forum)
     assert later.dev is not None
@@ -129,11 +130,11 @@ def test_what_was_learned_from_for_want_of_a_dev_part_is_never_one(tmp_path: Pat
 
 
 def test_parts_that_cannot_be_read_are_said(tmp_path: Path) -> None:
-    assert kept_parts(tmp_path) == {}
+    assert kept_splits(tmp_path) == {}
     for content in ("[", '{"format": 1, "seed": 0, "parts": {"a": "best"}}', '{"format": 2, "seed": 0, "parts": {}}'):
         (tmp_path / "parts.json").write_text(content)
         with pytest.raises(DamagedForumError, match="delete it to split the duplicates anew"):
-            kept_parts(tmp_path)
+            kept_splits(tmp_path)
 
 
 def test_what_is_written_while_a_forum_is_read_is_not_trained_on(
@@ -241,7 +242,7 @@ def test_two_trainings_do_not_share_a_work_folder(tmp_path: Path) -> None:
 
 
 def test_the_worked_examples_hold() -> None:
-    assert doctest.testmod(askalike.cli.train_report).failed == 0
+    assert doctest.testmod(askalike.training.session).failed == 0
 
 
 def test_a_verdict_says_how_sure_the_difference_is() -> None:
@@ -251,13 +252,13 @@ def test_a_verdict_says_how_sure_the_difference_is() -> None:
         DevScore(mean, 0.0, evaluate(qrels, dict.fromkeys(qrels, orders[name]), "trec", ["mrr"]))
         for name, mean in (("good", 1.0), ("bad", 0.5))
     )
-    found = verdict(bad, good, "general", is_kept=False)
-    assert found.search is not None
-    assert (found.search.difference.mean, found.search.p_value) == (0.5, 0.25), "two of the eight sign patterns"
-    shown = "\n".join(found.lines(Path("a.forum"), 1.0))
+    found = compared(bad, good, "general", is_kept=False)
+    assert found.comparison is not None
+    assert (found.comparison.difference.mean, found.comparison.p_value) == (0.5, 0.25), "two of the eight sign patterns"
+    shown = "\n".join(result_lines(found, Path("a.forum")))
     assert "+0.5000 (+0.5000 to +0.5000), p = 0.2500 over 3 queries; it may be chance" in shown
-    assert verdict(bad, bad, "own", is_kept=False).to_json()["dev_difference"]["p_value"] == 1
-    assert "chance" not in "\n".join(verdict(bad, bad, "own", is_kept=False).lines(Path("a.forum"), 1.0))
+    assert result_object(compared(bad, bad, "own", is_kept=False))["dev_difference"]["p_value"] == 1
+    assert "chance" not in "\n".join(result_lines(compared(bad, bad, "own", is_kept=False), Path("a.forum")))
 
 
 @pytest.mark.parametrize(("different", "said"), [(5, "dev cannot tell"), (6, "training did not help")])
@@ -269,5 +270,5 @@ def test_too_few_queries_to_tell_by_are_said_to_be_too_few(different: int, said:
         DevScore(mean, 0.0, evaluate(qrels, run, "trec", ["mrr"]))
         for mean, run in ((1.0, dict.fromkeys(qrels, right)), (0.5, worse))
     )
-    lines = list(verdict(before, after, "general", is_kept=False).lines(Path("a.forum"), 1.0))
+    lines = list(result_lines(compared(before, after, "general", is_kept=False), Path("a.forum")))
     assert any(line.startswith(said) for line in lines)

@@ -12,24 +12,24 @@ import pytest
 import safetensors.numpy
 from tests.tiny_models import synonym_model
 
-from askalike.encode.folder import Contents, read_folder, write_folder
-from askalike.encode.model import Model
-from askalike.encode.vocabulary import Vocabulary
 from askalike.errors import DamagedModelError, ModelNotFoundError, SettingError
-from askalike.language import Collection, TermLists, Translations
-from askalike.language.kinds import (
+from askalike.models.encoders.folder import Contents, read_folder, write_folder
+from askalike.models.encoders.model import Model
+from askalike.models.encoders.vocabulary import Vocabulary
+from askalike.models.language.kinds import (
     KINDS,
+    Learned,
     LikelihoodOptions,
     PhraseOptions,
     TopicOptions,
     TransLMOptions,
     VotedTopicOptions,
 )
-from askalike.language.learned import Learned
-from askalike.language.model import LanguageModel, LanguageSettings
-from askalike.language.phrase_book import PhraseBook
-from askalike.language.phrase_table import PhraseTable
-from askalike.language.topics import Topics
+from askalike.models.language.model import LanguageModel, LanguageSettings
+from askalike.models.query_likelihood.terms import Collection, TermLists
+from askalike.models.topics.topics import Topics
+from askalike.models.translation.ibm1 import Translations
+from askalike.models.translation.phrases import PhraseBook, PhraseTable
 from askalike.text.settings import TextSettings
 from askalike.types import Answer, Question
 

@@ -9,18 +9,10 @@ import pytest
 from tests.naive_language import background, dirichlet, log_likelihood, ml, translated
 
 from askalike.errors import SettingError
-from askalike.language import (
-    Collection,
-    Mixture,
-    QueryLikelihood,
-    Smoothing,
-    TermLists,
-    TranslationModel,
-    Translations,
-    TransLM,
-    log_likelihoods,
-    mean_ratios,
-)
+from askalike.models.query_likelihood.likelihood import QueryLikelihood, Smoothing
+from askalike.models.query_likelihood.terms import Collection, TermLists
+from askalike.models.translation.ibm1 import Translations
+from askalike.models.translation.translm import Mixture, TransLM, word_translation
 
 COUNTS = [2, 4, 1, 3, 0, 5, 6, 9]
 TABLE = {(1, 1): 0.4, (2, 1): 0.3, (3, 2): 0.5, (1, 3): 0.25, (5, 6): 1.0, (4, 2): 0.1, (7, 7): 0.2, (6, 6): 0.05}
@@ -45,11 +37,11 @@ def query() -> np.ndarray[tuple[int], np.dtype[np.int64]]:
 def test_query_likelihood_by_hand() -> None:
     # μ = 4 and |D| = 4: a half each. P(1|D) = ½ · 1/4 + ½ · 4/30 = 23/120, P(2|D) = ½ · 2/4 + ½ · 1/30 = 4/15
     model = QueryLikelihood(collection(), Smoothing("dirichlet", 4.0))
-    (found,) = log_likelihoods(model, np.array([1, 2, 1]), TermLists.of([[1, 2, 2, 3]]))
+    (found,) = model.log_likelihoods(np.array([1, 2, 1]), TermLists.of([[1, 2, 2, 3]]))
     assert found == pytest.approx(2 * log(23 / 120) + log(4 / 15))
     # λ = ½: the same of this text; per word, over P(q|C) = (4/30)² · 1/30
     model = QueryLikelihood(collection(), Smoothing("jelinek-mercer", 0.5))
-    (shown,) = mean_ratios(model, np.array([1, 2, 1]), TermLists.of([[1, 2, 2, 3]]))
+    (shown,) = model.mean_ratios(np.array([1, 2, 1]), TermLists.of([[1, 2, 2, 3]]))
     assert shown == pytest.approx(((23 / 120) ** 2 * (4 / 15) / ((4 / 30) ** 2 / 30)) ** (1 / 3))
 
 
@@ -60,12 +52,12 @@ def test_query_likelihood_is_that_of_plain_loops(weight: float) -> None:
         log_likelihood({w: dirichlet(ml(w, text), background(w, COUNTS), len(text), weight) for w in QUERY}, QUERY)
         for text in CANDIDATES
     ]
-    assert log_likelihoods(model, query(), TermLists.of(CANDIDATES)) == pytest.approx(expected)
+    assert model.log_likelihoods(query(), TermLists.of(CANDIDATES)) == pytest.approx(expected)
 
 
 @pytest.mark.parametrize("kept", [0.0, 0.3])
 def test_the_translation_model_is_that_of_plain_loops(kept: float) -> None:
-    model = TranslationModel(collection(), translations(), Smoothing("jelinek-mercer", 0.2), kept)
+    model = word_translation(collection(), translations(), Smoothing("jelinek-mercer", 0.2), kept)
     expected = [
         log_likelihood(
             {
@@ -76,7 +68,7 @@ def test_the_translation_model_is_that_of_plain_loops(kept: float) -> None:
         )
         for text in CANDIDATES
     ]
-    assert log_likelihoods(model, query(), TermLists.of(CANDIDATES)) == pytest.approx(expected, rel=1e-6)
+    assert model.log_likelihoods(query(), TermLists.of(CANDIDATES)) == pytest.approx(expected, rel=1e-6)
 
 
 def test_translm_is_that_of_plain_loops() -> None:
@@ -91,7 +83,7 @@ def test_translm_is_that_of_plain_loops() -> None:
             length = len(text) + len(answer)
             probabilities[word] = dirichlet(own / there, background(word, COUNTS), length, 10.0)
         expected.append(log_likelihood(probabilities, QUERY))
-    found = log_likelihoods(model, query(), TermLists.of(CANDIDATES), TermLists.of(ANSWERS))
+    found = model.log_likelihoods(query(), TermLists.of(CANDIDATES), TermLists.of(ANSWERS))
     assert found == pytest.approx(expected, rel=1e-6)
 
 
@@ -99,8 +91,8 @@ def test_translm_without_translations_and_answers_is_query_likelihood() -> None:
     asked = TermLists.of(CANDIDATES)
     plain = QueryLikelihood(collection(), Smoothing("dirichlet", 10.0))
     model = TransLM(collection(), translations(), Smoothing("dirichlet", 10.0), Mixture(1.0, 0.0, 0.0))
-    assert log_likelihoods(model, query(), asked, TermLists.of(ANSWERS)) == pytest.approx(
-        log_likelihoods(plain, query(), asked)
+    assert model.log_likelihoods(query(), asked, TermLists.of(ANSWERS)) == pytest.approx(
+        plain.log_likelihoods(query(), asked)
     )
 
 
@@ -116,7 +108,7 @@ def test_values_out_of_range_are_refused() -> None:
         with pytest.raises(SettingError, match="expected"):
             Smoothing(method, weight)  # type: ignore[arg-type]
     with pytest.raises(SettingError, match="kept"):
-        TranslationModel(collection(), translations(), kept=1.0)
+        word_translation(collection(), translations(), kept=1.0)
     for weights in ((0.0, 0.0, 1.0), (-1.0, 2.0, 0.0), (float("nan"), 1.0, 0.0)):
         with pytest.raises(SettingError, match="weights"):
             Mixture(*weights)

@@ -11,17 +11,20 @@ import pytest
 from numpy.typing import NDArray
 
 from askalike.errors import SettingError
-from askalike.language.collection import Collection
-from askalike.language.likelihood import log_likelihoods, mean_ratios
-from askalike.language.lists import TermLists
-from askalike.language.parallel import Parallel
-from askalike.language.phrase_book import PhraseBook
-from askalike.language.phrase_table import PhraseTable, consistent_spans
-from askalike.language.phrases import PhraseModel, Segmentation, best_or_sum
-from askalike.language.smoothing import QueryLikelihood, Smoothing
-from askalike.language.translation import TranslationModel
-from askalike.language.translations import Translations
-from askalike.language.word_links import Heuristic, Link, WordLinks, align, symmetrise
+from askalike.models.query_likelihood.likelihood import QueryLikelihood, Smoothing
+from askalike.models.query_likelihood.terms import Collection, Parallel, TermLists
+from askalike.models.translation.ibm1 import Translations
+from askalike.models.translation.phrase_learning import (
+    Heuristic,
+    Link,
+    WordLinks,
+    align,
+    consistent_spans,
+    count_phrases,
+    symmetrise,
+)
+from askalike.models.translation.phrases import PhraseBook, PhraseModel, PhraseTable, Segmentation, best_or_sum
+from askalike.models.translation.translm import word_translation
 
 V = 8
 
@@ -91,9 +94,9 @@ def test_the_table_holds_relative_frequencies(is_pooled: bool) -> None:
     totals: dict[tuple[int, ...], int] = {}
     for (source, _), count in counts.items():
         totals[source] = totals.get(source, 0) + count
-    whole = PhraseTable.learn(joined(pairs, links), V, longest=2, least=1, is_pooled=is_pooled)
+    whole = count_phrases(joined(pairs, links), V, longest=2, least=1, is_pooled=is_pooled)
     assert len(whole) == len(counts)
-    often = PhraseTable.learn(joined(pairs, links), V, longest=2, least=3, is_pooled=is_pooled)
+    often = count_phrases(joined(pairs, links), V, longest=2, least=3, is_pooled=is_pooled)
     assert 0 < len(often) == sum(count >= 3 for count in counts.values()) < len(whole)
     for (source, target), count in counts.items():
         expected = count / totals[source]
@@ -104,14 +107,14 @@ def test_the_table_holds_relative_frequencies(is_pooled: bool) -> None:
 
 def test_phrases_that_were_never_seen_have_no_probability() -> None:
     pairs = Parallel.of([([1, 2], [3])])
-    table = PhraseTable.learn(joined(pairs, [{(0, 0)}]), V, longest=2, least=1)
+    table = count_phrases(joined(pairs, [{(0, 0)}]), V, longest=2, least=1)
     assert table.probability([1], [3]) == table.probability([1, 2], [3]) == 1
     assert table.probability([3], [1]) == 1 / 2  # the 2 without links may stand beside the 1, or not
     assert table.probability([2], [3]) == table.probability([7], [3]) == table.probability([1, 2, 3], [3]) == 0
 
 
 def test_a_corpus_without_links_gives_an_empty_table() -> None:
-    table = PhraseTable.learn(joined(random_pairs(3, seed=1), [set(), set(), set()]), V)
+    table = count_phrases(joined(random_pairs(3, seed=1), [set(), set(), set()]), V)
     assert (len(table), len(table.book)) == (0, 0)
     assert table.book.numbers(TermLists.of([[1, 2]])).tolist() == [[-1, -1]] * 3
 
@@ -119,7 +122,7 @@ def test_a_corpus_without_links_gives_an_empty_table() -> None:
 @pytest.mark.parametrize("wrong", [{"longest": 0}, {"least": 0}])
 def test_limits_out_of_range_are_refused(wrong: dict[str, int]) -> None:
     with pytest.raises(SettingError):
-        PhraseTable.learn(joined(random_pairs(1, seed=1), [set()]), V, **wrong)
+        count_phrases(joined(random_pairs(1, seed=1), [set()]), V, **wrong)
 
 
 def test_a_book_knows_its_phrases_by_number() -> None:
@@ -182,7 +185,7 @@ def test_pairs_are_aligned_together_as_alone(monkeypatch: pytest.MonkeyPatch) ->
     forward = Translations.of(words, sources, draw.random(len(words)), V)
     backward = Translations.of(words, sources, draw.random(len(words)), V)
     together = align(pairs, forward, backward)
-    monkeypatch.setattr("askalike.language.word_links._MOST_CELLS", 20)
+    monkeypatch.setattr("askalike.models.translation.phrase_learning._MOST_CELLS", 20)
     again = align(pairs, forward, backward)
     np.testing.assert_array_equal(together.from_place, again.from_place)
     np.testing.assert_array_equal(together.to_place, again.to_place)
@@ -230,7 +233,7 @@ SMOOTHINGS = [Smoothing("jelinek-mercer", 0.3), Smoothing("dirichlet", 2.0)]
 @pytest.fixture
 def table() -> PhraseTable:
     pairs = random_pairs(80, seed=13)
-    return PhraseTable.learn(joined(pairs, random_links(pairs, 0.15, seed=14)), V, longest=3, least=1)
+    return count_phrases(joined(pairs, random_links(pairs, 0.15, seed=14)), V, longest=3, least=1)
 
 
 def by_the_equations(model: PhraseModel, query: list[int], document: list[int]) -> float:
@@ -277,21 +280,21 @@ def test_with_every_word_kept_it_is_query_likelihood(table: PhraseTable, smoothi
     words = QueryLikelihood(COLLECTION, smoothing)
     for segmentation in get_args(Segmentation):
         model = PhraseModel(COLLECTION, table, smoothing, 1.0, segmentation)
-        np.testing.assert_allclose(model.log_likelihoods(query, CANDIDATES), log_likelihoods(words, query, CANDIDATES))
-        np.testing.assert_allclose(model.mean_ratios(query, CANDIDATES), mean_ratios(words, query, CANDIDATES))
+        np.testing.assert_allclose(model.log_likelihoods(query, CANDIDATES), words.log_likelihoods(query, CANDIDATES))
+        np.testing.assert_allclose(model.mean_ratios(query, CANDIDATES), words.mean_ratios(query, CANDIDATES))
 
 
 def test_with_phrases_of_one_word_it_is_the_word_translation_model() -> None:
     pairs = random_pairs(80, seed=13)
-    table = PhraseTable.learn(joined(pairs, random_links(pairs, 0.15, seed=14)), V, longest=1, least=1)
+    table = count_phrases(joined(pairs, random_links(pairs, 0.15, seed=14)), V, longest=1, least=1)
     entries = [(w, u, table.probability([u], [w])) for w, u in product(range(1, V), repeat=2)]
     words, sources, values = (np.array(part) for part in zip(*[entry for entry in entries if entry[2]], strict=True))
     translations = Translations.of(words, sources, values, V)
     query, smoothing = np.array([1, 4, 4, 2]), SMOOTHINGS[0]
     phrases = PhraseModel(COLLECTION, table, smoothing, 0.3)
-    expected = TranslationModel(COLLECTION, translations, smoothing, 0.3)
+    expected = word_translation(COLLECTION, translations, smoothing, 0.3)
     np.testing.assert_allclose(
-        phrases.log_likelihoods(query, CANDIDATES), log_likelihoods(expected, query, CANDIDATES), rtol=1e-6
+        phrases.log_likelihoods(query, CANDIDATES), expected.log_likelihoods(query, CANDIDATES), rtol=1e-6
     )
 
 
@@ -314,7 +317,7 @@ def test_the_order_of_candidates_changes_no_score(table: PhraseTable) -> None:
 
 def test_the_order_of_a_query_counts_where_phrases_do() -> None:
     pairs = Parallel.of([([1, 2], [3, 4])] * 3)
-    table = PhraseTable.learn(joined(pairs, [{(0, 1), (1, 0)}] * 3), V, longest=2, least=1, is_pooled=False)
+    table = count_phrases(joined(pairs, [{(0, 1), (1, 0)}] * 3), V, longest=2, least=1, is_pooled=False)
     model = PhraseModel(COLLECTION, table)
     candidates = TermLists.of([[1, 2]])
     forward, turned = (model.log_likelihoods(np.array(query), candidates)[0] for query in ([3, 4], [4, 3]))
@@ -329,7 +332,7 @@ def test_settings_out_of_range_are_refused(table: PhraseTable, wrong: dict[str, 
 
 def test_the_table_is_the_same_from_the_same() -> None:
     pairs = random_pairs(50, seed=21)
-    first, second = (PhraseTable.learn(joined(pairs, random_links(pairs, 0.2, seed=2)), V, least=1) for _ in range(2))
+    first, second = (count_phrases(joined(pairs, random_links(pairs, 0.2, seed=2)), V, least=1) for _ in range(2))
     parts: list[tuple[NDArray[Any], NDArray[Any]]] = [
         (first.book.keys, second.book.keys),
         (first.starts, second.starts),

@@ -11,14 +11,10 @@ from numpy.typing import NDArray
 from scipy.special import digamma, gammaln
 
 from askalike.errors import SettingError
-from askalike.language.collection import Collection
-from askalike.language.likelihood import log_likelihoods, mean_ratios
-from askalike.language.lists import TermLists
-from askalike.language.smoothing import QueryLikelihood, Smoothing
-from askalike.language.sqatm import learn_voted_topics, vote_weights
-from askalike.language.topic_model import TopicModel
-from askalike.language.topic_training import TopicLearning, TopicTraining, learn_topics
-from askalike.language.topics import Topics, pair_counts
+from askalike.models.query_likelihood.likelihood import QueryLikelihood, Smoothing
+from askalike.models.query_likelihood.terms import Collection, TermLists
+from askalike.models.topics.learning import TopicLearning, TopicTraining, learn_topics, learn_voted_topics, vote_weights
+from askalike.models.topics.topics import TopicModel, Topics, pair_counts
 
 Floats = NDArray[np.float64]
 
@@ -79,7 +75,7 @@ def test_a_text_has_the_same_topics_among_others_as_alone(monkeypatch: pytest.Mo
     together = topics.mixtures(TermLists.of(texts))
     alone = np.concatenate([topics.mixtures(TermLists.of([one])) for one in texts])
     np.testing.assert_allclose(together, alone, rtol=1e-12)
-    monkeypatch.setattr("askalike.language.topics._WORDS_AT_ONCE", 5)
+    monkeypatch.setattr("askalike.models.topics.topics._WORDS_AT_ONCE", 5)
     np.testing.assert_array_equal(topics.mixtures(TermLists.of(texts)), together)
 
 
@@ -151,7 +147,7 @@ def test_no_step_makes_the_bound_smaller() -> None:
     answers = TermLists.of(draw.integers(0, V, draw.integers(0, 15)) for _ in range(30))
     bounds: list[float] = []
     settings = TopicLearning(topics=4, alpha=0.2, iterations=60)
-    learn_topics(questions, answers, V, settings, report=lambda _, bound: bounds.append(bound))
+    learn_topics(questions, answers, V, settings, on_progress=lambda _, bound: bounds.append(bound))
     assert len(bounds) == 60
     assert (np.diff(bounds) >= -1e-12).all()
     assert bounds[-1] > bounds[0]
@@ -179,7 +175,7 @@ def test_words_that_never_meet_in_a_question_share_a_topic_through_their_answers
     topics = learn_topics(questions, answers, V, TopicLearning(topics=2, iterations=60))
     model = TopicModel(QueryLikelihood(Collection.count(questions, V)), topics, 0.5)
     candidates = TermLists.of([[1], [5]])
-    asked_one, asked_five = log_likelihoods(model, np.array([2]), candidates)
+    asked_one, asked_five = model.log_likelihoods(np.array([2]), candidates)
     assert exp(asked_one - asked_five) > 2  # the model of words gives both the same
 
 
@@ -235,7 +231,7 @@ ANSWERS = TermLists.of([[8], [7, 7], [], [1], [-2]])
 def test_the_score_is_that_of_the_equation(with_answers: bool) -> None:
     model = TopicModel(WORDS, random_topics(7), 0.6)
     answers = ANSWERS if with_answers else None
-    found = log_likelihoods(model, np.array([2, -5, 6, 2]), CANDIDATES, answers)
+    found = model.log_likelihoods(np.array([2, -5, 6, 2]), CANDIDATES, answers)
     query, times = np.array([-5, 2, 6]), np.array([1, 2, 1])
     lexical = WORDS.word_probabilities(query, CANDIDATES)
     behind = WORDS.background(query)
@@ -244,28 +240,28 @@ def test_the_score_is_that_of_the_equation(with_answers: bool) -> None:
         has_topics = place in ((0, 1, 2, 3, 4) if with_answers else (0, 2, 4))
         about = model.topics.probabilities(query, mixtures[[place]])[:, 0] if has_topics else behind
         assert found[place] == pytest.approx(times @ np.log(0.6 * lexical[:, place] + 0.4 * about))
-    given = model.with_mixtures(query, CANDIDATES, answers, mixtures)
+    given = model.word_probabilities(query, CANDIDATES, answers, mixtures)
     np.testing.assert_array_equal(given, model.word_probabilities(query, CANDIDATES, answers))
 
 
 def test_the_order_of_candidates_changes_no_score() -> None:
     model, query, order = TopicModel(WORDS, random_topics(7), 0.6), np.array([2, 6, -5]), [3, 0, 4, 2, 1]
     texts = np.split(CANDIDATES.ids, CANDIDATES.starts[1:-1])
-    found = log_likelihoods(model, query, TermLists.of(texts[place] for place in order))
-    np.testing.assert_allclose(found, log_likelihoods(model, query, CANDIDATES)[order], rtol=1e-12)
-    assert log_likelihoods(model, query, TermLists.of([])).tolist() == []
+    found = model.log_likelihoods(query, TermLists.of(texts[place] for place in order))
+    np.testing.assert_allclose(found, model.log_likelihoods(query, CANDIDATES)[order], rtol=1e-12)
+    assert model.log_likelihoods(query, TermLists.of([])).tolist() == []
 
 
 def test_with_the_share_of_words_alone_it_is_the_model_of_words() -> None:
     model, query = TopicModel(WORDS, random_topics(8), 1.0), np.array([1, 4, -3])
-    np.testing.assert_allclose(log_likelihoods(model, query, CANDIDATES), log_likelihoods(WORDS, query, CANDIDATES))
+    np.testing.assert_allclose(model.log_likelihoods(query, CANDIDATES), WORDS.log_likelihoods(query, CANDIDATES))
 
 
 def test_a_candidate_without_terms_is_as_likely_as_the_collection() -> None:
     words = QueryLikelihood(WORDS.collection, Smoothing("dirichlet", 5.0))
     model, nothing = TopicModel(words, random_topics(9), 0.4), TermLists.of([[]])
-    assert mean_ratios(model, np.array([1, 5, -3]), nothing).tolist() == [pytest.approx(1)]
-    assert mean_ratios(model, np.zeros(0, np.int64), CANDIDATES).tolist() == [1] * 5
+    assert model.mean_ratios(np.array([1, 5, -3]), nothing).tolist() == [pytest.approx(1)]
+    assert model.mean_ratios(np.zeros(0, np.int64), CANDIDATES).tolist() == [1] * 5
 
 
 @pytest.mark.parametrize("share", [0.0, -0.1, 1.1, float("nan")])

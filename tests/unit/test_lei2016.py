@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -12,12 +12,11 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from askalike.errors import FormatError, MissingExtraError, SettingError
-from askalike.experiments.lei2016.outcomes import finished, run_once
-from askalike.experiments.lei2016.reported import REPORTED
-from askalike.experiments.lei2016.rows import COMPARED, ROWS, Row, chosen_rows
-from askalike.experiments.lei2016.sets import LeiSet, find_sets
-from askalike.experiments.lei2016.table import compared, reproduce
+from askalike.errors import FormatError, MissingExtraError, SettingError, install_command
+from askalike.papers.harness import Outcome, RowResult, chosen_rows, compared
+from askalike.papers.lei2016.rows import COMPARED, REPORTED, ROWS, LeiRow
+from askalike.papers.lei2016.sets import LeiSet, find_sets
+from askalike.papers.lei2016.table import Trainer, runner_of
 from askalike.types import Question
 
 SUBJECTS = ("printer", "wifi", "scanner", "monitor", "battery", "keyboard")
@@ -80,6 +79,28 @@ class BySubject:
         return np.array([[word in question.title for word in SUBJECTS] for question in questions], dtype=np.float32)
 
 
+def no_torch(*_: object) -> BySubject:
+    raise MissingExtraError("training a network needs torch", "train")
+
+
+def run_rows(
+    data: LeiSet,
+    names: Sequence[str],
+    seeds: Sequence[int],
+    out: Path,
+    train: Trainer = no_torch,
+    notice: Callable[[str], None] = lambda _: None,
+) -> list[RowResult[LeiRow]]:
+    """Run BM25 and the named rows, and return what came of them."""
+    runner, rows = runner_of(data, out, train), [ROWS[name] for name in ("bm25", *names)]
+    reasons = runner.run_all(rows, seeds, notice, what=f"{data.name}: ")
+    return runner.results(rows, seeds, reasons)
+
+
+def finished(row: LeiRow, seed: int, data: LeiSet, out: Path) -> Outcome | None:
+    return runner_of(data, out, no_torch).finished(row, seed)
+
+
 def test_every_reported_figure_belongs_to_a_row() -> None:
     assert set(REPORTED) <= set(ROWS)
     assert {name for name, row in ROWS.items() if row.reported} == set(REPORTED)
@@ -91,11 +112,11 @@ def test_encoders_of_all_kinds_have_about_the_same_number_of_parameters() -> Non
 
 
 def test_rows_are_chosen_by_id_or_system_in_the_tables_order() -> None:
-    assert [row.id for row in chosen_rows(["rcnn-last", "bm25"])] == ["bm25", "rcnn-last"]
-    assert [row.id for row in chosen_rows(["cnn"])] == ["cnn-max", "cnn-mean"]
-    assert chosen_rows([]) == list(ROWS.values())
-    with pytest.raises(SettingError, match="no row 'bert'"):
-        chosen_rows(["bert"])
+    assert [row.id for row in chosen_rows(ROWS, ["rcnn-last", "bm25"])] == ["bm25", "rcnn-last"]
+    assert [row.id for row in chosen_rows(ROWS, ["cnn"])] == ["cnn-max", "cnn-mean"]
+    assert chosen_rows(ROWS, []) == list(ROWS.values())
+    with pytest.raises(SettingError, match="no row or set 'bert'"):
+        chosen_rows(ROWS, ["bert"])
 
 
 def test_askubuntu_is_read_as_it_was_released(askubuntu: LeiSet) -> None:
@@ -140,13 +161,16 @@ def test_a_folder_that_holds_no_set_is_refused(tmp_path: Path) -> None:
 def test_baselines_run_and_encoders_without_a_trainer_say_why_not(askubuntu: LeiSet, tmp_path: Path) -> None:
     pytest.importorskip("rapidfuzz")
     pytest.importorskip("sklearn")
-    rows = [ROWS[name] for name in ("tfidf", "tfidf-title", "svm", "rcnn-last")]
+    names = ("tfidf", "tfidf-title", "svm", "rcnn-last")
     told: list[str] = []
-    results = {one.row.id: one for one in reproduce(askubuntu, rows, [0, 1], tmp_path / "out", None, told.append)}
+    found = run_rows(askubuntu, names, [0, 1], tmp_path / "out", notice=told.append)
+    results = {one.row.id: one for one in found}
     assert list(results) == ["bm25", "tfidf", "tfidf-title", "svm", "rcnn-last"]
-    assert results["rcnn-last"].reason == "no trainer of encoders was given"
+    assert results["rcnn-last"].reason == f"training a network needs torch ({install_command('train')})"
     assert not results["rcnn-last"].means
-    assert told == ["askubuntu: bm25", "askubuntu: tfidf", "askubuntu: tfidf-title", "askubuntu: svm"]
+    assert told[0] == "askubuntu: 6 trainings and measurements", "those that draw nothing once, the encoder twice"
+    units = ["bm25", "tfidf", "tfidf-title", "svm", "rcnn-last, seed 0", "rcnn-last, seed 1"]
+    assert [one.rpartition(":")[0] for one in told[1:]] == [f"askubuntu: {unit}" for unit in units]
     means = {name: one.means["askubuntu-test"]["map"] for name, one in results.items() if one.means}
     # BM25 ranks the positive 3rd of 3 and 1st of 2: (1/3 + 1) / 2; words in common are those of the subject
     assert means["bm25"].over_queries.mean == pytest.approx(2 / 3)
@@ -166,12 +190,11 @@ def test_means_are_over_seeds_and_queries_with_the_spread_of_the_seeds(askubuntu
 
     asked: list[tuple[str, int, str, str]] = []
 
-    def train(row: Row, seed: int, data: LeiSet, folder: Path) -> BySubject:
+    def train(row: LeiRow, seed: int, data: LeiSet, folder: Path) -> BySubject:
         asked.append((row.id, seed, data.name, folder.name))
         return BySubject() if seed else Wrong()
 
-    row = ROWS["gru-last"]
-    _, result = reproduce(askubuntu, [row], [0, 1], tmp_path, train, lambda _: None)
+    _, result = run_rows(askubuntu, ["gru-last"], [0, 1], tmp_path, train)
     assert asked == [("gru-last", seed, "askubuntu", f"gru-last-seed{seed}") for seed in (0, 1)]
     found = result.means["askubuntu-test"]["mrr"]
     # seed 0 ties and keeps BM25's order, 2/3; seed 1 is right everywhere
@@ -186,12 +209,11 @@ def test_what_is_said_of_rows_is_tested_where_both_were_run(askubuntu: LeiSet, t
         def encode(self, questions: Sequence[Question]) -> NDArray[np.float32]:
             return np.ones((len(questions), 1), dtype=np.float32)
 
-    def train(row: Row, seed: int, data: LeiSet, folder: Path) -> BySubject:
+    def train(row: LeiRow, seed: int, data: LeiSet, folder: Path) -> BySubject:
         return BySubject() if row.id == "rcnn-mean" else Wrong()
 
-    rows = [ROWS[name] for name in ("lstm-mean", "rcnn-mean")]
-    found = reproduce(askubuntu, rows, [0, 1], tmp_path, train, lambda _: None)
-    (told,) = compared(found, ["askubuntu-test"])
+    found = run_rows(askubuntu, ("lstm-mean", "rcnn-mean"), [0, 1], tmp_path, train)
+    (told,) = compared(found, COMPARED, ["askubuntu-test"])
     assert (told.better, told.worse, told.task) == ("rcnn-mean", "lstm-mean", "askubuntu-test")
     means = [one.means["askubuntu-test"]["map"].over_queries.mean for one in found if one.row.encoder]
     assert told.difference.mean == pytest.approx(means[1] - means[0])
@@ -201,7 +223,7 @@ def test_what_is_said_of_rows_is_tested_where_both_were_run(askubuntu: LeiSet, t
 def test_what_is_finished_is_not_run_again_unless_row_or_data_changed(askubuntu: LeiSet, tmp_path: Path) -> None:
     runs: list[int] = []
 
-    def train(row: Row, seed: int, data: LeiSet, folder: Path) -> BySubject:
+    def train(row: LeiRow, seed: int, data: LeiSet, folder: Path) -> BySubject:
         runs.append(seed)
         if seed == 1 and len(runs) == 2:
             raise KeyboardInterrupt
@@ -209,26 +231,48 @@ def test_what_is_finished_is_not_run_again_unless_row_or_data_changed(askubuntu:
 
     row = ROWS["rcnn-last"]
     with pytest.raises(KeyboardInterrupt):
-        reproduce(askubuntu, [row], [0, 1], tmp_path, train, lambda _: None)
-    reproduce(askubuntu, [row], [0, 1], tmp_path, train, lambda _: None)
+        run_rows(askubuntu, [row.id], [0, 1], tmp_path, train)
+    run_rows(askubuntu, [row.id], [0, 1], tmp_path, train)
     assert runs == [0, 1, 1]
     assert finished(row, 1, askubuntu, tmp_path) is not None
     assert finished(row, 1, replace(askubuntu, pairs=()), tmp_path) is None
     assert finished(replace(row, is_pretrained=True), 1, askubuntu, tmp_path) is None
     assert finished(row, 2, askubuntu, tmp_path) is None
+    first, *others = askubuntu.questions
+    edited = (replace(first, body=f"{first.body} and more"), *others)
+    assert finished(row, 1, replace(askubuntu, questions=edited), tmp_path) is None
+    test, *tests = askubuntu.tests
+    shown = {name: replace(one, title=f"{one.title}?") for name, one in test.documents.items()}
+    assert finished(row, 1, replace(askubuntu, tests=(replace(test, documents=shown), *tests)), tmp_path) is None
     (tmp_path / "askubuntu" / "rcnn-last-seed1.json").write_text("{", encoding="utf-8")
     assert finished(row, 1, askubuntu, tmp_path) is None
+
+
+def test_outcomes_of_other_versions_are_found_where_they_are_of_the_same_texts(
+    askubuntu: LeiSet, tmp_path: Path
+) -> None:
+    by_ids_alone = "2b83144c00ce685d71713447612355a6f736247282df3a0bf805a87810af88d9"
+    by_texts = "21c3c3f8d7c34e0e792d9b1b7c7a405b1905a65cec030626ac1e1be55b6bcd01"
+    values = {"askubuntu-test": {"map": {"4": 0.5}}}
+    (tmp_path / "askubuntu").mkdir()
+    for fingerprint in (by_ids_alone, by_texts):
+        kept = {"row": "rcnn-last-pretrained", "seed": 3, "fingerprint": fingerprint, "values": values}
+        (tmp_path / "askubuntu" / "rcnn-last-pretrained-seed3.json").write_text(json.dumps(kept), encoding="utf-8")
+        found = finished(ROWS["rcnn-last-pretrained"], 3, askubuntu, tmp_path)
+        assert (found is not None) == (fingerprint == by_texts)
+    assert found is not None
+    assert found.values == values
 
 
 def test_a_row_whose_extra_is_missing_says_so(
     askubuntu: LeiSet, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def missing(*_: object) -> None:
-        raise MissingExtraError("scikit-learn is not installed", "install askalike[train]")
+        raise MissingExtraError("scikit-learn is not installed", "train")
 
-    monkeypatch.setattr("askalike.experiments.lei2016.answers._by_svm", missing)
-    _, result = reproduce(askubuntu, [ROWS["svm"]], [0], tmp_path, None, lambda _: None)
-    assert result.reason == "scikit-learn is not installed (install askalike[train])"
+    monkeypatch.setattr("askalike.papers.lei2016.table._by_svm", missing)
+    _, result = run_rows(askubuntu, ["svm"], [0], tmp_path)
+    assert result.reason == f"scikit-learn is not installed ({install_command('train')})"
 
 
 def test_a_title_row_sees_no_body(askubuntu: LeiSet, tmp_path: Path) -> None:
@@ -239,11 +283,11 @@ def test_a_title_row_sees_no_body(askubuntu: LeiSet, tmp_path: Path) -> None:
             bodies.update(question.body for question in questions)
             return super().encode(questions)
 
-    run_once(ROWS["rcnn-last-title"], 0, askubuntu, tmp_path, lambda *_: Reads())
+    runner_of(askubuntu, tmp_path, lambda *_: Reads()).run(ROWS["rcnn-last-title"], 0)
     assert bodies == {""}
     assert finished(ROWS["rcnn-last-title"], 0, askubuntu, tmp_path) is not None
 
 
 def test_no_seed_is_refused(askubuntu: LeiSet, tmp_path: Path) -> None:
     with pytest.raises(SettingError, match="no seed"):
-        reproduce(askubuntu, [], [], tmp_path, None, lambda _: None)
+        run_rows(askubuntu, [], [], tmp_path)

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import errno
+from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -130,6 +132,7 @@ def test_document_frequency_counts_title_and_body(index: LexicalIndex) -> None:
     assert index.document_frequency("printer") == 2
     assert index.document_frequency("offline") == 1
     assert index.document_frequency("nothing") == 0
+    assert index.document_frequencies(["printer", "offline", "nothing"]) == {"printer": 2, "offline": 1}
 
 
 def test_the_mark_moves_with_the_commit_and_other_readers_see_it(index: LexicalIndex) -> None:
@@ -219,3 +222,159 @@ def test_a_folder_that_cannot_be_written_is_not_called_busy(index: LexicalIndex)
 
 def test_a_tag_with_half_a_surrogate_pair_finds_nothing(index: LexicalIndex) -> None:
     assert found(index, "printer", filters=Filters(tags=("\udcff",))) == []
+
+
+def test_only_files_of_an_index_are_deleted_with_it(index: LexicalIndex) -> None:
+    letter = index.folder / "entries" / "letter.txt"
+    letter.write_text("mine", encoding="utf-8")
+    with pytest.raises(ForumError, match=r"letter\.txt is not a file of the candidate index"):
+        LexicalIndex.create(index.folder, applied=0, fingerprint="g")
+    assert letter.read_text(encoding="utf-8") == "mine"
+    letter.rename(index.folder.parent / "letter.txt")
+    assert LexicalIndex.create(index.folder, applied=0, fingerprint="g").entries == 0
+
+
+def test_an_index_behind_a_link_is_not_deleted(index: LexicalIndex) -> None:
+    elsewhere = index.folder.rename(index.folder.parent / "elsewhere")
+    index.folder.symlink_to(elsewhere)
+    with pytest.raises(ForumError, match="is a link, and would be deleted"):
+        LexicalIndex.create(index.folder, applied=0, fingerprint="g")
+    assert LexicalIndex(index.folder).entries == 2
+
+
+class Between:
+    """A searcher of tantivy that lets something happen after it has counted."""
+
+    def __init__(self, inner: Any, happens: Callable[[], None]) -> None:
+        self._inner = inner
+        self._happens = happens
+
+    def doc_freq(self, field: str, term: str) -> int:
+        found = int(self._inner.doc_freq(field, term))
+        self._happens()
+        return found
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._inner, name)
+
+
+def test_a_frequency_counted_before_a_commit_is_not_taken_for_one_after_it(index: LexicalIndex) -> None:
+    def commits() -> None:
+        other = LexicalIndex(index.folder)
+        with other.writing() as writer:
+            writer.put(IndexEntry(3, ["scanner"], []))
+            writer.commit(replace(index.mark, applied=9))
+        index.refresh()
+
+    if hasattr(index, "_now"):
+        index._now = replace(index._now, searcher=Between(index._now.searcher, commits))
+    else:
+        index._searcher = Between(index._searcher, commits)
+    assert index.document_frequency("scanner") == 0, "as it was when it was asked"
+    assert index.document_frequency("scanner") == 1
+    assert found(index, "scanner") == [3]
+
+
+def test_a_snapshot_stays_as_it_was(index: LexicalIndex) -> None:
+    before = index.snapshot()
+    with index.writing() as writer:
+        writer.put(IndexEntry(3, ["printer"], []))
+        writer.commit(replace(index.mark, applied=9))
+    weights = {"printer": 1.0}
+    assert [before.entries, before.mark.applied, before.document_frequency("printer")] == [2, 7, 2]
+    assert sorted(before.scores(weights, EQUAL, [1, 2, 3])) == sorted(dict(before.search(weights, EQUAL, 9))) == [1, 2]
+    assert [index.entries, index.mark.applied, index.document_frequency("printer")] == [3, 9, 3]
+
+
+@pytest.mark.parametrize("content", [b"{", b"\xff\xfe", b"[]"])
+def test_a_mark_that_is_damaged_while_the_index_is_open_is_told_as_damage(index: LexicalIndex, content: bytes) -> None:
+    (index.folder / "mark.json").write_bytes(content)
+    for look in (index.refresh, index.reopen, index.probe):
+        with pytest.raises(DamagedForumError, match=r"reindex|open the forum again"):
+            look()
+    assert found(index, "printer") == [1, 2], "the state before goes on answering"
+
+
+def test_what_the_system_does_not_let_be_read_is_not_called_damaged(
+    index: LexicalIndex, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refused(path: Path) -> bytes:
+        raise PermissionError(errno.EACCES, "Permission denied", str(path))
+
+    monkeypatch.setattr(Path, "read_bytes", refused)
+    for look in (index.refresh, index.probe, lambda: LexicalIndex(index.folder)):
+        with pytest.raises(ForumError, match="Permission denied") as caught:
+            look()
+        assert not isinstance(caught.value, DamagedForumError)
+        assert "reindex" not in caught.value.hint
+
+
+def flip(path: Path, position: int) -> None:
+    content = bytearray(path.read_bytes())
+    content[position] ^= 0x55
+    put(path, content)
+
+
+def put(path: Path, content: bytes) -> None:
+    """Replace a file: what has mapped the one before into memory keeps it."""
+    path.unlink()
+    path.write_bytes(content)
+
+
+@pytest.mark.parametrize("part", ["fast", "fieldnorm", "idx", "pos", "store", "term"])
+def test_a_changed_byte_of_any_file_is_found_before_tantivy_panics(
+    index: LexicalIndex, part: str, capfd: pytest.CaptureFixture[str]
+) -> None:
+    [path, *_] = (index.folder / "entries").glob(f"*.{part}")
+    content = path.read_bytes()
+    for position in {0, 1, len(content) // 3, len(content) // 2, *range(max(0, len(content) - 120), len(content), 5)}:
+        flip(path, position)
+        with pytest.raises(DamagedForumError, match=r"cannot be read.*askalike reindex"):
+            LexicalIndex(index.folder)
+        put(path, content)
+    assert LexicalIndex(index.folder).entries == 2
+    assert "panicked" not in capfd.readouterr().err
+
+
+def test_a_file_in_the_place_of_another_is_found_though_both_are_whole(index: LexicalIndex) -> None:
+    with index.writing() as writer:
+        writer.put(IndexEntry(3, ["scanner", "offline"], ["jam"], ["Hardware"], 1_000))
+        writer.commit(index.mark)
+    for part in ("term", "idx", "fast"):
+        one, other, *_ = (index.folder / "entries").glob(f"*.{part}")
+        before = one.read_bytes()
+        put(one, other.read_bytes())
+        with pytest.raises(DamagedForumError, match="cannot be read"):
+            LexicalIndex(index.folder)
+        put(one, before)
+
+
+def test_a_panic_of_rust_is_told_as_damage(index: LexicalIndex, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("askalike.lexical.index.CHECKED_BYTES", -1)  # as in an index that is too large for it
+    damaged = 0
+    for part in ("idx", "term"):
+        for path in (index.folder / "entries").glob(f"*.{part}"):
+            before = path.read_bytes()
+            for position in range(0, len(before) - 100, 7):
+                flip(path, position)
+                try:
+                    opened = LexicalIndex(index.folder)
+                    opened.search({"printer": 1.0, "router": 1.0}, EQUAL, 10, Filters(tags=("wifi",)))
+                    opened.misspelt(["pritner"], EQUAL, 10)
+                except DamagedForumError as error:
+                    damaged += "panic" in type(error.__cause__).__name__.lower()
+                put(path, before)
+    assert damaged, "at least one of these makes tantivy panic"
+
+
+def test_files_that_a_killed_writer_did_not_write_down_are_checked_by_their_own_sums(index: LexicalIndex) -> None:
+    (index.folder / "sums.json").unlink()
+    assert LexicalIndex(index.folder).entries == 2
+    [path, *_] = (index.folder / "entries").glob("*.fieldnorm")
+    flip(path, 3)
+    with pytest.raises(DamagedForumError, match="its sum differs"):
+        LexicalIndex(index.folder)
+    flip(path, 3)
+    (index.folder / "sums.json").write_bytes(b"?")
+    with pytest.raises(DamagedForumError, match=r"sums\.json cannot be read"):
+        LexicalIndex(index.folder)

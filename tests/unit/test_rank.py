@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -22,9 +22,10 @@ from askalike.rank import (
     SearchSettings,
     explanations,
 )
+from askalike.rank.engine import DuplicateLinks, TermStatistics
 from askalike.rank.interaction import WeighedStates, interactions
 from askalike.rank.matches import matches
-from askalike.rank.query import weigh
+from askalike.rank.query import TermCounts, weigh
 from askalike.rank.reciprocal_rank_fusion import reciprocal_rank_fusion
 from askalike.rank.weighted_sum import shares, weighted_sum
 from askalike.text.analyzer import Analyzer
@@ -53,11 +54,10 @@ class ListEngine:
         self.directions = {key: np.array(vector) / np.linalg.norm(vector) for key, vector in (vectors or {}).items()}
         self.asked: list[int] = []
 
-    def size(self) -> int:
-        return len(self.held)
-
-    def document_frequency(self, term: str) -> int:
-        return sum(term in ANALYZER.terms(f"{one.title} {one.body}") for one in self.held)
+    def statistics(self, terms: Collection[str]) -> TermStatistics:
+        texts = [ANALYZER.terms(f"{one.title} {one.body}") for one in self.held]
+        counts = {term: sum(term in text for text in texts) for term in terms}
+        return TermStatistics(len(self.held), {term: count for term, count in counts.items() if count})
 
     def lexical(self, weights: Mapping[str, float], limit: int, filters: Filters) -> list[Candidate]:
         self.asked.append(limit)
@@ -82,14 +82,11 @@ class ListEngine:
     def questions(self, keys: Sequence[int]) -> dict[int, Question]:
         return {key: self.held[key] for key in keys if key not in self.gone}
 
-    def questions_by_id(self, ids: Sequence[str]) -> dict[str, Question]:
-        return {one.id: one for key, one in enumerate(self.held) if one.id in ids and key not in self.gone}
+    def answers(self, ids: Sequence[str]) -> dict[str, list[Answer]]:
+        return {}
 
-    def answers(self, question_id: str) -> list[Answer]:
-        return []
-
-    def originals(self, question_id: str) -> tuple[str, ...]:
-        return ()
+    def duplicate_links(self, ids: Sequence[str]) -> DuplicateLinks:
+        return DuplicateLinks()
 
 
 STATES = {"printer": 0, "scanner": 0, "offline": 1, "silent": 1, "dead": 2}
@@ -126,25 +123,53 @@ def best(scores: Mapping[int, float], limit: int) -> list[Candidate]:
     return [Candidate(key, score) for key, score in sorted(scores.items(), key=lambda one: (-one[1], one[0]))][:limit]
 
 
+ONE = {"printer": 1, "offlin": 1, "network": 1}
+
+
+class Counted:
+    """A forum of so many questions, of which terms occur in so many; ``calls`` holds what was asked for."""
+
+    def __init__(self, size: int, frequencies: Mapping[str, int]) -> None:
+        self.size, self.frequencies = size, frequencies
+        self.calls: list[list[str]] = []
+
+    def statistics(self, terms: Collection[str]) -> TermStatistics:
+        self.calls.append(sorted(terms))
+        return TermStatistics(self.size, {term: self.frequencies[term] for term in terms if term in self.frequencies})
+
+
+def counts(size: int, frequencies: Mapping[str, int]) -> TermCounts:
+    return TermCounts(Counted(size, frequencies))  # type: ignore[arg-type]  # no more is asked for
+
+
+def test_counts_are_asked_for_once_and_together() -> None:
+    source = Counted(10, {"wifi": 3})
+    found = TermCounts(source)  # type: ignore[arg-type]
+    found.look_up(["wifi", "drop"])
+    found.look_up(["drop", "wifi"])
+    assert [found.document_frequency("wifi"), found.document_frequency("drop"), found.size()] == [3, 0, 10]
+    assert source.calls == [["drop", "wifi"]]
+
+
 def test_weights_are_title_counts_plus_weighted_body_counts() -> None:
     query = Query("printer printer offline", "printer network network")
-    terms = weigh(query, ANALYZER, QuerySettings(body_weight=0.5), 100, lambda term: 1)
+    terms = weigh(query, ANALYZER, QuerySettings(body_weight=0.5), counts(100, ONE))
     assert {term: found.weight for term, found in terms.items()} == {"printer": 2.5, "offlin": 1.0, "network": 1.0}
 
 
 def test_terms_that_no_question_has_are_left_out() -> None:
-    terms = weigh(Query("printer zzz"), ANALYZER, QuerySettings(), 100, lambda term: int(term == "printer"))
+    terms = weigh(Query("printer zzz"), ANALYZER, QuerySettings(), counts(100, {"printer": 1}))
     assert terms == {"printer": QueryTerm(1.0, inverse_document_frequency(100, 1))}
 
 
 def test_only_the_most_telling_terms_are_kept() -> None:
     frequency = {"rare": 1, "common": 90, "middl": 30}
-    terms = weigh(Query("common rare middle"), ANALYZER, QuerySettings(max_terms=2), 100, frequency.__getitem__)
+    terms = weigh(Query("common rare middle"), ANALYZER, QuerySettings(max_terms=2), counts(100, frequency))
     assert list(terms) == ["rare", "middl"]
 
 
 def test_a_body_that_does_not_count_is_not_looked_at() -> None:
-    assert weigh(Query("", "printer"), ANALYZER, QuerySettings(body_weight=0.0), 10, lambda term: 1) == {}
+    assert weigh(Query("", "printer"), ANALYZER, QuerySettings(body_weight=0.0), counts(10, ONE)) == {}
 
 
 @pytest.mark.parametrize(("body_weight", "max_terms"), [(-1.0, 5), (0.5, 0)])

@@ -11,14 +11,14 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from askalike.rank.calibration import ELSEWHERE, SPREAD_OF_PRIOR, Calibration, fits, moved
+from askalike.rank.calibration import DEFAULT_PRIOR, SPREAD_OF_PRIOR, Calibration, fits, posterior
 
 RESULT = Path(__file__).parents[2] / "results" / "likelihood.json"
 cosines = st.floats(-1, 1)
 verdicts = st.lists(st.tuples(cosines, st.booleans()), min_size=1, max_size=30)
 
 
-def posterior(intercept: float, slope: float, prior: Calibration, judged: list[tuple[float, bool]]) -> float:
+def log_posterior(intercept: float, slope: float, prior: Calibration, judged: list[tuple[float, bool]]) -> float:
     """Return what is maximised, written down once more."""
     found = -((intercept - prior.intercept) ** 2 + (slope - prior.slope) ** 2) / (2 * SPREAD_OF_PRIOR**2)
     for cosine, is_same in judged:
@@ -30,31 +30,31 @@ def posterior(intercept: float, slope: float, prior: Calibration, judged: list[t
 @given(verdicts)
 @example([(-1.0, False)] * 2 + [(-1.0, True)] * 5)  # whole steps of Newton's method go back and forth for ever
 def test_no_calibration_near_by_fits_the_verdicts_better(judged: list[tuple[float, bool]]) -> None:
-    found = moved(ELSEWHERE, *map(list, zip(*judged, strict=True)))
-    best = posterior(found.intercept, found.slope, ELSEWHERE, judged)
+    found = posterior(DEFAULT_PRIOR, *map(list, zip(*judged, strict=True)))
+    best = log_posterior(found.intercept, found.slope, DEFAULT_PRIOR, judged)
     for intercept, slope in ((0.01, 0), (-0.01, 0), (0, 0.01), (0, -0.01), (0.01, -0.01)):
-        assert posterior(found.intercept + intercept, found.slope + slope, ELSEWHERE, judged) < best
+        assert log_posterior(found.intercept + intercept, found.slope + slope, DEFAULT_PRIOR, judged) < best
 
 
 @given(verdicts)
 def test_a_greater_cosine_is_likelier_and_nothing_is_certain(judged: list[tuple[float, bool]]) -> None:
-    found = moved(ELSEWHERE, *map(list, zip(*judged, strict=True)))
+    found = posterior(DEFAULT_PRIOR, *map(list, zip(*judged, strict=True)))
     assert found.verdicts == len(judged)
     assert found.likelihood(-1.0) > 0
     assert found.likelihood(1.0) < 1
 
 
 def test_verdicts_move_the_likelihood_their_way() -> None:
-    before = ELSEWHERE.likelihood(0.6)
-    assert moved(ELSEWHERE, [0.6] * 10, [True] * 10).likelihood(0.6) > before + 0.2
-    assert moved(ELSEWHERE, [0.6] * 10, [False] * 10).likelihood(0.6) < before - 0.2
+    before = DEFAULT_PRIOR.likelihood(0.6)
+    assert posterior(DEFAULT_PRIOR, [0.6] * 10, [True] * 10).likelihood(0.6) > before + 0.2
+    assert posterior(DEFAULT_PRIOR, [0.6] * 10, [False] * 10).likelihood(0.6) < before - 0.2
 
 
 def test_many_verdicts_outweigh_what_was_judged_elsewhere() -> None:
     chance = np.random.default_rng(0)
     truth, drawn = Calibration(-4.0, 5.0), chance.uniform(0, 1, 4000)
     is_same = [bool(chance.random() < truth.likelihood(cosine)) for cosine in drawn]
-    found = moved(ELSEWHERE, drawn.tolist(), is_same)
+    found = posterior(DEFAULT_PRIOR, drawn.tolist(), is_same)
     assert (found.intercept, found.slope) == (pytest.approx(-4.0, abs=0.3), pytest.approx(5.0, abs=0.5))
 
 
@@ -71,4 +71,4 @@ def test_only_cosines_that_spread_as_the_general_models_are_read() -> None:
 @pytest.mark.skipif(not RESULT.exists(), reason="the results are not beside the tests")
 def test_the_numbers_used_are_those_of_the_measurement() -> None:
     found = json.loads(RESULT.read_text(encoding="utf-8"))
-    assert found["fitted"] == {"intercept": ELSEWHERE.intercept, "slope": ELSEWHERE.slope}
+    assert found["fitted"] == {"intercept": DEFAULT_PRIOR.intercept, "slope": DEFAULT_PRIOR.slope}

@@ -14,13 +14,11 @@ import pytest
 from numpy.typing import NDArray
 
 from askalike.errors import SettingError
+from askalike.models.ramn.comparison import Similarity, compare, importance
+from askalike.models.ramn.score import ALPHAS, FORUM, RamnSettings, log_scores, rank_factors, reduced, scores
 from askalike.rank.pool import Pooled
 from askalike.rank.query import Query
-from askalike.rank.ramn import RamnReranker, RamnSettings, compare, log_scores, scores
-from askalike.rank.ramn.comparison import importance
-from askalike.rank.ramn.score import rank_factors, reduced
-from askalike.rank.ramn.settings import ALPHAS, FORUM
-from askalike.rank.word_states import Similarity
+from askalike.rank.ramn import RamnReranker
 from askalike.types import Question
 
 REPOSITORY = Path(__file__).parents[2]
@@ -214,6 +212,7 @@ def test_rank_factors_stay_above_zero_for_every_alpha_and_number_of_candidates()
         {"alpha": -0.1},
         {"alpha": 0.2},
         {"floor": 0.0},
+        {"floor": 1e300},
         {"floor": 1e-320},
         {"mismatch_weight": 1000.0},
         {"similarity": "l2"},

@@ -12,7 +12,7 @@ import py7zr
 import pytest
 
 from askalike.errors import FormatError, InputError
-from askalike.read.detection import choose, detect, named
+from askalike.read.detection import choose, detect, find_archive, named
 from askalike.read.registry import READERS
 
 TOPIC = json.dumps({"post_stream": {"posts": []}, "id": 1, "title": "t"})
@@ -29,6 +29,9 @@ TOPIC = json.dumps({"post_stream": {"posts": []}, "id": 1, "title": "t"})
         ("q.jsonl", '{"id": 1, "title": "t"}\n', "jsonl"),
         ("q.jsonl", '{"qid": 1, "question": "t"}\n', "table"),
         ("q.csv", "post_id,subject\n1,t\n", "table"),
+        ("q.csv", "question,answer\nt,a\n", "table"),
+        ("q.jsonl", '{"title": "t"}\n', "table"),
+        ("q.jsonl", '{"title": "t", "answers": []}\n', "jsonl"),
         ("q.tsv", "id\ttitle\n1\tt\n", "table"),
         ("links.tsv", "1\t2\tduplicate\n", "pairs"),
         ("links.csv", "duplicate_id,original_id\n1,2\n", "pairs"),
@@ -54,6 +57,64 @@ def test_folders_and_archives_are_recognised(tmp_path: Path) -> None:
     with py7zr.SevenZipFile(tmp_path / "site.7z", "w") as archive:
         archive.writestr(b"<posts/>", "Posts.xml")
     assert detect(tmp_path / "site.7z").name == "stackexchange"
+
+
+def test_a_folder_stands_for_the_one_archive_in_it(tmp_path: Path) -> None:
+    (tmp_path / "posts.csv").write_text("id,title\n1,t\n")
+    (tmp_path / "README.md").write_text("what it is")
+    (tmp_path / ".hidden.csv").write_text("id,title\n1,t\n")
+    os.mkfifo(tmp_path / "pipe.csv")
+    (tmp_path / "loop.csv").symlink_to(tmp_path / "loop.csv")
+    for name in (None, "table"):
+        path, reader, left_out = find_archive(tmp_path, name)
+        assert (path, reader.name) == (tmp_path / "posts.csv", "table")
+        assert "README.md" in left_out
+    assert find_archive(tmp_path / "posts.csv").path == tmp_path / "posts.csv"
+
+
+def test_a_folder_within_a_folder_is_found_too(tmp_path: Path) -> None:
+    (tmp_path / "dump" / "site").mkdir(parents=True)
+    (tmp_path / "dump" / "site" / "Posts.xml").write_text("<posts/>")
+    assert find_archive(tmp_path / "dump").path == tmp_path / "dump" / "site"
+
+
+def test_the_only_file_of_a_folder_is_taken_for_what_the_user_says(tmp_path: Path) -> None:
+    (tmp_path / "odd.csv").write_text("a,b\n1,t\n")
+    assert find_archive(tmp_path, "table").path == tmp_path / "odd.csv"
+
+
+def test_of_several_archives_in_a_folder_each_is_named_with_what_to_type(tmp_path: Path) -> None:
+    for name in ("a site", "b"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "Posts.xml").write_text("<posts/>")
+    (tmp_path / "links.tsv").write_text("1\t2\tduplicate\n")
+    with pytest.raises(FormatError, match="holds several archives") as caught:
+        find_archive(tmp_path)
+    assert "a site (stackexchange), b (stackexchange), links.tsv (pairs)" in caught.value.message
+    assert f"askalike index '{tmp_path / 'a site'}' --into FORUM" in caught.value.hint
+
+
+def test_a_link_that_leads_out_of_a_folder_is_no_archive_of_it(tmp_path: Path) -> None:
+    (tmp_path / "secret.csv").write_text("id,title\n1,t\n")
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "folder" / "posts.csv").symlink_to(tmp_path / "secret.csv")
+    with pytest.raises(FormatError, match="is not recognised"):
+        find_archive(tmp_path / "folder")
+
+
+@pytest.mark.parametrize(
+    ("files", "why"),
+    [
+        ({}, "it is an empty folder"),
+        ({"a.zip": b"PK\x03\x04"}, "of a.zip in it, it is a zip archive"),
+        ({"a.txt": b"hello", "b.doc": b"x"}, "no archive is among 'a.txt', 'b.doc'"),
+    ],
+)
+def test_what_is_in_a_folder_without_an_archive_is_told(tmp_path: Path, files: dict[str, bytes], why: str) -> None:
+    for name, content in files.items():
+        (tmp_path / name).write_bytes(content)
+    with pytest.raises(FormatError, match=f"is not recognised: {re.escape(why)}"):
+        find_archive(tmp_path)
 
 
 def test_a_particular_format_comes_before_a_general_one(tmp_path: Path) -> None:
@@ -113,12 +174,12 @@ def test_a_pipe_is_refused_whatever_its_format_is_said_to_be(tmp_path: Path, nam
         ("a.csv", b"sep=;\nid;title\n1;t\n", "its first line is Excel's 'sep=;'", "delete that line"),
         (
             "a.csv",
-            b"title,body\nt,b\n",
-            "no column is known to hold an id; the columns are 'title', 'body'",
+            b"title,body,parent\nt,b,1\n",
+            "no column is known to hold an id, and parent_id refers to it; the columns are 'title', 'body', 'parent'",
             "id=COLUMN",
         ),
         ("a.tsv", b"id\theading\n1\tb\n", "no column is known to hold a title or a body", "--column title=COLUMN"),
-        ("a.jsonl", b'{"title": "t"}\n', "no column is known to hold an id", "--column id=COLUMN"),
+        ("a.jsonl", b'{"body": "t"}\n', "it has texts, but neither ids nor titles", "--format table"),
         ("a.jsonl", b'{"id": 1, "heading": "t"}\n', "no column is known to hold a title or a body", "--column"),
     ],
 )

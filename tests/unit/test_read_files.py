@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import bz2
 import gzip
 import os
 from pathlib import Path
@@ -9,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from askalike.errors import DamagedInputError, InputError, UnsafeInputError
+from askalike.read.blocks import joined_blocks
 from askalike.read.files import first_bytes, folder_members, member, plain_suffix, read_lines
 from askalike.read.frame import Limits, ReadContext, ReadOptions
 
@@ -60,6 +62,32 @@ def test_a_line_without_end_in_a_small_gzip_file_is_refused(tmp_path: Path) -> N
     path.write_bytes(gzip.compress(b"ok\n" + b"x" * 20_000_000))
     with pytest.raises(DamagedInputError, match=r"bomb\.jsonl\.gz, line 2: a line longer than 1,048,576 bytes"):
         lines(path)
+
+
+@pytest.mark.parametrize("name", ["bomb.jsonl.gz", "bomb.xml.bz2"])
+@pytest.mark.parametrize(
+    ("limits", "found"),
+    [
+        (Limits(archive_unpacked_bytes=9_000_000), "more than 9,000,000 bytes"),
+        (Limits(archive_free_bytes=9_000_000), "more than 200 times its size"),
+    ],
+)
+def test_a_small_file_that_unpacks_to_a_large_one_is_refused_on_the_way(
+    tmp_path: Path, name: str, limits: Limits, found: str
+) -> None:
+    path = tmp_path / name
+    path.write_bytes((gzip.compress if name.endswith(".gz") else bz2.compress)(b"{}\n" * 10_000_000))
+    sizes: list[int] = []
+    with pytest.raises(UnsafeInputError, match=f"{name} unpacks to {found}") as caught:
+        sizes.extend(map(len, joined_blocks([path], ReadContext(ReadOptions(limits=limits)))))
+    assert sum(sizes) <= 9_000_000
+    assert caught.value.hint == "if you trust it, unpack it and give what was in it"
+
+
+def test_a_small_file_may_repeat_itself(tmp_path: Path) -> None:
+    path = tmp_path / "a.jsonl.gz"
+    path.write_bytes(gzip.compress(b"{}\n" * 10_000_000))
+    assert sum(map(len, joined_blocks([path], ReadContext()))) == 30_000_000
 
 
 def test_a_file_that_is_not_there_is_an_input_error(tmp_path: Path) -> None:

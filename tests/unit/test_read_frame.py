@@ -62,12 +62,44 @@ def test_a_repair_is_told_once_and_counted_every_time() -> None:
     assert context.repaired["dates that cannot be read, left out"] == 3
 
 
-@pytest.mark.parametrize("address", ["https://forum.example.org", "http://a.example:8080/forum/", ""])
+@pytest.mark.parametrize(
+    "address", ["https://forum.example.org", "http://a.example:8080/f/", "https://a.example/q?id={id}", ""]
+)
 def test_an_address_is_taken_that_links_can_begin_with(address: str) -> None:
     assert ReadOptions(site_url=address).site_url == address
 
 
-@pytest.mark.parametrize("address", ["forum.example.org", "ftp://a.example", "https://", "https://a.example/?q=1"])
+@pytest.mark.parametrize(
+    "address",
+    [
+        "forum.example.org",
+        "ftp://a.example",
+        "https://",
+        "https://a.example/?q=1",
+        "{id}",
+        "https://a.example{id}",
+        "https://{id}.example/",
+        "https://a.example/{id}/{x}",
+    ],
+)
 def test_an_address_that_no_link_begins_with_is_refused(address: str) -> None:
     with pytest.raises(SettingError, match="the forum's address"):
         ReadOptions(site_url=address)
+
+
+def test_a_question_is_where_the_users_pattern_or_the_formats_own_leads_to() -> None:
+    pattern, site = "https://a.example/t/{id}?x=1", "https://a.example/"
+    assert ReadContext(ReadOptions(site_url=pattern)).address("7/ü", "/q/{id}") == (
+        "https://a.example/t/7%2F%C3%BC?x=1"
+    )
+    assert ReadContext(ReadOptions(site_url=site)).address("7", "/q/{id}") == "https://a.example/q/7"
+    assert ReadContext().address("7", "/q/{id}") == ""
+
+
+@pytest.mark.parametrize(("record_id", "why"), [("7", "say where ids go in it"), ("", "there are no ids")])
+def test_it_is_said_once_why_questions_have_no_links_to_the_site(record_id: str, why: str) -> None:
+    told: list[str] = []
+    context = ReadContext(ReadOptions(site_url="https://a.example"), notice=told.append)
+    assert [context.address(record_id) for _ in range(3)] == [""] * 3
+    assert len(told) == 1
+    assert why in told[0]

@@ -215,3 +215,53 @@ def test_pairs_that_are_not_utf8_are_damage(tmp_path: Path) -> None:
     path.write_bytes(b"2\t1\tduplicate\n\xff\t1\tduplicate\n")
     with pytest.raises(DamagedInputError, match=r"links\.tsv, line 2: not UTF-8"):
         list(PairsReader().read(path, ReadContext()))
+
+
+def test_a_file_without_any_id_has_ids_made_of_its_titles(tmp_path: Path) -> None:
+    lines: list[dict[str, object]] = [{"title": "Why?", "answers": [{"body": "So."}]}, {"title": "How?", "id2": 3}]
+    records, _, told = read_text(tmp_path, *lines)
+    first, answer, second = records
+    assert isinstance(first, Question)
+    assert isinstance(answer, Answer)
+    assert isinstance(second, Question)
+    assert (answer.question_id, answer.id) == (first.id, f"{first.id}-a1")
+    assert any("there are no ids; they are made of" in line for line in told)
+    again, _, _ = read_text(tmp_path, {"title": "New"}, *reversed(lines))
+    assert [record.id for record in again if isinstance(record, Question)][1:] == [second.id, first.id]
+
+
+def test_a_line_without_an_id_among_others_is_rejected(tmp_path: Path) -> None:
+    records, context, _ = read_text(tmp_path, {"title": "Why?"}, {"id": 1, "title": "How?"})
+    assert [record.id for record in records if isinstance(record, Question)] == ["1"]
+    assert context.rejects.first[0].reason == "no id"
+
+
+ESCAPED = ["AT&amp;T", "a &lt; b", "x &gt;= y"]
+
+
+def test_titles_that_were_escaped_throughout_are_plain_again(tmp_path: Path) -> None:
+    lines: list[dict[str, object]] = [{"id": n, "title": title, "body": "a &lt; b"} for n, title in enumerate(ESCAPED)]
+    records, _, told = read_text(tmp_path, *lines)
+    found = [record for record in records if isinstance(record, Question)]
+    assert [question.title for question in found] == ["AT&T", "a < b", "x >= y"]
+    assert found[0].body == "a &lt; b"
+    assert any("titles are escaped for HTML" in line for line in told)
+
+
+@pytest.mark.parametrize("more", ["Tom & Jerry", "a < b"])
+def test_titles_are_plain_where_one_has_a_bare_sign(tmp_path: Path, more: str) -> None:
+    records, _, _ = read_text(tmp_path, *({"id": n, "title": title} for n, title in enumerate([*ESCAPED, more])))
+    assert [record.title for record in records if isinstance(record, Question)] == [*ESCAPED, more]
+
+
+def test_it_can_be_said_that_all_texts_are_escaped_or_none(tmp_path: Path) -> None:
+    path = tmp_path / "a.jsonl"
+    line = {"id": 1, "title": "a &gt; b", "body": "c &gt; d", "answers": [{"body": "e &gt; f"}]}
+    path.write_text(json.dumps(line), encoding="utf-8")
+    (question, answer), _, _ = read(path, ReadOptions(is_html_escaped_twice=True))
+    assert isinstance(question, Question)
+    assert isinstance(answer, Answer)
+    assert (question.title, question.body, answer.body) == ("a > b", "c > d", "e > f")
+    path.write_text("\n".join(json.dumps({"id": n, "title": title}) for n, title in enumerate(ESCAPED)))
+    records, _, _ = read(path, ReadOptions(is_html_escaped_twice=False))
+    assert [record.title for record in records if isinstance(record, Question)] == ESCAPED

@@ -240,8 +240,8 @@ def test_a_7z_with_a_symbolic_link_is_refused(tmp_path: Path) -> None:
     ("limits", "found"),
     [
         (Limits(archive_members=1), "lists 2 members, at most 1"),
-        (Limits(archive_unpacked_bytes=1000), r"unpacks to [\d,]+ bytes, at most 1,000"),
-        (Limits(archive_ratio=3.0), r"unpacks to [\d,]+ times its size, at most 3"),
+        (Limits(archive_unpacked_bytes=1000), r"unpacks to more than 1,000 bytes"),
+        (Limits(archive_ratio=3.0, archive_free_bytes=0), r"unpacks to more than 3 times its size"),
     ],
 )
 def test_a_7z_beyond_a_limit_is_refused(tmp_path: Path, limits: Limits, found: str) -> None:

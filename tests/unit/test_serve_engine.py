@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -12,8 +14,10 @@ from tests.tiny_models import gated_model, trigram_model
 from askalike import Answer, Filters, Forum, Link, Question
 from askalike.archive import Layout
 from askalike.errors import InputError, ModelError, SettingError, UnknownIdError
+from askalike.forum.pair_store import Pair
+from askalike.serve import duplicates
 from askalike.serve.engine import Asked, Engine
-from askalike.serve.keeper import Keeper
+from askalike.serve.maintenance import MaintenanceWorker
 from askalike.types import Feedback
 
 pytestmark = pytest.mark.usefixtures("words_alone")
@@ -143,17 +147,42 @@ def test_of_many_all_are_stored_or_none(engine: Engine) -> None:
 
 def test_pages_of_questions_go_back_to_the_first(engine: Engine) -> None:
     first = engine.questions(2)
-    assert ([one.id for one in first.questions], first.next, first.total) == (["3", "2"], "2", 3)
-    last = engine.questions(2, int(first.next or 0))
+    assert ([one.id for one in first.questions], first.total) == (["3", "2"], 3)
+    last = engine.questions(2, first.next)
     assert ([one.id for one in last.questions], last.next) == (["1"], None)
     assert last.questions[0].answers == 2
+
+
+def test_questions_are_listed_by_date_whatever_the_order_of_their_coming(tmp_path: Path) -> None:
+    with Forum.create(tmp_path / "f") as forum:
+        dates = {"b": day(2), "none1": None, "d": day(4), "a": day(1), "none2": None, "c1": day(3), "c2": day(3)}
+        forum.add([Question(name, "x", created=created) for name, created in dates.items()])
+        engine = Engine(forum)
+        expected = ["d", "c2", "c1", "b", "a", "none2", "none1"]
+        for limit in (1, 2, 3, 7):
+            seen: list[str] = []
+            page = engine.questions(limit)
+            while True:
+                seen += [one.id for one in page.questions]
+                if page.next is None:
+                    break
+                page = engine.questions(limit, page.next)
+            assert seen == expected
+        page = engine.questions(3)
+        forum.delete("c1")  # the last that was shown
+        forum.add([Question("new", "x", created=day(9))])
+        assert [one.id for one in engine.questions(9, page.next).questions] == expected[3:]
+        for wrong in ("x", "_", "1_", "1_2_3", "_" + "9" * 40):
+            with pytest.raises(SettingError):
+                engine.questions(1, wrong)
 
 
 def test_verdicts_are_stored_and_listed(engine: Engine) -> None:
     given = engine.judge(Feedback("1", "2", "different", "Käthe"))
     assert (given.question, given.candidate, given.verdict, given.by) == ("1", "2", "different", "Käthe")
     assert given.at.endswith("Z")
-    assert list(engine.labels()) == [given]
+    assert list(engine.labels(is_named=True)) == [given]
+    assert [one.by for one in engine.labels(is_named=False)] == [""]
     assert engine.similar_to("1", 5, None, is_explained=False).hits == []
 
 
@@ -162,7 +191,7 @@ def test_pairs_and_clusters_come_page_by_page(engine: Engine) -> None:
         engine.put(Question(f"p{number}", "Printer offline again", created=day(10 + number)))
     engine.forum.add_answers([Answer("z", "p2", "Restart it")])
     engine.put(Question("w", "Wifi drops by day in the cellar"))
-    while Keeper(engine, lambda: False).keep():
+    while MaintenanceWorker(engine, lambda: False).keep():
         pass
     assert engine.duplicates.progress().done == engine.duplicates.progress().questions == 8
     page = engine.duplicates.pairs(None, 2, 0.3)
@@ -184,6 +213,61 @@ def test_pairs_and_clusters_come_page_by_page(engine: Engine) -> None:
     assert rest.next is None
 
 
+@pytest.fixture
+def compared(engine: Engine) -> Engine:
+    for number in range(4):
+        engine.put(Question(f"p{number}", "Printer offline again"))
+    while MaintenanceWorker(engine, lambda: False).keep():
+        pass
+    return engine
+
+
+def test_any_number_of_least_scores_makes_clusters_a_few_times_and_keeps_fewer(
+    compared: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made: list[float] = []
+    page = compared.forum.pairs.store.page
+    monkeypatch.setattr(
+        compared.forum.pairs.store, "page", lambda minimum, limit: made.append(minimum) or page(minimum, limit)
+    )
+    for number in range(1_000):
+        assert compared.duplicates.clusters(None, 5, number / 1_000).clusters
+    assert made == pytest.approx([0.3 + step / 20 for step in range(14)])
+    compared.duplicates.clusters(None, 5, 0.9999)
+    assert len(made) == 14
+    compared.duplicates.clusters(None, 5, 0.3)  # was asked for too long ago
+    assert len(made) == 15
+
+
+def test_clusters_that_are_being_made_hold_up_no_request_for_others(
+    compared: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    page = compared.forum.pairs.store.page
+    has_begun, may_end = threading.Event(), threading.Event()
+
+    def slow(minimum: float, limit: int) -> list[Pair]:
+        if minimum == 0.6:
+            has_begun.set()
+            assert may_end.wait(60)
+        return page(minimum, limit)
+
+    monkeypatch.setattr(duplicates, "FRESH_S", 0.0)
+    monkeypatch.setattr(duplicates, "FRESH_SHARE", 0)
+    compared.duplicates.clusters(None, 5, 0.6)
+    compared.put(Question("p4", "Printer offline again"))
+    while MaintenanceWorker(compared, lambda: False).keep():
+        pass
+    monkeypatch.setattr(compared.forum.pairs.store, "page", slow)
+    with ThreadPoolExecutor(1) as others:
+        making = others.submit(compared.duplicates.clusters, None, 5, 0.6)
+        assert has_begun.wait(60)
+        assert compared.duplicates.clusters(None, 5, 0.7).clusters[0].size == 6
+        assert compared.duplicates.clusters(None, 5, 0.62).clusters[0].size == 5  # as they were
+        may_end.set()
+        assert making.result(60).clusters[0].size == 6
+    assert compared.duplicates.clusters(None, 5, 0.6).clusters[0].size == 6
+
+
 @pytest.mark.parametrize("cursor", ["x", "1", "nan_1_2", "1e999_1_2", "_"])
 def test_a_cursor_of_nobody_is_refused(engine: Engine, cursor: str) -> None:
     with pytest.raises(SettingError):
@@ -195,15 +279,15 @@ def test_a_cursor_of_nobody_is_refused(engine: Engine, cursor: str) -> None:
 def test_the_keeper_lets_be_found_what_another_process_left(engine: Engine) -> None:
     engine.store([Question("4", "Toaster burns")])
     assert engine.similar(Asked("toaster")).hits == []
-    Keeper(engine, lambda: False).keep()
+    MaintenanceWorker(engine, lambda: False).keep()
     assert [hit.question.id for hit in engine.similar(Asked("toaster")).hits] == ["4"]
 
 
 def test_the_keeper_stops(engine: Engine) -> None:
-    keeper = Keeper(engine, lambda: True)
-    keeper.start()
-    keeper.stop()
-    Keeper(engine, lambda: True).stop()  # one that never began
+    maintenance = MaintenanceWorker(engine, lambda: True)
+    maintenance.start()
+    assert maintenance.stop(60)
+    assert MaintenanceWorker(engine, lambda: True).stop(0)  # one that never began
 
 
 def test_the_keeper_keeps_no_failure_to_itself(tmp_path: Path) -> None:
@@ -213,7 +297,7 @@ def test_the_keeper_keeps_no_failure_to_itself(tmp_path: Path) -> None:
         forum.use_model(tmp_path / "model")
         (Layout(tmp_path / "f").model / "weights.safetensors").write_bytes(b"")
         with pytest.raises(ModelError):
-            Keeper(Engine(forum), lambda: False).keep()
+            MaintenanceWorker(Engine(forum), lambda: False).keep()
 
 
 def test_what_each_word_brought_is_told_where_the_ranker_says_it(tmp_path: Path) -> None:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 import inspect
 import json
 import logging
 import os
+import threading
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -14,14 +16,17 @@ import pytest
 from askalike import errors
 from askalike.errors import DamagedForumError, SettingError, UnknownIdError
 from askalike.serve import memory
-from askalike.serve.board import Board
-from askalike.serve.call import checked, parse_json, parse_query, path_values
+from askalike.serve.admission import Admission
+from askalike.serve.call import MOST_VALUES, checked, parse_json, parse_query, path_values, values_in
 from askalike.serve.guards import allowed_origin, check_host, check_origin, rights_of
 from askalike.serve.highlights import highlights
 from askalike.serve.keys import Keys
 from askalike.serve.logs import JsonLines
 from askalike.serve.metrics import Gauge, Metrics, merged
+from askalike.serve.multiprocess_metrics import MultiprocessMetrics
+from askalike.serve.pool import Pool
 from askalike.serve.problem import STATUSES, Refused, problem_of
+from askalike.serve.proxies import client_of
 from askalike.serve.rates import MOST_CLIENTS, Rates
 from askalike.serve.requests import DuplicatesQuery, QuestionRequest, SimilarRequest
 from askalike.serve.run import check_open
@@ -69,6 +74,30 @@ def test_of_an_error_that_nobody_foresaw_nothing_is_told() -> None:
 )
 def test_what_is_no_json_is_refused(content: bytes) -> None:
     assert status_of(lambda: parse_json(content, 32)) == 400
+
+
+def test_a_body_of_many_values_is_refused_before_it_is_looked_at() -> None:
+    assert status_of(lambda: parse_json(b"[" + b"[]," * (MOST_VALUES + 1) + b"[]]", 32)) == 400
+    assert len(parse_json(b"[" + b"1," * (MOST_VALUES - 2) + b"1]", 32)) == MOST_VALUES - 1
+
+
+@pytest.mark.parametrize("text", ["[,{", 'a"[,', "\\", '\\"', '\\\\"[', "é,"])
+def test_what_texts_hold_is_no_value(text: str) -> None:
+    content = json.dumps({"title": text * MOST_VALUES, "tags": ["a", "b"]}).encode()
+    assert values_in(content) == 5
+    assert parse_json(content, 2)["title"] == text * MOST_VALUES
+
+
+def test_a_field_that_is_not_known_is_named_in_short() -> None:
+    with pytest.raises(Refused) as refused:
+        checked(SimilarRequest, {"a" * 100_000: 1})
+    assert len(refused.value.problem.error) < 300
+
+
+def test_depth_is_counted_from_the_outermost_bracket() -> None:
+    assert parse_json(b'{"a": [[]]}', 3) == {"a": [[]]}
+    assert status_of(lambda: parse_json(b'{"a": [[]]}', 2)) == 400
+    assert parse_json(b"7", 0) == 7
 
 
 def test_brackets_in_texts_are_not_nesting() -> None:
@@ -219,14 +248,53 @@ def test_keys_give_the_rights_that_they_were_made_with(tmp_path: Path) -> None:
     with pytest.raises(UnknownIdError):
         keys.remove(made.id)
     assert reading not in (tmp_path / "keys.json").read_text()
-    assert (tmp_path / "keys.json").stat().st_mode & 0o077 == 0
 
 
-@pytest.mark.parametrize("content", ["", "[]", '{"format": 9}', '{"format": 1, "keys": [{"may": "all"}]}'])
+def test_a_file_of_keys_is_never_open_to_others(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    opened: list[int] = []
+    create = os.open
+
+    def watched(path: str, flags: int, *mode: int, **more: int) -> int:
+        descriptor = create(path, flags, *mode, **more)
+        if "keys.json" in str(path):
+            opened.append(os.fstat(descriptor).st_mode & 0o777)
+        return descriptor
+
+    monkeypatch.setattr(os, "open", watched)
+    before = os.umask(0)
+    try:
+        Keys(tmp_path).add("", "read")
+    finally:
+        os.umask(before)
+    assert opened == [0o600]
+    assert (tmp_path / "keys.json").stat().st_mode & 0o777 == 0o600
+
+
+KEY = {"id": "1", "name": "", "may": "read", "sha256": "0" * 64, "created": ""}
+WRONG: list[dict[str, object]] = [{"may": "all"}, {"sha256": "é" * 64}, {"sha256": 5}, {"sha256": "0"}, {"id": [1]}]
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        "",
+        "[]",
+        "[" * 100_000,
+        '{"format": 9}',
+        '{"format": 1, "keys": [{"may": "all"}]}',
+        '{"format": 1, "keys": [5]}',
+        *(json.dumps({"format": 1, "keys": [{**KEY, **wrong}]}) for wrong in WRONG),
+    ],
+)
 def test_a_damaged_file_of_keys_lets_nobody_in(tmp_path: Path, content: str) -> None:
     (tmp_path / "keys.json").write_text(content)
     with pytest.raises(DamagedForumError):
         Keys(tmp_path).rights("x")
+
+
+def test_a_key_of_the_file_is_read_as_it_was_written(tmp_path: Path) -> None:
+    (tmp_path / "keys.json").write_text(json.dumps({"format": 1, "keys": [KEY]}))
+    assert [key.id for key in Keys(tmp_path).all()] == ["1"]
 
 
 def test_rights_follow_from_the_settings_and_the_key(tmp_path: Path) -> None:
@@ -256,9 +324,38 @@ def test_elsewhere_nothing_is_served_without_a_key(tmp_path: Path) -> None:
     check_open(settings)
 
 
-def test_settings_reach_a_worker_as_they_are() -> None:
-    settings = ServeSettings("f", workers=3, allow_origins=("https://a.example",), limits=Limits(rate=1.5))
-    assert ServeSettings.from_json(settings.to_json()) == settings
+@pytest.mark.parametrize("proxy", ["x", "1.2.3", "10.0.0.1/8", "*", ""])
+def test_what_is_no_address_of_a_proxy_cannot_be_trusted(proxy: str) -> None:
+    with pytest.raises(SettingError, match="proxy"):
+        ServeSettings("f", trusted_proxies=(proxy,))
+
+
+@pytest.mark.parametrize(
+    ("peer", "forwarded", "expected"),
+    [
+        ("10.0.0.1", [], "10.0.0.1"),
+        ("10.0.0.1", ["192.0.2.1"], "192.0.2.1"),
+        ("10.0.0.1", ["192.0.2.1, 192.0.2.2"], "192.0.2.2"),
+        ("10.0.0.1", ["192.0.2.1", "192.0.2.2, 10.0.0.3"], "192.0.2.2"),
+        ("10.0.0.1", ["10.0.0.2"], "10.0.0.2"),
+        ("10.0.0.1", ["192.0.2.1:4711"], "192.0.2.1"),
+        ("10.0.0.1", ["[2001:db8::1]:4711"], "2001:db8::1"),
+        ("10.0.0.1", ["fe80::1%eth0"], "fe80::1"),
+        ("10.0.0.1", ["unknown, 10.0.0.2"], "10.0.0.2"),
+        ("10.0.0.1", ["", ",,,", "192.0.2.1,"], "10.0.0.1"),
+        ("10.0.0.1", ["1" * 70_000], "10.0.0.1"),
+        ("10.0.0.1", ["192.0.2.1" + ", 10.0.0.2" * 5_000], "10.0.0.2"),
+        ("::ffff:10.0.0.1", ["192.0.2.1"], "192.0.2.1"),
+        ("192.0.2.7", ["192.0.2.1"], "192.0.2.7"),
+        ("", ["192.0.2.1"], ""),
+    ],
+)
+def test_a_request_counts_for_whom_the_nearest_trusted_proxy_says(
+    peer: str, forwarded: list[str], expected: str
+) -> None:
+    settings = ServeSettings("f", trusted_proxies=("10.0.0.0/8",))
+    assert client_of(peer, forwarded, settings.proxies) == expected
+    assert client_of("10.0.0.1", forwarded, ()) == "10.0.0.1", "nobody is trusted unasked"
 
 
 def test_a_client_that_asks_too_often_waits_and_others_do_not() -> None:
@@ -270,6 +367,115 @@ def test_a_client_that_asks_too_often_waits_and_others_do_not() -> None:
     for number in range(MOST_CLIENTS + 5):
         rates.wait_s(str(number), 1.0)
     assert len(rates._buckets) == MOST_CLIENTS
+
+
+def test_of_waiting_connections_strange_ones_go_first_unless_they_have_just_come(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    now = [0.0]
+    monkeypatch.setattr("askalike.serve.admission.time.monotonic", lambda: now[0])
+    closed: list[str] = []
+
+    class Waiting:
+        def __init__(self, name: str, moment: float, *, is_strange: bool) -> None:
+            self.name = name
+            now[0] = moment
+            admission.waits(self, is_strange=is_strange)
+
+        def close_for_another(self) -> None:
+            closed.append(self.name)
+
+    admission = Admission(Limits())
+    assert not admission.make_room()
+    known = [Waiting("known 1", 0.0, is_strange=False), Waiting("known 2", 1.0, is_strange=False)]
+    Waiting("stranger 1", 2.0, is_strange=True)
+    Waiting("stranger 2", 2.5, is_strange=True)
+    now[0] = 2.9
+    assert admission.make_room()
+    assert admission.make_room()
+    assert closed == ["stranger 1", "stranger 2"]
+    Waiting("has just come", 2.999, is_strange=True)
+    now[0] = 3.0
+    assert admission.make_room()
+    admission.works(known[1])  # its client waits for the service now
+    assert admission.make_room()
+    assert not admission.make_room()
+    assert closed[2:] == ["known 1", "has just come"]
+
+
+def test_clients_take_turns_where_calls_wait() -> None:
+    async def steps() -> list[str]:
+        pool, done, is_free = Pool("test", 1, 100), list[str](), threading.Event()
+
+        async def ask(client: str, name: str) -> None:
+            await pool.run(lambda: is_free.wait(60), 60, client)
+            done.append(name)
+
+        names = [("greedy", f"greedy {number}") for number in range(4)] + [("a", "a"), ("b", "b")]
+        tasks = [asyncio.create_task(ask(client, name)) for client, name in names]
+        await asyncio.sleep(0)
+        assert pool.busy == 6
+        is_free.set()
+        await asyncio.gather(*tasks)
+        assert pool.busy == 0
+        assert pool.close(60)
+        return done
+
+    assert asyncio.run(steps()) == ["greedy 0", "greedy 1", "a", "b", "greedy 2", "greedy 3"]
+
+
+def test_who_is_given_up_hears_whether_something_may_have_been_done() -> None:
+    async def steps() -> None:
+        pool, is_free = Pool("test", 1, 2), threading.Event()
+        with pytest.raises(Refused) as begun:
+            await pool.run(lambda: is_free.wait(60), 0.01)
+        with pytest.raises(Refused) as waited:
+            await pool.run(lambda: is_free.wait(60), 0.01)
+        is_free.set()
+        assert "may be stored all the same" in begun.value.problem.hint
+        assert "nothing was done" in waited.value.problem.hint
+        assert pool.close(60)
+
+    asyncio.run(steps())
+
+
+def test_large_calls_leave_a_thread_to_the_others() -> None:
+    async def steps() -> None:
+        pool, is_free = Pool("test", 2, 10), threading.Event()
+        large = [asyncio.create_task(pool.run(lambda: is_free.wait(60), 60, "a", is_large=True)) for _ in range(3)]
+        await asyncio.sleep(0)
+        assert await pool.run(lambda: 7, 60, "b") == 7
+        assert await pool.run(lambda: 8, 60, "c") == 8
+        assert pool.busy == 3
+        is_free.set()
+        assert await asyncio.gather(*large) == [True] * 3
+        alone = Pool("test", 1, 10)
+        assert await alone.run(lambda: 9, 60, is_large=True) == 9
+        assert pool.close(60)
+        assert alone.close(60)
+
+    asyncio.run(steps())
+
+
+def test_who_waits_in_vain_takes_no_thread() -> None:
+    async def steps() -> None:
+        pool, is_free = Pool("test", 1, 2), threading.Event()
+        working = asyncio.create_task(pool.run(lambda: is_free.wait(60), 60))
+        await asyncio.sleep(0)
+        for _ in range(5):
+            with pytest.raises(Refused, match="longer than"):
+                await pool.run(lambda: pytest.fail("it was given up"), 0.001, "other")
+        given_up = asyncio.create_task(pool.run(lambda: pytest.fail("it was given up"), 60, "other"))
+        await asyncio.sleep(0)
+        given_up.cancel()
+        assert await asyncio.gather(given_up, return_exceptions=True) != []
+        assert pool.busy == 1
+        is_free.set()
+        assert await working
+        assert await pool.run(lambda: 7, 60) == 7
+        assert pool.close(60)
+
+    asyncio.run(steps())
 
 
 # -- what is sent ------------------------------------------------------------------------------------------------------
@@ -423,24 +629,30 @@ def test_metrics_are_as_prometheus_reads_them() -> None:
     assert metrics.latencies_ms() == {'GET /"x': (3.0, 20000.0, 20000.0, 2)}
 
 
-def test_workers_tell_each_other_what_they_counted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_workers_tell_each_other_what_they_counted() -> None:
     metrics = Metrics()
     metrics.request("GET /x", 200, 0.1)
-    mine = Board(str(tmp_path))
-    mine.publish(metrics.text)
-    assert mine.others() == Board("").others() == []
-    monkeypatch.setattr(os, "getpid", lambda: 1)
-    other = Board(str(tmp_path))
-    other.publish(lambda: "never")
-    (tmp_path / "1.prom").unlink()
-    other.publish(lambda: "never again, so soon")
-    assert other.others() == [text for text in other.others() if "GET /x" in text] != []
-    lines = merged([metrics.text(), *other.others()]).splitlines()
-    assert len([line for line in lines if line.startswith("askalike_requests_total")]) == 2
-    assert len([line for line in lines if line.startswith("# TYPE askalike_requests_total")]) == 1
-    os.utime(next(tmp_path.glob("*.prom")), (0, 0))
-    assert other.others() == []
-    Board(str(tmp_path / "gone")).publish(metrics.text)
+    mine, other = MultiprocessMetrics(2), MultiprocessMetrics(1)
+    other.__dict__.update(mine.__dict__)
+    other.place = 1  # as the process has it that is started with it
+    try:
+        mine.publish(metrics.text)
+        assert mine.others() == []
+        mine.publish(lambda: "never again, so soon")
+        assert other.others() == [metrics.text()]
+        lines = merged([metrics.text(), *other.others()]).splitlines()
+        assert len([line for line in lines if line.startswith("askalike_requests_total")]) == 2
+        assert len([line for line in lines if line.startswith("# TYPE askalike_requests_total")]) == 1
+        os.pwrite(mine._descriptor, b"torn", 20)  # as if it were being written
+        assert other.others() == []
+    finally:
+        os.close(mine._descriptor)
+
+
+def test_a_worker_alone_tells_nobody() -> None:
+    alone = MultiprocessMetrics(1)
+    alone.publish(lambda: "x")
+    assert alone.others() == []
 
 
 def test_a_log_line_is_one_json_object() -> None:

@@ -8,16 +8,15 @@ import numpy as np
 import pytest
 
 from askalike.errors import SettingError
-from askalike.siamese.config import INITIALS, SIDES, SiameseConfig, prefix
-from askalike.siamese.hashed import Hashed
-from askalike.siamese.plan import Plan
-from askalike.siamese.runtime import Runtime
+from askalike.models.siamese.config import INITIALS, SIDES, SiameseConfig, prefix
+from askalike.models.siamese.runtime import Plan, Runtime
+from askalike.models.siamese.trigram_texts import TrigramTexts
 
 torch = pytest.importorskip("torch", reason="the siamese network is trained with torch, which is not installed")
 
 from tests.naive_siamese import TABLE, dense, texts_of  # noqa: E402
 
-from askalike.siamese.network import SiameseNetwork, build, from_arrays, to_arrays  # noqa: E402
+from askalike.models.siamese.network import SiameseNetwork, build, from_arrays, to_arrays  # noqa: E402
 
 SIZES = [5, 1, 30, 2, 9]
 READINGS = ((5, 5, 4), (100, 1, 1), (485, 1, 1))
@@ -156,8 +155,8 @@ def test_a_trigram_that_only_the_end_sees_changes_nothing() -> None:
     assert config.blocks()[0].windows == 4
     config = SiameseConfig(48, 4, (2,), (10,), 3)
     network = build(config)
-    one = Hashed(np.array([3], np.int32), np.ones(1, np.float32), np.array([0, 1]))
-    two = Hashed(np.array([3, 47], np.int32), np.ones(2, np.float32), np.array([0, 2]))
+    one = TrigramTexts(np.array([3], np.int32), np.ones(1, np.float32), np.array([0, 1]))
+    two = TrigramTexts(np.array([3, 47], np.int32), np.ones(2, np.float32), np.array([0, 2]))
     torch.testing.assert_close(network.encode(one, np.arange(1)), network.encode(two, np.arange(1)), rtol=0, atol=0)
 
 

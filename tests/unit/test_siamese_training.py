@@ -11,22 +11,21 @@ import numpy as np
 import pytest
 
 from askalike.errors import DamagedModelError, SettingError
-from askalike.evaluate import CandidateTask
-from askalike.siamese.model import SiameseModel
-from askalike.train.corpus import TrainingData
-from askalike.train.log import read_log
-from askalike.train.loop_settings import SgdSettings
-from askalike.train.recipe import load_recipe, network_recipe
-from askalike.train.siamese.corpus import PairCorpus, best_answers, paired, read_pairs
-from askalike.train.siamese.recipe import HELD_OUT_LOSS, PairOptions, SiameseRecipe
+from askalike.evaluation import CandidateTask
+from askalike.models.siamese.model import SiameseModel
+from askalike.training.corpus import TrainingData
+from askalike.training.log import read_log
+from askalike.training.recipe import load_recipe, network_recipe
+from askalike.training.settings import SgdSettings
+from askalike.training.siamese.corpus import PairCorpus, best_answers, paired, read_pairs
+from askalike.training.siamese.recipe import HELD_OUT_LOSS, PairOptions, SiameseRecipe
 from askalike.types import Answer, Question
 
 torch = pytest.importorskip("torch", reason="the siamese network is trained with torch, which is not installed")
 
-from askalike.siamese.network import build  # noqa: E402
-from askalike.train.fit import Run  # noqa: E402
-from askalike.train.siamese.fit import STAGE, Epoch, fit_siamese  # noqa: E402
-from askalike.train.siamese.objective import QuestionAnswer, pair_loss  # noqa: E402
+from askalike.models.siamese.network import build  # noqa: E402
+from askalike.training.encoder import TrainingRun  # noqa: E402
+from askalike.training.siamese.fit import STAGE, Epoch, QuestionAnswer, fit_siamese, pair_loss  # noqa: E402  # noqa: E402
 
 TOPICS = [
     (["router", "wifi", "antenna"], ["signal", "channel", "firmware"]),
@@ -163,7 +162,7 @@ def test_batches_hold_every_pair_once_each_with_another() -> None:
 
 @pytest.mark.parametrize("is_shared", [True, False], ids=["SCQA", "DSQA"])
 def test_training_makes_the_loss_smaller_and_finds_what_asks_the_same(tmp_path: Path, is_shared: bool) -> None:
-    model = fit_siamese(replace(RECIPE, is_shared=is_shared), toy_data(), Run(tmp_path, seed=1))
+    model = fit_siamese(replace(RECIPE, is_shared=is_shared), toy_data(), TrainingRun(tmp_path, seed=1))
     log = read_log(tmp_path / "log.csv")
     for measure in ("loss", HELD_OUT_LOSS):
         course = [entry.value for entry in log if entry.measure == measure]
@@ -179,7 +178,8 @@ def test_training_makes_the_loss_smaller_and_finds_what_asks_the_same(tmp_path: 
 def test_the_same_seed_gives_the_same_model_and_another_another(tmp_path: Path) -> None:
     short = replace(RECIPE, loop=replace(RECIPE.loop, epochs=2))
     first, again, other = (
-        fit_siamese(short, toy_data(), Run(tmp_path / name, seed=seed)) for name, seed in (("a", 1), ("b", 1), ("c", 2))
+        fit_siamese(short, toy_data(), TrainingRun(tmp_path / name, seed=seed))
+        for name, seed in (("a", 1), ("b", 1), ("c", 2))
     )
     assert same(first, again)
     assert not same(first, other)
@@ -192,7 +192,9 @@ def test_the_same_seed_gives_the_same_model_and_another_another(tmp_path: Path) 
 def test_each_epoch_is_told_with_the_model_as_it_is_then(tmp_path: Path) -> None:
     recipe = replace(RECIPE, loop=replace(RECIPE.loop, epochs=3, patience=0))
     told: list[tuple[Epoch, SiameseModel]] = []
-    whole = fit_siamese(recipe, toy_data(), Run(tmp_path / "whole"), lambda epoch: told.append((epoch, epoch.model())))
+    whole = fit_siamese(
+        recipe, toy_data(), TrainingRun(tmp_path / "whole"), lambda epoch: told.append((epoch, epoch.model()))
+    )
     assert [epoch.number for epoch, _ in told] == [0, 1, 2, 3]
     assert same(told[3][1], whole)
     assert not same(told[2][1], whole)
@@ -200,9 +202,9 @@ def test_each_epoch_is_told_with_the_model_as_it_is_then(tmp_path: Path) -> None
     assert {"loss", HELD_OUT_LOSS, "mrr", "map"} <= told[1][0].measures.keys()
     assert told[3][0].measures["mrr"] == whole.origin.dev_scores["mrr"]
     with pytest.raises(KeyboardInterrupt):
-        fit_siamese(recipe, toy_data(), Run(tmp_path / "part", checkpoint_s=0, progress=Stopper(9)))
+        fit_siamese(recipe, toy_data(), TrainingRun(tmp_path / "part", checkpoint_s=0, progress=Stopper(9)))
     late: list[int] = []
-    fit_siamese(recipe, toy_data(), Run(tmp_path / "part"), lambda epoch: late.append(epoch.number))
+    fit_siamese(recipe, toy_data(), TrainingRun(tmp_path / "part"), lambda epoch: late.append(epoch.number))
     assert late == [2, 3]
 
 
@@ -211,8 +213,8 @@ def test_pairs_alone_are_training_data(tmp_path: Path) -> None:
     best = best_answers(data.answers)
     pairs = [(question, replace(best[question.id], question_id="")) for question in data.questions]
     recipe = replace(RECIPE, loop=replace(RECIPE.loop, epochs=1))
-    found = fit_siamese(recipe, paired(pairs, data.dev), Run(tmp_path / "a"))
-    assert same(found, fit_siamese(recipe, data, Run(tmp_path / "b")))
+    found = fit_siamese(recipe, paired(pairs, data.dev), TrainingRun(tmp_path / "a"))
+    assert same(found, fit_siamese(recipe, data, TrainingRun(tmp_path / "b")))
     assert found.origin.dev_scores.keys() >= {"mrr", "map"}
 
 
@@ -223,40 +225,40 @@ def test_a_training_that_was_stopped_goes_on_as_if_it_had_not_been(
 ) -> None:
     loop = SgdSettings(epochs=3, patience=2, learning_rate=0.05, momentum=0.5, clip=1e9, stop_on=HELD_OUT_LOSS)
     recipe = replace(RECIPE, is_shared=is_shared, loop=loop)
-    whole = fit_siamese(recipe, toy_data(), Run(tmp_path / "whole", checkpoint_s=0))
+    whole = fit_siamese(recipe, toy_data(), TrainingRun(tmp_path / "whole", checkpoint_s=0))
     with pytest.raises(KeyboardInterrupt):
-        fit_siamese(recipe, toy_data(), Run(tmp_path / "part", checkpoint_s=0, progress=Stopper(stop_at)))
-    resumed = fit_siamese(recipe, toy_data(), Run(tmp_path / "part", checkpoint_s=0))
+        fit_siamese(recipe, toy_data(), TrainingRun(tmp_path / "part", checkpoint_s=0, progress=Stopper(stop_at)))
+    resumed = fit_siamese(recipe, toy_data(), TrainingRun(tmp_path / "part", checkpoint_s=0))
     assert same(whole, resumed)
     logs = [read_log(tmp_path / name / "log.csv") for name in ("whole", "part")]
     first, second = ([row for row in log if row.measure != "seconds"] for log in logs)
     assert first == second
-    only_read = fit_siamese(recipe, toy_data(), Run(tmp_path / "part", progress=Stopper(1)))
+    only_read = fit_siamese(recipe, toy_data(), TrainingRun(tmp_path / "part", progress=Stopper(1)))
     assert same(whole, only_read)
 
 
 def test_a_damaged_checkpoint_is_refused_and_one_of_another_training_set_aside(tmp_path: Path) -> None:
     short = replace(RECIPE, loop=replace(RECIPE.loop, epochs=1))
-    fit_siamese(short, toy_data(), Run(tmp_path))
+    fit_siamese(short, toy_data(), TrainingRun(tmp_path))
     path = tmp_path / f"{STAGE}.safetensors"
-    fit_siamese(replace(short, pairs=replace(short.pairs, margin=0.4)), toy_data(), Run(tmp_path))
+    fit_siamese(replace(short, pairs=replace(short.pairs, margin=0.4)), toy_data(), TrainingRun(tmp_path))
     assert (tmp_path / f"{STAGE}.other.safetensors").exists()
     path.write_bytes(path.read_bytes()[:-9])
     with pytest.raises(DamagedModelError, match="checkpoint"):
-        fit_siamese(replace(short, pairs=replace(short.pairs, margin=0.4)), toy_data(), Run(tmp_path))
+        fit_siamese(replace(short, pairs=replace(short.pairs, margin=0.4)), toy_data(), TrainingRun(tmp_path))
 
 
 def test_data_that_nothing_can_be_learned_from_is_refused(tmp_path: Path) -> None:
     data = toy_data()
-    model = fit_siamese(replace(RECIPE, loop=replace(RECIPE.loop, epochs=1)), data, Run(tmp_path / "a"))
+    model = fit_siamese(replace(RECIPE, loop=replace(RECIPE.loop, epochs=1)), data, TrainingRun(tmp_path / "a"))
     with pytest.raises(SettingError, match="0 questions with an answer"):
-        fit_siamese(RECIPE, replace(data, answers=()), Run(tmp_path / "b"))
+        fit_siamese(RECIPE, replace(data, answers=()), TrainingRun(tmp_path / "b"))
     with pytest.raises(SettingError, match="names question 'x'"):
-        fit_siamese(RECIPE, replace(data, answers=[Answer("1", "x", "y")]), Run(tmp_path / "b"))
+        fit_siamese(RECIPE, replace(data, answers=[Answer("1", "x", "y")]), TrainingRun(tmp_path / "b"))
     with pytest.raises(SettingError, match="leave nothing of"):
-        fit_siamese(replace(RECIPE, poolings=(100, 2)), data, Run(tmp_path / "b"))
+        fit_siamese(replace(RECIPE, poolings=(100, 2)), data, TrainingRun(tmp_path / "b"))
     with pytest.raises(SettingError, match="begins anew"):
-        fit_siamese(RECIPE, data, Run(tmp_path / "b", start=model))  # type: ignore[arg-type]
+        fit_siamese(RECIPE, data, TrainingRun(tmp_path / "b", start=model))  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(

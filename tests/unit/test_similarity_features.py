@@ -7,7 +7,7 @@ import pytest
 
 from askalike.errors import SettingError
 from askalike.lexical import BM25, CollectionStatistics, TfIdf
-from askalike.similarity import MEASURES, SimilarityFeatures
+from askalike.models.similarity.features import MEASURES, SimilarityFeatures
 from askalike.text.analyzer import Analyzer
 from askalike.text.settings import TextSettings
 from askalike.types import Question

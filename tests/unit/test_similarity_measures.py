@@ -8,16 +8,28 @@ import numpy as np
 import pytest
 
 from askalike.errors import MissingExtraError, SettingError
-from askalike.similarity.edit import jaro, jaro_winkler, levenshtein, monge_elkan
-from askalike.similarity.embedding import known_vectors, mean_vector, vector_cosine
-from askalike.similarity.overlap import containment, cosine, jaccard, length_ratio
-from askalike.similarity.profile import Profile, character_symbols, ngram_profile, product_sums
-from askalike.similarity.subsequence import (
+from askalike.models.similarity.measures import (
+    Profile,
     SubstringAutomaton,
+    character_symbols,
+    containment,
+    cosine,
+    greedy_string_tiling,
+    jaccard,
+    jaro,
+    jaro_winkler,
+    known_vectors,
+    length_ratio,
+    levenshtein,
     longest_common_subsequence,
     longest_common_substring,
+    mean_vector,
+    monge_elkan,
+    ngram_profile,
+    product_sums,
+    tiles,
+    vector_cosine,
 )
-from askalike.similarity.tiling import greedy_string_tiling, tiles
 
 
 def characters(text: str, size: int) -> Profile:

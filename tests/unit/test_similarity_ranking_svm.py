@@ -8,16 +8,16 @@ import numpy as np
 import pytest
 
 from askalike.errors import MissingExtraError, SettingError
-from askalike.similarity import (
+from askalike.models.similarity.features import SimilarityFeatures
+from askalike.models.similarity.ranking_svm import (
     LabelledCandidates,
     RankingGroup,
     RankingSvm,
-    SimilarityFeatures,
     SimilaritySvm,
     choose_cost,
+    preference_differences,
     ranking_groups,
 )
-from askalike.similarity.ranking_svm import preference_differences
 from askalike.text.settings import TextSettings
 from askalike.types import Question
 

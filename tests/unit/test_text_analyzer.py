@@ -148,3 +148,10 @@ def test_stop_words_belong_to_a_language_and_are_dropped(language: str) -> None:
 def test_a_language_without_a_list_drops_nothing() -> None:
     assert "tamil" not in STOP_WORDS
     assert len(_terms("the is a", language="tamil")) == 3
+
+
+def test_the_terms_of_many_words_are_those_of_each() -> None:
+    words = ["mounting", "the", "visas", "zzyzx", "x" * 80, "söhne", "y"]
+    for settings in (TextSettings(), TextSettings(language="german"), TextSettings(stem=False)):
+        analyzer = Analyzer(settings)
+        assert analyzer.term_of_each(words) == [next(iter(analyzer.terms(word)), "") for word in words]

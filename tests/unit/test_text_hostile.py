@@ -37,6 +37,8 @@ HOSTILE = {
     "one letter words": "a b c d " * (N // 4),
     "one long word": "a" * N,
     "banners": "Possible Duplicate:\n" * N,
+    "signs that end no sentence": "Possible Duplicate: x " + "!?" * N + "a",
+    "signs between spaces": "Possible Duplicate: x " + "! " * N + "a",
     "titles": "Possible Duplicates: " + "a? " * N,
 }
 

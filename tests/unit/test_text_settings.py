@@ -8,7 +8,7 @@ import pytest
 
 from askalike.errors import SettingError
 from askalike.text.analyzer import Analyzer
-from askalike.text.settings import LANGUAGES, NO_LANGUAGE, TextSettings
+from askalike.text.settings import _CODES, LANGUAGES, NO_LANGUAGE, TextSettings
 
 
 def test_settings_survive_json() -> None:
@@ -25,6 +25,29 @@ def test_an_unknown_language_is_refused_with_the_choices() -> None:
         TextSettings(language="klingon")
     assert "'klingon'" in caught.value.message
     assert all(language in caught.value.message for language in LANGUAGES)
+
+
+@pytest.mark.parametrize(
+    ("given", "stored"),
+    [
+        *((given, "german") for given in ("de", "DE", "de-AT", "de_AT.UTF-8", "German")),
+        *(("pt-BR", "portuguese"), ("nb", "norwegian"), ("nn-NO", "norwegian"), (" es ", "spanish"), ("None", "none")),
+    ],
+)
+def test_a_language_may_be_given_by_code_or_tag_and_is_stored_under_its_name(given: str, stored: str) -> None:
+    assert TextSettings(language=given).language == stored
+    assert TextSettings.from_json({"language": given}).to_json()["language"] == stored
+
+
+def test_every_language_has_a_code_but_the_second_stemmers_of_two() -> None:
+    assert set(LANGUAGES) - set(_CODES.values()) == {"dutch_porter", "porter"}
+    assert set(_CODES.values()) <= set(LANGUAGES)
+
+
+@pytest.mark.parametrize("given", ["ja", "zh-Hant", "klingon", "d", "", "-de"])
+def test_a_code_of_a_language_without_a_stemmer_is_refused_as_it_was_given(given: str) -> None:
+    with pytest.raises(SettingError, match=f"text language '{given}'"):
+        TextSettings(language=given)
 
 
 def test_any_other_language_is_read_as_it_is_written() -> None:

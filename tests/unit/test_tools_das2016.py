@@ -11,11 +11,10 @@ from benchmarks.logs import Course
 from tests.tiny_das2016 import write_yahoo
 from tools.sections.das2016 import part_of_the_pairs, reproduction
 
-from askalike.experiments.das2016.outcomes import Outcome
-from askalike.experiments.das2016.rows import ROWS
-from askalike.experiments.das2016.sets import DasData, read_data
-from askalike.experiments.das2016.table import RowResult
-from askalike.train.log import Entry
+from askalike.papers.das2016.data import DasData, read_data
+from askalike.papers.das2016.rows import ROWS, DasRow
+from askalike.papers.harness import Outcome, RowResult
+from askalike.training.log import Entry
 
 FOUND = {"mean": 0.5, "interval95": [0.4, 0.6], "spread": None, "p_value": 0.25}
 MEASURES = {"map": FOUND, "mrr": FOUND, "p@1": FOUND}
@@ -92,8 +91,9 @@ def data(tmp_path: Path) -> DasData:
     return read_data(write_yahoo(tmp_path / "yahoo"))
 
 
-def result(name: str, *outcomes: dict[str, Any]) -> RowResult:
-    return RowResult(ROWS[name], tuple(Outcome(name, seed, "", {}, **one) for seed, one in enumerate(outcomes)))
+def result(name: str, *outcomes: dict[str, Any]) -> RowResult[DasRow]:
+    made = tuple(Outcome(name, seed, "", {}, **one) for seed, one in enumerate(outcomes))
+    return RowResult(ROWS[name], outcomes=made)
 
 
 def test_an_example_is_a_query_that_one_of_two_has_right(data: DasData) -> None:

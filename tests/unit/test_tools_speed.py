@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from tools.sections.language import speed as language_speed
-from tools.sections.misspelling import lost
+from tools.sections.misspelling import corrected, lost
 from tools.sections.siamese import speed as siamese_speed
 
 
@@ -66,3 +66,27 @@ def test_what_is_lost_by_misspellings_is_shown_beside_bm25() -> None:
     assert f"| scqa | {cells} | 0.0100 |" in lines
     assert f"| bm25 | {cells} |  |" in lines
     assert shapes(lines) == [{8}]
+
+
+def test_what_the_correction_does_is_shown_for_each_forum_and_rule() -> None:
+    found = {"mean": 40.0, "interval95": [30.0, 50.0]}
+    outcome = {"queries": 200, "rightly": 150, "wrongly": 10, "left": 40}
+    row = {
+        "as people type": outcome,
+        "any letter": outcome,
+        "as written": {"titles": 1200, "changed": 9},
+        "code": {"pieces": 2617, "words changed": 0},
+        "title_ms": {"median": 0.05, "p95": 0.7},
+        "question_ms": {"median": 0.5, "p95": 3.0},
+    }
+    rules = {"uncorrected": found, "before": found, "now": found, "gained over before": found, "p_value": 0.5}
+    result: dict[str, Any] = {
+        "forums": {"travel": {"questions": 3719, "rules": {"before": row, "now": row}}},
+        "search": {"queries": 145, "draws": 5, "as written": rules},
+    }
+    lines = corrected(result)
+    shown = "75.0 % / 5.0 % / 20.0 %"
+    cells = f"{shown} | {shown} | 9 of 1,200 | 0 of 2,617 | 0.05 / 0.7 | 0.50 / 3.0 |"
+    assert f"| travel, 3,719 questions | before | {cells}" in lines
+    assert f"|  | now | {cells}" in lines
+    assert shapes(lines) == [{9}, {7}]

@@ -6,7 +6,7 @@ from typing import Any
 
 from tools.sections.zhang2018 import other_text, reproduction
 
-from askalike.experiments.zhang2018.reported import REPORTED
+from askalike.papers.zhang2018.rows import REPORTED
 
 SETTINGS = {
     "similarity": "dot",

@@ -8,10 +8,9 @@ import numpy as np
 import pytest
 from tests.tiny_training import tiny_corpus, tiny_data
 
-from askalike.encode.reader import Reader
 from askalike.errors import SettingError
-from askalike.train.corpus import TrainingData, WordSource
-from askalike.train.texts import Texts, WordList
+from askalike.models.encoders.vocabulary import Reader
+from askalike.training.corpus import Texts, TrainingData, WordList, WordSource
 from askalike.types import Answer, Question
 
 QUESTIONS = [
@@ -77,7 +76,7 @@ def test_usable_pairs_are_of_two_different_questions_with_words() -> None:
     _, source = read(TrainingData(questions, [("x", "y"), ("x", "x"), ("empty", "x"), ("z", "empty"), ("z", "y")]))
     corpus = source.corpus(source.vocabulary(1, None))
     assert corpus.usable_pairs().tolist() == [[0, 1], [2, 1]]
-    assert corpus.marked() == {0: {1, 3}, 1: {0, 2}, 2: {1, 3}, 3: {0, 2}}
+    assert corpus.labelled() == {0: {1, 3}, 1: {0, 2}, 2: {1, 3}, 3: {0, 2}}
 
 
 @pytest.mark.parametrize(

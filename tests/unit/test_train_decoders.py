@@ -9,14 +9,18 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from askalike.encode.config import EncoderConfig
+from askalike.models.encoders.settings import EncoderConfig
 
 torch = pytest.importorskip("torch", reason="training needs torch, which is not installed")
 
-from askalike.encode.networks import Packing, to_arrays  # noqa: E402
-from askalike.train.decoders.attention import AttentionDecoder  # noqa: E402
-from askalike.train.decoders.conditional_gru import ConditionalGruDecoder  # noqa: E402
-from askalike.train.decoders.decoder import Decoder, Read  # noqa: E402
+from askalike.models.encoders.networks.encoder import to_arrays  # noqa: E402
+from askalike.models.encoders.networks.packing import Packing  # noqa: E402
+from askalike.training.decoders import (  # noqa: E402
+    AttentionDecoder,
+    ConditionalGruDecoder,
+    Decoder,
+    EncodedTexts,
+)
 
 Array = NDArray[np.float64]
 SIZE = 6
@@ -54,7 +58,7 @@ def unpacked(states: Any, packing: Packing) -> list[Any]:
 
 def decoded(decoder: Decoder, read: list[Any], words: list[Any]) -> list[Any]:
     inputs, packing = packed(words)
-    return unpacked(decoder(inputs, packing, Read(*packed(read))), packing)
+    return unpacked(decoder(inputs, packing, EncodedTexts(*packed(read))), packing)
 
 
 def softmax(scores: Array) -> Array:
@@ -186,7 +190,7 @@ def test_word_by_word_is_the_same_as_all_at_once(kind: str, layers: int) -> None
     decoder = made(kind, layers)
     read, words = texts(LENGTHS, 1), texts([4] * len(LENGTHS), 2)
     expected = torch.stack(decoded(decoder, read, words), dim=1)
-    memory = decoder.begin(Read(*packed(read)))
+    memory = decoder.begin(EncodedTexts(*packed(read)))
     for step in range(4):
         assert all(len(part) == len(LENGTHS) for part in memory)
         states, memory = decoder.go_on(torch.stack([text[step] for text in words]), memory)
@@ -197,7 +201,7 @@ def test_word_by_word_is_the_same_as_all_at_once(kind: str, layers: int) -> None
 def test_texts_that_have_ended_can_be_left_out_of_the_memory(kind: str) -> None:
     decoder = made(kind)
     read, words = texts(LENGTHS, 1), torch.stack(texts([4] * len(LENGTHS), 2), dim=1)
-    _, memory = decoder.go_on(words[0], decoder.begin(Read(*packed(read))))
+    _, memory = decoder.go_on(words[0], decoder.begin(EncodedTexts(*packed(read))))
     expected, _ = decoder.go_on(words[1], memory)
     found, _ = decoder.go_on(words[1, [1, 3]], tuple(part[[1, 3]] for part in memory))
     torch.testing.assert_close(found, expected[[1, 3]], atol=1e-5, rtol=1e-5)

@@ -9,19 +9,20 @@ import numpy as np
 import pytest
 from tests.tiny_training import tiny_corpus, tiny_data
 
-from askalike.encode.config import EncoderConfig
 from askalike.errors import SettingError
-from askalike.train.corpus import Corpus, TrainingData
-from askalike.train.objectives.options import DecodingOptions
+from askalike.models.encoders.settings import EncoderConfig
+from askalike.training.corpus import Corpus, TrainingData
+from askalike.training.recipe import DecodingOptions
 from askalike.types import Question
 
 torch = pytest.importorskip("torch", reason="training needs torch, which is not installed")
 
-from askalike.encode.networks import Packing, build  # noqa: E402
-from askalike.train.network import TextNetwork  # noqa: E402
-from askalike.train.objectives import output_layer  # noqa: E402
-from askalike.train.objectives.decoding import Decoding  # noqa: E402
-from askalike.train.objectives.output_layer import cutoffs  # noqa: E402
+from askalike.models.encoders.networks.encoder import build  # noqa: E402
+from askalike.models.encoders.networks.packing import Packing  # noqa: E402
+from askalike.training.network import TextNetwork  # noqa: E402
+from askalike.training.objectives import output_layer  # noqa: E402
+from askalike.training.objectives.decoding import Decoding  # noqa: E402
+from askalike.training.objectives.output_layer import cutoffs  # noqa: E402
 
 with_state = pytest.mark.parametrize("kind", ["rcnn", "lstm", "gru"])
 
@@ -67,7 +68,7 @@ def test_perplexity_is_that_of_the_held_out_titles_taken_one_by_one(kind: str) -
     for question in kept:
         naive["title"] += log_likelihoods(objective, 2 * question, 2 * question)
         naive["body"] += log_likelihoods(objective, 2 * question + 1, 2 * question)
-        for other in corpus.marked().get(question, ()):
+        for other in corpus.labelled().get(question, ()):
             for context in (2 * other, 2 * other + 1):
                 naive["similar"] += log_likelihoods(objective, context, 2 * question)
     assert objective.held_out() == pytest.approx(

@@ -7,19 +7,19 @@ from typing import Any
 import pytest
 from tests.tiny_training import STAGES, tiny_corpus
 
-from askalike.encode.config import EncoderConfig
-from askalike.train.objectives.options import OBJECTIVES
+from askalike.models.encoders.settings import EncoderConfig
+from askalike.training.recipe import OBJECTIVES
 
 torch = pytest.importorskip("torch", reason="training needs torch, which is not installed")
 
 from tests.pretend_device import Away, PretendDevice, moved  # noqa: E402
 
-from askalike.encode.networks import build  # noqa: E402
-from askalike.train.network import TextNetwork  # noqa: E402
-from askalike.train.objectives.contrastive import Contrastive  # noqa: E402
-from askalike.train.objectives.decoding import Decoding  # noqa: E402
-from askalike.train.objectives.max_margin import MaxMargin  # noqa: E402
-from askalike.train.objectives.reconstruction import Reconstruction  # noqa: E402
+from askalike.models.encoders.networks.encoder import build  # noqa: E402
+from askalike.training.network import TextNetwork  # noqa: E402
+from askalike.training.objectives.contrastive import Contrastive  # noqa: E402
+from askalike.training.objectives.decoding import Decoding  # noqa: E402
+from askalike.training.objectives.max_margin import MaxMargin  # noqa: E402
+from askalike.training.objectives.reconstruction import Reconstruction  # noqa: E402
 
 KINDS = {
     "decoding": Decoding,

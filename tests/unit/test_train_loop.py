@@ -11,18 +11,21 @@ import numpy as np
 import pytest
 from tests.tiny_training import tiny_corpus
 
-from askalike.encode.config import EncoderConfig
 from askalike.errors import DamagedModelError, ModelError, SettingError
-from askalike.train.log import Log, read_log
-from askalike.train.loop_settings import LoopSettings, SgdSettings
+from askalike.models.encoders.settings import EncoderConfig
+from askalike.training.log import Log, read_log
+from askalike.training.settings import LoopSettings, SgdSettings
 
 torch = pytest.importorskip("torch", reason="training needs torch, which is not installed")
 
-from askalike.encode.networks import build  # noqa: E402
-from askalike.train.checkpoint import Checkpoint  # noqa: E402
-from askalike.train.loop import Place, run_stage  # noqa: E402
-from askalike.train.network import TextNetwork  # noqa: E402
-from askalike.train.objectives.objective import Objective, in_batches  # noqa: E402
+from askalike.models.encoders.networks.encoder import build  # noqa: E402
+from askalike.training.loop import (  # noqa: E402
+    Checkpoint,
+    StageContext,
+    run_stage,
+)
+from askalike.training.network import TextNetwork  # noqa: E402
+from askalike.training.objectives.objective import Objective, in_batches  # noqa: E402
 
 
 class Bowl(Objective):
@@ -64,8 +67,8 @@ class Heard:
         self.notices.append(text)
 
 
-def place(folder: Path, **chosen: Any) -> Place:
-    return Place(folder, **{"stage": "1-bowl", "identity": "a", **chosen})
+def place(folder: Path, **chosen: Any) -> StageContext:
+    return StageContext(folder, **{"stage": "1-bowl", "identity": "a", **chosen})
 
 
 def scripted(scores: Sequence[float]) -> Any:
@@ -107,7 +110,7 @@ def test_moments_are_cleared_every_64_steps_and_at_the_end_of_an_epoch(
 ) -> None:
     heard = Heard()
     cleared: list[int] = []
-    monkeypatch.setattr("askalike.train.loop.clear_moments", lambda _: cleared.append(heard.steps + 1))
+    monkeypatch.setattr("askalike.training.loop.clear_moments", lambda _: cleared.append(heard.steps + 1))
     bowl = Bowl(targets=[1.0] * 130)
     run_stage(bowl, LoopSettings(epochs=2, patience=0), dict, place(tmp_path, progress=heard))
     assert cleared == [64, 128, 130, 194, 258, 260]
@@ -209,7 +212,7 @@ def test_what_cannot_be_measured_stops_nothing_and_is_said(tmp_path: Path) -> No
     heard = Heard()
     ended = run_stage(Bowl(), LoopSettings(epochs=3, patience=1), dict, place(tmp_path, progress=heard))
     assert (ended.epoch, ended.best) == (3, None)
-    assert [text for text in heard.notices if "no mrr is measured to stop by, so that all 3 epochs are run" in text]
+    assert [text for text in heard.notices if "mrr is not measured, so all 3 epochs are run" in text]
     assert not [text for text in heard.notices if text.endswith(": ")], "an epoch of which nothing is known is not told"
 
 
@@ -280,7 +283,7 @@ def test_a_checkpoint_of_another_training_is_set_aside_and_said(tmp_path: Path) 
     before = (tmp_path / "1-bowl.safetensors").read_bytes()
     ended = run_stage(Bowl(), settings, dict, place(tmp_path, identity="b", progress=heard))
     assert ended.epoch == 1
-    assert "is of another training" in heard.notices[0]
+    assert "belongs to another training" in heard.notices[0]
     assert (tmp_path / "1-bowl.other.safetensors").read_bytes() == before
     assert Checkpoint.load(tmp_path / "1-bowl.safetensors", "b") is not None
 

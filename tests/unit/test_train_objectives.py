@@ -11,21 +11,21 @@ import numpy as np
 import pytest
 from tests.tiny_training import STAGES, tiny_corpus, tiny_data
 
-from askalike.encode.config import EncoderConfig
 from askalike.errors import SettingError
-from askalike.train.corpus import Corpus, TrainingData
-from askalike.train.objectives.options import OBJECTIVES, ContrastiveOptions, DecodingOptions, MaxMarginOptions
+from askalike.models.encoders.settings import EncoderConfig
+from askalike.training.corpus import Corpus, TrainingData
+from askalike.training.recipe import OBJECTIVES, ContrastiveOptions, DecodingOptions, MaxMarginOptions
 from askalike.types import Answer, Question
 
 torch = pytest.importorskip("torch", reason="training needs torch, which is not installed")
 
-from askalike.encode.networks import build  # noqa: E402
-from askalike.train.network import TextNetwork  # noqa: E402
-from askalike.train.objectives.contrastive import Contrastive, barred, info_nce  # noqa: E402
-from askalike.train.objectives.decoding import Decoding  # noqa: E402
-from askalike.train.objectives.max_margin import MaxMargin, max_margin  # noqa: E402
-from askalike.train.objectives.objective import Objective  # noqa: E402
-from askalike.train.objectives.reconstruction import Reconstruction  # noqa: E402
+from askalike.models.encoders.networks.encoder import build  # noqa: E402
+from askalike.training.network import TextNetwork  # noqa: E402
+from askalike.training.objectives.contrastive import Contrastive, excluded, info_nce  # noqa: E402
+from askalike.training.objectives.decoding import Decoding  # noqa: E402
+from askalike.training.objectives.max_margin import MaxMargin, max_margin  # noqa: E402
+from askalike.training.objectives.objective import Objective  # noqa: E402
+from askalike.training.objectives.reconstruction import Reconstruction  # noqa: E402
 
 KINDS = {
     "decoding": Decoding,
@@ -137,7 +137,7 @@ def test_a_negative_is_never_the_query_nor_marked_with_it() -> None:
     corpus = tiny_corpus(TrainingData(questions, pairs))
     trained = objective("max-margin", corpus, negatives=40)
     drawn = np.concatenate([batch for epoch in range(5) for batch in trained.batches(epoch, 7)])
-    marked = corpus.marked()
+    marked = corpus.labelled()
     for query, _, *negatives in drawn.tolist():
         assert not {query, *marked[query]} & set(negatives)
     of_first = drawn[drawn[:, 0] == 0]
@@ -152,7 +152,7 @@ def test_a_pair_without_any_negative_is_left_out() -> None:
     pairs = [("0", "1"), ("0", "2"), ("0", "3"), ("1", "0")]
     trained = objective("max-margin", tiny_corpus(TrainingData(questions, pairs)))
     assert [row[:2] for row in trained.batches(0, 0)[0].tolist()] == [[1, 0]]
-    with pytest.raises(SettingError, match="3 marked pairs among 4 questions, but max-margin learns"):
+    with pytest.raises(SettingError, match="3 labelled pairs among 4 questions, but max-margin learns"):
         objective("max-margin", tiny_corpus(TrainingData(questions, pairs[:3])))
 
 
@@ -234,7 +234,7 @@ def _view(trained: Objective, corpus: Corpus, rows: list[int]) -> Any:
 
 
 def _with_marked(corpus: Corpus, questions: set[int]) -> set[int]:
-    return questions.union(*(corpus.marked().get(one, ()) for one in questions))
+    return questions.union(*(corpus.labelled().get(one, ()) for one in questions))
 
 
 def _log_share(logits: list[float], place: int) -> float:
@@ -242,7 +242,7 @@ def _log_share(logits: list[float], place: int) -> float:
 
 
 def test_views_share_no_negative_with_what_is_marked() -> None:
-    found = barred(np.array([[0, 0], [1, 1], [2, 2]]), np.array([2, 3]), {0: {1}, 1: {0}, 3: {2}})
+    found = excluded(np.array([[0, 0], [1, 1], [2, 2]]), np.array([2, 3]), {0: {1}, 1: {0}, 3: {2}})
     assert found.tolist() == [[0, 1, 0, 0, 0], [1, 0, 0, 0, 0], [0, 0, 0, 1, 0]]
 
 

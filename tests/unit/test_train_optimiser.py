@@ -6,8 +6,8 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from askalike.train.loop_settings import LoopSettings, SgdSettings
-from askalike.train.optimiser import CLEARED_EVERY, clear_moments, optimiser
+from askalike.training.loop import CLEARED_EVERY, clear_moments, optimiser
+from askalike.training.settings import LoopSettings, SgdSettings
 
 SMALLEST = torch.finfo(torch.float32).tiny  # smaller ones are denormal
 

@@ -11,11 +11,18 @@ from typing import Any
 import pytest
 from tests.tiny_training import recipe, stage
 
-from askalike.encode.config import EncoderConfig
 from askalike.errors import SettingError
-from askalike.train.loop_settings import LoopSettings
-from askalike.train.objectives.options import ContrastiveOptions, DecodingOptions, MaxMarginOptions
-from askalike.train.recipe import SHIPPED, StageSettings, WordSettings, load_recipe
+from askalike.models.encoders.settings import EncoderConfig
+from askalike.training.recipe import (
+    SHIPPED,
+    ContrastiveOptions,
+    DecodingOptions,
+    MaxMarginOptions,
+    StageSettings,
+    WordSettings,
+    load_recipe,
+)
+from askalike.training.settings import LoopSettings
 
 TEXT = """
 word_limit = 50
@@ -82,7 +89,7 @@ def test_a_recipe_that_is_not_there_is_named_with_those_that_ship() -> None:
     [
         ("word_limit = 50", "word_limits = 50", "top level: word_limits is unknown, expected only: encoder, stages, "),
         ("word_limit = 50", "word_limit = 'x'", "top level: word_limit is 'x', but expected a int"),
-        ("word_limit = 50", "word_limit = 0", "top level: model setting word_limit is 0"),
+        ("word_limit = 50", "word_limit = 0", "top level: word_limit is 0, but expected a number from 1 to 100,000"),
         ("word_limit = 50", "arithmetic = 'float8'", "top level: arithmetic is 'float8', but expected one of: float32"),
         ("word_limit = 50", "reads = 'body'", "top level: model setting reads is 'body'"),
         ("word_limit = 50", "embedding_precision = 'int4'", "top level: model setting embedding_precision is 'int4'"),
@@ -90,7 +97,7 @@ def test_a_recipe_that_is_not_there_is_named_with_those_that_ship() -> None:
         ("word_limit = 50", "stems = true", "top level: stems is True, but expected a str"),
         ("word_limit = 50", "stages = 3", "top level: stages, but expected [[stage]]"),
         ("size = 4", "size = 4.0", "words: size is 4.0, but expected a int"),
-        ("size = 4", "size = 0", "words: size is 0, but expected a whole number ≥ 1"),
+        ("size = 4", "size = 0", "words: size is 0, but expected a number from 1 to 4,096"),
         ("size = 4", "size = 4\nmin_count = 0", "words: min_count is 0"),
         ("size = 4", "size = 4\nmax_size = -1", "words: max_size is -1"),
         ("size = 4", "size = 4\nvectors = ''", "words: vectors is ''"),
@@ -121,7 +128,7 @@ def test_a_recipe_that_is_not_there_is_named_with_those_that_ship() -> None:
         (
             "dropout = 0.25",
             "dropout = 1.0",
-            "stage 1 (decoding): dropout is 1.0, but expected a finite number ≥ 0 and < 1",
+            "stage 1 (decoding): dropout is 1.0, but expected a number from 0 to 0.999",
         ),
         ("dropout = 0.25", "dropout = nan", "stage 1 (decoding): dropout is nan"),
         ("from title", "from body", "stage 1 (decoding): stop_on is 'perplexity from body', but expected one of: mrr"),
@@ -138,10 +145,10 @@ def test_a_recipe_that_is_not_there_is_named_with_those_that_ship() -> None:
         (
             "learning_rate = 1",
             "learning_rate = 0",
-            "stage 2 (contrastive): learning_rate is 0, but expected a finite num",
+            "stage 2 (contrastive): learning_rate is 0, but expected a number fro",
         ),
         ("learning_rate = 1", "clip = -1.0", "stage 2 (contrastive): clip is -1.0"),
-        ("learning_rate = 1", "epochs = 0", "stage 2 (contrastive): epochs is 0, but expected a whole number ≥ 1"),
+        ("learning_rate = 1", "epochs = 0", "stage 2 (contrastive): epochs is 0, but expected a number from 1 to"),
         ("learning_rate = 1", "patience = -1", "stage 2 (contrastive): patience is -1"),
         (
             "learning_rate = 1",
@@ -220,11 +227,11 @@ def test_the_name_of_a_recipe_changes_with_every_choice() -> None:
 
 def test_reading_a_recipe_loads_no_torch() -> None:
     program = (
-        "import sys; from askalike.train.recipe import load_recipe as load; load('default'); print([*sys.modules])"
+        "import sys; from askalike.training.recipe import load_recipe as load; load('default'); print([*sys.modules])"
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert "'torch'" not in done.stdout
-    assert "'askalike.train.recipe'" in done.stdout
+    assert "'askalike.training.recipe'" in done.stdout
 
 
 @pytest.mark.parametrize(
@@ -233,7 +240,7 @@ def test_reading_a_recipe_loads_no_torch() -> None:
         ("a = " + "[" * 20_000 + "]" * 20_000, "nests tables or lists too deeply"),
         (
             '[encoder]\nkind = "rcnn"\nhidden_size = 8\n[[stage]]\nobjective = "max-margin"\nmargin = 1' + "0" * 400,
-            "a number that is too large",
+            "margin is a number of more than 30 digits",
         ),
         ("a = 1" + "0" * 5_000, "is no TOML"),
     ],

@@ -12,22 +12,22 @@ import numpy as np
 import pytest
 from tests.tiny_training import recipe, stage, tiny_corpus, tiny_data
 
-from askalike.encode.config import EncoderConfig
-from askalike.encode.model import Model
 from askalike.errors import SettingError
-from askalike.train.corpus import Corpus, TrainingData
-from askalike.train.log import Entry, read_log
-from askalike.train.loop_settings import LoopSettings
-from askalike.train.objectives.options import ReconstructionOptions
+from askalike.models.encoders.model import Model
+from askalike.models.encoders.settings import EncoderConfig
+from askalike.training.corpus import Corpus, TrainingData
+from askalike.training.log import Entry, read_log
+from askalike.training.recipe import ReconstructionOptions
+from askalike.training.settings import LoopSettings
 from askalike.types import Answer, Question
 
 torch = pytest.importorskip("torch", reason="training needs torch, which is not installed")
 
-from askalike.encode.networks import build  # noqa: E402
-from askalike.train.decoders.decoder import Read  # noqa: E402
-from askalike.train.fit import Run, fit  # noqa: E402
-from askalike.train.network import TextNetwork  # noqa: E402
-from askalike.train.objectives.reconstruction import DECODERS, Reconstruction  # noqa: E402
+from askalike.models.encoders.networks.encoder import build  # noqa: E402
+from askalike.training.decoders import EncodedTexts  # noqa: E402
+from askalike.training.encoder import TrainingRun, train_encoder  # noqa: E402
+from askalike.training.network import TextNetwork  # noqa: E402
+from askalike.training.objectives.reconstruction import DECODERS, Reconstruction  # noqa: E402
 
 SIZE = 8
 every_kind = pytest.mark.parametrize("kind", sorted(DECODERS))
@@ -48,7 +48,9 @@ def log_likelihoods(objective: Reconstruction, row: int) -> list[float]:
     ids = objective.corpus.texts[row].tolist()
     with torch.no_grad():
         read, packing = network.packed(objective.corpus.texts, np.array([row]))
-        memory = objective.decoder.begin(Read(network.encoder.network(network.embedding[read], packing), packing))
+        memory = objective.decoder.begin(
+            EncodedTexts(network.encoder.network(network.embedding[read], packing), packing)
+        )
         word = torch.zeros(1, SIZE)
         for number in [*ids, -1]:
             state, memory = objective.decoder.go_on(word, memory)
@@ -173,7 +175,9 @@ def test_what_is_written_is_the_most_probable_word_at_every_step(kind: str) -> N
         network = objective.network
         with torch.no_grad():
             read, packing = network.packed(objective.corpus.texts, np.array([row]))
-            memory = objective.decoder.begin(Read(network.encoder.network(network.embedding[read], packing), packing))
+            memory = objective.decoder.begin(
+                EncodedTexts(network.encoder.network(network.embedding[read], packing), packing)
+            )
             word = torch.zeros(1, SIZE)
             for number in [*written, None]:
                 state, memory = objective.decoder.go_on(word, memory)
@@ -253,12 +257,12 @@ def chosen_recipe(kind: str) -> Any:
 @every_kind
 def test_a_stopped_training_goes_on_to_the_same_model_and_examples(tmp_path: Path, kind: str) -> None:
     chosen = chosen_recipe(kind)
-    whole = contents(fit(chosen, tiny_data(), Run(tmp_path / "whole")), tmp_path / "model")
+    whole = contents(train_encoder(chosen, tiny_data(), TrainingRun(tmp_path / "whole")), tmp_path / "model")
     model, stops = None, 0
     while model is None and stops < 20:
         try:
-            run = Run(tmp_path / "stopped", progress=Stopping(3 + stops % 2), checkpoint_s=0.0)
-            model = fit(chosen, tiny_data(), run)
+            run = TrainingRun(tmp_path / "stopped", progress=Stopping(3 + stops % 2), checkpoint_s=0.0)
+            model = train_encoder(chosen, tiny_data(), run)
         except KeyboardInterrupt:
             stops += 1
     assert model is not None
@@ -273,22 +277,22 @@ def test_a_stopped_training_goes_on_to_the_same_model_and_examples(tmp_path: Pat
 
 def test_examples_are_words_that_were_read_and_written(tmp_path: Path) -> None:
     chosen, data = chosen_recipe("attention"), tiny_data()
-    fit(chosen, data, Run(tmp_path))
+    train_encoder(chosen, data, TrainingRun(tmp_path))
     path = tmp_path / "examples.json"
     found = json.loads(path.read_text(encoding="utf-8"))
     texts = {f"{question.title} {question.body}" for question in data.questions}
     assert len(found) == 3
     assert all(one.keys() == {"read", "written"} and one["read"] in texts for one in found)
     path.unlink()
-    fit(chosen, data, Run(tmp_path))  # goes on from what is finished
+    train_encoder(chosen, data, TrainingRun(tmp_path))  # goes on from what is finished
     assert json.loads(path.read_text(encoding="utf-8")) == found
     rare = recipe(stage("reconstruction"), kind="attention", pooling="mean", min_count=9)
-    fit(rare, data, Run(tmp_path / "rare"))
+    train_encoder(rare, data, TrainingRun(tmp_path / "rare"))
     assert "[unknown]" in (tmp_path / "rare" / "examples.json").read_text(encoding="utf-8")
 
 
 def test_a_training_without_an_autoencoder_leaves_no_examples(tmp_path: Path) -> None:
-    fit(recipe(stage("contrastive")), tiny_data(), Run(tmp_path))
+    train_encoder(recipe(stage("contrastive")), tiny_data(), TrainingRun(tmp_path))
     assert not (tmp_path / "examples.json").exists()
 
 

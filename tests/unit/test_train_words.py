@@ -10,15 +10,14 @@ import numpy as np
 import pytest
 from tests.tiny_models import gated_model
 
-from askalike.encode.reader import Reader
-from askalike.encode.vocabulary import Vocabulary
 from askalike.errors import AskalikeError, DamagedModelError, InputError, SettingError
+from askalike.models.encoders.vocabulary import Reader, Vocabulary
 from askalike.progress import SilentProgress
-from askalike.train import words as words_module
-from askalike.train.corpus import TrainingData, WordSource
-from askalike.train.recipe import WordSettings
-from askalike.train.word_vectors.files import write_word2vec_text
-from askalike.train.words import Words, make_words
+from askalike.training import words as words_module
+from askalike.training.corpus import TrainingData, WordSource
+from askalike.training.recipe import WordSettings
+from askalike.training.vector_files import write_word2vec_text
+from askalike.training.words import InitialWords, make_words
 from askalike.types import Question
 
 TEXTS = ("wifi drops wifi", "printer drops", "wifi silent")
@@ -30,7 +29,7 @@ def source(texts: tuple[str, ...] = TEXTS) -> WordSource:
     return WordSource(TrainingData(questions), Reader("title and body", 100), lambda _: None)
 
 
-def made(folder: Path, texts: tuple[str, ...] = TEXTS, start: Any = None, seed: int = 0, **chosen: Any) -> Words:
+def made(folder: Path, texts: tuple[str, ...] = TEXTS, start: Any = None, seed: int = 0, **chosen: Any) -> InitialWords:
     return make_words(WordSettings(**{**SMALL, **chosen}), source(texts), start, folder, (seed, SilentProgress()))
 
 
@@ -174,7 +173,7 @@ def test_the_digest_of_words_is_that_of_words_and_vectors(tmp_path: Path) -> Non
     first = made(tmp_path)
     assert first.digest() == made(tmp_path).digest()
     assert first.digest() != made(tmp_path, seed=1).digest()
-    assert first.digest() != Words(Vocabulary([*first.vocabulary.words[:-1], "x"]), first.embedding).digest()
+    assert first.digest() != InitialWords(Vocabulary([*first.vocabulary.words[:-1], "x"]), first.embedding).digest()
 
 
 def test_words_are_trained_on_the_texts(tmp_path: Path) -> None:

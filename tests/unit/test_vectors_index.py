@@ -187,16 +187,16 @@ def test_there_is_one_writer_at_a_time(index: VectorIndex) -> None:
 
 
 def test_files_that_no_mark_names_are_cleared_by_the_next_writer(index: VectorIndex) -> None:
-    litter = [
+    orphaned_files = [
         index.folder / name for name in ("00000009-0123abcd.segment", "00000009-0123abcd.dead", "mark.json.1.tmp")
     ]
-    for path in litter:
+    for path in orphaned_files:
         path.write_bytes(b"half")
     foreign = index.folder / "notes.txt"
     foreign.write_text("mine", encoding="utf-8")
     assert VectorIndex(index.folder).entries == 3
     with index.writing():
-        assert not any(path.exists() for path in litter)
+        assert not any(path.exists() for path in orphaned_files)
     assert foreign.exists()
 
 

@@ -10,9 +10,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from askalike.encode.vocabulary import Vocabulary
 from askalike.errors import DamagedInputError, FormatError, InputError, SettingError
-from askalike.train.word_vectors.files import FORMATS, VectorFormat, read_vectors, write_word2vec_text
+from askalike.models.encoders.vocabulary import Vocabulary
+from askalike.training.vector_files import FORMATS, VectorFormat, read_vectors, write_word2vec_text
 
 TEXT = b"3 2\ncat 1 2\ndog -0.5 1e-3\ncaf\xc3\xa9 3 4\n"
 GLOVE = TEXT.split(b"\n", 1)[1]
@@ -70,7 +70,7 @@ def test_binary_records_without_line_feeds_are_read(tmp_path: Path) -> None:
 
 
 def test_binary_records_that_cross_the_blocks_are_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    module = importlib.import_module("askalike.train.word_vectors.binary_format")
+    module = importlib.import_module("askalike.training.vector_files")
     monkeypatch.setattr(module, "_BLOCK_BYTES", 5)
     found = read_vectors(saved(tmp_path, FILES["word2vec-binary"]), "word2vec-binary")
     np.testing.assert_array_equal(found.vectors, np.array(list(ROWS.values()), np.float32))
@@ -202,7 +202,7 @@ def test_a_file_without_a_wanted_word_gives_none(tmp_path: Path) -> None:
 
 def test_what_is_no_file_is_refused(tmp_path: Path) -> None:
     for path in (tmp_path, tmp_path / "absent"):
-        with pytest.raises(InputError, match=r"is no file|cannot be opened"):
+        with pytest.raises(InputError, match=r"is not a file|cannot be opened"):
             read_vectors(path, "glove")
 
 

@@ -2,35 +2,51 @@
 
 from __future__ import annotations
 
-import doctest
 import importlib
-import pkgutil
+from collections.abc import Iterable
+from typing import Any
 
 import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-import askalike.train.word_vectors
-from askalike.encode.vocabulary import Vocabulary
 from askalike.errors import MissingExtraError, SettingError
-from askalike.train.word_vectors import sentence_corpus as corpus_module
-from askalike.train.word_vectors.probe import Probe, draw_probe, negative_sampling_loss
-from askalike.train.word_vectors.sentence_corpus import LONGEST, SentenceCorpus
-from askalike.train.word_vectors.word2vec import Epoch, Word2VecSettings, train_word2vec
+from askalike.models.encoders.vocabulary import Vocabulary
+from askalike.training.corpus import Texts, WordList
+from askalike.training.word2vec import (
+    LONGEST,
+    Probe,
+    Word2VecEpoch,
+    Word2VecSettings,
+    _Sentences,
+    draw_probe,
+    negative_sampling_loss,
+    train_word2vec,
+)
 
-MODULES = [
-    module.name for module in pkgutil.iter_modules(askalike.train.word_vectors.__path__, "askalike.train.word_vectors.")
-]
 KITCHEN = ["oven", "pan", "flour", "butter", "salt", "recipe"]
 NETWORK = ["router", "modem", "cable", "packet", "switch", "wifi"]
 SMALL = Word2VecSettings(size=16, epochs=20, sample=0.0)
 
 
-def two_worlds(sentences: int = 400, seed: int = 0) -> SentenceCorpus:
+Corpus = tuple[Vocabulary, Texts]
+
+
+def read(sentences: Iterable[list[str]], vocabulary: Vocabulary | None = None) -> Corpus:
+    found = WordList(sentences)
+    vocabulary = vocabulary or Vocabulary.from_counts(found.counts())
+    return vocabulary, found.over(vocabulary)
+
+
+def two_worlds(sentences: int = 400, seed: int = 0) -> Corpus:
     random = np.random.default_rng(seed)
-    return SentenceCorpus.from_words(
+    return read(
         [str(word) for word in random.choice(KITCHEN if number % 2 else NETWORK, 8)] for number in range(sentences)
     )
+
+
+def trained(corpus: Corpus, settings: Word2VecSettings = SMALL, **others: Any) -> NDArray[np.float32]:
+    return train_word2vec(corpus[1], len(corpus[0]), settings, **others)
 
 
 def mean_cosine(vocabulary: Vocabulary, vectors: NDArray[np.float32], first: list[str], second: list[str]) -> float:
@@ -39,37 +55,33 @@ def mean_cosine(vocabulary: Vocabulary, vectors: NDArray[np.float32], first: lis
     return float(cosines[~np.eye(len(first), dtype=bool)].mean())
 
 
-@pytest.mark.parametrize("name", MODULES)
-def test_the_worked_examples_hold(name: str) -> None:
-    assert doctest.testmod(importlib.import_module(name)).failed == 0
-
-
 @pytest.mark.parametrize("is_skip_gram", [True, False])
 def test_words_of_one_world_end_up_nearer_than_words_of_two(is_skip_gram: bool) -> None:
     settings = Word2VecSettings(size=16, epochs=30, sample=0.0, is_skip_gram=is_skip_gram, learning_rate=0.05)
-    vocabulary, vectors = train_word2vec(two_worlds(), settings, seed=1)
+    corpus = two_worlds()
+    vectors = trained(corpus, settings, seed=1)
     assert vectors.shape == (13, 16)
     assert vectors.dtype == np.float32
-    across = mean_cosine(vocabulary, vectors, KITCHEN, NETWORK)
-    assert mean_cosine(vocabulary, vectors, KITCHEN, KITCHEN) > across + 0.3
-    assert mean_cosine(vocabulary, vectors, NETWORK, NETWORK) > across + 0.3
+    across = mean_cosine(corpus[0], vectors, KITCHEN, NETWORK)
+    assert mean_cosine(corpus[0], vectors, KITCHEN, KITCHEN) > across + 0.3
+    assert mean_cosine(corpus[0], vectors, NETWORK, NETWORK) > across + 0.3
 
 
-def test_the_same_seed_gives_the_same_vectors_and_another_seed_others() -> None:
-    first, again, other = (train_word2vec(two_worlds(), SMALL, seed=seed)[1] for seed in (1, 1, 2))
+def test_the_same_seed_gives_the_same_bits_and_another_seed_others() -> None:
+    first, again, other = (trained(two_worlds(), seed=seed) for seed in (1, 1, 2))
     np.testing.assert_array_equal(first, again)
     assert not np.array_equal(first, other)
 
 
 def test_unknown_words_get_a_row_of_zeros() -> None:
-    _, vectors = train_word2vec(two_worlds(), SMALL, seed=1)
+    vectors = trained(two_worlds(), seed=1)
     assert not vectors[0].any()
     assert vectors[1:].any(axis=1).all()
 
 
 def test_the_loss_starts_at_six_times_log_two_and_falls(capfd: pytest.CaptureFixture[str]) -> None:
-    told: list[Epoch] = []
-    train_word2vec(two_worlds(), SMALL, seed=1, progress=told.append)
+    told: list[Word2VecEpoch] = []
+    trained(two_worlds(), seed=1, on_progress=told.append)
     assert [(epoch.number, epoch.of, epoch.word_count) for epoch in told] == [(n, 20, 3200 * n) for n in range(21)]
     assert told[0].loss == pytest.approx(6 * np.log(2), abs=1e-6)
     assert told[-1].loss < told[5].loss < told[0].loss
@@ -77,42 +89,41 @@ def test_the_loss_starts_at_six_times_log_two_and_falls(capfd: pytest.CaptureFix
 
 
 def test_the_loss_is_not_a_number_where_no_known_words_stand_side_by_side() -> None:
-    told: list[Epoch] = []
-    train_word2vec(SentenceCorpus.from_words([["a"], ["b"]]), SMALL, seed=0, progress=told.append)
+    told: list[Word2VecEpoch] = []
+    trained(read([["a"], ["b"]]), seed=0, on_progress=told.append)
     assert np.isnan(told[-1].loss)
 
 
-def test_training_leaves_the_order_of_the_vocabulary_alone() -> None:
+def test_vectors_stand_in_the_order_of_the_vocabulary() -> None:
     vocabulary = Vocabulary([*NETWORK, "never", *KITCHEN])  # not by count, and one word does not occur
-    sentences = [[KITCHEN, NETWORK][number % 2] for number in range(200)]
-    given, vectors = train_word2vec(SentenceCorpus.of(vocabulary, sentences), SMALL, seed=1)
-    assert given is vocabulary
+    vectors = trained(read(([KITCHEN, NETWORK][number % 2] for number in range(200)), vocabulary), seed=1)
     assert vectors.shape == (14, 16)
-    assert not vectors[given.ids(["never"])].any()
-    assert mean_cosine(given, vectors, NETWORK, NETWORK) > mean_cosine(given, vectors, NETWORK, KITCHEN)
+    assert not vectors[vocabulary.ids(["never"])].any()
+    assert mean_cosine(vocabulary, vectors, NETWORK, NETWORK) > mean_cosine(vocabulary, vectors, NETWORK, KITCHEN)
 
 
 def test_several_workers_train_as_well() -> None:
-    vocabulary, vectors = train_word2vec(two_worlds(), SMALL, seed=1, workers=2)
+    corpus = two_worlds()
+    vectors = trained(corpus, seed=1, workers=2)
     assert vectors.shape == (13, 16)
-    assert mean_cosine(vocabulary, vectors, NETWORK, NETWORK) > mean_cosine(vocabulary, vectors, NETWORK, KITCHEN)
+    assert mean_cosine(corpus[0], vectors, NETWORK, NETWORK) > mean_cosine(corpus[0], vectors, NETWORK, KITCHEN)
 
 
 @pytest.mark.parametrize(("seed", "workers"), [(-1, 1), (2**32, 1), (0, 0)])
 def test_a_seed_or_number_of_workers_out_of_range_is_refused(seed: int, workers: int) -> None:
     with pytest.raises(SettingError, match="expected"):
-        train_word2vec(two_worlds(), SMALL, seed=seed, workers=workers)
+        trained(two_worlds(), seed=seed, workers=workers)
 
 
-def test_a_corpus_without_a_known_word_is_refused() -> None:
+def test_texts_without_a_known_word_are_refused() -> None:
     with pytest.raises(SettingError, match="without a known word"):
-        train_word2vec(SentenceCorpus.from_texts(["once only"], min_count=2), SMALL, seed=0)
+        trained(read([["once", "only"]], Vocabulary([])), seed=0)
 
 
 def test_missing_gensim_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(__import__("sys").modules, "gensim.models.word2vec", None)
     with pytest.raises(MissingExtraError, match="gensim"):
-        train_word2vec(two_worlds(), SMALL, seed=0)
+        trained(two_worlds(), seed=0)
 
 
 @pytest.mark.parametrize(
@@ -135,47 +146,24 @@ def test_a_setting_out_of_range_is_refused(wrong: dict[str, float]) -> None:
         Word2VecSettings(**wrong)  # type: ignore[arg-type]
 
 
-def test_a_corpus_reads_a_stream_once_and_counts() -> None:
-    stream = iter([["b", "a"], [], ["a", "c", "a"]])
-    corpus = SentenceCorpus.from_words(stream, min_count=1, max_size=2)
-    assert corpus.vocabulary.words == ("a", "b")
-    assert [ids.tolist() for ids in corpus.sentences()] == [[2, 1], [1, 0, 1]]
-    assert (len(corpus), corpus.known_count(), corpus.counts().tolist()) == (5, 4, [1, 3, 1])
-    assert corpus.ids.dtype == np.int32
-
-
-def test_a_corpus_of_nothing_is_empty() -> None:
-    corpus = SentenceCorpus.from_words([])
-    assert (len(corpus), list(corpus.sentences()), len(corpus.vocabulary)) == (0, [], 1)
-
-
-def test_a_long_sentence_is_given_in_pieces_and_loses_no_word() -> None:
-    corpus = SentenceCorpus.from_words([["a"] * (2 * LONGEST + 1), ["b"]])
-    assert [len(ids) for ids in corpus.sentences()] == [LONGEST, LONGEST, 1, 1]
-    assert corpus_module.LONGEST == importlib.import_module("gensim.models.word2vec").MAX_WORDS_IN_BATCH
-
-
-@pytest.mark.parametrize(
-    ("ids", "ends"),
-    [([1, 1], [1]), ([1, 1], [2, 1, 2]), ([1, 1], []), ([1, 2], [2]), ([-1], [1]), ([1], [-1, 1])],
-)
-def test_ids_and_ends_that_do_not_fit_are_refused(ids: list[int], ends: list[int]) -> None:
-    with pytest.raises(SettingError):
-        SentenceCorpus(Vocabulary(["one"]), np.array(ids, np.int32), np.array(ends, np.int64))
+def test_a_long_text_is_given_in_pieces_and_loses_no_word() -> None:
+    _, texts = read([["a"] * (2 * LONGEST + 1), ["b"], []])
+    assert [len(ids) for ids in _Sentences(texts)] == [LONGEST, LONGEST, 1, 1]
+    assert importlib.import_module("gensim.models.word2vec").MAX_WORDS_IN_BATCH == LONGEST
 
 
 def test_the_probe_pairs_known_neighbours_of_one_sentence_only() -> None:
-    vocabulary = Vocabulary(["a", "b", "c", "d"])
-    corpus = SentenceCorpus.of(vocabulary, [["a", "b"], ["c", "?", "d"], [], ["d", "c"]])
-    probe = draw_probe(corpus, negatives=3, seed=0)
+    sentences = [["a", "b"], ["c", "?", "d"], [], ["d", "c"]]
+    _, texts = read(sentences, Vocabulary(["a", "b", "c", "d"]))
+    probe = draw_probe(texts, texts.counts(5), negatives=3, seed=0)
     assert sorted(zip(probe.words.tolist(), probe.contexts.tolist(), strict=True)) == [(1, 2), (4, 3)]
     assert probe.negatives.shape == (2, 3)
     assert probe.negatives.min() >= 1
 
 
 def test_the_probe_of_a_large_corpus_is_as_large_as_asked_for() -> None:
-    corpus = SentenceCorpus.from_words([["a", "b", "c"]] * 1000)
-    probe = draw_probe(corpus, negatives=2, seed=0, size=50)
+    _, texts = read([["a", "b", "c"]] * 1000)
+    probe = draw_probe(texts, texts.counts(4), negatives=2, seed=0, size=50)
     assert probe.words.shape == (50,)
     assert {(1, 2), (2, 3)} == set(zip(probe.words.tolist(), probe.contexts.tolist(), strict=True))
 

@@ -25,7 +25,7 @@ LEARNED = (
 
 
 def reproduction(result: Mapping[str, Any]) -> list[str]:
-    """Return a table for each test part, what the paper says of rows, curves, settings and examples."""
+    """Return a table for each test split, what the paper says of rows, curves, settings and examples."""
     lines = ["## Das et al. 2016, row by row", "", _beginning(result)]
     for one in result["sets"].values():
         for task in one["tests"]:
@@ -61,7 +61,7 @@ def _beginning(result: Mapping[str, Any]) -> str:
     )
     return (
         "What `askalike reproduce das2016` found. Means over queries and seeds; ± is the standard deviation of the"
-        " seeds' means, in brackets the interval over queries; p compares MAP with LMIR's. Each set's dev part chose"
+        " seeds' means, in brackets the interval over queries; p compares MAP with LMIR's. Each set's dev split chose"
         f" every setting; no candidate's answers are read.{stand_in} Learned from {learned['questions']:,} questions"
         f" with answers: {sources}. Left out of these: {left_out}."
     )
@@ -127,7 +127,7 @@ def _curves(result: Mapping[str, Any]) -> list[str]:
 
 def _examples(found: Sequence[Mapping[str, Any]]) -> list[str]:
     lines = [
-        "Queries of dev parts, as in the paper's table 3: for each rival the first whose best candidate is relevant by"
+        "Queries of dev splits, as in the paper's table 3: for each rival the first whose best candidate is relevant by"
         " T-SCQA alone, and the first whose is by the rival alone. Each with two best candidates, + where relevant:",
         "",
     ]

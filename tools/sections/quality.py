@@ -27,8 +27,8 @@ def lexical(result: Mapping[str, Any]) -> list[str]:
         "dev": "SemEval dev: re-ranking of 10 candidates, official protocol",
         "test2016": "SemEval 2016 test",
         "test2017": "SemEval 2017 test",
-        "retrieval": "Travel duplicates, test part: full retrieval over 4,919 questions",
-        "rerank": "Travel duplicates, test part: re-ranking of the search's 20 best, AskUbuntu's protocol",
+        "retrieval": "Travel duplicates, test split: full retrieval over 4,919 questions",
+        "rerank": "Travel duplicates, test split: re-ranking of the search's 20 best, AskUbuntu's protocol",
     }
     for part, systems in {**result["semeval"], **result["travel test"]}.items():
         first = next(iter(systems))
@@ -44,9 +44,9 @@ def lexical(result: Mapping[str, Any]) -> list[str]:
 
 
 def semantic_dev(result: Mapping[str, Any]) -> list[str]:
-    """Return encoders and hybrids on the dev parts, which chose the hybrids' weights."""
+    """Return encoders and hybrids on the dev splits, which chose the hybrids' weights."""
     return [
-        "## Words, meaning and both: dev parts",
+        "## Words, meaning and both: dev splits",
         "",
         f"{_systems(result)} The same queries chose the weights, so the hybrids' figures here are on the high side.",
         "",
@@ -56,10 +56,10 @@ def semantic_dev(result: Mapping[str, Any]) -> list[str]:
 
 
 def semantic(result: Mapping[str, Any]) -> list[str]:
-    """Return encoders and hybrids on the test parts; the dev parts have a section of their own."""
+    """Return encoders and hybrids on the test splits; the dev splits have a section of their own."""
     tests = {task: systems for task, systems in result["tables"].items() if task not in result["tuning"]}
     return [
-        "## Words, meaning and both: test parts",
+        "## Words, meaning and both: test splits",
         "",
         _systems(result),
         "",
@@ -70,7 +70,7 @@ def semantic(result: Mapping[str, Any]) -> list[str]:
 
 def _systems(result: Mapping[str, Any]) -> str:
     fixed = result.get("fixed_weight")
-    weight = f"w being {fixed:g}" if fixed is not None else "w being the best of 21 on the dev part of the same set"
+    weight = f"w being {fixed:g}" if fixed is not None else "w being the best of 21 on the dev split of the same set"
     return (
         "`bm25` is the forum's own search by words; on SemEval the exact formula over title and body joined, and on"
         " Quora, in both directions, divided by what the two questions score with themselves. `tfidf` is the cosine of"
@@ -78,7 +78,7 @@ def _systems(result: Mapping[str, Any]) -> str:
         " one of our encoders. `bm25 + X` is w times the cosine of X plus (1 - w) times BM25 as a share of the best"
         f" candidate's, {weight}; in retrieval both score the whole collection. `interaction, X` is the forum's ranker"
         " of that name with the states of X: the twenty best of the hybrid of weight 0.4, compared word by word. By its"
-        " model card, all-MiniLM-L6-v2 was trained on duplicate marks of Stack Exchange and on Quora's pairs, so it may"
+        " model card, all-MiniLM-L6-v2 was trained on duplicate links of Stack Exchange and on Quora's pairs, so it may"
         " have seen pairs of the travel"
         " and Quora tasks."
     )
@@ -126,7 +126,7 @@ def model_size(result: Mapping[str, Any]) -> list[str]:
     return [
         "## The general model with fewer words",
         "",
-        "Its most frequent words, the others read as unknown; the encoder alone on dev parts, main measures.",
+        "Its most frequent words, the others read as unknown; the encoder alone on dev splits, main measures.",
         "",
         *table(("words", "MB", *columns), rows),
     ]
@@ -139,7 +139,7 @@ def ranking_svm(result: Mapping[str, Any]) -> list[str]:
         "## Ranking SVM over similarity measures",
         "",
         f"A linear ranking SVM ({result['svm']['package']}), C the best of"
-        f" {', '.join(f'{cost:g}' for cost in result['svm']['costs'])} by MAP on the dev part. Its word vectors have"
+        f" {', '.join(f'{cost:g}' for cost in result['svm']['costs'])} by MAP on the dev split. Its word vectors have"
         f" {vectors['size']} dimensions and {vectors['words']:,} words, from {vectors['reddit questions']:,} Reddit"
         " questions and the questions of the sets. `search` is the order in which the candidates were given. One"
         f" thread makes the {speed['features']} measures of {speed['pairs/s, each text met first']:,} pairs a second"

@@ -7,7 +7,7 @@ from typing import Any
 
 from tools.sections.cells import seconds, table
 
-__all__ = ["indexing", "kills", "ramn_tuning", "reranking", "tuning", "updates"]
+__all__ = ["damage", "indexing", "kills", "ramn_tuning", "reranking", "tuning", "updates"]
 
 PERCENTILES = ("p50_ms", "p95_ms", "p99_ms")
 
@@ -68,14 +68,45 @@ def kills(result: Mapping[str, Any]) -> list[str]:
     same = f"{100 * result['mean_overlap_of_best_ten_with_fresh_forum']:.1f} %"
     if result.get("mean_overlap_by_meaning") is not None:
         same = f"{same} by words, in {100 * result['mean_overlap_by_meaning']:.1f} % by meaning"
+    size = f" of {result['questions']:,} questions" if "questions" in result else ""
+    waited = (
+        f" The longest write beside a load took {result['longest_write_s']:.1f} s." if "questions" in result else ""
+    )
     return [
         "## Killed while writing",
         "",
-        f"A writing process was killed {result['kills']} times ({during}), after {result['acknowledged_writes']:,}"
-        f" acknowledged writes in all: {result['failures']} forums failed to open, lost an acknowledged write or found"
-        f" other questions than a forum built afresh. The best ten were the same in {same} (deleted questions"
-        " weigh in term statistics until the index merges its segments).",
+        f"A process that loads an archive{size} and writes beside it was killed {result['kills']} times ({during}),"
+        f" after {result['acknowledged_writes']:,} acknowledged writes in all: {result['failures']} forums failed to"
+        " open, lost an acknowledged write or found other questions than a forum built afresh. The best ten were the"
+        f" same in {same} (deleted questions weigh in term statistics until the index merges its segments).{waited}",
     ]
+
+
+def damage(result: Mapping[str, Any]) -> list[str]:
+    """Return what came of damaging each file of a forum."""
+    keys = ("rounds", "seen_by_check", "refused", "wrong_answers", "wrong_and_unseen", "tracebacks")
+    rows = [
+        (f"`{name}`", *(found.get(key, 0) for key in keys), _mended(found))
+        for name, found in (*result["files"].items(), ("all", result["total"]))
+    ]
+    header = ("file", "rounds", "seen by `check`", "refused", "other answers", "and not seen", "tracebacks", "mended")
+    return [
+        "## Files damaged",
+        "",
+        f"Each file of a forum of {result['questions']:,} Reddit questions, damaged in {len(result['damages'])} ways:"
+        " bytes changed at drawn places, zeros, cut off, emptied, longer, deleted, swapped with another, replaced by a"
+        " folder or a link, unreadable. Each copy was checked, searched by four rankers, repaired and searched again."
+        " Refused: an error that says what to do. Other answers: than the undamaged forum gives. Mended: by"
+        " `askalike check --repair`, with the answers of before; the archive, keys and learned rankers cannot be made"
+        " anew. Much damage does no harm, such as that of a lock's file, or is mended when the forum is opened.",
+        "",
+        *table(header, rows),
+    ]
+
+
+def _mended(found: Mapping[str, int]) -> str:
+    possible = found.get("can_be_mended", 0)
+    return f"{found.get('mended', 0)} of {possible}" if possible else "–"
 
 
 def tuning(result: Mapping[str, Any]) -> list[str]:

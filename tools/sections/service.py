@@ -7,7 +7,7 @@ from typing import Any
 
 from tools.sections.cells import table
 
-__all__ = ["kills", "load", "schema"]
+__all__ = ["attacks", "kills", "load", "schema"]
 
 MINUTES = 10
 PERCENTILES = ("p50_ms", "p95_ms", "p99_ms")
@@ -68,11 +68,14 @@ def _steady(found: Mapping[str, Any]) -> list[str]:
 
 def kills(result: Mapping[str, Any]) -> list[str]:
     """Return what kills under write load left."""
+    size = ""
+    if "questions" in result:
+        size = f", in {result['kills_while_loading']} of them beside a load of {result['questions']:,} questions"
     return [
         "## The service killed while it writes",
         "",
-        f"{result['kills']} kills (SIGKILL) while {result['clients']} clients wrote, {result['acknowledged_writes']:,}"
-        f" writes acknowledged: {result['failures']} were missing after a restart.",
+        f"{result['kills']} kills (SIGKILL) while {result['clients']} clients wrote{size},"
+        f" {result['acknowledged_writes']:,} writes acknowledged: {result['failures']} were missing after a restart.",
     ]
 
 
@@ -83,4 +86,35 @@ def schema(result: Mapping[str, Any]) -> list[str]:
         "",
         f"Schemathesis made {result['requests']:,} requests on {len(result['by_route'])} routes:"
         f" {result['server_errors']} ended in an error of the service.",
+    ]
+
+
+def attacks(result: Mapping[str, Any]) -> list[str]:
+    """Return how a client fared that searched while the service was attacked."""
+    rows = [
+        (
+            name,
+            *(f"{found[key]:.0f}" for key in ("p50_ms", "p99_ms", "max_ms")),
+            found["searches"],
+            sum(found["errors"].values()),
+            f"{found['attack'].get('connections', 0):,}",
+            ", ".join(f"{what} {count:,}" for what, count in found["attack"].items() if what != "connections"),
+        )
+        for name, found in result["attacks"].items()
+    ]
+    header = ("attack", "p50", "p99", "slowest", "searches", "errors", "connections of the attack", "what it got")
+    log, memory = result["log"], result["memory_mb"]
+    return [
+        "## The service under attack",
+        "",
+        f"A client searches {result['questions']:,} Reddit questions, every second time over a new connection, while"
+        f" the service is attacked from eight other addresses of the loopback, {result['seconds_each']:.0f} s each. The"
+        f" service has {result['file_handles']:,} file handles and the default limits; all share two cores."
+        " Milliseconds of the client's searches; statuses and counts of what the attack got.",
+        "",
+        *table(header, rows),
+        "",
+        f"Afterwards the service answers, holds {memory['after'][0]:.0f} MB (before: {memory['before'][0]:.0f} MB),"
+        f" and has logged {log['warnings']} warnings and {log['errors']} errors in {log['lines']:,} lines, each of"
+        " them JSON.",
     ]

@@ -1,20 +1,18 @@
-"""A forum's questions, answers and links on disk, with a log of every change.
-
-Enters: values of ``askalike.types``. Leaves: the same, and ``Change`` for whoever keeps an index in step.
-May import: types, errors. Knows nothing of text, engines or models.
-"""
+"""A forum's questions, answers and links on disk, with a log of every change."""
 
 from __future__ import annotations
 
 import contextlib
+import os
 import sqlite3
 import threading
-import weakref
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from askalike.archive import rows, schema
+from askalike.archive.connections import ThreadConnections
 from askalike.archive.layout import not_found
 from askalike.archive.writes import (
     Operation,
@@ -26,10 +24,9 @@ from askalike.archive.writes import (
     source_number,
     unknown_id,
 )
-from askalike.errors import ForumNotFoundError, InputError
+from askalike.durable import narrow, writing_named
+from askalike.errors import ForumError, ForumNotFoundError, InputError
 from askalike.types import Answer, Link, Question
-
-__all__ = ["Archive", "Change"]
 
 MANUAL_SOURCE = "manual"
 """The source of what was added by hand or by a program; loading an archive never deletes it."""
@@ -58,13 +55,13 @@ class Archive:
     def __init__(self, path: Path) -> None:
         if not path.is_file():
             raise not_found(path)
+        for needed in (path, path.parent):  # SQLite would read it, and the indexes then fail as if they were damaged
+            if not os.access(needed, os.W_OK):
+                raise ForumError(f"{needed} cannot be written", schema.WRITABLE)
         self.path = path
         self._identity = schema.identity(path)
-        self._local = threading.local()
-        self._opened: list[sqlite3.Connection] = []
-        self._guard = threading.Lock()
+        self._connections = ThreadConnections(partial(schema.connect, path))
         self._turn = threading.Lock()
-        weakref.finalize(self, _close, self._opened)  # for who forgets to
         if not schema.is_finished(self.connection):
             self.close()
             raise ForumNotFoundError(f"the forum at {path.parent} was not finished when it was made", "make it again")
@@ -72,36 +69,22 @@ class Archive:
     @classmethod
     def create(cls, path: Path, settings: dict[str, str]) -> Archive:
         """Make a new, empty archive file; an unfinished one of a killed process is finished."""
-        path.parent.mkdir(parents=True, exist_ok=True)
-        connection = schema.connect(path)
-        try:
+        with writing_named(path):
+            path.parent.mkdir(parents=True, exist_ok=True)
+            open(path, "ab", opener=narrow).close()  # SQLite gives its write-ahead log the same rights
+        with contextlib.closing(schema.connect(path)) as connection:
             if not schema.is_finished(connection):
                 schema.create_tables(connection, settings)
-        except sqlite3.DatabaseError as error:
-            refused = schema.refusal(path, error)
-            if refused is not None:
-                raise refused from error
-            raise
-        finally:
-            connection.close()
         return cls(path)
 
     @property
-    def connection(self) -> sqlite3.Connection:
-        """Return this thread's connection."""
-        connection: sqlite3.Connection | None = getattr(self._local, "connection", None)
-        if connection is None:
-            connection = schema.connect(self.path)
-            self._local.connection = connection
-            with self._guard:
-                self._opened.append(connection)
-        return connection
+    def connection(self) -> schema.Connection:
+        """Return this thread's connection; it is closed when the thread ends."""
+        return self._connections.get()
 
     def close(self) -> None:
         """Close every connection; the archive must not be used after."""
-        with self._guard:
-            _close(self._opened)
-        self._local = threading.local()
+        self._connections.close()
 
     @contextlib.contextmanager
     def write(self) -> Iterator[sqlite3.Connection]:
@@ -121,11 +104,8 @@ class Archive:
                 raise ForumNotFoundError(f"{self.path} was deleted or replaced while it was open", "open it again")
             yield connection
             connection.execute("COMMIT")
-        except BaseException as error:
+        except BaseException:
             schema.roll_back(connection)
-            refused = schema.refusal(self.path, error)
-            if refused is not None:
-                raise refused from error
             raise
         finally:
             self._turn.release()
@@ -138,12 +118,15 @@ class Archive:
 
     # -- writes ------------------------------------------------------------------------------------------------
 
-    def add_questions(self, questions: Sequence[Question]) -> None:
-        """Add new questions, in one durable transaction.
+    def add_questions(self, questions: Sequence[Question], links: Sequence[Link] = ()) -> None:
+        """Add new questions, and links of them, in one durable transaction.
 
         Raises:
             InputError: an id is taken already, or a value cannot be stored; nothing is stored then.
+            UnknownIdError: an end of a link is not there; nothing is stored then.
         """
+        for link in links:
+            rows.check_link(link)
         ids = [question.id for question in questions]
         for question in questions:
             rows.question_values(question)  # an id that cannot be stored cannot be looked up
@@ -153,6 +136,7 @@ class Archive:
                 twice = taken if taken is not None else next(one for one in ids if ids.count(one) > 1)
                 raise InputError(f"the id {twice!r} is taken already", "edit that question, or choose another id")
             self._put(connection, questions)
+            self._link(connection, links)
 
     def edit_questions(self, questions: Sequence[Question]) -> None:
         """Replace questions that the archive holds, in one durable transaction.
@@ -166,14 +150,20 @@ class Archive:
                 require_question(connection, question.id)
             self._put(connection, questions)
 
-    def put_questions(self, questions: Sequence[Question]) -> dict[str, Operation]:
-        """Add new questions and edit those whose id is known, in one durable transaction.
+    def put_questions(self, questions: Sequence[Question], gone: Sequence[str] = ()) -> dict[str, Operation]:
+        """Add new questions, edit those whose id is known, and delete others, in one durable transaction.
 
         Returns:
             for each id that changed, whether it was added or edited; unchanged ones are left out.
+
+        Raises:
+            InputError: a value cannot be stored; nothing is changed then.
+            UnknownIdError: one that is to be deleted is not there; nothing is changed then.
         """
         with self.write() as connection:
-            return self._put(connection, questions)
+            done = self._put(connection, questions)
+            self._delete(connection, gone)
+            return done
 
     def _put(self, connection: sqlite3.Connection, questions: Sequence[Question]) -> dict[str, Operation]:
         source = source_number(connection, MANUAL_SOURCE, "manual")
@@ -208,31 +198,34 @@ class Archive:
         """
         for link in links:
             rows.check_link(link)
-        added = 0
         with self.write() as connection:
-            source = source_number(connection, MANUAL_SOURCE, "manual")
-            for link in links:
-                require_question(connection, link.source_id)
-                require_question(connection, link.target_id)
-                cursor = connection.execute(
-                    "INSERT OR IGNORE INTO links VALUES (?, ?, ?, ?)",
-                    (link.source_id, link.target_id, link.kind, source),
-                )
-                if cursor.rowcount:
-                    added += 1
-                    log_change(connection, "link", "add", link.source_id, None)
+            return self._link(connection, links)
+
+    def _link(self, connection: sqlite3.Connection, links: Sequence[Link]) -> int:
+        source = source_number(connection, MANUAL_SOURCE, "manual")
+        added = 0
+        for link in links:
+            require_question(connection, link.source_id)
+            require_question(connection, link.target_id)
+            key = (link.source_id, link.target_id, link.kind)
+            if connection.execute("INSERT OR IGNORE INTO links VALUES (?, ?, ?, ?)", (*key, source)).rowcount:
+                added += 1
+                log_change(connection, "link", "add", link.source_id, None)
         return added
 
     def delete_questions(self, ids: Sequence[str]) -> None:
-        """Delete questions with their answers and links, in one durable transaction.
+        """Delete questions with their answers, links and judgements, in one durable transaction.
 
         Raises:
             UnknownIdError: one of them is not there; nothing is deleted then.
         """
         with self.write() as connection:
-            for identifier in ids:
-                require_question(connection, identifier)
-                delete_question(connection, identifier)
+            self._delete(connection, ids)
+
+    def _delete(self, connection: sqlite3.Connection, ids: Sequence[str]) -> None:
+        for identifier in ids:
+            require_question(connection, identifier)
+            delete_question(connection, identifier)
 
     # -- reads -------------------------------------------------------------------------------------------------
 
@@ -287,10 +280,8 @@ class Archive:
 
     def nums_by_id(self, ids: Iterable[str]) -> dict[str, int]:
         """Return the internal numbers of those ids that are there."""
-        wanted = [one for one in ids if rows.is_storable(one)]
         found: dict[str, int] = {}
-        for start in range(0, len(wanted), _BATCH):
-            batch = wanted[start : start + _BATCH]
+        for batch in _batches(ids):
             marks = ", ".join("?" * len(batch))
             for row in self.connection.execute(f"SELECT id, num FROM questions WHERE id IN ({marks})", batch):
                 found[row["id"]] = row["num"]
@@ -314,15 +305,25 @@ class Archive:
         return int(self.connection.execute("SELECT count(*) FROM questions WHERE num > ?", (after,)).fetchone()[0])
 
     def answers(self, question_id: str) -> list[Answer]:
-        """Return a question's answers, best first: accepted, then most voted, then oldest, then by id."""
-        if not rows.is_storable(question_id):
-            return []
-        found = self.connection.execute(
-            f"SELECT {_ANSWER} FROM answers WHERE question_id = ?"
-            " ORDER BY is_accepted DESC, coalesce(score, 0) DESC, coalesce(created_us, 0), id",
-            (question_id,),
-        )
-        return [rows.answer_of(row) for row in found]
+        """Return a question's answers, best first: accepted, then most voted, then oldest, then by id.
+
+        Those of a question that has gone with a load are kept, and are there again when it is.
+        """
+        return self.answers_of([question_id]).get(question_id, [])
+
+    def answers_of(self, ids: Sequence[str]) -> dict[str, list[Answer]]:
+        """Return the answers of each of these questions, in the order of ``answers``; without those that have none."""
+        found: dict[str, list[Answer]] = {}
+        for batch in _batches(ids):
+            marks = ", ".join("?" * len(batch))
+            for row in self.connection.execute(
+                f"SELECT {_ANSWER} FROM answers WHERE question_id IN ({marks})"
+                " AND EXISTS (SELECT 1 FROM questions WHERE questions.id = question_id)"
+                " ORDER BY is_accepted DESC, coalesce(score, 0) DESC, coalesce(created_us, 0), id",
+                batch,
+            ):
+                found.setdefault(row["question_id"], []).append(rows.answer_of(row))
+        return found
 
     def originals(self, question_id: str) -> tuple[str, ...]:
         """Return the ids of the questions that this one is marked a duplicate of and that are in the archive."""
@@ -332,6 +333,23 @@ class Archive:
             (question_id,),
         )
         return tuple(row["target_id"] for row in found)
+
+    def originals_of(self, ids: Sequence[str]) -> dict[str, tuple[str, ...]]:
+        """Return ``originals`` of these questions, and of all that they lead to; those without any are left out."""
+        found: dict[str, list[str]] = {}
+        for batch in _batches(ids):
+            marks = ", ".join("(?)" for _ in batch)
+            for row in self.connection.execute(
+                f"WITH RECURSIVE reached(id) AS (VALUES {marks} UNION SELECT target_id FROM links"
+                " JOIN reached ON source_id = reached.id WHERE kind = 'duplicate')"
+                " SELECT DISTINCT source_id, target_id FROM reached JOIN links ON source_id = reached.id"
+                " JOIN questions ON questions.id = target_id WHERE kind = 'duplicate' ORDER BY source_id, target_id",
+                batch,
+            ):
+                targets = found.setdefault(row["source_id"], [])
+                if row["target_id"] not in targets:  # two batches may lead to one question
+                    targets.append(row["target_id"])
+        return {source: tuple(targets) for source, targets in found.items()}
 
     def links(self) -> list[Link]:
         """Return all links whose two ends are in the archive, ordered by source, target and kind."""
@@ -343,7 +361,8 @@ class Archive:
         return [Link(row["source_id"], row["target_id"], row["kind"]) for row in found]
 
 
-def _close(connections: list[sqlite3.Connection]) -> None:
-    for connection in connections:
-        connection.close()
-    connections.clear()
+def _batches(ids: Iterable[str]) -> Iterator[list[str]]:
+    """Yield the ids that can be stored, each once, so many together as one statement may ask for."""
+    wanted = [one for one in dict.fromkeys(ids) if rows.is_storable(one)]
+    for start in range(0, len(wanted), _BATCH):
+        yield wanted[start : start + _BATCH]

@@ -1,7 +1,4 @@
-"""People's verdicts on pairs of questions: stored one by one, the newest of a pair counts.
-
-Enters: an open ``Archive``, ``Feedback``. Leaves: the same. May import: types, errors, the archive.
-"""
+"""People's verdicts on pairs of questions: stored one by one, the newest of a pair counts."""
 
 from __future__ import annotations
 
@@ -9,18 +6,19 @@ import sqlite3
 import time
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import get_args
 
 from askalike.archive import rows
 from askalike.archive.archive import Archive
 from askalike.archive.writes import log_change, require_question
-from askalike.errors import InputError
 from askalike.types import Feedback, Verdict
-
-__all__ = ["add_feedback", "all_feedback", "last_feedback", "standing_verdicts", "verdicts_on"]
 
 _COLUMNS = "num, question_id, candidate_id, verdict, judge, at_us"
 _BATCH = 500
+_BOTH_HERE = (
+    "EXISTS (SELECT 1 FROM questions WHERE id = question_id)"
+    " AND EXISTS (SELECT 1 FROM questions WHERE id = candidate_id)"
+)
+"""A judgement on a question that has gone has no effect, and is kept: the next load may bring the question back."""
 
 
 def add_feedback(archive: Archive, given: Feedback) -> Feedback:
@@ -30,12 +28,7 @@ def add_feedback(archive: Archive, given: Feedback) -> Feedback:
         UnknownIdError: one of the questions is not there; nothing is stored then.
         InputError: they are the same question, or a value cannot be stored.
     """
-    if given.question_id == given.candidate_id:
-        raise InputError(f"question {given.question_id!r} is judged against itself", "name two questions")
-    if given.verdict not in get_args(Verdict):
-        raise InputError(f"the verdict is {given.verdict!r}", f"expected one of {', '.join(get_args(Verdict))}")
-    if not rows.is_storable(given.by):
-        raise InputError("the name of who judged has a lone surrogate", "decode the text as UTF-8 first")
+    rows.check_feedback(given)
     at_us = time.time_ns() // 1000
     with archive.write() as connection:
         for identifier in (given.question_id, given.candidate_id):
@@ -50,18 +43,20 @@ def add_feedback(archive: Archive, given: Feedback) -> Feedback:
 
 
 def all_feedback(archive: Archive) -> Iterator[Feedback]:
-    """Yield every verdict, oldest first, without holding them all."""
+    """Yield every verdict on questions that are there, oldest first, without holding them all."""
     last = 0
     while found := archive.connection.execute(
-        f"SELECT {_COLUMNS} FROM feedback WHERE num > ? ORDER BY num LIMIT ?", (last, _BATCH)
+        f"SELECT {_COLUMNS} FROM feedback WHERE num > ? AND {_BOTH_HERE} ORDER BY num LIMIT ?", (last, _BATCH)
     ).fetchall():
         yield from map(_feedback_of, found)
         last = found[-1]["num"]
 
 
-def last_feedback(archive: Archive) -> int:
-    """Return the number of the newest verdict, 0 while there is none."""
-    return int(archive.connection.execute("SELECT ifnull(max(num), 0) FROM feedback").fetchone()[0])
+def feedback_version(archive: Archive) -> tuple[int, int]:
+    """Return what changes when a verdict comes, or when its questions go or come back: the newest's number, a count."""
+    found = archive.connection.execute(f"SELECT ifnull(max(num), 0), count(*) FROM feedback WHERE {_BOTH_HERE}")
+    newest, count = found.fetchone()
+    return newest, count
 
 
 def verdicts_on(archive: Archive, identifier: str) -> dict[str, Verdict]:
@@ -72,7 +67,7 @@ def verdicts_on(archive: Archive, identifier: str) -> dict[str, Verdict]:
     if not rows.is_storable(identifier):
         return {}
     found = archive.connection.execute(
-        f"SELECT {_COLUMNS} FROM feedback WHERE question_id = ? OR candidate_id = ? ORDER BY num",
+        f"SELECT {_COLUMNS} FROM feedback WHERE (question_id = ? OR candidate_id = ?) AND {_BOTH_HERE} ORDER BY num",
         (identifier, identifier),
     )
     newest = {

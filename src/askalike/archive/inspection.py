@@ -1,22 +1,31 @@
-"""What an archive holds in numbers, and whether its file is sound.
-
-Enters: an open ``Archive``. Leaves: ``Counts``. May import: errors, the archive.
-"""
+"""What an archive holds in numbers, and whether its file is sound."""
 
 from __future__ import annotations
 
-import sqlite3
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from askalike.archive.archive import Archive
+from askalike.archive.rows import unreadable_date
 from askalike.errors import DamagedForumError
 
-__all__ = ["Counts", "check", "count"]
+_HERE = "EXISTS (SELECT 1 FROM questions WHERE id = {})"
 
 
 @dataclass(frozen=True, slots=True)
 class Counts:
-    """How much an archive holds."""
+    """How much an archive holds.
+
+    Args:
+        answers: to questions that are in the archive.
+        duplicates: links of this kind between questions that are in the archive; so ``related``.
+        first_us: the oldest date of a question; ``last_us`` the newest.
+        judgements: on pairs of questions that are in the archive, those that no longer count too.
+        answers_without_question: to questions that are not there. They have no effect until the question comes (back).
+        links_without_question: that lack one end or both, which is the same.
+        judgements_without_question: on pairs of which a question is not there.
+        unreadable_dates: how many dates lie outside the years 1 to 9999; they are read as unknown.
+    """
 
     questions: int
     answers: int
@@ -25,25 +34,62 @@ class Counts:
     questions_with_answer: int
     first_us: int | None
     last_us: int | None
+    judgements: int = 0
+    answers_without_question: int = 0
+    links_without_question: int = 0
+    judgements_without_question: int = 0
+    unreadable_dates: int = 0
 
 
 def count(archive: Archive) -> Counts:
     """Return how much the archive holds."""
     connection = archive.connection
+    created, closed = unreadable_date("created_us"), unreadable_date("closed_us")
     one = connection.execute(
-        "SELECT count(*) AS questions, min(created_us) AS first, max(created_us) AS last FROM questions"
+        "SELECT count(*) AS questions, min(created_us) FILTER (WHERE NOT odd) AS first,"
+        " max(created_us) FILTER (WHERE NOT odd) AS last, coalesce(sum(coalesce(odd, 0) + odd_closed), 0) AS odd"
+        f" FROM (SELECT created_us, {created} AS odd, coalesce({closed}, 0) AS odd_closed FROM questions)"
     ).fetchone()
-    kinds = dict(connection.execute("SELECT kind, count(*) FROM links GROUP BY kind").fetchall())
-    answered = connection.execute("SELECT count(DISTINCT question_id), count(*) FROM answers").fetchone()
+    odd_answers = connection.execute(f"SELECT count(*) FROM answers WHERE {created}").fetchone()[0]
+    links = dict.fromkeys(("duplicate", "related", None), 0) | dict(
+        connection.execute(
+            f"SELECT iif({_HERE.format('source_id')} AND {_HERE.format('target_id')}, kind, NULL) AS known, count(*)"
+            " FROM links GROUP BY known"
+        ).fetchall()
+    )
+    answered, answers, apart = connection.execute(
+        "SELECT coalesce(sum(here), 0), coalesce(sum(iif(here, times, 0)), 0), coalesce(sum(iif(here, 0, times)), 0)"
+        f" FROM (SELECT count(*) AS times, {_HERE.format('question_id')} AS here FROM answers GROUP BY question_id)"
+    ).fetchone()
+    judged, judged_apart = connection.execute(
+        "SELECT coalesce(sum(here), 0), coalesce(sum(NOT here), 0) FROM"
+        f" (SELECT {_HERE.format('question_id')} AND {_HERE.format('candidate_id')} AS here FROM feedback)"
+    ).fetchone()
     return Counts(
         questions=one["questions"],
-        answers=answered[1],
-        duplicates=kinds.get("duplicate", 0),
-        related=kinds.get("related", 0),
-        questions_with_answer=answered[0],
+        answers=answers,
+        duplicates=links["duplicate"],
+        related=links["related"],
+        questions_with_answer=answered,
         first_us=one["first"],
         last_us=one["last"],
+        judgements=judged,
+        answers_without_question=apart,
+        links_without_question=links[None],
+        judgements_without_question=judged_apart,
+        unreadable_dates=one["odd"] + odd_answers,
     )
+
+
+def unreadable_dates(archive: Archive) -> Iterator[str]:
+    """Yield what has a date outside the years 1 to 9999, such as "question 'q7'"; an older version stored it.
+
+    It is read as if its date were not known; putting it again, or loading it, heals it.
+    """
+    odd = unreadable_date("created_us")
+    for kind, condition in (("question", f"{odd} OR {unreadable_date('closed_us')}"), ("answer", odd)):
+        for row in archive.connection.execute(f"SELECT id FROM {kind}s WHERE {condition} ORDER BY num"):
+            yield f"{kind} {row['id']!r}"
 
 
 def check(archive: Archive) -> None:
@@ -54,7 +100,7 @@ def check(archive: Archive) -> None:
     """
     try:
         found = archive.connection.execute("PRAGMA quick_check(1)").fetchone()[0]
-    except sqlite3.DatabaseError as error:
-        found = str(error)
+    except DamagedForumError as error:
+        found = error.message
     if found != "ok":
         raise DamagedForumError(f"{archive.path} is damaged: {found}", "restore it from a backup")

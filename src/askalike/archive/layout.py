@@ -1,7 +1,4 @@
-"""The names of the files in a forum's folder, in one frozen place.
-
-Enters: the folder's path. Leaves: paths; the error that there is no forum. May import: errors.
-"""
+"""The names of the files in a forum's folder, in one frozen place."""
 
 from __future__ import annotations
 
@@ -9,8 +6,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from askalike.errors import ForumError, ForumNotFoundError
-
-__all__ = ["Layout", "not_found"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +20,7 @@ class Layout:
           model/              the forum's own model, where it has one
           vectors/            the questions' vectors and the model that made them, rebuilt from the archive at need
           rankers/NAME/       what a ranker that learns has learned, where one was trained
+          loading.lock        held by who loads an archive; loading.sqlite: what was read of it so far, gone at the end
           index.lock          held by the one process that writes indexes
           pairs.sqlite        pairs that may ask the same, made anew at need; pairs.lock: held by who compares
           keys.json           hashes of the keys of the service, where some were made
@@ -92,7 +88,7 @@ class Layout:
 
     @property
     def parts(self) -> Path:
-        """Return the file that keeps the parts of the duplicate marks; it need not be there."""
+        """Return the file that keeps the parts of the duplicate links; it need not be there."""
         return self.folder / "parts.json"
 
     @property

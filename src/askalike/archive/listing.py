@@ -1,10 +1,8 @@
-"""Lists: a question's links, how many answers questions have, the questions that came last or that changed.
-
-Enters: an open ``Archive``. Leaves: values of ``askalike.types``. May import: types, the archive.
-"""
+"""Lists: a question's links, how many answers questions have, the questions that came last or that changed."""
 
 from __future__ import annotations
 
+import sqlite3
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -12,9 +10,11 @@ from askalike.archive import rows
 from askalike.archive.archive import Archive
 from askalike.types import Link, Question
 
-__all__ = ["ChangedQuestion", "answer_counts", "changed_questions", "links_of", "newest", "numbers"]
-
 _BATCH = 500
+LAST = 2**63 - 1
+
+Place = tuple[int | None, int]
+"""Where a question is in the order of dates: its moment in microseconds, None without a date, and its number."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,24 +64,36 @@ def answer_counts(archive: Archive, ids: Sequence[str]) -> dict[str, int]:
         marks = ", ".join("?" * len(batch))
         found.update(
             archive.connection.execute(
-                f"SELECT question_id, count(*) FROM answers WHERE question_id IN ({marks}) GROUP BY question_id", batch
+                f"SELECT question_id, count(*) FROM answers WHERE question_id IN ({marks})"
+                " AND EXISTS (SELECT 1 FROM questions WHERE questions.id = question_id) GROUP BY question_id",
+                batch,
             ).fetchall()
         )
     return found
 
 
-def newest(archive: Archive, limit: int, before: int | None = None) -> list[tuple[int, Question]]:
-    """Return (internal number, question), those that came last first.
+def newest(archive: Archive, limit: int, after: Place | None = None) -> list[tuple[Place, Question]]:
+    """Return questions with their places, newest first by date; those without a date are last, the last stored first.
 
     Args:
-        before: only numbers below this one.
+        after: only those behind this place, whether or not its question is still there.
     """
     names = ", ".join(rows.QUESTION_COLUMNS)
-    found = archive.connection.execute(
-        f"SELECT num, {names} FROM questions WHERE num < ? ORDER BY num DESC LIMIT ?",
-        (2**63 - 1 if before is None else before, limit),
-    )
-    return [(row["num"], rows.question_of(row)) for row in found]
+    moment, num = after or (LAST, LAST)
+    found: list[sqlite3.Row] = []
+    if moment is not None:
+        found += archive.connection.execute(
+            f"SELECT num, {names} FROM questions WHERE created_us IS NOT NULL AND (created_us, num) < (?, ?)"
+            " ORDER BY created_us DESC, num DESC LIMIT ?",
+            (moment, num, limit),
+        )
+        num = LAST
+    if len(found) < limit:
+        found += archive.connection.execute(
+            f"SELECT num, {names} FROM questions WHERE created_us IS NULL AND num < ? ORDER BY num DESC LIMIT ?",
+            (num, limit - len(found)),
+        )
+    return [((row["created_us"], row["num"]), rows.question_of(row)) for row in found]
 
 
 def numbers(archive: Archive) -> list[int]:

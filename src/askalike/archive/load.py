@@ -1,35 +1,24 @@
 """Bulk load: makes the archive hold what a stream of records holds, in one transaction.
 
 Loading the same source again adds what is new, updates what was edited and deletes what has gone. Either all of it
-happens or, after an error, an interruption or a kill, nothing: an archive is never half-loaded.
-
-Enters: an iterable of ``Question | Answer | Link`` in any order. Leaves: ``LoadReport``. May import: types, errors.
+happens or, after an error, an interruption or a kill, nothing: an archive is never half-loaded. The records are read
+first, beside the archive; others wait only while the differences are applied.
 """
 
 from __future__ import annotations
 
 import contextlib
 import sqlite3
-from collections import Counter
+import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
 from askalike.archive import rows
 from askalike.archive.archive import Archive
-from askalike.archive.writes import (
-    PostKind,
-    delete_answer,
-    delete_link,
-    delete_question,
-    log_change,
-    owner_of_other_content,
-    put_row,
-    source_number,
-)
-from askalike.errors import InputError
+from askalike.archive.staging import Staging, staging
+from askalike.archive.writes import PostKind, delete_answer, delete_link, remove_question, source_number
+from askalike.errors import ForumError, InputError
 from askalike.types import Answer, Link, Question, Record, Reject, Source
-
-__all__ = ["LoadCounts", "LoadReport", "load"]
 
 MASS_DELETE_SHARE = 0.5
 MASS_DELETE_FLOOR = 5
@@ -51,27 +40,19 @@ class LoadCounts:
     kept: int = 0
     rejected: int = 0
 
-    def count(self, operation: str | None, times: int = 1) -> None:
-        """Count one record that was added, edited or (None) left as it was."""
-        if operation == "add":
-            self.added += times
-        elif operation == "edit":
-            self.edited += times
-        else:
-            self.unchanged += times
-
-    def uncount(self, operation: str | None) -> None:
-        """Take back what ``count`` counted."""
-        self.count(operation, -1)
-
 
 @dataclass(slots=True)
 class LoadReport:
-    """What a load did, by kind of record."""
+    """What a load did, by kind of record.
+
+    Args:
+        links_without_question: how many of the source's links lack a question at one of their ends.
+    """
 
     questions: LoadCounts = field(default_factory=LoadCounts)
     answers: LoadCounts = field(default_factory=LoadCounts)
     links: LoadCounts = field(default_factory=LoadCounts)
+    links_without_question: int = 0
 
 
 def load(
@@ -85,7 +66,8 @@ def load(
 ) -> LoadReport:
     """Make the archive hold what ``records`` holds for ``source``.
 
-    Questions, answers and links of other sources stay as they are: a load that would change one is refused whole. A
+    Questions, answers and links of other sources stay as they are: a load that would change one is refused whole. So do
+    people's judgements; those on a question that has gone have no effect until it is there again, by its id. A
     record that cannot be stored (an id seen before in the same load, an answer without its question, a value that does
     not fit) is handed to ``reject`` and counted. Links may point to questions that are not there; they have no effect
     until the question comes.
@@ -105,155 +87,201 @@ def load(
             than half of the source's questions, or holds ids that another source has with other content.
         BusyForumError: another process is writing.
     """
-    with archive.write() as connection:
-        loading = _Loading(connection, source, reject)
+    with staging(archive) as staged:
+        loading = _Loading(archive, staged, source, reject)
         for record in records:
             loading.take(record)
-        loading.finish(unread(), is_mass_delete_allowed)
-    with contextlib.suppress(sqlite3.OperationalError):  # what was loaded is on disk already, in the write-ahead log
-        archive.connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-    return loading.report
+        staged.end()
+        loading.compare(unread(), is_mass_delete_allowed)
+        with archive.write() as connection:
+            loading.apply(connection)
+        report = loading.finished_report()
+    with contextlib.suppress(ForumError):  # what was loaded is on disk already, in the write-ahead log
+        for mode in ("PASSIVE", "TRUNCATE"):  # the first takes long and lets others write
+            archive.connection.execute(f"PRAGMA wal_checkpoint({mode})")
+    return report
 
 
 class _Loading:
-    """One load under way, inside its transaction."""
+    """One load under way: its records are read, compared with the archive, and the differences applied."""
 
-    def __init__(self, connection: sqlite3.Connection, source: Source, reject: Callable[[Reject], None]) -> None:
-        self.connection = connection
+    def __init__(self, archive: Archive, staged: Staging, source: Source, reject: Callable[[Reject], None]) -> None:
+        self.connection = archive.connection
+        self.staged = staged
         self.source = source
         self.reject = reject
         self.report = LoadReport()
-        self.number = source_number(connection, source.name, source.format)
         self.unstorable = 0
-        self.contested: Counter[str] = Counter()
-        self.first_contested = ""
-        for table in ("seen_questions", "seen_answers"):
-            connection.execute(
-                f"CREATE TEMP TABLE IF NOT EXISTS {table} (id TEXT PRIMARY KEY, operation TEXT) WITHOUT ROWID"
-            )
-            connection.execute(f"DELETE FROM temp.{table}")
-        connection.execute(
-            "CREATE TEMP TABLE IF NOT EXISTS seen_links"
-            " (source_id TEXT, target_id TEXT, kind TEXT, PRIMARY KEY (source_id, target_id, kind)) WITHOUT ROWID"
-        )
-        connection.execute("DELETE FROM temp.seen_links")
+        self.gone_questions: list[str] = []
+        self.gone_answers: list[str] = []
+        self.gone_links: list[Link] = []
+
+    # -- reading -----------------------------------------------------------------------------------------------
 
     def take(self, record: Record) -> None:
-        """Store one record, or reject it."""
+        """Note one record, or reject it. All are counted as unchanged until the differences are applied."""
+        counts, identifier = self._counts_of(record)
         try:
-            if isinstance(record, Question):
-                self._put("question", record.id, rows.question_values(record), self.report.questions)
-            elif isinstance(record, Answer):
-                self._put("answer", record.id, rows.answer_values(record), self.report.answers)
-            else:
-                rows.check_link(record)
-                self._take_link(record)
+            if isinstance(record, Link):
+                self.staged.take_link(record)
+            elif not self.staged.take(record):
+                self._refuse(counts, identifier, "a record with this id came before in the same archive")
+                return
+            counts.unchanged += 1
         except InputError as error:
             self.unstorable += 1
-            counts, identifier = self._counts_of(record)
             self._refuse(counts, identifier, str(error))
 
-    def finish(self, unread: int, is_mass_delete_allowed: bool) -> None:
-        """Refuse what must not be, then delete what has gone from the source."""
-        self._check_contested()
-        self._check_not_empty()
+    # -- comparing: nothing is locked, and nobody else deletes or loads this source's records as a load ---------
+
+    def compare(self, unread: int, is_mass_delete_allowed: bool) -> None:
+        """Find what has gone from the source, and refuse what must not be."""
+        number = self._source_number()
+        self._check_not_empty(number)
         is_complete = not unread and not self.unstorable
-        self._refuse_orphans(is_complete)
         gone = {
-            "questions": self._gone("questions", "id"),
-            "answers": self._gone("answers", "id"),
-            "links": self._gone("links", "source_id, target_id, kind"),
+            "questions": self._gone("questions", "id", number),
+            "answers": self._gone("answers", "id", number),
+            "links": self._gone("links", "source_id, target_id, kind", number),
         }
         if not is_complete:
             for kind, found in gone.items():
                 getattr(self.report, kind).kept = len(found)
             return
-        self._check_mass_delete(len(gone["questions"]), is_mass_delete_allowed)
-        for row in gone["questions"]:
-            delete_question(self.connection, row["id"])
-        for row in gone["answers"]:
-            delete_answer(self.connection, row["id"])
-        for row in gone["links"]:
-            delete_link(self.connection, Link(row["source_id"], row["target_id"], row["kind"]))
-        for kind, found in gone.items():
-            getattr(self.report, kind).deleted = len(found)
+        self._check_mass_delete(len(gone["questions"]), number, is_mass_delete_allowed)
+        self.gone_questions = [row["id"] for row in gone["questions"]]
+        self.gone_answers = [row["id"] for row in gone["answers"]]
+        self.gone_links = [Link(row["source_id"], row["target_id"], row["kind"]) for row in gone["links"]]
 
-    def _put(self, kind: PostKind, identifier: str, values: tuple[rows.Value, ...], counts: LoadCounts) -> None:
-        table = f"temp.seen_{kind}s"
-        if not self.connection.execute(f"INSERT OR IGNORE INTO {table} (id) VALUES (?)", (identifier,)).rowcount:
-            self._refuse(counts, identifier, "a record with this id came before in the same archive")
-            return
-        owner = owner_of_other_content(self.connection, kind, identifier, values, self.number)
-        if owner is not None:
-            self.contested[owner] += 1
-            self.first_contested = self.first_contested or identifier
-            return
-        operation = put_row(self.connection, kind, identifier, values, self.number)
-        counts.count(operation)
-        self.connection.execute(f"UPDATE {table} SET operation = ? WHERE id = ?", (operation, identifier))
+    def _source_number(self) -> int:
+        row = self.connection.execute("SELECT num FROM sources WHERE name = ?", (self.source.name,)).fetchone()
+        return 0 if row is None else int(row["num"])
 
-    def _check_not_empty(self) -> None:
+    def _check_not_empty(self, number: int) -> None:
         """Refuse a source without questions, but for one of links between the questions of others."""
-        questions, links = self.report.questions, self.report.links
-        if questions.added + questions.edited + questions.unchanged:
+        if self.report.questions.unchanged:
             return
-        if links.added + links.unchanged:
+        if self.report.links.unchanged:
             owners = {row["source"] for row in self.connection.execute("SELECT DISTINCT source FROM questions")}
             if not owners:
                 found = f"{self.source.name} holds links alone, and the forum holds no question"
                 raise InputError(found, "index the questions first")
-            if self.number not in owners:
+            if number not in owners:
                 return
         raise InputError(f"{self.source.name} holds no question", "name the right --format")
 
-    def _check_contested(self) -> None:
-        if self.contested:
-            owner, _ = self.contested.most_common(1)[0]
-            raise InputError(
-                f"{sum(self.contested.values())} ids of {self.source.name}, such as {self.first_contested!r}, stand for"
-                f" other questions or answers that came from {owner}",
-                "nothing was changed; give this archive a forum of its own,"
-                f' or say --source "{owner}" if it is a newer copy of that one',
-            )
-
-    def _gone(self, table: str, key: str) -> list[sqlite3.Row]:
+    def _gone(self, table: str, key: str, number: int) -> list[sqlite3.Row]:
         return self.connection.execute(
-            f"SELECT {key} FROM {table} WHERE source = ? AND ({key}) NOT IN (SELECT {key} FROM temp.seen_{table})",
-            (self.number,),
+            f"SELECT {key} FROM main.{table} WHERE source = ? AND ({key}) NOT IN"
+            f" (SELECT {key} FROM staging.seen_{table})",
+            (number,),
         ).fetchall()
 
-    def _check_mass_delete(self, gone: int, is_allowed: bool) -> None:
-        held = self.connection.execute("SELECT count(*) FROM questions WHERE source = ?", (self.number,)).fetchone()[0]
+    def _check_mass_delete(self, gone: int, number: int, is_allowed: bool) -> None:
+        held = self.connection.execute("SELECT count(*) FROM questions WHERE source = ?", (number,)).fetchone()[0]
         if gone > max(MASS_DELETE_FLOOR, MASS_DELETE_SHARE * held) and not is_allowed:
             raise InputError(
                 f"{gone} of the {held} questions that came from {self.source.name} are not in it any more",
                 "nothing was changed; say --allow-mass-delete if they are to be deleted, or give it its own --source",
             )
 
-    def _take_link(self, link: Link) -> None:
-        key = (link.source_id, link.target_id, link.kind)
-        if not self.connection.execute("INSERT OR IGNORE INTO temp.seen_links VALUES (?, ?, ?)", key).rowcount:
-            self.report.links.unchanged += 1
-            return
-        if self.connection.execute("INSERT OR IGNORE INTO links VALUES (?, ?, ?, ?)", (*key, self.number)).rowcount:
-            self.report.links.added += 1
-            log_change(self.connection, "link", "add", link.source_id, None)
-        else:
-            self.report.links.unchanged += 1
+    # -- applying, in one transaction ----------------------------------------------------------------------------
 
-    def _refuse_orphans(self, is_complete: bool) -> None:
-        """Refuse answers whose question is not there, or goes with this load."""
-        staying = "SELECT id FROM questions"
-        if is_complete:
-            staying += f" WHERE source <> {self.number} OR id IN (SELECT id FROM temp.seen_questions)"
+    def apply(self, connection: sqlite3.Connection) -> None:
+        """Apply the differences."""
+        report = self.report
+        self._check_contested()
+        number = source_number(connection, self.source.name, self.source.format)
+        self._put("question", number, report.questions)
+        report.questions.deleted = sum(remove_question(connection, one) for one in self.gone_questions)
+        self._refuse_orphans()
+        self._put("answer", number, report.answers)
+        report.answers.deleted = sum(delete_answer(connection, one) for one in self.gone_answers)
+        self._put_links(number)
+        report.links.deleted = sum(delete_link(connection, one) for one in self.gone_links)
+
+    def _check_contested(self) -> None:
+        """Refuse ids that another source has with other content."""
+        count, owner, first = 0, "", ""
+        for table in ("questions", "answers"):
+            for row in self.connection.execute(
+                f"SELECT name, count(*) AS times, staged.id, min(staged.rowid) FROM staging.{table} AS staged"
+                f" CROSS JOIN main.{table} AS known ON known.id = staged.id JOIN sources ON sources.num = known.source"
+                " WHERE name <> ? AND known.digest <> staged.digest GROUP BY name ORDER BY times DESC",
+                (self.source.name,),
+            ):
+                count += row["times"]
+                owner, first = owner or row["name"], first or row["id"]
+        if count:
+            raise InputError(
+                f"{count} ids of {self.source.name}, such as {first!r}, stand for other questions or answers that came"
+                f" from {owner}",
+                "nothing was changed; give this archive a forum of its own,"
+                f' or say --source "{owner}" if it is a newer copy of that one',
+            )
+
+    def _put(self, kind: PostKind, number: int, counts: LoadCounts) -> None:
+        """Add what is new and edit what differs, each logged; what another source has too stays with it."""
+        execute = self.connection.execute
+        table = f"{kind}s"
+        columns = rows.QUESTION_COLUMNS if kind == "question" else rows.ANSWER_COLUMNS
+        names, now = ", ".join(columns), time.time_ns() // 1000
+        log = "INSERT INTO main.changes (at_us, kind, operation, id, num)"
+        last = execute(f"SELECT coalesce(max(num), 0) FROM main.{table}").fetchone()[0]
+        edited = execute(
+            f"{log} SELECT ?, ?, 'edit', staged.id, known.num FROM staging.{table} AS staged"
+            f" CROSS JOIN main.{table} AS known ON known.id = staged.id WHERE known.digest <> staged.digest"
+            " ORDER BY staged.rowid",
+            (now, kind),
+        ).rowcount
+        changes = ", ".join(f"{name} = excluded.{name}" for name in (*columns, "digest"))
+        written = execute(
+            f"INSERT INTO main.{table} ({names}, source, digest) SELECT {names}, ?, digest FROM staging.{table}"
+            f" WHERE true ORDER BY rowid ON CONFLICT (id) DO UPDATE SET {changes} WHERE digest <> excluded.digest",
+            (number,),
+        ).rowcount
+        execute(f"{log} SELECT ?, ?, 'add', id, num FROM main.{table} WHERE num > ? ORDER BY num", (now, kind, last))
+        counts.edited, counts.added = edited, written - edited
+        counts.unchanged -= written
+
+    def _refuse_orphans(self) -> None:
+        """Refuse answers whose question is not there, or has gone with this load."""
+        here = "EXISTS (SELECT 1 FROM main.questions WHERE id = {})"
         orphans = self.connection.execute(
-            "SELECT answers.id, question_id, operation FROM answers JOIN temp.seen_answers AS seen"
-            f" ON seen.id = answers.id WHERE question_id NOT IN ({staying})"
+            f"SELECT id, question_id FROM staging.answers WHERE NOT {here.format('question_id')}"
+            " UNION SELECT known.id, known.question_id FROM staging.seen_answers AS seen"
+            " CROSS JOIN main.answers AS known ON known.id = seen.id"
+            f" WHERE NOT {here.format('known.question_id')} AND seen.id NOT IN (SELECT id FROM staging.answers)"
         ).fetchall()
         for row in orphans:
+            self.connection.execute("DELETE FROM staging.answers WHERE id = ?", (row["id"],))
             delete_answer(self.connection, row["id"])
-            self.report.answers.uncount(row["operation"])
+            self.report.answers.unchanged -= 1
             self._refuse(self.report.answers, row["id"], f"its question {row['question_id']!r} is not in the archive")
+
+    def _put_links(self, number: int) -> None:
+        """Add what is new, logged under its source's id."""
+        new = (
+            "FROM staging.seen_links WHERE (source_id, target_id, kind) NOT IN"
+            " (SELECT source_id, target_id, kind FROM main.links)"
+        )
+        log = "INSERT INTO main.changes (at_us, kind, operation, id, num)"
+        self.connection.execute(f"{log} SELECT ?, 'link', 'add', source_id, NULL {new}", (time.time_ns() // 1000,))
+        added = self.connection.execute(
+            "INSERT OR IGNORE INTO main.links SELECT source_id, target_id, kind, ? FROM staging.seen_links", (number,)
+        ).rowcount
+        self.report.links.added = added
+        self.report.links.unchanged -= added
+
+    # -- what was done -------------------------------------------------------------------------------------------
+
+    def finished_report(self) -> LoadReport:
+        """Return what the load did."""
+        self.report.links_without_question = self.connection.execute(
+            "SELECT count(*) FROM staging.seen_links WHERE source_id NOT IN (SELECT id FROM main.questions)"
+            " OR target_id NOT IN (SELECT id FROM main.questions)"
+        ).fetchone()[0]
+        return self.report
 
     def _counts_of(self, record: Record) -> tuple[LoadCounts, str]:
         if isinstance(record, Question):

@@ -1,8 +1,4 @@
-"""Single changes of answers and links, each in one durable transaction: put and taken away.
-
-Enters: an open ``Archive``, ``Answer`` and ``Link`` values, ids. Leaves: what was done. May import: types, errors, the
-archive.
-"""
+"""Single changes of answers and links, each in one durable transaction: put and taken away."""
 
 from __future__ import annotations
 
@@ -20,8 +16,6 @@ from askalike.archive.writes import (
     unknown_id,
 )
 from askalike.types import Answer, Link
-
-__all__ = ["delete_answers", "delete_links", "put_answers"]
 
 
 def put_answers(archive: Archive, answers: Sequence[Answer]) -> dict[str, Operation]:
@@ -51,10 +45,8 @@ def delete_answers(archive: Archive, ids: Sequence[str]) -> None:
     """
     with archive.write() as connection:
         for one in ids:
-            held = rows.is_storable(one) and connection.execute("SELECT 1 FROM answers WHERE id = ?", (one,)).fetchone()
-            if not held:
+            if not (rows.is_storable(one) and delete_answer(connection, one)):
                 raise unknown_id("answer", one)
-            delete_answer(connection, one)
 
 
 def delete_links(archive: Archive, links: Sequence[Link]) -> int:
@@ -63,7 +55,5 @@ def delete_links(archive: Archive, links: Sequence[Link]) -> int:
     with archive.write() as connection:
         for link in links:
             rows.check_link(link)
-            before = connection.total_changes
-            delete_link(connection, link)
-            removed += connection.total_changes > before
+            removed += delete_link(connection, link)
     return removed

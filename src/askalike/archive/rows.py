@@ -1,7 +1,4 @@
-"""Between the values of ``askalike.types`` and the archive's rows: checks, conversion, digests.
-
-Enters: ``Question``, ``Answer``, ``Link`` or an ``sqlite3.Row``. Leaves: the other one. May import: types, errors.
-"""
+"""Between the values of ``askalike.types`` and the archive's rows: checks, conversion, digests."""
 
 from __future__ import annotations
 
@@ -13,32 +10,22 @@ from datetime import UTC, datetime, timedelta
 from typing import get_args
 
 from askalike.errors import DamagedForumError, InputError
-from askalike.types import Answer, Link, LinkKind, Markup, Question
-
-__all__ = [
-    "ANSWER_COLUMNS",
-    "MAX_ID_CHARACTERS",
-    "QUESTION_COLUMNS",
-    "answer_of",
-    "answer_values",
-    "check_link",
-    "digest",
-    "from_microseconds",
-    "is_storable",
-    "question_of",
-    "question_values",
-    "to_microseconds",
-]
+from askalike.types import Answer, Feedback, Link, LinkKind, Markup, Question, Verdict
 
 QUESTION_COLUMNS = ("id", "title", "body", "markup", "tags", "created_us", "closed_us", "score", "url", "author")
 ANSWER_COLUMNS = ("id", "question_id", "body", "markup", "created_us", "score", "author", "is_accepted")
 MAX_ID_CHARACTERS = 512
+MAX_TEXT_CHARACTERS = 16 * 1024 * 1024
+"""SQLite keeps no row of more than a billion bytes."""
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
 _MARKUPS = frozenset(get_args(Markup))
 _LINK_KINDS = frozenset(get_args(LinkKind))
+_VERDICTS = get_args(Verdict)
 _INTEGER_LIMIT = 2**63
+_FIRST_US = (datetime.min.replace(tzinfo=UTC) - _EPOCH) // _MICROSECOND
+_LAST_US = (datetime.max.replace(tzinfo=UTC) - _EPOCH) // _MICROSECOND
 
 Value = str | int | None
 
@@ -49,13 +36,18 @@ def to_microseconds(moment: datetime | None) -> int | None:
     """Return microseconds since 1970 UTC; a moment without a time zone is taken as UTC."""
     if moment is None:
         return None
-    aware = moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC)
+    aware = moment if moment.utcoffset() is not None else moment.replace(tzinfo=UTC)
     return (aware - _EPOCH) // _MICROSECOND
 
 
 def from_microseconds(value: int | None) -> datetime | None:
-    """Return the moment in UTC."""
-    return None if value is None else _EPOCH + timedelta(microseconds=value)
+    """Return the moment in UTC; None also for one outside the years 1 to 9999, which older versions could store."""
+    return None if value is None or not _FIRST_US <= value <= _LAST_US else _EPOCH + timedelta(microseconds=value)
+
+
+def unreadable_date(column: str) -> str:
+    """Return the SQL condition that a column holds a moment that ``from_microseconds`` cannot return."""
+    return f"({column} < {_FIRST_US} OR {column} > {_LAST_US})"
 
 
 def question_values(question: Question) -> tuple[Value, ...]:
@@ -69,8 +61,12 @@ def question_values(question: Question) -> tuple[Value, ...]:
     _check_text(where, "title", question.title)
     _check_text(where, "body", question.body)
     _check_markup(where, question.markup)
+    if not isinstance(question.tags, tuple | list):
+        raise InputError(f"{where}: tags is {type(question.tags).__name__}", "expected several texts, such as a tuple")
     for tag in question.tags:
         _check_text(where, "tag", tag)
+    tags = _json(question.tags)
+    _check_text(where, "all tags", tags)
     _check_text(where, "url", question.url)
     _check_text(where, "author", question.author)
     _check_score(where, question.score)
@@ -79,9 +75,9 @@ def question_values(question: Question) -> tuple[Value, ...]:
         question.title,
         question.body,
         question.markup,
-        _json(question.tags),
-        to_microseconds(question.created),
-        to_microseconds(question.closed),
+        tags,
+        _moment_value(where, "created", question.created),
+        _moment_value(where, "closed", question.closed),
         question.score,
         question.url,
         question.author,
@@ -101,16 +97,32 @@ def answer_values(answer: Answer) -> tuple[Value, ...]:
     _check_markup(where, answer.markup)
     _check_text(where, "author", answer.author)
     _check_score(where, answer.score)
+    if not isinstance(answer.is_accepted, bool):
+        raise InputError(f"{where}: is_accepted is {answer.is_accepted!r}", "expected True or False")
     return (
         answer.id,
         answer.question_id,
         answer.body,
         answer.markup,
-        to_microseconds(answer.created),
+        _moment_value(where, "created", answer.created),
         answer.score,
         answer.author,
         int(answer.is_accepted),
     )
+
+
+def check_question(question: Question) -> None:
+    """Raise InputError unless the question can be stored."""
+    question_values(question)
+
+
+def check_feedback(given: Feedback) -> None:
+    """Raise InputError unless a judgement on two questions that are there can be stored."""
+    if given.question_id == given.candidate_id:
+        raise InputError(f"question {given.question_id!r} is judged against itself", "name two questions")
+    if given.verdict not in _VERDICTS:
+        raise InputError(f"the verdict is {given.verdict!r}", f"expected one of {', '.join(_VERDICTS)}")
+    _check_text("a judgement", "the judge's name", given.by)
 
 
 def check_link(link: Link) -> None:
@@ -144,8 +156,10 @@ def question_of(row: sqlite3.Row) -> Question:
         DamagedForumError: the row is not as it was written.
     """
     try:
-        tags = tuple(json.loads(row["tags"]))
-    except ValueError as error:
+        tags = json.loads(row["tags"])
+        if not isinstance(tags, list) or not all(isinstance(tag, str) for tag in tags):
+            raise ValueError(f"found {str(row['tags'])[:100]}, expected a list of texts")
+    except (ValueError, TypeError, RecursionError) as error:
         found = f"the tags of question {row['id']!r} cannot be read: {error}"
         raise DamagedForumError(found, "restore the forum from a backup, or put the question again") from error
     return Question(
@@ -153,7 +167,7 @@ def question_of(row: sqlite3.Row) -> Question:
         title=row["title"],
         body=row["body"],
         markup=row["markup"],
-        tags=tags,
+        tags=tuple(tags),
         created=from_microseconds(row["created_us"]),
         closed=from_microseconds(row["closed_us"]),
         score=row["score"],
@@ -187,6 +201,10 @@ def _check_id(value: str, what: str) -> None:
 def _check_text(where: str, name: str, value: str) -> None:
     if not isinstance(value, str):
         raise InputError(f"{where}: {name} is {type(value).__name__}", "expected a text")
+    if len(value) > MAX_TEXT_CHARACTERS:
+        raise InputError(
+            f"{where}: {name} has {len(value):,} characters", f"expected at most {MAX_TEXT_CHARACTERS:,}; shorten it"
+        )
     if not value.isascii():
         try:
             value.encode()
@@ -194,6 +212,24 @@ def _check_text(where: str, name: str, value: str) -> None:
             raise InputError(
                 f"{where}: {name} has a lone surrogate at character {error.start}", "decode the text as UTF-8 first"
             ) from error
+
+
+def _moment_value(where: str, name: str, moment: datetime | None) -> int | None:
+    """Return a moment as it is stored.
+
+    Raises:
+        InputError: in UTC it lies outside the years 1 to 9999, so that it could not be read back.
+    """
+    if moment is not None and not isinstance(moment, datetime):
+        raise InputError(f"{where}: {name} is {type(moment).__name__}", "expected a datetime")
+    hint = "expected a moment that in UTC lies in the years 1 to 9999"
+    try:
+        value = to_microseconds(moment)
+    except OverflowError as error:  # of a time zone that has no answer for this moment
+        raise InputError(f"{where}: {name} is {moment!r}", hint) from error
+    if value is not None and not _FIRST_US <= value <= _LAST_US:
+        raise InputError(f"{where}: {name} is {moment}", hint)
+    return value
 
 
 def _check_markup(where: str, markup: str) -> None:

@@ -1,28 +1,13 @@
-"""The archive's tables, its format number, and how its file is created, opened and checked.
-
-Enters: a path. Leaves: a configured ``sqlite3.Connection``. May import: errors.
-"""
+"""The archive's tables, its format number, and how its file is created, opened and checked."""
 
 from __future__ import annotations
 
 import sqlite3
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import Any, NoReturn, Self, cast
 
 from askalike.errors import BusyForumError, DamagedForumError, ForumError, ForumVersionError
-
-__all__ = [
-    "APPLICATION_ID",
-    "BUSY_TIMEOUT_S",
-    "FORMAT",
-    "busy",
-    "connect",
-    "create_tables",
-    "identity",
-    "is_finished",
-    "refusal",
-    "roll_back",
-]
 
 FORMAT = 2
 """Raised with each incompatible change of the tables; an older format passes through a named ``upgrade_N_to_M``."""
@@ -31,6 +16,9 @@ APPLICATION_ID = 0x41736B41
 """Marks the file as askalike's own in SQLite's header ("AskA")."""
 
 BUSY_TIMEOUT_S = 30.0
+
+WRITABLE = "the forum's folder must be writable, also for searching; check its rights and how its disk is mounted"
+"""What to do where it is not."""
 
 FEEDBACK = """
 CREATE TABLE feedback (
@@ -65,6 +53,7 @@ CREATE TABLE questions (
     digest BLOB NOT NULL
 );
 CREATE INDEX questions_by_source ON questions (source);
+CREATE INDEX questions_by_created ON questions (created_us);
 CREATE TABLE answers (
     num INTEGER PRIMARY KEY AUTOINCREMENT,
     id TEXT NOT NULL UNIQUE,
@@ -100,7 +89,65 @@ CREATE TABLE changes (
 )
 
 
-def connect(path: Path) -> sqlite3.Connection:
+class Connection(sqlite3.Connection):
+    """A connection to an archive that raises the errors of ``askalike.errors``, which name the file."""
+
+    path: Path
+
+    def cursor(self, factory: Any = None) -> Any:
+        """Return a cursor that raises them."""
+        return super().cursor(factory or _Cursor)
+
+    def execute(self, *given: Any) -> sqlite3.Cursor:
+        """Run a statement on a new cursor."""
+        found: sqlite3.Cursor = self.cursor().execute(*given)
+        return found
+
+    def executemany(self, *given: Any) -> sqlite3.Cursor:
+        """Run a statement for each of many rows, on a new cursor."""
+        found: sqlite3.Cursor = self.cursor().executemany(*given)
+        return found
+
+
+class _Cursor(sqlite3.Cursor):
+    def execute(self, *given: Any) -> Self:
+        try:
+            return super().execute(*given)
+        except sqlite3.Error as error:
+            self._raise(error)
+
+    def executemany(self, *given: Any) -> Self:
+        try:
+            return super().executemany(*given)
+        except sqlite3.Error as error:
+            self._raise(error)
+
+    def fetchone(self) -> Any:
+        try:
+            return super().fetchone()
+        except sqlite3.Error as error:
+            self._raise(error)
+
+    def fetchall(self) -> list[Any]:
+        try:
+            return super().fetchall()
+        except sqlite3.Error as error:
+            self._raise(error)
+
+    def __next__(self) -> Any:
+        try:
+            return super().__next__()
+        except sqlite3.Error as error:
+            self._raise(error)
+
+    def _raise(self, error: sqlite3.Error) -> NoReturn:
+        refused = refusal(cast(Connection, self.connection).path, error)
+        if refused is None:
+            raise error
+        raise refused from error
+
+
+def connect(path: Path) -> Connection:
     """Open the archive's file as every reader and writer must: WAL, full synchronisation, foreign keys.
 
     A commit returns only when its pages are on disk (``synchronous=FULL`` in WAL mode), so that what was
@@ -109,11 +156,21 @@ def connect(path: Path) -> sqlite3.Connection:
     Raises:
         DamagedForumError: the file is not an SQLite database.
         ForumVersionError: it is one of another program or format.
+        BusyForumError: another process keeps it locked.
         ForumError: the file or its folder cannot be written.
     """
-    connection = sqlite3.connect(
-        path, timeout=BUSY_TIMEOUT_S, isolation_level=None, check_same_thread=False, cached_statements=256
-    )
+    try:
+        connection = sqlite3.connect(
+            path,
+            timeout=BUSY_TIMEOUT_S,
+            isolation_level=None,
+            check_same_thread=False,
+            cached_statements=256,
+            factory=Connection,
+        )
+    except sqlite3.Error as error:
+        raise refusal(path, error) or error from error
+    connection.path = path
     connection.row_factory = sqlite3.Row
     try:
         connection.execute("PRAGMA journal_mode = WAL")
@@ -124,25 +181,16 @@ def connect(path: Path) -> sqlite3.Connection:
         connection.execute("PRAGMA temp_store = FILE")
         application = connection.execute("PRAGMA application_id").fetchone()[0]
         version = connection.execute("PRAGMA user_version").fetchone()[0]
-    except sqlite3.OperationalError as error:
+        if version and application == APPLICATION_ID and version in UPGRADES:
+            version = _upgraded(connection)
+        if version and (application != APPLICATION_ID or version != FORMAT):
+            raise ForumVersionError(
+                f"{path} has format {version}, this version of askalike reads format {FORMAT}",
+                "use the version that wrote it, or index the archive again into a new folder",
+            )
+    except BaseException:
         connection.close()
-        raise ForumError(
-            f"{path} cannot be opened: {error}", "the forum's folder must be writable, also for searching"
-        ) from error
-    except sqlite3.DatabaseError as error:
-        connection.close()
-        raise DamagedForumError(
-            f"{path} cannot be read as a database: {error}",
-            "restore it from a backup, or index the archive into a new folder",
-        ) from error
-    if version and application == APPLICATION_ID and version in UPGRADES:
-        version = _upgraded(connection, path)
-    if version and (application != APPLICATION_ID or version != FORMAT):
-        connection.close()
-        raise ForumVersionError(
-            f"{path} has format {version}, this version of askalike reads format {FORMAT}",
-            "use the version that wrote it, or index the archive again into a new folder",
-        )
+        raise
     return connection
 
 
@@ -157,23 +205,17 @@ UPGRADES: Mapping[int, Callable[[sqlite3.Connection], None]] = {1: upgrade_1_to_
 """From a format to what makes the next one of it."""
 
 
-def _upgraded(connection: sqlite3.Connection, path: Path) -> int:
-    """Bring an older file to this format in one transaction; another process may have done so meanwhile.
-
-    Raises:
-        BusyForumError: another process has been writing for too long.
-        ForumError: the file cannot be written.
-    """
+def _upgraded(connection: Connection) -> int:
+    """Bring an older file to this format in one transaction; another process may have done so meanwhile."""
+    connection.execute("BEGIN IMMEDIATE")
     try:
-        connection.execute("BEGIN IMMEDIATE")
         while (version := int(connection.execute("PRAGMA user_version").fetchone()[0])) in UPGRADES:
             UPGRADES[version](connection)
             connection.execute(f"PRAGMA user_version = {version + 1}")
         connection.execute("COMMIT")
-    except sqlite3.DatabaseError as error:
+    except BaseException:
         roll_back(connection)
-        connection.close()
-        raise refusal(path, error) or error from error
+        raise
     return version
 
 
@@ -182,19 +224,29 @@ def busy(path: Path) -> BusyForumError:
     return BusyForumError(f"{path.parent} is being written by another process", "wait until it has finished")
 
 
-def refusal(path: Path, error: BaseException) -> ForumError | None:
-    """Return what a failed write means for the user, or None where it is no failure of the file."""
+def refusal(path: Path, error: sqlite3.Error) -> ForumError | None:
+    """Return what an error of SQLite means for the user, or None where it is a mistake of this program."""
     if not isinstance(error, sqlite3.DatabaseError):
         return None
-    code = getattr(error, "sqlite_errorcode", 0) & 0xFF  # the rest tells details
+    code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_ERROR) & 0xFF  # the rest tells details
     if code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
         return busy(path)
-    if code in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB):
-        return DamagedForumError(f"{path} is damaged: {error}", "nothing was changed; restore it from a backup")
-    if isinstance(error, sqlite3.OperationalError):
-        hint = "nothing was changed; free space or fix the folder's rights"
-        return ForumError(f"{path} cannot be written: {error}", hint)
+    if code == sqlite3.SQLITE_NOTADB:
+        hint = "restore it from a backup, or index the archive into a new folder"
+        return DamagedForumError(f"{path} cannot be read as a database: {error}", hint)
+    if code in _UNWRITABLE:
+        return ForumError(f"{path} cannot be opened for writing: {error}", WRITABLE)
+    if code == sqlite3.SQLITE_FULL:
+        return ForumError(f"{path} cannot be written: {error}", "nothing was changed; free space on its disk")
+    if code == sqlite3.SQLITE_IOERR:
+        hint = "nothing was changed; check the disk, and that it has free space"
+        return ForumError(f"{path} cannot be read or written: {error}", hint)
+    if code == sqlite3.SQLITE_CORRUPT or isinstance(error, sqlite3.OperationalError):  # such as a table that is missing
+        return DamagedForumError(f"{path} is damaged: {error}", "restore it from a backup; nothing was changed")
     return None
+
+
+_UNWRITABLE = (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PERM, sqlite3.SQLITE_AUTH)
 
 
 def is_finished(connection: sqlite3.Connection) -> bool:

@@ -1,7 +1,6 @@
 """Changes to single rows, each logged, inside a transaction that the caller holds.
 
 Shared by the archive's own methods and the bulk load, so that a row is written and logged in one way only.
-May import: types, errors, ``archive.rows``.
 """
 
 from __future__ import annotations
@@ -13,22 +12,6 @@ from typing import Literal
 from askalike.archive import rows
 from askalike.errors import UnknownIdError
 from askalike.types import Link
-
-__all__ = [
-    "Operation",
-    "PostKind",
-    "RecordKind",
-    "delete_answer",
-    "delete_link",
-    "delete_question",
-    "has_question",
-    "log_change",
-    "owner_of_other_content",
-    "put_row",
-    "require_question",
-    "source_number",
-    "unknown_id",
-]
 
 Operation = Literal["add", "edit", "delete"]
 RecordKind = Literal["question", "answer", "link", "feedback"]
@@ -82,42 +65,41 @@ def put_row(
 
 
 def delete_question(connection: sqlite3.Connection, identifier: str) -> None:
-    """Delete one question with its answers, links and verdicts, and log it."""
-    num = connection.execute("SELECT num FROM questions WHERE id = ?", (identifier,)).fetchone()["num"]
-    connection.execute("DELETE FROM questions WHERE num = ?", (num,))
+    """Delete one question with its answers, links and judgements, as a person wants it, and log it."""
+    remove_question(connection, identifier)
     connection.execute("DELETE FROM answers WHERE question_id = ?", (identifier,))
     connection.execute("DELETE FROM links WHERE source_id = ? OR target_id = ?", (identifier, identifier))
     connection.execute("DELETE FROM feedback WHERE question_id = ? OR candidate_id = ?", (identifier, identifier))
-    log_change(connection, "question", "delete", identifier, num)
 
 
-def owner_of_other_content(
-    connection: sqlite3.Connection, kind: PostKind, identifier: str, values: tuple[rows.Value, ...], source: int
-) -> str | None:
-    """Return the name of another source that has this id with other content, or None."""
-    table, _ = _TABLE_OF[kind]
-    found = connection.execute(
-        f"SELECT digest, name FROM {table} JOIN sources ON sources.num = source WHERE id = ? AND source <> ?",
-        (identifier, source),
-    ).fetchone()
-    return None if found is None or found["digest"] == rows.digest(values) else str(found["name"])
+def remove_question(connection: sqlite3.Connection, identifier: str) -> bool:
+    """Delete one question alone and log it; return whether it was there.
+
+    What others said of it waits for its return: it has no effect while the question is not there.
+    """
+    gone = connection.execute("DELETE FROM questions WHERE id = ? RETURNING num", (identifier,)).fetchone()
+    if gone is not None:
+        log_change(connection, "question", "delete", identifier, gone["num"])
+    return gone is not None
 
 
-def delete_answer(connection: sqlite3.Connection, identifier: str) -> None:
-    """Delete one answer and log it; nothing happens when it went with its question."""
+def delete_answer(connection: sqlite3.Connection, identifier: str) -> bool:
+    """Delete one answer and log it; return whether it was there: it may have gone with its question."""
     gone = connection.execute("DELETE FROM answers WHERE id = ? RETURNING num", (identifier,)).fetchone()
     if gone is not None:
         log_change(connection, "answer", "delete", identifier, gone["num"])
+    return gone is not None
 
 
-def delete_link(connection: sqlite3.Connection, link: Link) -> None:
-    """Delete one link and log it under its source's id; nothing happens when it went with a question."""
+def delete_link(connection: sqlite3.Connection, link: Link) -> bool:
+    """Delete one link and log it under its source's id; return whether it was there: it may go with a question."""
     gone = connection.execute(
         "DELETE FROM links WHERE source_id = ? AND target_id = ? AND kind = ? RETURNING source_id",
         (link.source_id, link.target_id, link.kind),
     ).fetchone()
     if gone is not None:
         log_change(connection, "link", "delete", link.source_id, None)
+    return gone is not None
 
 
 def has_question(connection: sqlite3.Connection, identifier: str) -> bool:

@@ -1,7 +1,4 @@
-"""Arguments and options that several commands share, and the parsing of their values.
-
-May import: errors, types.
-"""
+"""Arguments and options that several commands share, and the parsing of their values."""
 
 from __future__ import annotations
 
@@ -14,8 +11,6 @@ import typer
 
 from askalike.errors import SettingError
 
-__all__ = ["ForumArgument", "JsonOption", "body_text", "moment"]
-
 ForumArgument = Annotated[Path, typer.Argument(metavar="FORUM", help="The forum's folder.", show_default=False)]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
@@ -26,17 +21,17 @@ def moment(text: str | None, option: str) -> datetime | None:
     """Return the moment that an option gives: a date or an ISO 8601 date and time, UTC unless it says otherwise.
 
     Raises:
-        SettingError: it is neither.
+        SettingError: it is neither, or beyond the first or last day of the calendar in UTC.
     """
     if text is None:
         return None
     try:
         found = datetime.fromisoformat(text)
-    except ValueError as error:
+        return found.astimezone(UTC) if found.tzinfo is not None else found.replace(tzinfo=UTC)
+    except (ValueError, OverflowError) as error:
         raise SettingError(
             f"{option} is {text!r}", "expected a date such as 2024-05-01 or 2024-05-01T12:30:00Z"
         ) from error
-    return found if found.tzinfo is not None else found.replace(tzinfo=UTC)
 
 
 def body_text(text: str) -> str:

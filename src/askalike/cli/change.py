@@ -16,8 +16,6 @@ from askalike.forum import Forum
 from askalike.types import Answer, Link, Question
 from askalike.wire import answer_object, question_object
 
-__all__ = ["add", "delete", "edit"]
-
 IdOption = Annotated[str, typer.Option("--id", help="Its id; made up if left out.")]
 BodyOption = Annotated[str | None, typer.Option("--body", help="In Markdown; - reads it from standard input.")]
 TagOption = Annotated[list[str] | None, typer.Option("--tag", help="A tag; may be repeated.")]
@@ -51,11 +49,7 @@ def add(
             found = answer_object(answer)
         else:
             question = Question(made, title, text, "markdown", tuple(tag or ()), when)
-            if duplicate_of:
-                opened.question(duplicate_of)
-            opened.add(question)
-            if duplicate_of:
-                opened.add_links([Link(made, duplicate_of, "duplicate")])
+            opened.add(question, links=[Link(made, duplicate_of, "duplicate")] if duplicate_of else [])
             found = question_object(question)
     if as_json:
         print_json(found)

@@ -19,8 +19,6 @@ from askalike.errors import ForumNotFoundError, SettingError
 from askalike.forum import Forum, ImportOptions
 from askalike.wire import hit_object
 
-__all__ = ["QUESTIONS", "demo"]
-
 QUESTIONS: Final = (
     "Clock is wrong after booting Windows",
     "My earphones are muffled in Skype",

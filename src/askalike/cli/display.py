@@ -1,11 +1,9 @@
-"""How results look on a terminal: rich text from untrusted words, or JSON.
-
-Enters: values and strings from anywhere. Leaves: output. May import: types, text, wire.
-"""
+"""How results look on a terminal: rich text from untrusted words, or JSON."""
 
 from __future__ import annotations
 
 import json
+import re
 import sys
 import unicodedata
 from collections.abc import Sequence
@@ -18,12 +16,11 @@ from rich.text import Text
 from askalike.text.markup import excerpt, plain_text
 from askalike.types import Answer, Hit
 
-__all__ = ["console", "errors", "print_aligned", "print_hits", "print_json", "print_whole", "safe"]
-
 ANSWER_CHARACTERS = 240
 MATCHED_WORDS = 8
 SMALL_SCORE = 0.1
 
+_ODD_BYTE = re.compile("[\udc80-\udcff]")  # as Python reads a byte of a path that is no UTF-8
 _UNSEEN = {"Cc", "Cf", "Cs"}
 
 console = Console(highlight=False, soft_wrap=False)
@@ -33,10 +30,12 @@ errors = Console(stderr=True, highlight=False)
 def safe(text: str) -> str:
     """Return text that cannot move the cursor, set colours or turn the writing direction: one line, no controls.
 
-    >>> safe("red \\x1b[31m alert\\nnext")
-    'red [31m alert next'
+    Bytes of a path that are no UTF-8 are written out, so that it can be told from others.
+
+    >>> safe("red \\x1b[31m alert\\nnext"), safe("caf\\udce9.csv")
+    ('red [31m alert next', 'caf\\\\xe9.csv')
     """
-    spaced = " ".join(text.split())
+    spaced = _ODD_BYTE.sub(lambda found: f"\\x{ord(found[0]) - 0xDC00:02x}", " ".join(text.split()))
     if spaced.isascii() and spaced.isprintable():
         return spaced
     return "".join(letter for letter in spaced if unicodedata.category(letter) not in _UNSEEN or letter == "\u200d")
@@ -50,6 +49,7 @@ def print_json(value: Any) -> None:
     except UnicodeEncodeError:
         shown = json.dumps(value, indent=2, allow_nan=False) + "\n"
     sys.stdout.write(shown)
+    sys.stdout.flush()  # a full disk is told while there is somebody to tell it
 
 
 def print_whole(text: str, to: Console = console) -> None:
@@ -76,7 +76,7 @@ def print_hits(hits: list[Hit], to: Console = console, *, explained: Sequence[Te
     """
     if not hits:
         to.print(
-            "No earlier question that may be shown shares a telling word with this one, or is near to its meaning."
+            "No earlier question that may be shown shares a informative word with this one, or is near to its meaning."
         )
         return
     table = Table.grid(padding=(0, 1, 1, 1))

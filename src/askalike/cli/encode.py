@@ -16,8 +16,6 @@ from askalike.cli.stopping import same_again, telling_how_to_go_on
 from askalike.forum import Forum
 from askalike.forum.model_source import remove_own_model
 
-__all__ = ["encode"]
-
 
 def encode(
     forum: ForumArgument,

@@ -1,4 +1,4 @@
-"""``askalike evaluate``: how well a forum's own duplicate marks are found."""
+"""``askalike evaluate``: how well a forum's own duplicates are found."""
 
 from __future__ import annotations
 
@@ -13,12 +13,10 @@ from askalike.cli.display import console, errors, print_aligned, print_json, pri
 from askalike.cli.progress import BarProgress
 from askalike.cli.score import comparison_line, comparison_object, notes, report_object, report_table
 from askalike.errors import SettingError
-from askalike.evaluate import compare, write_trec_qrels, write_trec_run
-from askalike.experiments.duplicates import SPLITS
-from askalike.experiments.forum_trial import SYSTEMS, TASKS, Trial, run_trial
+from askalike.evaluation import compare, write_trec_qrels, write_trec_run
 from askalike.forum import Forum
-
-__all__ = ["evaluate"]
+from askalike.forum_evaluation.evaluation import SYSTEMS, TASKS, ForumEvaluation, evaluate_forum
+from askalike.forum_evaluation.splits import SPLITS
 
 DEFAULT_SYSTEMS = ("search", "bm25", "tfidf")
 
@@ -51,17 +49,17 @@ def evaluate(
     learned: list[tuple[int, int]] = []
     with BarProgress() as progress, Forum.open(forum, progress=progress) as opened:
         for task in tasks:
-            trial = run_trial(opened, task, tuple(system or DEFAULT_SYSTEMS), split, seed, progress)
+            made = evaluate_forum(opened, task, tuple(system or DEFAULT_SYSTEMS), split, seed, progress)
             if save is not None:
-                _save(trial, save)
+                _save(made, save)
             if not as_json:
-                _print(trial)
-            found[task] = _object(trial)
-            learned.append((trial.learned_queries, len(trial.qrels)))
+                _print(made)
+            found[task] = _object(made)
+            learned.append((made.learned_queries, len(made.qrels)))
     most, scored = max(learned)
     if most:
         print_whole(
-            f"note: the forum's own model learned from {most:,} of these {scored:,} marked questions; --split test "
+            f"note: the forum's own model learned from {most:,} of these {scored:,} questions; --split test "
             "after askalike train --hold-out-test is honest",
             errors,
         )
@@ -69,26 +67,26 @@ def evaluate(
         print_json({"forum": str(forum), "split": split, "seed": seed, "learned_queries": most, **found})
 
 
-def _print(trial: Trial) -> None:
-    console.print(f"\n{trial.title}", style="bold", markup=False)
-    print_aligned(report_table(dict(trial.reports)))
-    first, *others = trial.reports
+def _print(made: ForumEvaluation) -> None:
+    console.print(f"\n{made.title}", style="bold", markup=False)
+    print_aligned(report_table(dict(made.reports)))
+    first, *others = made.reports
     for other in others:
-        name = trial.main_measure
-        found = compare(trial.reports[other], trial.reports[first], name)
+        name = made.main_measure
+        found = compare(made.reports[other], made.reports[first], name)
         console.print(comparison_line(found, f"{other} against {first}"), markup=False)
-    for note in notes(trial.reports[first]):
+    for note in notes(made.reports[first]):
         console.print(f"note: {note}", markup=False, style="dim")
 
 
-def _object(trial: Trial) -> dict[str, Any]:
-    first, *others = trial.reports
+def _object(made: ForumEvaluation) -> dict[str, Any]:
+    first, *others = made.reports
     return {
-        "systems": {name: report_object(report) for name, report in trial.reports.items()},
+        "systems": {name: report_object(report) for name, report in made.reports.items()},
         "against_first": {
             other: [
-                comparison_object(compare(trial.reports[other], trial.reports[first], name))
-                for name in trial.reports[first].measures
+                comparison_object(compare(made.reports[other], made.reports[first], name))
+                for name in made.reports[first].measures
             ]
             for other in others
         },
@@ -108,8 +106,8 @@ def _prepare(folder: Path) -> None:
         raise SettingError(f"--save: {folder} cannot be written to: {error.strerror}", "name another folder") from error
 
 
-def _save(trial: Trial, folder: Path) -> None:
-    write_trec_qrels(folder / f"{trial.task}.qrels", trial.qrels)
-    for name, run in trial.runs.items():
-        write_trec_run(folder / f"{trial.task}.{name}.run", run, tag=name)
-    print_whole(f"wrote {trial.task} qrels and runs to {folder}", errors)
+def _save(made: ForumEvaluation, folder: Path) -> None:
+    write_trec_qrels(folder / f"{made.task}.qrels", made.qrels)
+    for name, run in made.runs.items():
+        write_trec_run(folder / f"{made.task}.{name}.run", run, tag=name)
+    print_whole(f"wrote {made.task} qrels and runs to {folder}", errors)

@@ -13,8 +13,6 @@
 
 A bar is how much a word matters; an arrow leads from a word that the hit lacks to the one that stands for it best; a
 number with a sign is what the cosine loses without the word.
-
-Enters: hits and explanations. Leaves: rich text. May import: types, ``cli.display``.
 """
 
 from __future__ import annotations
@@ -25,8 +23,6 @@ from rich.text import Text
 
 from askalike.cli.display import safe
 from askalike.types import Explanation, Hit, WordEffect, WordMatch, WordWeight
-
-__all__ = ["effects", "hit_lines", "matched", "query_lines", "scores"]
 
 BARS = "▁▂▃▄▅▆▇█"
 SHOWN_WORDS = 40

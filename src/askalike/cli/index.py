@@ -21,15 +21,13 @@ from askalike.cli.stopping import same_again, telling_how_to_go_on
 from askalike.data import DEFAULT_MODEL_LANGUAGE
 from askalike.errors import ForumNotFoundError, SettingError
 from askalike.forum import Forum, ForumSettings, ImportOptions, ImportReport
-from askalike.read.detection import choose
+from askalike.read.detection import find_archive
 from askalike.read.frame import ReadOptions
 from askalike.read.registry import READERS
 from askalike.text.function_words import reads_like
 from askalike.text.markup import plain_text
-from askalike.text.settings import NO_LANGUAGE, TextSettings
+from askalike.text.settings import NO_LANGUAGE, TextSettings, language_name
 from askalike.types import Markup
-
-__all__ = ["index", "reindex"]
 
 SHOWN_REJECTS = 5
 SAMPLE = 500
@@ -49,12 +47,25 @@ def index(
     markup: Annotated[
         str, typer.Option("--markup", help="How bodies of a table are written: html, markdown, plain.")
     ] = "",
-    site_url: Annotated[str, typer.Option("--site-url", help="The forum's address, for links to questions.")] = "",
+    html_escaped: Annotated[
+        bool | None,
+        typer.Option(
+            "--html-escaped/--no-html-escaped",
+            help="Whether texts of a table or JSON Lines are escaped for HTML once more; detected if left out.",
+        ),
+    ] = None,
+    site_url: Annotated[
+        str,
+        typer.Option(
+            "--site-url", help="The forum's address, for links to questions; {id} in it says where their ids go."
+        ),
+    ] = "",
     language: Annotated[
         str,
         typer.Option(
             "--language",
-            help=f"Language of a new forum; English if left out. {NO_LANGUAGE}: words are kept as they are written.",
+            help="Language of a new forum, such as german or de; English if left out."
+            f" {NO_LANGUAGE}: words are kept as they are written.",
         ),
     ] = "",
     code: Annotated[
@@ -76,13 +87,18 @@ def index(
         format=form,
         source=source,
         is_mass_delete_allowed=allow_mass_delete,
-        read=ReadOptions(mapping=_mapping(column or []), site_url=site_url, markup=_markup(markup)),
+        read=ReadOptions(
+            mapping=_mapping(column or []),
+            site_url=site_url,
+            markup=_markup(markup),
+            is_html_escaped_twice=html_escaped,
+        ),
     )
     if form and form not in READERS:
         raise SettingError(f"there is no format {form!r}", f"expected one of {', '.join(sorted(READERS))}")
     began = time.monotonic()
     settings = ForumSettings(has_vectors=encode)
-    choose(archive, form or None)  # a wrong path or format is said before a forum is made
+    find_archive(archive, form or None)  # a wrong path or format is said before a forum is made
     is_new = not Layout(into).archive.exists()
     with (
         telling_how_to_go_on(lambda: _kept(into, is_new)),
@@ -164,6 +180,8 @@ def _print_report(found: dict[str, Any], into: Path) -> None:
         stored = {name: value for name, value in counts.items() if value and name != "rejected"}  # told together below
         if stored:
             console.print(f"{kind:10s} {', '.join(f'{value:,} {name}' for name, value in stored.items())}")
+    if found["links_without_question"]:
+        console.print(f"           {found['links_without_question']:,} links lack a question, and count when it comes")
     for kind, count in found["skipped"].items():
         console.print(f"left out   {count:,} {safe(kind)}", markup=False)
     for kind, count in found["repaired"].items():
@@ -254,7 +272,7 @@ def _opened_or_made(
         return
     with forum:
         held = forum.analyzer.settings
-        if (language or held.language, held.with_code if with_code is None else with_code) != (
+        if (language_name(language) or held.language, held.with_code if with_code is None else with_code) != (
             held.language,
             held.with_code,
         ):

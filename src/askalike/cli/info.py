@@ -14,7 +14,8 @@ from askalike.forum import Forum, Info
 from askalike.rank import RERANKERS
 from askalike.wire import moment_text
 
-__all__ = ["info"]
+UNUSUAL = ("answers_without_question", "marks_without_question", "judgements_without_question", "unreadable_dates")
+"""Shown only where there are some."""
 
 
 def info(forum: ForumArgument, as_json: JsonOption = False) -> None:
@@ -27,6 +28,8 @@ def info(forum: ForumArgument, as_json: JsonOption = False) -> None:
         return
     table = Table(show_header=False, box=None, pad_edge=False)
     for name, value in found.items():
+        if not value and name in UNUSUAL:
+            continue
         text = ", ".join(value) if isinstance(value, list) else str(value or "-")
         shown = f"{value:,}" if isinstance(value, int) else safe(text or "-")
         table.add_row(name.replace("_", " "), Text(shown))
@@ -44,6 +47,11 @@ def info_object(found: Info, learned: list[str]) -> dict[str, Any]:
         "questions_with_answer": counts.questions_with_answer,
         "duplicate_marks": counts.duplicates,
         "related_marks": counts.related,
+        "judgements": counts.judgements,
+        "answers_without_question": counts.answers_without_question,
+        "marks_without_question": counts.links_without_question,
+        "judgements_without_question": counts.judgements_without_question,
+        "unreadable_dates": list(found.unreadable_dates),
         "first_question": moment_text(from_microseconds(counts.first_us)),
         "last_question": moment_text(from_microseconds(counts.last_us)),
         "indexed": found.indexed,

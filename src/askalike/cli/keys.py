@@ -14,8 +14,6 @@ from askalike.cli.display import console, print_json, print_whole, safe
 from askalike.errors import SettingError
 from askalike.serve.keys import Keys
 
-__all__ = ["keys"]
-
 
 def keys(
     forum: ForumArgument,

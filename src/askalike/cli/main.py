@@ -1,7 +1,6 @@
 """The command line's composition root and its outermost door: commands in, exit codes out.
 
 Exit codes: 0 done, 1 an error that askalike explains, 2 the command was used wrongly.
-May import: everything of the package; serve only when it is asked for.
 """
 
 from __future__ import annotations
@@ -10,16 +9,29 @@ import io
 import os
 import sqlite3
 import sys
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from askalike._version import __version__
-from askalike.cli import change, demo, encode, evaluate, index, info, keys, reproduce, score, search, serve, train
+from askalike.cli import (
+    change,
+    check,
+    demo,
+    encode,
+    evaluate,
+    index,
+    info,
+    keys,
+    reproduce,
+    score,
+    search,
+    serve,
+    train,
+)
 from askalike.cli.display import errors, print_json, safe
 from askalike.errors import AskalikeError, DamagedForumError, SettingError
-
-__all__ = ["app", "main"]
 
 app = typer.Typer(
     name="askalike",
@@ -33,6 +45,7 @@ app = typer.Typer(
 app.command("demo")(demo.demo)
 app.command("index")(index.index)
 app.command("reindex")(index.reindex)
+app.command("check")(check.check)
 app.command("encode")(encode.encode)
 app.command("train")(train.train)
 app.command("search")(search.search)
@@ -66,8 +79,13 @@ EXIT_CODES: tuple[tuple[type[AskalikeError], int], ...] = ((SettingError, 2), (A
 """From an error to an exit code; the first fitting row counts."""
 
 
+_TORCH_SHORTAGES = ("can't allocate memory", "out of memory")
+"""How torch, which raises RuntimeError, says that memory is short."""
+
+
 def main() -> None:
     """Run the command line; every error that askalike explains becomes two lines and an exit code."""
+    _open_closed_streams()
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):  # a letter that the terminal's encoding lacks is written as an escape
             stream.reconfigure(errors="backslashreplace")
@@ -76,7 +94,7 @@ def main() -> None:
     except AskalikeError as error:
         raise SystemExit(_explain(error)) from None
     except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _is_output_lost()
         raise SystemExit(1) from None
     except sqlite3.DatabaseError as error:
         damaged = DamagedForumError(
@@ -84,10 +102,36 @@ def main() -> None:
             "restore it from a backup, or index the archive into a new folder",
         )
         raise SystemExit(_explain(damaged)) from None
+    except (MemoryError, RuntimeError) as error:
+        if not isinstance(error, MemoryError) and not any(words in str(error) for words in _TORCH_SHORTAGES):
+            raise
+        found = " ".join(str(error).split())[:200]
+        short = AskalikeError(
+            f"there is not enough memory{': ' if found else ''}{found}", "choose smaller sizes, or end other programs"
+        )
+        raise SystemExit(_explain(short)) from None
     except OSError as error:
-        where = f"{error.filename}: " if error.filename else ""
+        where = f"{error.filename}: " if error.filename else "standard output: " if _is_output_lost() else ""
         refused = AskalikeError(f"{where}{error.strerror or error}", "check the path, its rights and the free space")
         raise SystemExit(_explain(refused)) from None
+
+
+def _open_closed_streams() -> None:
+    """Give a program that was started with a closed stream (``>&-``) one that holds and takes nothing."""
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:
+            setattr(sys, name, Path(os.devnull).open(mode, encoding="utf-8"))  # noqa: SIM115 - open to the end
+
+
+def _is_output_lost() -> bool:
+    """Return whether standard output takes no more; it is then given up, so that nothing fails at the end."""
+    try:
+        sys.stdout.write("\n")  # what was refused is not kept, so that only something new shows it
+        sys.stdout.flush()
+    except OSError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return True
+    return False
 
 
 def _explain(error: AskalikeError) -> int:

@@ -1,7 +1,4 @@
-"""A progress bar with rate and time left, on the error stream so that output stays clean.
-
-May import: forum.progress, cli.display.
-"""
+"""A progress bar with rate and time left, on the error stream so that output stays clean."""
 
 from __future__ import annotations
 
@@ -11,8 +8,6 @@ from rich.progress import BarColumn, Progress, TaskID, TaskProgressColumn, TextC
 from rich.text import Text
 
 from askalike.cli.display import errors, safe
-
-__all__ = ["BarProgress"]
 
 
 class _Rate(TextColumn):

@@ -3,36 +3,24 @@
 from __future__ import annotations
 
 import importlib.util
-from collections.abc import Callable, Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
+from rich.table import Table as RichTable
 
 from askalike.cli.arguments import JsonOption
-from askalike.cli.display import errors, print_whole
-from askalike.cli.reproduce_das2016 import reproduce_das2016
-from askalike.cli.reproduce_lei2016 import reproduce_lei2016
-from askalike.cli.reproduce_zhang2018 import reproduce_zhang2018
-from askalike.cli.reproduction import Wanted
+from askalike.cli.display import console, errors, print_aligned, print_json, print_whole
+from askalike.cli.progress import BarProgress
 from askalike.errors import SettingError
+from askalike.papers.das2016.table import DAS2016
+from askalike.papers.lei2016.table import LEI2016
+from askalike.papers.means import Compared
+from askalike.papers.paper import Options, Paper, Part, Table
+from askalike.papers.zhang2018.table import ZHANG2018
 
-__all__ = ["PAPERS", "reproduce"]
-
-PAPERS: Mapping[str, tuple[Callable[[Wanted], None], str]] = {
-    "lei2016": (reproduce_lei2016, "lei2016"),
-    "zhang2018": (reproduce_zhang2018, "ramn"),
-    "das2016": (reproduce_das2016, "scqa"),
-}
-"""Paper → what runs it, and its recipe."""
-
-_OWN: Mapping[str, str] = {
-    "--amount": "zhang2018",
-    "--first": "zhang2018",
-    "--vectors": "lei2016",
-    "--pairs": "das2016",
-}
-"""Option of one paper alone → that paper."""
+PAPERS: Mapping[str, Paper] = {"lei2016": LEI2016, "zhang2018": ZHANG2018, "das2016": DAS2016}
 
 
 def reproduce(
@@ -60,12 +48,12 @@ def reproduce(
     unlabelled: Annotated[
         list[Path] | None,
         typer.Option(
-            "--unlabelled", help="lei2016, zhang2018: an archive more whose texts are learned from; may be repeated."
+            "--unlabelled", help="lei2016, zhang2018: another archive whose texts are learned from; may be repeated."
         ),
     ] = None,
     amount: Annotated[
         list[int] | None,
-        typer.Option("--amount", help="zhang2018: so many texts, 0 for all; may be repeated for a curve.", min=0),
+        typer.Option("--amount", help="zhang2018: the number of texts, 0 for all; may be repeated for a curve.", min=0),
     ] = None,
     first: Annotated[
         str,
@@ -74,7 +62,7 @@ def reproduce(
         ),
     ] = "",
     pairs: Annotated[
-        int, typer.Option("--pairs", help="das2016: so many questions with answers, 0 for all.", min=0)
+        int, typer.Option("--pairs", help="das2016: the number of questions with answers, 0 for all.", min=0)
     ] = 0,
     vectors: Annotated[
         Path | None,
@@ -83,7 +71,7 @@ def reproduce(
         ),
     ] = None,
     device: Annotated[str, typer.Option("--device", help="cpu or cuda.")] = "cpu",
-    jobs: Annotated[int, typer.Option("--jobs", help="Trainings beside each other, of one thread each.", min=1)] = 1,
+    jobs: Annotated[int, typer.Option("--jobs", help="Trainings side by side, of one thread each.", min=1)] = 1,
     as_json: JsonOption = False,
 ) -> None:
     """Run the rows of a paper's tables and print them beside the reported figures.
@@ -101,37 +89,102 @@ def reproduce(
         "--first": bool(first),
         "--vectors": vectors is not None,
         "--pairs": bool(pairs),
+        "--unlabelled": bool(unlabelled),
     }
-    _refuse_options(given, paper)
+    _refuse_options([option for option, is_given in given.items() if is_given], paper)
     if device != "cpu" and importlib.util.find_spec("torch") is not None:
-        from askalike.train.fit import device_named
+        from askalike.training.encoder import device_named
 
         device_named(device)  # before anything is read
-    folder = out or Path(paper)
+    chosen, folder = PAPERS[paper], out or Path(paper)
     if folder.exists() and not folder.is_dir():
         raise SettingError(f"{folder} is a file, and what is finished needs a folder", "name a folder with --out")
-    run, usual = PAPERS[paper]
-    wanted = Wanted(
+    options = Options(
         data=data,
+        out=folder,
+        recipe=recipe or chosen.recipe,
         only=tuple(only or ()),
         seeds=seeds,
-        out=folder,
-        recipe=recipe or usual,
         unlabelled=tuple(unlabelled or ()),
-        amounts=tuple(dict.fromkeys(amount or (0,))),
+        sizes=tuple(dict.fromkeys(amount or (0,))),
+        first=first,
+        pairs=pairs,
         vectors=vectors,
         device=device,
         jobs=jobs,
-        as_json=as_json,
-        pairs=pairs,
-        first=first,
     )
-    run(wanted)
-    if not as_json:
-        print_whole(f"what is finished is kept in {wanted.out}", errors)
+    with BarProgress() as progress:
+        parts = chosen.reproduce(options, progress)
+    if as_json:
+        print_json(_json(paper, parts))
+        return
+    for part in parts:
+        _print(part)
+    console.print(chosen.legend, style="dim", markup=False)
+    print_whole(f"what is finished is kept in {folder}", errors)
 
 
-def _refuse_options(given: Mapping[str, bool], paper: str) -> None:
+def _refuse_options(given: Iterable[str], paper: str) -> None:
     """Raise SettingError where an option was given that is another paper's."""
-    if wrong := [option for option, is_given in given.items() if is_given and _OWN[option] != paper]:
-        raise SettingError(f"{wrong[0]} is an option of {_OWN[wrong[0]]}, not of {paper}", "leave it out")
+    for option in given:
+        if option not in PAPERS[paper].options:
+            owners = " and ".join(name for name, one in PAPERS.items() if option in one.options)
+            raise SettingError(f"{option} is an option of {owners}, not of {paper}", "leave it out")
+
+
+def _json(paper: str, parts: Iterable[Part]) -> dict[str, Any]:
+    """Return a paper's tables; those of papers with a table a set lie under "sets"."""
+    found: dict[str, Any] = {"paper": paper}
+    for part in parts:
+        if part.name:
+            found.setdefault("sets", {})[part.name] = part.as_json
+        else:
+            found |= part.as_json
+    return found
+
+
+def _print(part: Part) -> None:
+    for table in part.tables:
+        console.print(f"\n{table.title}", style="bold", markup=False)
+        if table.note:
+            console.print(table.note, style="dim", markup=False)
+        print_aligned(_table(table))
+    for heading, found in part.compared.items():
+        if found:
+            console.print(f"\n{heading}", style="bold", markup=False)
+            print_aligned(comparison_table(found))
+    for reason, rows in part.not_run.items():
+        console.print(f"not run, since {reason}: {', '.join(rows)}", markup=False, style="dim")
+
+
+def _table(shown: Table) -> RichTable:
+    table = RichTable(box=None, pad_edge=False, padding=(0, 1, 0, 0))
+    first, *others = shown.columns
+    table.add_column(first, no_wrap=True)
+    for name in others:
+        is_narrow = name in ("texts", "seeds", "p", "reported")
+        table.add_column(name, justify="right", no_wrap=is_narrow, min_width=9 if name == "map" else 5)
+    for line in shown.lines:
+        table.add_row(*line)
+    return table
+
+
+def comparison_table(found: Iterable[Compared]) -> RichTable:
+    """Return a line for each comparison below the name of its task, differences times 100; it fits 80 columns."""
+    table = RichTable(box=None, pad_edge=False, padding=(0, 1, 0, 0))
+    table.add_column("rows", no_wrap=True)
+    for name in ("difference", "interval", "p"):
+        table.add_column(name, justify="right", no_wrap=True)
+    by_task: dict[str, list[Compared]] = {}
+    for one in found:
+        by_task.setdefault(one.task, []).append(one)
+    for task, of_task in by_task.items():
+        table.add_row(task, style="bold")
+        for one in of_task:
+            table.add_row(
+                f"{one.better} over {one.worse}",
+                f"{100 * one.difference.mean:+.2f}",
+                f"{100 * one.difference.low:+.1f} to {100 * one.difference.high:+.1f}",
+                f"{one.p_value:.4f}",
+            )
+    return table

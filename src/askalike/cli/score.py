@@ -12,7 +12,7 @@ from rich.table import Table
 from askalike.cli.arguments import JsonOption
 from askalike.cli.display import console, print_aligned, print_json, safe
 from askalike.errors import EvaluationError, SettingError
-from askalike.evaluate import (
+from askalike.evaluation import (
     DEFAULT_MEASURES,
     PROTOCOLS,
     Comparison,
@@ -24,9 +24,7 @@ from askalike.evaluate import (
     read_gold,
     read_run,
 )
-from askalike.evaluate import evaluate as judge
-
-__all__ = ["comparison_object", "report_object", "report_table", "score"]
+from askalike.evaluation import evaluate as judge
 
 
 def score(
@@ -43,29 +41,33 @@ def score(
     measures = tuple(measure or DEFAULT_MEASURES)
     try:
         policy = parse_protocol(protocol)
-        for name in measures:
-            parse_measure(name)
+        for one in measures:
+            parse_measure(one)
     except EvaluationError as error:  # said before any file is read: the command was used wrongly
         raise SettingError(error.message, error.hint) from error
+    name, other = run.name, against.name if against is not None else ""
+    if name == other:
+        name, other = str(run), str(against)
+    if name == other:
+        raise SettingError(f"--against is {other}, the run itself", "name another run")
     qrels = read_gold(gold)
-    reports = {run.name: judge(qrels, read_run(run), policy, measures)}
+    reports = {name: judge(qrels, read_run(run), policy, measures)}
     comparisons: list[Comparison] = []
     if against is not None:
-        name = against.name if against.name != run.name else str(against)
-        reports[name] = judge(qrels, read_run(against), policy, measures)
+        reports[other] = judge(qrels, read_run(against), policy, measures)
         first, second = reports.values()
         comparisons = [compare(first, second, one) for one in first.measures]
     if as_json:
-        found = report_object(reports[run.name])
+        found = report_object(reports[name])
         if against is not None:
             found["against"] = report_object(list(reports.values())[1])
             found["comparison"] = [comparison_object(one) for one in comparisons]
         print_json(found)
         return
     print_aligned(report_table(reports))
-    for one in comparisons:
-        console.print(comparison_line(one, run.name), markup=False)
-    for note in notes(reports[run.name]):
+    for found_one in comparisons:
+        console.print(comparison_line(found_one, name), markup=False)
+    for note in notes(reports[name]):
         console.print(f"note: {note}", markup=False, style="dim")
 
 

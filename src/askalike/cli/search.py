@@ -22,8 +22,6 @@ from askalike.rank.threshold import ALL, THRESHOLDS
 from askalike.types import Explanation, Filters, Hit
 from askalike.wire import explanation_object, hit_object
 
-__all__ = ["SETTINGS", "search"]
-
 SETTINGS = ForumSettings(neighbours="exact")
 """A command asks once: looking at all vectors takes less than reading the graph."""
 
@@ -57,22 +55,19 @@ def search(
     if not title.strip() and not text.strip():
         raise SettingError("the question is empty", "give a title, or a body with --body")
     filters = Filters(tuple(tag or ()), moment(before, "--before"), frozenset(exclude or ()))
-    explained: list[Explanation] = []
     settings = replace(SETTINGS, search=replace(SETTINGS.search, threshold=threshold))
     with BarProgress() as progress, Forum.open(forum, settings=settings, progress=progress) as opened:
         lacking = list(_lacking(opened, ranker))
-        hits = opened.similar(title, text, k, markup="markdown", filters=filters, ranker=ranker)
-        corrections = opened.corrections(title, text, markup="markdown", ranker=ranker)
-        barred = "" if hits else _barred(opened, filters)
-        if explain:
-            explained = opened.explain(hits, title, text, markup="markdown", ranker=ranker)
-    notes = [*lacking, *(safe(f"note: {one.written} is read as {one.meant}") for one in corrections)]
-    for line in [*notes, f"note: {barred}"] if as_json and barred else notes:
+        found = opened.search(title, text, k, markup="markdown", filters=filters, ranker=ranker, is_explained=explain)
+        hits, explained = list(found.hits), list(found.explanations)
+        excluded = "" if hits else _barred(opened, filters)
+    notes = [*lacking, *(safe(f"note: {one.written} is read as {one.meant}") for one in found.corrections)]
+    for line in [*notes, f"note: {excluded}"] if as_json and excluded else notes:
         print_whole(line, errors)
     if as_json:
         print_json(_objects(hits, explained))
-    elif barred:
-        print_whole(barred)
+    elif excluded:
+        print_whole(excluded)
     elif explained:
         if words := query_lines(explained[0]):
             console.print(words, end="\n\n")

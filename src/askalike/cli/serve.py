@@ -11,8 +11,6 @@ from askalike.cli.arguments import ForumArgument
 from askalike.cli.display import errors, print_whole
 from askalike.errors import MissingExtraError
 
-__all__ = ["serve"]
-
 
 def serve(
     forum: ForumArgument,
@@ -27,6 +25,12 @@ def serve(
     allow_host: Annotated[
         list[str] | None,
         typer.Option("--allow-host", help="A name under which a proxy passes requests on; keys are asked for then."),
+    ] = None,
+    trusted_proxy: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--trusted-proxy", help="A proxy's address or network: the clients that it names count; repeatable."
+        ),
     ] = None,
     insecure: Annotated[bool, typer.Option("--insecure", help="Ask for no key, whoever may reach it.")] = False,
     open_read: Annotated[
@@ -53,6 +57,7 @@ def serve(
         workers=workers,
         allow_origins=tuple(allow_origin or ()),
         allow_hosts=tuple(allow_host or ()),
+        trusted_proxies=tuple(trusted_proxy or ()),
         is_insecure=insecure,
         is_read_open=open_read,
         is_page_reread=reload_page,
@@ -69,5 +74,5 @@ def _need_extra() -> None:
     if missing:
         raise MissingExtraError(
             f"serving needs {', '.join(missing)}, which {'is' if len(missing) == 1 else 'are'} not installed",
-            'pip install "askalike[serve]"',
+            "serve",
         )

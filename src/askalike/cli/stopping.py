@@ -1,7 +1,4 @@
-"""What a command says when Ctrl-C stops it: what stays, and how to go on.
-
-Enters: what was kept. Leaves: two lines on the error stream, an exit code. May import: cli's calling and display.
-"""
+"""What a command says when Ctrl-C stops it: what stays, and how to go on."""
 
 from __future__ import annotations
 
@@ -14,8 +11,6 @@ import typer
 
 from askalike.cli.calling import command
 from askalike.cli.display import errors, print_whole
-
-__all__ = ["STOPPED", "same_again", "telling_how_to_go_on"]
 
 STOPPED: Final = 130
 """The exit code of a command that Ctrl-C stopped, as shells have it."""

@@ -1,59 +1,51 @@
-"""``askalike train``: a forum's texts and duplicate marks into a model of its own, taken where it is better."""
+"""``askalike train``: a forum's texts and duplicate links into a model of its own, taken where it is better."""
 
 from __future__ import annotations
 
-import importlib.util
-import time
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any, Final
 
 import typer
 
 from askalike.archive import Layout
 from askalike.cli.arguments import ForumArgument, JsonOption
-from askalike.cli.display import print_json, print_whole
+from askalike.cli.calling import command
+from askalike.cli.display import print_json, print_whole, safe
 from askalike.cli.progress import BarProgress
 from askalike.cli.stopping import same_again, telling_how_to_go_on
-from askalike.cli.train_plan import plan_lines, plan_object
-from askalike.cli.train_report import RankerVerdict, Verdict, verdict
-from askalike.data import DEFAULT_MODEL_LANGUAGE, default_model
-from askalike.encode.model import Model
-from askalike.errors import MissingExtraError, SettingError
-from askalike.experiments.finished_model import MODEL, is_finished, keep_finished
-from askalike.experiments.forum_parts import keep_parts
-from askalike.experiments.forum_training import ForumTraining, dev_score, forum_training, going_on
-from askalike.experiments.learned_marks import keep_learned
-from askalike.experiments.likeness import likeness
-from askalike.experiments.ranker_score import ranker_score
-from askalike.experiments.work_folder import clear_work, work_folder
+from askalike.evaluation import Comparison
 from askalike.forum import Forum, ForumSettings
-from askalike.forum.model_source import ModelSource, fingerprint, general_model, own_model, wanted_model
-from askalike.forum.settings import stored_language
-from askalike.rank.reranker import learned_with
-from askalike.siamese import SiameseModel
-from askalike.text.settings import TextSettings
-from askalike.train.language_model import learn_language_model
-from askalike.train.recipe import AnyRecipe, LanguageRecipe, Recipe, SiameseRecipe, load_recipe, shipped_recipes
+from askalike.forum.info import size_bytes
+from askalike.forum_evaluation.ramn import COLLAPSED
+from askalike.rank import learned_with
+from askalike.training.language import LanguageRecipe
+from askalike.training.recipe import Recipe, shipped_recipes
+from askalike.training.session import (
+    DEFAULT,
+    DevScore,
+    TrainingOptions,
+    TrainingPlan,
+    TrainingResult,
+    TrainingSession,
+    checked_recipe,
+)
+from askalike.training.siamese.recipe import SiameseRecipe
+from askalike.training.work_folder import Beginning
 
-__all__ = ["train"]
+CHANCE: Final = 0.05
+"""From which p-value on a difference is said to be perhaps chance."""
 
-DEFAULT = "default"
-OF_NETWORKS = ("ramn",)
-"""The rankers that look at the states of a network."""
+LEAST_TELLING: Final = 6
+"""Queries of dev that two searches must order differently: with fewer, no difference has a p-value below ``CHANCE``."""
 
-
-@dataclass(frozen=True, slots=True)
-class _Choices:
-    """Where and how a training runs, as the command line says it."""
-
-    seed: int
-    device: str
-    threads: int
-    processes: int
-    is_fresh: bool
-    is_kept: bool
+_BEGINNINGS: Mapping[Beginning, str] = {
+    "anew": "begins",
+    "goes on": "goes on from what is there",
+    "finished": "holds the finished model; nothing is to be trained",
+    "changed": "begins anew, since forum, recipe, seed or model have changed since the last training",
+}
 
 
 def train(
@@ -73,8 +65,8 @@ def train(
         bool,
         typer.Option(
             "--hold-out-test",
-            help="Leave the marks of the test part alone, so that askalike evaluate --split test is honest afterwards. "
-            "If left out, they are learned from.",
+            help="Leave the links of the test split alone, so that askalike evaluate --split test is honest "
+            "afterwards. If left out, they are learned from.",
         ),
     ] = False,
     device: Annotated[str, typer.Option("--device", help="cpu, cuda or cuda:N.")] = "cpu",
@@ -92,244 +84,250 @@ def train(
         bool,
         typer.Option(
             "--keep",
-            help="Take the new model even if it is not better on dev or there is no dev part; one that was finished "
+            help="Take the new model even if it is not better on dev or there is no dev split; one that was finished "
             "and not taken is taken without training again, unless more than new questions has changed.",
         ),
     ] = False,
     as_json: JsonOption = False,
 ) -> None:
-    """Train a model on a forum's own questions, answers and duplicate marks, and search with it if it is better.
+    """Train a model on a forum's own questions, answers and duplicate links, and search with it if it is better.
 
-    A fifth of the duplicates (the dev part of askalike evaluate --split) is kept apart: training stops by it, and by it
-    the new model is compared with the one before. With fewer than 10 groups of duplicates there is no dev part: every
-    mark is learned from, for as many epochs as the recipe says; where a model answered before, its own or the general
-    one, the new one is then taken with --keep alone. askalike encode FORUM --model general leads back.
+    A fifth of the duplicates (the dev split of askalike evaluate --split) is kept apart: training stops by it, and by
+    it the new model is compared with the one before. With fewer than 10 groups of duplicates there is no dev split:
+    every link is learned from, for as many epochs as the recipe says; where a model answered before, its own or the
+    general one, the new one is then taken with --keep alone. askalike encode FORUM --model general leads back.
 
     A recipe of a ranker (ramn, scqa, dsqa, lmir, translation, translm, phrase, qatm, sqatm) leaves the model as it is:
     what it makes answers askalike search --ranker with its name; of scqa and dsqa also as t-scqa and t-dsqa. ramn, scqa
     and dsqa are networks; all others are counted and learned in minutes, without torch and on one core.
     """
-    chosen = load_recipe(recipe)
-    given = {
-        "--from": bool(begin),
-        "--processes": processes > 1,
-        "--device": device != "cpu",
-        "--threads": threads > 0,
-    }
-    if keep and chosen.ranker:
-        raise SettingError(f"--keep with a recipe of {chosen.ranker}, whose model is taken in any case", "leave it out")
-    if isinstance(chosen, LanguageRecipe):
-        _refuse(given, chosen, "trains no network")
-        chosen = chosen.seeded(seed) if seed else chosen
-    else:
-        _need_torch()
-        _check_device(device)
-    if isinstance(chosen, SiameseRecipe):
-        _refuse({name: given[name] for name in ("--from", "--processes")}, chosen, "begins anew, in one process")
-    if isinstance(chosen, Recipe) and chosen.ranker not in ("", *OF_NETWORKS):
-        raise SettingError(
-            f"the recipe trains a network for the ranker {chosen.ranker!r}",
-            f"expected one of {', '.join(OF_NETWORKS)} where there is an encoder",
-        )
-    start = _start(forum, begin, recipe)
-    if start is not None and recipe == DEFAULT and isinstance(chosen, Recipe):
-        chosen = going_on(chosen, Model.load(start.folder))
-    began = time.monotonic()
-    choices = _Choices(seed, device, threads, processes, not resume, keep)
-    place = Layout(forum).training(chosen.ranker)
-    with telling_how_to_go_on(lambda: (f"what was done is kept in {place}", same_again())):
-        found = _trained(forum, (recipe, chosen), start, hold_out, choices, as_json)
-    seconds = round(time.monotonic() - began, 1)
+    options = TrainingOptions(begin, hold_out, seed, device, threads, processes, is_fresh=not resume, is_kept=keep)
+    ranker = checked_recipe(recipe, options).ranker  # an error before the forum is read
+    place = Layout(forum).training(ranker)
+    with (
+        telling_how_to_go_on(lambda: (f"what was done is kept in {place}", same_again())),
+        Forum.open(forum, settings=ForumSettings(has_vectors=not ranker)) as opened,
+        TrainingSession(opened, recipe, options) as session,
+    ):
+        with BarProgress() as progress:
+            plan = session.plan(progress)
+        if not as_json:
+            for line in plan_lines(plan):
+                print_whole(line)
+        with BarProgress() as progress:
+            result = session.run(progress)
     if as_json:
-        print_json({**found[0], **found[1].to_json(), "seconds": seconds})
+        print_json({**plan_object(plan), **result_object(result), "seconds": result.seconds})
     else:
-        for line in found[1].lines(forum, seconds):
+        for line in result_lines(result, forum):
             print_whole(line)
 
 
-def _trained(
-    path: Path,
-    named: tuple[str, AnyRecipe],
-    start: ModelSource | None,
-    is_test_held_out: bool,
-    choices: _Choices,
-    is_quiet: bool,
-) -> tuple[dict[str, object], Verdict | RankerVerdict]:
-    """Read, train, compare, and take the model where it is better; return the plan and what came of it.
-
-    What a ranker has learned is taken in any case: it answers where it is asked for by its name.
-    """
-    name, recipe = named
-    with BarProgress() as progress, Forum.open(path, settings=ForumSettings(has_vectors=False)) as opened:
-        progress.start("reading the forum", 0, "")
-        hard_negatives = recipe.hard_negatives() if isinstance(recipe, Recipe) else 0
-        answers = recipe.options.most_answers if isinstance(recipe, LanguageRecipe) else 1
-        training = forum_training(
-            opened, is_test_held_out=is_test_held_out, answers=answers, hard_negatives=hard_negatives
-        )
-        text = opened.analyzer.settings
-    recipe = replace(recipe, text=text) if isinstance(recipe, SiameseRecipe) else recipe
-    asked: dict[str, str | int] = {
-        "recipe": recipe.to_json(),
-        "start": start.fingerprint if start else "",
-        "seed": choices.seed,
-        "processes": choices.processes,
+def plan_object(plan: TrainingPlan) -> dict[str, Any]:
+    """Return what is going to be done as JSON has it."""
+    training = plan.training
+    return {
+        "forum": str(plan.forum),
+        "questions": len(training.data.questions),
+        "answers": len(training.data.answers),
+        "marks": training.links,
+        "groups": training.components,
+        "learned_marks": len(training.data.pairs),
+        "dev_queries": len(training.dev.queries) if training.dev else 0,
+        "dev_queries_that_count": training.dev_queries_that_count,
+        "why_no_dev": training.why_no_dev or None,
+        "held_out_marks": training.held_out,
+        "recipe": plan.name,
+        **_recipe_object(plan),
+        "goes_on_from": plan.start or None,
+        "folder": str(plan.folder),
+        "beginning": plan.beginning,
+        "is_taken_with_keep_alone": plan.is_taken_with_keep_alone,
     }
-    dev = "" if training.dev is None else repr(sorted(training.dev.qrels.items()))
-    plan = {**asked, "data": training.data.digest(), "dev": dev}
-    folder = Layout(path).training(recipe.ranker)
-    with work_folder(folder, plan, is_fresh=choices.is_fresh) as beginning:
-        has_ended = is_finished(folder, asked, training.data)
-        if has_ended and (choices.is_kept or _is_own(path, folder / MODEL)):
-            beginning = "finished"
-        keep_parts(path, training.parts)
-        told = plan_object(path, (name, recipe), start.name if start else "", training, (folder, beginning))
-        told["is_taken_with_keep_alone"] = not (
-            recipe.ranker or training.dev or choices.is_kept or wanted_model(Layout(path), text.language) is None
-        )
-        if not is_quiet:
-            for line in plan_lines(told):
-                print_whole(line)
-        if beginning != "finished":
-            _make(recipe, training, start, folder, choices, text)
-            keep_finished(folder, asked, training.data)
-        if recipe.ranker:
-            return told, _take_ranker(path, recipe.ranker, training)
-        result = _compared(path, training, Model.load(folder / MODEL), choices.is_kept)
-        if result.is_taken:
-            _take(path, training, start)
-    return told, result
 
 
-def _take(path: Path, training: ForumTraining, start: ModelSource | None) -> None:
-    """Let the finished model answer; the same again goes on where this was stopped."""
-    folder = Layout(path).training()
-    learned = {one for pair in training.data.pairs for one in pair}
-    keep_learned(path, fingerprint(folder / MODEL), learned, start.fingerprint if start else "")
-    if not _is_own(path, folder / MODEL):
-        with Forum.open(path, settings=ForumSettings(has_vectors=False)) as opened:
-            opened.use_model(folder / MODEL)
-    with BarProgress() as progress, Forum.open(path, progress=progress) as opened:
-        opened.encode(progress=progress)
-    clear_work(folder)
+def _recipe_object(plan: TrainingPlan) -> dict[str, Any]:
+    recipe = plan.recipe
+    if isinstance(recipe, LanguageRecipe):
+        topics = recipe.options.topic_learning
+        return {
+            "learned_marks": 0,
+            "language_model": {"ranker": recipe.ranker, **asdict(recipe.options)},
+            "iterations": recipe.alignment.iterations if recipe.alignment else 0,
+            "topic_iterations": topics.iterations if topics else 0,
+        }
+    if isinstance(recipe, SiameseRecipe):
+        siamese = {"ranker": recipe.ranker, **_sizes(recipe)}
+        return {"learned_marks": 0, "siamese": siamese, "epochs": recipe.loop.epochs}
+    return {
+        "stages": [
+            {"objective": stage.objective, "epochs": stage.loop.epochs, "needs": stage.needs or None}
+            for stage in recipe.stages
+        ],
+        "encoder": _encoder(recipe),
+    }
 
 
-def _take_ranker(path: Path, name: str, training: ForumTraining) -> RankerVerdict:
-    """Let the ranker answer with what it has learned, and return how good it is on dev."""
-    folder = Layout(path).training(name)
-    with Forum.open(path, settings=ForumSettings(has_vectors=False)) as opened:
-        opened.use_ranker(name, folder / MODEL)
-        scores = {one: ranker_score(training.dev, opened, one) for one in learned_with(name)} if training.dev else {}
-    alike = likeness(Model.load(folder / MODEL), training.data.questions) if name in OF_NETWORKS else None
-    clear_work(folder)
-    return RankerVerdict(name, dev_score(training.dev, None, 0).search if training.dev else None, scores, alike)
+def _encoder(recipe: Recipe) -> str:
+    encoder = recipe.encoder
+    return f"{encoder.kind}, {encoder.hidden_size} dimensions, {encoder.parameter_count():,} parameters"
 
 
-def _is_own(path: Path, model: Path) -> bool:
-    """Return whether the forum's own model is this one."""
-    present = own_model(Layout(path))
-    return present is not None and present.fingerprint == fingerprint(model)
+def _sizes(recipe: SiameseRecipe) -> dict[str, Any]:
+    return {name: asdict(recipe)[name] for name in ("kernel_width", "channels", "poolings", "output_size")}
 
 
-def _make(
-    recipe: AnyRecipe,
-    training: ForumTraining,
-    start: ModelSource | None,
-    folder: Path,
-    choices: _Choices,
-    text: TextSettings,
-) -> None:
-    """Put what a recipe makes of a forum into the work folder."""
-    if isinstance(recipe, Recipe):
-        _fit(recipe, training, start, folder, choices).save(folder / MODEL)
+def plan_lines(plan: TrainingPlan) -> Iterator[str]:
+    """Yield what is going to be done as lines."""
+    training, recipe, name = plan.training, plan.recipe, safe(plan.name)
+    yield (
+        f"forum      {plan.forum}: {len(training.data.questions):,} questions, {training.links:,} duplicate links in"
+        f" {training.components:,} groups"
+    )
+    if isinstance(recipe, LanguageRecipe):
+        yield _learned_from(recipe, len(training.data.answers))
+        yield _dev_line(plan, "the ranker is not compared", "the ranker is compared by the")
+        yield f"recipe     {name}: {recipe.ranker}; {_listed(asdict(recipe.options))}"
     elif isinstance(recipe, SiameseRecipe):
-        _fit_siamese(recipe, training, folder, choices).save(folder / MODEL)
+        answers = f"{len(training.data.answers):,} best answers"
+        yield f"learns     from {answers} beside answers to other questions; from no duplicate links"
+        yield _dev_line(plan, "the ranker is not compared", "the ranker is compared by the")
+        yield f"recipe     {name}: {recipe.ranker} (at most {recipe.loop.epochs} epochs); {_listed(_sizes(recipe))}"
     else:
-        with BarProgress() as progress:
-            learn_language_model(recipe, training.data, text, progress).save(folder / MODEL)
+        yield from _network_lines(plan, recipe)
+    yield f"work       {plan.folder}: {_BEGINNINGS[plan.beginning]}"
 
 
-def _fit_siamese(recipe: SiameseRecipe, training: ForumTraining, folder: Path, choices: _Choices) -> SiameseModel:
-    import torch  # here and below, since importing this module must not load torch
-
-    from askalike.train.fit import Run
-    from askalike.train.siamese.fit import fit_siamese
-
-    if choices.threads:
-        torch.set_num_threads(choices.threads)
-    with BarProgress() as progress:
-        return fit_siamese(recipe, training.data, Run(folder, choices.seed, choices.device, progress=progress))
-
-
-def _fit(recipe: Recipe, training: ForumTraining, start: ModelSource | None, folder: Path, choices: _Choices) -> Model:
-    import torch
-
-    from askalike.cli.processes import fit_together
-    from askalike.train.fit import Run, fit
-
-    run = Run(folder, choices.seed, choices.device)
-    if choices.processes > 1:
-        shape = (choices.processes, choices.threads)
-        return fit_together(recipe, training.data, run, start.folder if start else None, shape)
-    if choices.threads:
-        torch.set_num_threads(choices.threads)
-    with BarProgress() as progress:
-        model = Model.load(start.folder) if start else None
-        return fit(recipe, training.data, Run(folder, choices.seed, choices.device, model, progress))
+def _network_lines(plan: TrainingPlan, recipe: Recipe) -> Iterator[str]:
+    training = plan.training
+    answers, learned = len(training.data.answers), len(training.data.pairs)
+    yield f"learns     from all texts, {answers:,} best answers, {learned:,} duplicate links"
+    yield _dev_line(plan, "training runs all its epochs and is not compared", "training stops, and is compared, by the")
+    if plan.is_taken_with_keep_alone:
+        yield "taken      with --keep alone: nothing will show whether it is better than the model that answers now"
+    if training.held_out:
+        yield f"test       {training.held_out:,} links are left alone, for askalike evaluate --split test"
+    elif training.links:
+        yield "test       learned from too; --hold-out-test leaves it alone for askalike evaluate --split test"
+    stages = [stage for stage in recipe.stages if not (stage.needs == "pairs" and not learned)]
+    shown = " then ".join(f"{stage.objective} (at most {stage.loop.epochs} epochs)" for stage in stages)
+    yield f"recipe     {safe(plan.name)}: {shown}"
+    yield f"encoder    {_encoder(recipe)}; goes on from {safe(plan.start or 'nothing')}"
 
 
-def _compared(path: Path, training: ForumTraining, model: Model, is_kept: bool) -> Verdict:
-    """Return whether the new model is better on dev than what answers now; nothing is compared where it is that."""
-    present = wanted_model(Layout(path), stored_language(Layout(path)))
-    if _is_own(path, Layout(path).training() / MODEL):
-        return Verdict(None, None, "own", is_taken=True, is_better=None, was_taken_before=True)
+def _learned_from(recipe: LanguageRecipe, answers: int) -> str:
+    best, topics = "" if recipe.options.most_answers > 1 else "best ", recipe.options.topic_learning
+    iterations = recipe.alignment.iterations if recipe.alignment else 0
+    read = f"all questions and {answers:,} {best}answers" if iterations or topics else "all questions"
+    aligned = f", both ways, by {iterations} iterations of IBM's model 1" if iterations else ""
+    found = f", topics by {topics.iterations} iterations" if topics else ""
+    return f"learns     from {read}{aligned}{found}; from no duplicate links"
+
+
+def _dev_line(plan: TrainingPlan, without: str, by: str) -> str:
+    training = plan.training
     if training.dev is None:
-        return verdict(None, None, present.name if present else "", is_kept=is_kept)
-    weight = ForumSettings().search.join.weight
-    before = dev_score(training.dev, Model.load(present.folder) if present else None, weight)
-    after = dev_score(training.dev, model, weight)
-    return verdict(before, after, present.name if present else "", is_kept=is_kept)
+        return f"dev        none: {safe(training.why_no_dev)}; {without}"
+    return (
+        f"dev        {len(training.dev.queries):,} queries of the dev split: {by}"
+        f" {training.dev_queries_that_count:,} that have a linked question among their candidates"
+    )
 
 
-def _start(forum: Path, begin: str, recipe: str) -> ModelSource | None:
-    """Return the model to go on from.
+def _listed(settings: Mapping[str, Any]) -> str:
+    return ", ".join(f"{name} {value}" for name, value in settings.items())
 
-    Raises:
-        SettingError: the general model was asked for and the package carries none for the forum's language, or the
-            forum's own and it has none.
-        ModelError: there is no model in the folder.
-    """
-    if begin == "nothing" or (not begin and recipe != DEFAULT):
+
+def result_object(result: TrainingResult) -> dict[str, Any]:
+    """Return what came of a training as JSON has it."""
+    if result.ranker:
+        words = result.before.search if result.before else None
+        found = {"ranker": result.ranker, "dev_search": words, "dev_ranker": result.rankers.get(result.ranker)}
+        found |= {} if result.likeness is None else {"likeness": result.likeness}
+        return {**found, "dev_rankers": dict(result.rankers), "is_taken": True}
+    return {
+        "dev_before": _score_object(result.before),
+        "dev_after": _score_object(result.after),
+        "dev_difference": _difference_object(result.comparison),
+        "before": result.present or None,
+        "is_better": result.is_better,
+        "is_taken": result.is_taken,
+        "was_taken_before": result.was_taken_before,
+    }
+
+
+def _score_object(score: DevScore | None) -> dict[str, float] | None:
+    return {"search": score.search, "cosine": score.cosine} if score else None
+
+
+def _difference_object(found: Comparison | None) -> dict[str, Any] | None:
+    if found is None:
         return None
-    language = stored_language(Layout(forum))
-    if not begin and (default_model() is None or language != DEFAULT_MODEL_LANGUAGE):
-        return None
-    if begin in ("", "general"):
-        return general_model(language)
-    if begin == "own":
-        found = own_model(Layout(forum))
-        if found is None:
-            raise SettingError(
-                f"the forum at {forum} has no model of its own", "say --from general or nothing, or a model's folder"
-            )
-        return found
-    Model.load(begin)
-    return ModelSource(Path(begin), begin, fingerprint(Path(begin)))
+    interval = [found.difference.low, found.difference.high]
+    return {"search": found.difference.mean, "interval95": interval, "p_value": found.p_value, "queries": found.queries}
 
 
-def _refuse(given: Mapping[str, bool], recipe: LanguageRecipe | SiameseRecipe, why: str) -> None:
-    """Raise SettingError where options were given that a recipe has no use for."""
-    if wrong := [option for option, is_given in given.items() if is_given]:
-        raise SettingError(f"{wrong[0]} with a recipe of {recipe.ranker}, which {why}", "leave it out")
+def result_lines(result: TrainingResult, forum: Path) -> Iterator[str]:
+    """Yield what came of a training as lines."""
+    if result.ranker:
+        yield from _ranker_lines(result, forum)
+        return
+    if result.before and result.after:
+        before = f"{result.before.cosine:8.4f}" if result.present else " " * 8
+        yield f"dev MRR    {'search':>8s} {'cosine':>8s}"
+        yield f"  before   {result.before.search:8.4f} {before}  {_name(result.present)}"
+        yield f"  after    {result.after.search:8.4f} {result.after.cosine:8.4f}  the new model"
+    if found := result.comparison:
+        difference = found.difference
+        chance = "; it may be chance" if found.p_value >= CHANCE and difference.mean else ""
+        yield (
+            f"  search   {difference.mean:+8.4f} ({difference.low:+.4f} to {difference.high:+.4f}), p ="
+            f" {found.p_value:.4f} over {found.queries:,} queries{chance}"
+        )
+    yield from _outcome(result)
+    if result.is_taken:
+        yield f'  {command("search", forum)} "your question"'
+    else:
+        place = Layout(forum).training()
+        yield "  run again with --keep to use the new model anyway; nothing is trained again for that"
+        yield f"  until then it lies in {place} ({size_bytes(place) / 1e6:,.0f} MB), which may be deleted"
 
 
-def _check_device(name: str) -> None:
-    """Raise SettingError where there is no such device, before anything is read or written."""
-    from askalike.train.fit import device_named
+def _outcome(result: TrainingResult) -> Iterator[str]:
+    present, took = _name(result.present), f"({result.seconds:.1f} s)"
+    if result.was_taken_before:
+        yield f"the forum had taken this model before; it is encoded to the end and answers {took}"
+    elif result.is_better is None and result.is_taken:
+        yield f"the new model answers {took}; without a dev split nothing shows that it is better"
+    elif result.is_better is None:
+        yield f"without a dev split nothing shows that the new model is better: {present} stays {took}"
+    elif result.is_better:
+        yield f"the new model is better on dev and answers from now on {took}"
+    elif result.is_taken:
+        yield f"the new model is not better on dev; it answers from now on, since --keep was given {took}"
+    elif (found := result.comparison) and (ordered := found.better + found.worse) < LEAST_TELLING:
+        yield f"dev cannot tell whether it is better: {present} stays {took}"
+        yield f"  the two order {ordered:,} of its queries differently, and it takes {LEAST_TELLING} to tell"
+    else:
+        yield f"training did not help: {present} stays {took}"
 
-    device_named(name)
+
+def _ranker_lines(result: TrainingResult, forum: Path) -> Iterator[str]:
+    if result.before and result.rankers:
+        by = ", ".join(f"{score:.4f} by {name}" for name, score in result.rankers.items())
+        yield f"dev MRR    {by}, {result.before.search:.4f} by the search for words alone"
+        if max(result.rankers.values()) < result.before.search:
+            yield "on dev the search orders candidates better than what was learned; it stays the default"
+    if result.likeness is not None and result.likeness > COLLAPSED:
+        yield (
+            f"note: all words are nearly alike to it (mean cosine {result.likeness:.2f}): so few questions teach it the"
+            " words themselves, and next to nothing of their meaning"
+        )
+    others = [name for name in learned_with(result.ranker) if name != result.ranker]
+    also = f", as does {', '.join(others)}" if others else ""
+    yield f"the ranker {result.ranker} answers where it is asked for{also} ({result.seconds:.1f} s)"
+    yield f'  {command("search", forum)} "your question" --ranker {result.ranker}'
 
 
-def _need_torch() -> None:
-    if importlib.util.find_spec("torch") is None:
-        raise MissingExtraError("training needs torch, which is not installed", 'pip install "askalike[train]"')
+def _name(present: str) -> str:
+    return {"": "the search by words alone", "own": "the forum's model before"}.get(present, f"the {present} model")

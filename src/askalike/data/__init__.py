@@ -2,7 +2,7 @@
 the general model, where the package was built with it.
 
 ``homenet/questions.jsonl``: 252 questions about home networks and Linux at home, written for this project, with
-answers and 60 duplicate marks between questions that share meaning more than words.
+answers and 60 duplicate links between questions that share meaning more than words.
 ``models/general/``: the model that encodes a forum's questions until the forum has one of its own.
 """
 

@@ -1,8 +1,6 @@
-"""A forum as its users hold it: archive, indexes and search behind one class.
+"""A forum as its users hold it: archive, indexes and search behind one class."""
 
-May import: everything but cli and serve.
-"""
-
+from askalike.forum.findings import CheckReport, Finding
 from askalike.forum.forum import Forum
 from askalike.forum.importing import ImportOptions, ImportReport
 from askalike.forum.info import Info
@@ -10,4 +8,14 @@ from askalike.forum.settings import ForumSettings
 from askalike.forum.vectors import VectorsState
 from askalike.progress import Progress
 
-__all__ = ["Forum", "ForumSettings", "ImportOptions", "ImportReport", "Info", "Progress", "VectorsState"]
+__all__ = [
+    "CheckReport",
+    "Finding",
+    "Forum",
+    "ForumSettings",
+    "ImportOptions",
+    "ImportReport",
+    "Info",
+    "Progress",
+    "VectorsState",
+]

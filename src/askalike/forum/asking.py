@@ -1,7 +1,4 @@
-"""What is asked of a forum: similar questions, with explanations; its records; its state. Nothing is changed.
-
-Enters: questions. Leaves: hits, records. May import: archive, rank, types, its own folder.
-"""
+"""What is asked of a forum: similar questions, with explanations; its records; its state. Nothing is changed."""
 
 from __future__ import annotations
 
@@ -24,12 +21,10 @@ from askalike.forum.indexes import Indexes
 from askalike.forum.info import Info, forum_info
 from askalike.forum.pairs import Pairs
 from askalike.forum.vectors import VectorsState
-from askalike.rank import RANKERS, RERANKERS, Query, Suggestions, learned_as, suggestions
+from askalike.rank import RANKERS, RERANKERS, Query, Search, Suggestions, learned_as, suggestions
 from askalike.rank.calibration import Calibration
 from askalike.text.analyzer import Analyzer
 from askalike.types import Answer, Correction, Explanation, Feedback, Filters, Hit, Link, Markup, Question
-
-__all__ = ["Asking"]
 
 
 class Asking:
@@ -73,6 +68,27 @@ class Asking:
         query = Query(title, body, markup)
         return self._indexes.ask(lambda searcher: searcher.similar(query, k, with_zone(filters), ranker))
 
+    def search(
+        self,
+        title: str,
+        body: str = "",
+        k: int = 10,
+        *,
+        markup: Markup = "plain",
+        filters: Filters | None = None,
+        ranker: str | None = None,
+        is_explained: bool = False,
+    ) -> Search:
+        """Return hits as ``similar``, how the query was corrected, and explanations where asked for.
+
+        All are of one state of the forum, whatever is written meanwhile.
+
+        Raises:
+            SettingError, ForumError, ModelError: as ``similar``.
+        """
+        query, wanted = Query(title, body, markup), with_zone(filters)
+        return self._indexes.ask(lambda searcher: searcher.search(query, k, wanted, ranker, is_explained=is_explained))
+
     def suggest(
         self,
         title: str,
@@ -83,6 +99,7 @@ class Asking:
         filters: Filters | None = None,
         ranker: str | None = None,
         own: str = "",
+        is_explained: bool = False,
     ) -> Suggestions:
         """Return what an asker is shown: as ``similar``, but the original for each question that is marked a duplicate.
 
@@ -97,14 +114,16 @@ class Asking:
         wanted = with_zone(filters)
         if own:
             verdicts = verdicts_on(self._archive, own).items()
-            barred = wanted.exclude_ids | {other for other, verdict in verdicts if verdict == "different"}
-            wanted = replace(wanted, exclude_ids=barred)
-        return self._indexes.ask(lambda searcher: suggestions(searcher, query, k, wanted, ranker, own))
+            excluded = wanted.exclude_ids | {other for other, verdict in verdicts if verdict == "different"}
+            wanted = replace(wanted, exclude_ids=excluded)
+        return self._indexes.ask(
+            lambda searcher: suggestions(searcher, query, k, wanted, ranker, own, is_explained=is_explained)
+        )
 
     def corrections(
         self, title: str, body: str = "", *, markup: Markup = "plain", ranker: str | None = None
     ) -> tuple[Correction, ...]:
-        """Return the words of a query that nobody knows, and what a ranker by vectors searches for instead.
+        """Return the misspelt words of a query, and what a ranker by vectors searches for instead.
 
         Raises:
             SettingError, ForumError, ModelError: as ``similar``.
@@ -199,9 +218,11 @@ class Asking:
         """Return how many answers each of these questions has; those without one are left out."""
         return answer_counts(self._archive, ids)
 
-    def newest(self, limit: int, before: int | None = None) -> list[tuple[int, Question]]:
-        """Return (number, question) of those that came last; ``before`` takes a number to go on from."""
-        return newest(self._archive, limit, before)
+    def newest(
+        self, limit: int, after: tuple[int | None, int] | None = None
+    ) -> list[tuple[tuple[int | None, int], Question]]:
+        """Return (place, question), newest first by date, undated ones last; ``after`` takes a place to go on from."""
+        return newest(self._archive, limit, after)
 
     def rankers(self) -> dict[str, bool]:
         """Return each ranker's name, and whether this forum can be searched by it now."""
@@ -213,6 +234,14 @@ class Asking:
     def info(self) -> Info:
         """Return what the forum holds and whether its indexes are in step."""
         return forum_info(self.path, self._archive, self._indexes, self.analyzer.settings.language)
+
+    def probe(self) -> None:
+        """Look into the indexes as a search does, in a few milliseconds.
+
+        Raises:
+            ForumError, ModelError: searches would fail; the message says what to do.
+        """
+        self._indexes.probe()
 
     @property
     def behind(self) -> int:

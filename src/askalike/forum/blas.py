@@ -5,8 +5,6 @@ keeps a core busy (measured: 15 times slower beside one). The number belongs to 
 can set it back: so the first thread that enters does both, and one that is inside at the same time may end its work
 with more. A program that encodes in many threads sets one BLAS thread for good when it starts, and nothing here
 changes that.
-
-May import: nothing of askalike.
 """
 
 from __future__ import annotations
@@ -18,9 +16,6 @@ from functools import cache
 from typing import Any
 
 from threadpoolctl import ThreadpoolController  # type: ignore[import-untyped]
-
-__all__ = ["one_blas_thread"]
-
 
 _SETTING = threading.Lock()
 """Held by the thread that has set the number, until it has set it back."""

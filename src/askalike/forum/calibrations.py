@@ -1,7 +1,4 @@
-"""How likely a pair of a forum asks the same: what was judged elsewhere, moved by the forum's own verdicts.
-
-Enters: an archive and a set of vectors. Leaves: ``Calibration``. May import: archive, rank, its own folder.
-"""
+"""How likely a pair of a forum asks the same: what was judged elsewhere, moved by the forum's own verdicts."""
 
 from __future__ import annotations
 
@@ -11,12 +8,10 @@ from typing import Final
 
 import numpy as np
 
-from askalike.archive import Archive, last_feedback, standing_verdicts
+from askalike.archive import Archive, feedback_version, standing_verdicts
 from askalike.forum.blas import one_blas_thread
 from askalike.forum.vector_set import VectorSet
-from askalike.rank.calibration import ELSEWHERE, Calibration, fits, moved
-
-__all__ = ["Calibrations"]
+from askalike.rank.calibration import DEFAULT_PRIOR, Calibration, fits, posterior
 
 MOST_VERDICTS: Final = 2000
 """The newest so many count."""
@@ -31,10 +26,11 @@ class Calibrations:
         self._guard = threading.Lock()
         self._known: tuple[object, Calibration | None] = (None, None)
         self._fits: tuple[object, bool] = (None, False)
+        self._judged_at: tuple[int, tuple[int, int]] = (-1, (0, 0))
 
     def of(self, vectors: VectorSet) -> Calibration | None:
         """Return the calibration of a set's cosines, None where its model is too unlike the general one."""
-        state = (vectors.fingerprint, min(vectors.index.entries, SAMPLE), last_feedback(self._archive))
+        state = (vectors.fingerprint, min(vectors.index.entries, SAMPLE), self._feedback_version())
         known = self._known
         if known[0] != state:
             with self._guard:
@@ -43,11 +39,20 @@ class Calibrations:
                 known = self._known
         return known[1]
 
+    def _feedback_version(self) -> tuple[int, int]:
+        """Return which verdicts there are; counted anew only when the archive has changed."""
+        last = self._archive.last_change()
+        known, version = self._judged_at
+        if known != last:
+            version = feedback_version(self._archive)
+            self._judged_at = (last, version)
+        return version
+
     def _made(self, vectors: VectorSet) -> Calibration | None:
         if not self._is_fitting(vectors):
             return None
         judged = list(self._judged(vectors))
-        return moved(ELSEWHERE, *zip(*judged, strict=True)) if judged else ELSEWHERE
+        return posterior(DEFAULT_PRIOR, *zip(*judged, strict=True)) if judged else DEFAULT_PRIOR
 
     def _judged(self, vectors: VectorSet) -> Iterator[tuple[float, bool]]:
         """Yield cosine and verdict of the pairs that have vectors; one of zeros is none."""

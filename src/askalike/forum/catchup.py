@@ -2,8 +2,6 @@
 
 The same for every kind of index: one that is built from nothing scans the archive, and one that is behind gets the
 changes that it has not seen. A killed process leaves a mark from which the next one goes on.
-
-Enters: an archive, an index that follows it. Leaves: the index in step. May import: archive, mark, types.
 """
 
 from __future__ import annotations
@@ -18,8 +16,6 @@ from askalike.archive import Archive
 from askalike.mark import Mark
 from askalike.progress import Progress
 from askalike.types import Question
-
-__all__ = ["EntryWriter", "Follower", "Steps", "catch_up", "fits"]
 
 
 @dataclass(frozen=True, slots=True)

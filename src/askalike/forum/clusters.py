@@ -1,7 +1,4 @@
-"""Questions that hang together by pairs and by marks.
-
-Enters: pairs and marks by number. Leaves: clusters. May import: its own folder.
-"""
+"""Questions that hang together by pairs and by marks."""
 
 from __future__ import annotations
 
@@ -9,8 +6,6 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from askalike.forum.pair_store import Pair
-
-__all__ = ["Cluster", "clusters"]
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,31 +1,26 @@
-"""The engine of one machine: records from SQLite, candidates from the lexical index and the vectors.
-
-Enters: an open archive and indexes. Leaves: what ``rank.Engine`` and ``rank.Encoder`` promise. May import: archive,
-encode, lexical, rank, text, types, vectors.
-"""
+"""The engine of one machine: records from SQLite, candidates from the lexical index and the vectors."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
 from askalike.archive import Archive
-from askalike.encode.states import WordStates
 from askalike.forum.blas import one_blas_thread
 from askalike.forum.settings import Neighbours
 from askalike.forum.vector_set import VectorSet
 from askalike.forum.vectors import has_faiss
-from askalike.lexical import FieldWeights, LexicalIndex
+from askalike.lexical import FieldWeights, LexicalSnapshot
+from askalike.models.encoders.model import WordStates
 from askalike.rank import Candidate, Query
+from askalike.rank.engine import DuplicateLinks, TermStatistics
 from askalike.rank.interaction import WeighedStates, rarities
 from askalike.text.analyzer import Analyzer
 from askalike.types import Answer, Filters, Question
-from askalike.vectors import VectorIndex
-
-__all__ = ["LocalEngine", "QueryEncoder"]
+from askalike.vectors import VectorSnapshot
 
 FEW_SHARE = 0.2
 """Up to this share of the questions, those that satisfy a filter are listed first, in 7 ms of 200,000 at most; of
@@ -33,14 +28,14 @@ more, the nearest vectors are taken first and those that do not satisfy it are d
 
 
 class LocalEngine:
-    """``rank.Engine`` over an archive, its lexical index and, where there are some, its vectors."""
+    """``rank.Engine`` over an archive and one state of its lexical index and, where there are some, of its vectors."""
 
     def __init__(
         self,
         archive: Archive,
-        index: LexicalIndex,
+        index: LexicalSnapshot,
         fields: FieldWeights,
-        vectors: VectorIndex | None = None,
+        vectors: VectorSnapshot | None = None,
         neighbours: Neighbours = "auto",
     ) -> None:
         self._archive = archive
@@ -49,13 +44,9 @@ class LocalEngine:
         self._vectors = vectors
         self._neighbours = neighbours
 
-    def size(self) -> int:
-        """Return how many questions are in the index."""
-        return self._index.entries
-
-    def document_frequency(self, term: str) -> int:
-        """Return in how many questions the term occurs."""
-        return self._index.document_frequency(term)
+    def statistics(self, terms: Collection[str]) -> TermStatistics:
+        """Return how many questions are in the index, and how many have each of these terms."""
+        return TermStatistics(self._index.entries, self._index.document_frequencies(terms))
 
     def lexical(self, weights: Mapping[str, float], limit: int, filters: Filters) -> list[Candidate]:
         """Return the best entries of the lexical index."""
@@ -102,17 +93,15 @@ class LocalEngine:
         """Return the questions with these internal numbers."""
         return self._archive.questions_by_num(keys)
 
-    def questions_by_id(self, ids: Sequence[str]) -> dict[str, Question]:
-        """Return the questions with these ids."""
-        return self._archive.questions_by_id(ids)
+    def answers(self, ids: Sequence[str]) -> dict[str, list[Answer]]:
+        """Return the answers of each of these questions, best first."""
+        return self._archive.answers_of(ids)
 
-    def answers(self, question_id: str) -> list[Answer]:
-        """Return a question's answers, best first."""
-        return self._archive.answers(question_id)
-
-    def originals(self, question_id: str) -> tuple[str, ...]:
-        """Return what the question is marked a duplicate of."""
-        return self._archive.originals(question_id)
+    def duplicate_links(self, ids: Sequence[str]) -> DuplicateLinks:
+        """Return the duplicate links of these questions, and of all that they lead to."""
+        targets = self._archive.originals_of(ids)
+        found = sorted({target for one in targets.values() for target in one})
+        return DuplicateLinks(targets, self._archive.questions_by_id(found) if found else {})
 
     def _excluded(self, filters: Filters) -> set[int]:
         return set(self._archive.nums_by_id(filters.exclude_ids).values()) if filters.exclude_ids else set()
@@ -142,7 +131,7 @@ class QueryEncoder:
 
     def encode(self, query: Query) -> NDArray[np.float32]:
         """Return the vector (D,) of the query, read as a question of the forum is; zeros where the model knows no
-        telling word of it, since such a query would be as near to one question as to another.
+        informative word of it, since such a query would be as near to one question as to another.
 
         Raises:
             ModelError: the model cannot be read.

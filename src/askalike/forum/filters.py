@@ -1,7 +1,4 @@
-"""Filters as a search wants them.
-
-May import: types.
-"""
+"""Filters as a search wants them."""
 
 from __future__ import annotations
 
@@ -9,8 +6,6 @@ from dataclasses import replace
 from datetime import UTC
 
 from askalike.types import Filters
-
-__all__ = ["with_zone"]
 
 
 def with_zone(filters: Filters | None) -> Filters:

@@ -1,29 +1,34 @@
-"""``Forum``: create or open one, fill it, change it, ask it.
-
-Enters: a folder. Leaves: hits. May import: archive, lexical, rank, read, text; not cli or serve.
-"""
+"""``Forum``: create or open one, fill it, change it, ask it."""
 
 from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
+from typing import TYPE_CHECKING
 
 from askalike.archive import Archive, Layout, Operation, add_feedback, delete_answers, delete_links, put_answers
-from askalike.encode.model import Model
 from askalike.errors import BusyForumError
 from askalike.forum.asking import Asking
-from askalike.forum.founding import discard_if_empty, new_archive
+from askalike.forum.check import check_forum
+from askalike.forum.creation import discard_if_empty, new_archive
+from askalike.forum.findings import CheckReport
 from askalike.forum.importing import ImportOptions, ImportReport, import_archive
 from askalike.forum.indexes import Indexes, remove_indexes
 from askalike.forum.model_source import wanted_model
+from askalike.forum.repair import clear_damage
 from askalike.forum.rerankers import take_ranker
 from askalike.forum.settings import ForumSettings, stored_text_settings
+from askalike.models.encoders.model import Model
 from askalike.progress import Progress, SilentProgress
 from askalike.text.analyzer import Analyzer
 from askalike.text.settings import TextSettings
 from askalike.types import Answer, Feedback, Link, Question, Verdict
+
+if TYPE_CHECKING:
+    from askalike.training.session import TrainingResult
 
 __all__ = ["Forum", "ForumSettings"]
 
@@ -136,13 +141,14 @@ class Forum(Asking):
                 self._indexes.encode(shown)
         return report
 
-    def add(self, questions: Question | Iterable[Question]) -> None:
-        """Add new questions.
+    def add(self, questions: Question | Iterable[Question], *, links: Iterable[Link] = ()) -> None:
+        """Add new questions, and what links them to others, in one transaction.
 
         Raises:
             InputError: an id is taken, or a value cannot be stored; nothing is stored then.
+            UnknownIdError: an end of a link is not there; nothing is stored then.
         """
-        self._archive.add_questions(_listed(questions))
+        self._archive.add_questions(_listed(questions), list(links))
         self.catch_up()
 
     def edit(self, questions: Question | Iterable[Question]) -> None:
@@ -160,19 +166,19 @@ class Forum(Asking):
         self.catch_up()
 
     def store(self, questions: Question | Iterable[Question] = (), *, gone: Iterable[str] = ()) -> dict[str, Operation]:
-        """Put and delete questions on disk alone, for who must not wait; ``catch_up`` lets them be found.
+        """Put and delete questions in one transaction, without indexing; ``catch_up`` makes them searchable.
 
         Return for each id that changed whether it was added or edited.
 
         Raises:
-            UnknownIdError, InputError: as ``delete`` and ``put``.
+            UnknownIdError, InputError: as ``delete`` and ``put``; nothing is changed then.
         """
-        done = self._archive.put_questions(_listed(questions))
-        self._archive.delete_questions(list(gone))
-        return done
+        return self._archive.put_questions(_listed(questions), list(gone))
 
     def delete(self, ids: str | Iterable[str]) -> None:
-        """Delete questions with their answers and links.
+        """Delete questions with their answers, links and judgements.
+
+        A load that no longer holds a question deletes it alone: what people said of it counts again when it is back.
 
         Raises:
             UnknownIdError: there is no such question; nothing is deleted then.
@@ -248,6 +254,45 @@ class Forum(Asking):
         """Take a copy of what a ranker of ``rank.RERANKERS`` has learned, or ModelError; it answers from now on."""
         take_ranker(name, Path(folder), self._layout)
 
+    def train(
+        self,
+        recipe: str | Path = "default",
+        *,
+        start: str = "",
+        is_test_held_out: bool = False,
+        seed: int = 0,
+        device: str = "cpu",
+        threads: int = 0,
+        processes: int = 1,
+        is_fresh: bool = False,
+        is_kept: bool = False,
+        progress: Progress | None = None,
+    ) -> TrainingResult:
+        """Train a model on the forum's questions, answers and duplicate links, and search with it if it is better.
+
+        A training that was interrupted goes on where it was.
+
+        Args:
+            recipe: the name of one that ships, or a TOML file; that of a ranker makes what ``similar`` then takes as
+                ``ranker``, and leaves the model as it is.
+            start, …, is_kept: see ``training.session.TrainingOptions``.
+
+        Returns:
+            What was trained, the scores on the dev split before and after with interval and p, whether the model was
+            taken, and where it lies.
+
+        Raises:
+            SettingError: there is no such recipe, or options do not fit it.
+            MissingExtraError: torch is not installed, and the recipe trains a network.
+            BusyForumError: another training of this forum runs.
+            ModelError: the training failed, or a model cannot be read.
+        """
+        from askalike.training.session import TrainingOptions, TrainingSession  # here: it imports this module
+
+        options = TrainingOptions(start, is_test_held_out, seed, device, threads, processes, is_fresh, is_kept)
+        with TrainingSession(self, recipe, options) as session:
+            return session.run(progress)
+
     def encode(self, *, progress: Progress | None = None) -> None:
         """Encode all questions that wait, and switch to a new model when its vectors are complete.
 
@@ -258,6 +303,38 @@ class Forum(Asking):
             ModelError: there is no model, or it cannot be read.
         """
         self._indexes.encode(progress or SilentProgress())
+
+    @classmethod
+    def check(cls, path: str | Path, *, progress: Progress | None = None) -> CheckReport:
+        """Compare everything in a forum's folder with what was written, and its parts with each other; change nothing.
+
+        Raises:
+            ForumNotFoundError: there is no forum.
+        """
+        return check_forum(Path(path), progress or SilentProgress())
+
+    @classmethod
+    def repair(
+        cls, path: str | Path, *, settings: ForumSettings | None = None, progress: Progress | None = None
+    ) -> CheckReport:
+        """Check a forum, make anew from its archive what is damaged, and return what a check finds then.
+
+        The archive is never changed, nor what was learned: a ranker has to be trained again.
+
+        Raises:
+            ForumNotFoundError: there is no forum.
+            BusyForumError: another process is writing.
+            ForumError, ModelError: it cannot be made anew.
+        """
+        layout, settings, shown = Layout(Path(path)), settings or ForumSettings(), progress or SilentProgress()
+        found = check_forum(layout.folder, shown)
+        if found.is_sound or not layout.archive.is_file():
+            return found
+        done = clear_damage(layout, found, settings)
+        with cls.open(path, settings=settings, progress=shown) as forum:
+            if "vectors" in done and wanted_model(layout, forum.analyzer.settings.language) is not None:
+                forum.encode(progress=shown)
+        return replace(check_forum(layout.folder, shown), repaired=done)
 
     @classmethod
     def reindex(

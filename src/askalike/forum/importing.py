@@ -1,7 +1,4 @@
-"""From an archive's files into a forum's archive.
-
-Enters: a path and how to read it. Leaves: ``ImportReport``. May import: read, archive.
-"""
+"""From an archive's files into a forum's archive."""
 
 from __future__ import annotations
 
@@ -15,11 +12,9 @@ from askalike.archive import Archive, LoadReport, load
 from askalike.archive.rows import is_storable
 from askalike.errors import InputError, SettingError
 from askalike.progress import Progress
-from askalike.read.detection import choose
+from askalike.read.detection import find_archive
 from askalike.read.frame import ReadContext, Reader, ReadOptions, Rejects
 from askalike.types import Record, Reject, Source
-
-__all__ = ["ImportOptions", "ImportReport", "import_archive"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +64,9 @@ def import_archive(
     Raises:
         InputError: the path cannot be read; the message names file and line.
     """
-    reader = choose(path, options.format or None)
+    path, reader, left_out = find_archive(path, options.format or None)
+    if left_out:
+        progress.notice(f"{path.name} is read; not read: {', '.join(left_out)[:200]}")
     source = Source(_source_name(options.source, path), reader.name)
     with _refusals_named(path):
         progress.start(f"reading {path.name} ({reader.name})", reader.size_bytes(path), "bytes")
@@ -126,7 +123,7 @@ def _refusals_named(path: Path) -> Iterator[None]:
 def _source_name(given: str, path: Path) -> str:
     """Return the name that is stored: the one given, or the archive's path, of which odd bytes are written out."""
     if not given:
-        return os.fsencode(path.resolve()).decode("utf-8", "backslashreplace")
+        return os.fsencode(os.path.realpath(path)).decode("utf-8", "backslashreplace")
     if not is_storable(given):
         raise SettingError(f"the source's name {given!r} is not UTF-8", "choose another name")
     return given
@@ -137,4 +134,5 @@ def _with_first_reject(error: InputError, rejects: Rejects) -> InputError:
     first = rejects.first[0]
     where = f"{first.file}, line {first.line}" if first.line else first.file
     found = f"{rejects.count:,} records were rejected, the first in {where}: {first.reason}"
-    return InputError(f"{error.message}; {found}", "mend the records, or name the right --format")
+    hint = "mend the records, or name the right --format"
+    return InputError(f"{error.message}; {found}", hint if error.hint in hint else f"{error.hint}; or {hint}")

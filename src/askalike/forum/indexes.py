@@ -1,8 +1,4 @@
-"""All indexes of a forum: opened, kept in step by one process at a time, and searched by any.
-
-Enters: a forum's layout and archive. Leaves: a ``Searcher`` over them. May import: archive, errors, lexical, rank,
-text, its own folder.
-"""
+"""All indexes of a forum: opened, kept in step by one process at a time, and searched by any."""
 
 from __future__ import annotations
 
@@ -18,17 +14,16 @@ from askalike.errors import BusyForumError, DamagedModelError
 from askalike.forum.calibrations import Calibrations
 from askalike.forum.catchup import catch_up
 from askalike.forum.engine import LocalEngine, QueryEncoder
+from askalike.forum.locks import UnlockableError, held
 from askalike.forum.rerankers import Rerankers
 from askalike.forum.settings import ForumSettings
 from askalike.forum.vector_set import forget_sets, lock_of_makers
 from askalike.forum.vectors import Vectors, VectorsState
-from askalike.forum.word_follower import WordFollower, fitting_index, open_index, remove_index
+from askalike.forum.word_indexer import WordIndexer, fitting_index, open_index
 from askalike.lexical import LexicalIndex
 from askalike.progress import Progress
 from askalike.rank import Searcher
 from askalike.text.analyzer import Analyzer
-
-__all__ = ["LOCK_TIMEOUT_S", "Indexes", "remove_indexes"]
 
 LOCK_TIMEOUT_S = 10.0
 ENCODER_TIMEOUT_S = 600.0
@@ -66,8 +61,8 @@ class Indexes:
         self.lexical.refresh()
         answering = None if self.vectors is None else self.vectors.answering()
         settings = self.settings
-        index = None if answering is None else answering.index
-        engine = LocalEngine(self._archive, self.lexical, settings.fields, index, settings.neighbours)
+        index = None if answering is None else answering.index.snapshot()
+        engine = LocalEngine(self._archive, self.lexical.snapshot(), settings.fields, index, settings.neighbours)
         encoder = None if answering is None else QueryEncoder(answering, self._analyzer)
         calibration = None if answering is None else self._calibrations.of(answering)
         return Searcher(engine, self._analyzer, encoder, settings.search, self._rerankers.get, encoder, calibration)
@@ -102,7 +97,7 @@ class Indexes:
                 if self._finished > before:  # another thread began after this one had stored its changes
                     return
                 self._begun += 1
-                catch_up(self._archive, WordFollower(self.lexical, self._analyzer), progress)
+                catch_up(self._archive, WordIndexer(self.lexical, self._analyzer), progress)
                 if self.vectors is not None:
                     self.vectors.follow(progress)
                 self._finished = self._begun
@@ -112,6 +107,9 @@ class Indexes:
                     f"another process is indexing {self._layout.folder}",
                     "your change is stored; it will be found when that process has finished",
                 ) from error
+        except UnlockableError:
+            if is_waiting:  # who only searches need not be able to write
+                raise
 
     def encode(self, progress: Progress) -> None:
         """Encode all that waits, and build the neighbour graph where it pays; nothing without vectors.
@@ -122,6 +120,16 @@ class Indexes:
         """
         if self.vectors is not None:
             self.vectors.encode(progress, self._locked_for_encoder)
+
+    def probe(self) -> None:
+        """Look into the candidate index and the vectors as a search does, in a few milliseconds.
+
+        Raises:
+            ForumError, ModelError: searches would fail; the message says what to do.
+        """
+        self.lexical.probe()
+        if self.vectors is not None:
+            self.vectors.answering()
 
     def state(self) -> VectorsState:
         """Return how far the vectors have come."""
@@ -140,8 +148,9 @@ class Indexes:
 
         Raises:
             filelock.Timeout: another process holds it.
+            UnlockableError: the system does not let it be taken.
         """
-        with self._guard, self._lock.acquire(timeout=timeout_s):
+        with self._guard, held(self._lock, timeout_s):
             yield
 
     @contextmanager
@@ -160,7 +169,7 @@ class Indexes:
         if index is not None:
             return index
         try:
-            with self._lock.acquire(timeout=LOCK_TIMEOUT_S):
+            with held(self._lock, LOCK_TIMEOUT_S):
                 return open_index(self._layout.lexical, self._archive, self._analyzer)
         except filelock.Timeout as error:
             raise BusyForumError(
@@ -177,21 +186,21 @@ def remove_indexes(layout: Layout, settings: ForumSettings) -> None:
     Raises:
         BusyForumError: another process is indexing, or encoding what is to be deleted; nothing is deleted then.
     """
-    with ExitStack() as held:
+    with ExitStack() as locks:
         if settings.has_vectors:
             try:
-                held.enter_context(lock_of_makers(layout.vectors).acquire(timeout=LOCK_TIMEOUT_S))
+                locks.enter_context(held(lock_of_makers(layout.vectors), LOCK_TIMEOUT_S))
             except filelock.Timeout as error:
                 raise BusyForumError(
                     f"another process is encoding {layout.folder}",
                     'wait until it has finished, or keep its vectors with "askalike reindex FORUM --no-encode"',
                 ) from error
         try:
-            held.enter_context(filelock.FileLock(layout.lock, thread_local=False).acquire(timeout=LOCK_TIMEOUT_S))
+            locks.enter_context(held(filelock.FileLock(layout.lock, thread_local=False), LOCK_TIMEOUT_S))
         except filelock.Timeout as error:
             raise BusyForumError(
                 f"another process is indexing {layout.folder}", "wait until it has finished"
             ) from error
-        remove_index(layout.lexical)
+        LexicalIndex.remove(layout.lexical)
         if settings.has_vectors:
             forget_sets(layout.vectors)

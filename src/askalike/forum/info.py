@@ -1,19 +1,17 @@
-"""What a forum tells about itself.
-
-Enters: a forum's archive and indexes. Leaves: ``Info``. May import: archive, its own folder.
-"""
+"""What a forum tells about itself."""
 
 from __future__ import annotations
 
 import contextlib
 from dataclasses import dataclass, field
+from itertools import islice
 from pathlib import Path
 
-from askalike.archive import Archive, Counts, count
+from askalike.archive import Archive, Counts, count, unreadable_dates
 from askalike.forum.indexes import Indexes
 from askalike.forum.vectors import VectorsState
 
-__all__ = ["Info", "forum_info", "size_bytes"]
+MOST_NAMED = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,6 +21,8 @@ class Info:
     Args:
         behind: changes that the index has not seen; 0 when it is in step.
         vectors: which model answers, and what is still to be encoded.
+        unreadable_dates: the first questions and answers with a date outside the years 1 to 9999, such as
+            "question 'q7'"; they are read as if it were not known, and putting them again heals them.
     """
 
     path: str
@@ -32,6 +32,7 @@ class Info:
     behind: int
     size_bytes: int
     vectors: VectorsState = field(default_factory=VectorsState)
+    unreadable_dates: tuple[str, ...] = ()
 
 
 def forum_info(path: Path, archive: Archive, indexes: Indexes, language: str) -> Info:
@@ -41,14 +42,16 @@ def forum_info(path: Path, archive: Archive, indexes: Indexes, language: str) ->
         ModelError, DamagedForumError: a model or a set of vectors cannot be read.
     """
     behind = indexes.behind()  # looks at the index anew
+    counts = count(archive)
     return Info(
         path=str(path),
         language=language,
-        counts=count(archive),
+        counts=counts,
         indexed=indexes.lexical.entries,
         behind=behind,
         size_bytes=size_bytes(path),
         vectors=indexes.state(),
+        unreadable_dates=tuple(islice(unreadable_dates(archive), MOST_NAMED)) if counts.unreadable_dates else (),
     )
 
 

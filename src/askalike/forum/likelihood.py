@@ -1,8 +1,4 @@
-"""Language models as rankers of a forum: how likely each candidate makes the query.
-
-Enters: a query and candidates, a language model. Leaves: scores, and which word of a candidate stands for each word of
-the query. May import: language, rank, types, its own folder.
-"""
+"""Language models as rankers of a forum: how likely each candidate makes the query."""
 
 from __future__ import annotations
 
@@ -12,14 +8,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from askalike.forum.terms import ModelTerms, as_question
-from askalike.language import term_ids
-from askalike.language.model import LanguageModel
+from askalike.models.language.model import LanguageModel
+from askalike.models.query_likelihood.terms import term_ids
 from askalike.rank import Query
 from askalike.rank.pool import Pooled
 from askalike.rank.scored import Scored
 from askalike.types import Answer, Explanation, Question, WordMatch
-
-__all__ = ["LikelihoodReranker"]
 
 
 class LikelihoodReranker:
@@ -64,7 +58,7 @@ class LikelihoodReranker:
         if not (words and theirs):
             return ()
         asked = term_ids(vocabulary, words)
-        found, held = self._model.stand_ins(asked, term_ids(vocabulary, theirs)), set(theirs)
+        found, held = self._model.word_alignments(asked, term_ids(vocabulary, theirs)), set(theirs)
         pieces = zip(found.starts.tolist(), found.ends.tolist(), found.values.tolist(), strict=True)
         return tuple(
             WordMatch(word, word, 1.0, weight, is_missing=False)

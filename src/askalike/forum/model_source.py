@@ -1,25 +1,19 @@
-"""Which model a forum is to be encoded with: its own, or the general one that the package carries.
-
-Enters: a forum's layout and language. Leaves: ``ModelSource``. May import: archive, data, durable, encode.
-"""
+"""Which model a forum is to be encoded with: its own, or the general one that the package carries."""
 
 from __future__ import annotations
 
 import hashlib
 import json
-import shutil
 from dataclasses import dataclass
 from pathlib import Path
 
 from askalike.archive import Layout
 from askalike.data import DEFAULT_MODEL_LANGUAGE, default_model
 from askalike.durable import sync_folder
-from askalike.encode.layout import Layout as ModelLayout
-from askalike.encode.manifest import Manifest
-from askalike.encode.settings import ModelSettings
 from askalike.errors import DamagedModelError, ModelError, SettingError
-
-__all__ = ["ModelSource", "describe", "fingerprint", "general_model", "own_model", "remove_own_model", "wanted_model"]
+from askalike.models.encoders.folder import OWNED, Manifest, ModelLayout, refuse_foreign
+from askalike.models.encoders.settings import ModelSettings
+from askalike.removal import remove_owned
 
 ENCODING_VERSION = 1
 """Raised whenever the same question and model give another vector than before, so that vectors are made anew."""
@@ -60,7 +54,7 @@ def own_model(layout: Layout) -> ModelSource | None:
         ModelError: its manifest cannot be read.
     """
     own = ModelLayout(layout.model)
-    folder = own.folder if own.folder.is_dir() else own.replaced  # replaced: see encode.folder
+    folder = own.folder if own.folder.is_dir() else own.replaced  # replaced: see models.encoders.folder
     return ModelSource(folder, "own", fingerprint(folder)) if folder.is_dir() else None
 
 
@@ -90,18 +84,21 @@ def remove_own_model(layout: Layout, language: str) -> None:
 
     Raises:
         SettingError: the package carries no general model, or it reads another language.
+        ModelExistsError: its folder is a link, or holds something else too.
     """
     general_model(language)
     own = ModelLayout(layout.model)
     going = own.folder.with_name(f".{own.folder.name}.going")
-    shutil.rmtree(going, ignore_errors=True)
+    for folder in (own.folder, own.replaced, going):
+        refuse_foreign(folder)
+    remove_owned(going, OWNED)
     if own.folder.is_dir():
-        shutil.rmtree(own.replaced, ignore_errors=True)
+        remove_owned(own.replaced, OWNED)
         own.folder.rename(going)
     elif own.replaced.is_dir():
         own.replaced.rename(going)
     sync_folder(layout.folder)
-    shutil.rmtree(going, ignore_errors=True)
+    remove_owned(going, OWNED)
 
 
 def fingerprint(folder: Path) -> str:

@@ -1,13 +1,8 @@
-"""The rankers that a forum has learned: read when they are first asked for, and again when they were trained anew.
-
-Enters: a forum's layout. Leaves: ``rank.Reranker``. May import: archive, encode, errors, language, rank, siamese,
-types, its own folder.
-"""
+"""The rankers that a forum has learned: read when they are first asked for, and again when they were trained anew."""
 
 from __future__ import annotations
 
 import contextlib
-import shutil
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
@@ -15,22 +10,22 @@ from pathlib import Path
 from typing import Final, Protocol
 
 from askalike.archive import Layout
-from askalike.encode.layout import Layout as ModelLayout
-from askalike.encode.model import Model
 from askalike.errors import DamagedModelError, SettingError
 from askalike.forum.likelihood import LikelihoodReranker
 from askalike.forum.siamese_vectors import ModelVectors
 from askalike.forum.states import ModelStates
-from askalike.language.kinds import KINDS
-from askalike.language.model import LanguageModel
+from askalike.models.encoders.folder import OWNED, ModelLayout
+from askalike.models.encoders.model import Model
+from askalike.models.language.kinds import KINDS
+from askalike.models.language.model import LanguageModel
+from askalike.models.siamese.config import SIAMESE_KINDS
+from askalike.models.siamese.model import SiameseModel
 from askalike.rank import Reranker, learned_as
 from askalike.rank.ramn import RamnReranker
 from askalike.rank.settings import SearchSettings
 from askalike.rank.siamese import SiameseReranker
-from askalike.siamese import SIAMESE_KINDS, SiameseModel
+from askalike.removal import remove_owned
 from askalike.types import Answer
-
-__all__ = ["MAKERS", "Answers", "Rerankers", "take_ranker"]
 
 Answers = Callable[[str], Sequence[Answer]]
 """A question's id → its answers, best first."""
@@ -91,6 +86,15 @@ _LOADERS: Final[Mapping[str, Callable[[Path], _Saved]]] = {
 }
 
 
+def load_learned(name: str, folder: Path) -> _Saved:
+    """Return what a ranker of ``MAKERS`` has learned; every file of the folder is checked.
+
+    Raises:
+        ModelError: it cannot be read, or is another ranker's.
+    """
+    return _LOADERS[name](folder)
+
+
 def take_ranker(name: str, folder: Path, layout: Layout) -> None:
     """Put a copy of what a ranker has learned where the forum finds it.
 
@@ -102,8 +106,8 @@ def take_ranker(name: str, folder: Path, layout: Layout) -> None:
         raise SettingError(f"there is no ranker {name!r} that learns", f"expected one of {', '.join(_LOADERS)}")
     model, place = _LOADERS[name](folder), layout.ranker(name)
     if place.is_dir() and not ModelLayout(place).manifest.exists():
-        shutil.rmtree(place)  # what is left of one that was damaged
-    elif place.exists() and not place.is_dir():
+        remove_owned(place, OWNED)  # what is left of one that was damaged
+    elif place.is_file():
         place.unlink()
     model.save(place)
 

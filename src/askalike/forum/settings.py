@@ -1,7 +1,4 @@
-"""How a forum is searched, and the text settings that are stored with it.
-
-May import: archive, errors, lexical, rank, text, vectors.
-"""
+"""How a forum is searched, and the text settings that are stored with it."""
 
 from __future__ import annotations
 
@@ -16,8 +13,6 @@ from askalike.lexical import FieldWeights
 from askalike.rank import SearchSettings
 from askalike.text.settings import TextSettings
 from askalike.vectors import GraphSettings
-
-__all__ = ["ForumSettings", "Neighbours", "stored_language", "stored_text_settings"]
 
 Neighbours = Literal["auto", "exact"]
 

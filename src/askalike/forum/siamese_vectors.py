@@ -1,7 +1,4 @@
-"""The vectors of a forum's questions, as a siamese model gives them; kept in memory as they are asked for.
-
-Enters: queries, questions. Leaves: vectors. May import: rank, siamese, types, its own folder.
-"""
+"""The vectors of a forum's questions, as a siamese model gives them; kept in memory as they are asked for."""
 
 from __future__ import annotations
 
@@ -12,13 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from askalike.forum.blas import one_blas_thread
-from askalike.forum.kept import Kept
+from askalike.forum.lru_cache import LruCache
 from askalike.forum.terms import as_question
+from askalike.models.siamese.model import SiameseModel
 from askalike.rank import Query
-from askalike.siamese import SiameseModel
 from askalike.types import Question
-
-__all__ = ["ModelVectors"]
 
 CACHE_BYTES: Final = 64 * 1024**2
 """Of vectors that are kept, those asked for last: some 90,000 of 128 dimensions."""
@@ -35,7 +30,7 @@ class ModelVectors:
 
     def __init__(self, model: SiameseModel, size_bytes: int = CACHE_BYTES) -> None:
         self._model = model
-        self._kept: Kept[Question, Vector] = Kept(self._vectors, lambda vector: vector.nbytes, size_bytes)
+        self._kept: LruCache[Question, Vector] = LruCache(self._vectors, lambda vector: vector.nbytes, size_bytes)
 
     @property
     def kept_bytes(self) -> int:

@@ -1,7 +1,4 @@
-"""The states of the words of a forum's questions, as a model gives them; kept in memory as they are asked for.
-
-Enters: queries, questions. Leaves: ``WordStates``. May import: encode, errors, rank, types, its own folder.
-"""
+"""The states of the words of a forum's questions, as a model gives them; kept in memory as they are asked for."""
 
 from __future__ import annotations
 
@@ -10,15 +7,12 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from askalike.encode.model import Model
-from askalike.encode.states import WordStates
 from askalike.errors import DamagedModelError
 from askalike.forum.blas import one_blas_thread
-from askalike.forum.kept import Kept
+from askalike.forum.lru_cache import LruCache
+from askalike.models.encoders.model import Model, WordStates
 from askalike.rank import Query
 from askalike.types import Question
-
-__all__ = ["KeptStates", "ModelStates"]
 
 CACHE_BYTES = 256 * 1024**2
 """Of states that are kept, those asked for last: some 4,000 questions of 80 words and 200 dimensions."""
@@ -33,7 +27,7 @@ class KeptStates:
 
     def __init__(self, model: Model, size_bytes: int = CACHE_BYTES) -> None:
         self.model = model
-        self._kept = Kept(self._states, lambda one: one.states.nbytes, size_bytes)
+        self._kept = LruCache(self._states, lambda one: one.states.nbytes, size_bytes)
 
     @property
     def kept_bytes(self) -> int:

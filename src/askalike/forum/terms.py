@@ -1,7 +1,5 @@
 """The terms of a forum's questions, as a language model reads them, and their topics; kept in memory as they are asked
 for.
-
-Enters: queries, questions. Leaves: term ids, θ. May import: language, rank, types, its own folder.
 """
 
 from __future__ import annotations
@@ -12,13 +10,11 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from askalike.forum.kept import Kept
-from askalike.language.lists import TermLists
-from askalike.language.model import LanguageModel
+from askalike.forum.lru_cache import LruCache
+from askalike.models.language.model import LanguageModel
+from askalike.models.query_likelihood.terms import TermLists
 from askalike.rank import Query
 from askalike.types import Answer, Question
-
-__all__ = ["Candidates", "ModelTerms", "as_question"]
 
 CACHE_BYTES: Final = 64 * 1024**2
 """Of terms that are kept, those asked for last: some 100,000 questions of 80 terms."""
@@ -29,7 +25,7 @@ _WithAnswer = tuple[Question, Answer | None]
 
 
 class Candidates(NamedTuple):
-    """What a ``QueryScorer`` reads of candidates.
+    """What a language model reads of candidates.
 
     Args:
         questions: their terms.
@@ -57,10 +53,10 @@ class ModelTerms:
     ) -> None:
         self._model = model
         self._answers = answers
-        self._kept: Kept[Question, Ids] = Kept(
+        self._kept: LruCache[Question, Ids] = LruCache(
             lambda questions: [model.question_ids(one) for one in questions], lambda ids: ids.nbytes, size_bytes
         )
-        self._topics: Kept[_WithAnswer, Floats] = Kept(self._mixtures, lambda row: row.nbytes, size_bytes)
+        self._topics: LruCache[_WithAnswer, Floats] = LruCache(self._mixtures, lambda row: row.nbytes, size_bytes)
 
     def of_query(self, query: Query) -> Ids:
         """Return the terms of a query, read as a question of the forum is."""

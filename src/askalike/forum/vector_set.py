@@ -9,14 +9,13 @@
         model/            a copy of the model, so that its vectors answer until those of a new one are complete; the
                           set's name is this model's fingerprint, and with another model its vectors do not answer
         index/            a VectorIndex
-
-Enters: folders. Leaves: ``VectorSet``. May import: durable, encode, errors, vectors.
 """
 
 from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import threading
 from collections.abc import Iterable
@@ -26,28 +25,24 @@ from pathlib import Path
 import filelock
 
 from askalike.durable import replace_whole, sync_folder, writing_whole
-from askalike.encode.layout import MAX_BYTES
-from askalike.encode.model import Model
-from askalike.errors import DamagedForumError, DamagedModelError, ModelError
+from askalike.errors import DamagedForumError, DamagedModelError, ForumError, ModelError
 from askalike.forum.model_source import ModelSource, fingerprint
 from askalike.forum.states import KeptStates
-from askalike.vectors import VectorIndex
-
-__all__ = [
-    "Current",
-    "VectorSet",
-    "forget_sets",
-    "has_its_model",
-    "lock_of_makers",
-    "make_set",
-    "parse_current",
-    "read_current",
-    "remove_sets",
-]
+from askalike.models.encoders import folder as model_folder
+from askalike.models.encoders.folder import MAX_BYTES
+from askalike.models.encoders.model import Model
+from askalike.removal import Owned, foreign_in, is_link, remove_file, remove_owned
+from askalike.vectors import VectorIndex, orphaned_files
+from askalike.vectors.mark import unread, writing
 
 CURRENT_FILE = "current.json"
 LOCK_FILE = "encode.lock"
 FORMAT = 1
+_SET = Owned(folders=(("model", model_folder.OWNED), ("index", orphaned_files.OWNED)))
+OWNED = Owned(
+    rf"{re.escape(CURRENT_FILE)}(\.\d+\.tmp)?|{re.escape(LOCK_FILE)}", ((r"[0-9a-f]{16}(\.\d+\.tmp)?", _SET),)
+)
+"""What lies in the folder of the sets."""
 _TRIES = 3
 _COPIED_AT_ONCE = 1 << 20
 _REBUILD = 'rebuild the vectors with "askalike reindex FORUM"'
@@ -70,15 +65,23 @@ class Current:
 
     def write(self, folder: Path) -> None:
         """Make this set the one that answers, at once and for good."""
-        replace_whole(folder / CURRENT_FILE, json.dumps(asdict(self)).encode())
+        with writing(folder):
+            replace_whole(folder / CURRENT_FILE, json.dumps(asdict(self)).encode())
 
 
 def read_current(folder: Path) -> bytes | None:
-    """Return the file that names the set which answers, None while there is none."""
+    """Return the file that names the set which answers, None while there is none.
+
+    Raises:
+        DamagedForumError, ForumError: it cannot be read.
+    """
+    path = folder / CURRENT_FILE
     try:
-        return (folder / CURRENT_FILE).read_bytes()
+        return path.read_bytes()
     except (FileNotFoundError, NotADirectoryError):
         return None
+    except OSError as error:
+        raise unread(path, error) from error
 
 
 def parse_current(state: bytes, folder: Path) -> Current:
@@ -162,8 +165,19 @@ def has_its_model(place: Path) -> bool:
 
 
 def lock_of_makers(folder: Path) -> filelock.FileLock:
-    """Return the lock of who makes or removes sets; whoever takes the index's lock too takes this one first."""
-    folder.mkdir(exist_ok=True)
+    """Return the lock of who makes or removes sets; whoever takes the index's lock too takes this one first.
+
+    Raises:
+        ForumError: the folder of the sets, or something in it that has a set's name, is a link.
+    """
+    for path in (folder, *(folder.iterdir() if folder.is_dir() else ())):
+        if is_link(path) and (path == folder or OWNED.folder(path.name)):
+            raise ForumError(
+                f"{path} is a link, and vectors are neither made nor deleted through one",
+                "put a folder in its place; to keep a forum on another disk, let the whole forum be a link",
+            )
+    with writing(folder):
+        folder.mkdir(exist_ok=True)
     return filelock.FileLock(folder / LOCK_FILE, thread_local=False)
 
 
@@ -181,7 +195,9 @@ def make_set(folder: Path, source: ModelSource, last_change: int, *, is_new: boo
     """
     place = folder / source.fingerprint
     if not has_its_model(place):
-        _copy_model(source, place)
+        Model.load(source.folder)  # what is damaged is not copied
+        with writing(place):
+            _copy_model(source, place)
     index = place / "index"
     model = Model.load(place / "model")
     if is_new or not VectorIndex.exists(index):
@@ -190,11 +206,15 @@ def make_set(folder: Path, source: ModelSource, last_change: int, *, is_new: boo
 
 
 def remove_sets(folder: Path, kept: Iterable[str]) -> None:
-    """Delete all sets but those kept, and what killed makers left; the caller holds the lock of makers."""
+    """Delete all sets but those kept, and what killed makers left; the caller holds the lock of makers.
+
+    Folders and files with other names than a set's are none of ours and stay.
+    """
     names = set(kept)
     for path in folder.iterdir() if folder.is_dir() else ():
-        if path.is_dir() and path.name not in names:
-            shutil.rmtree(path, ignore_errors=True)  # who still reads it on Windows keeps it until the next time
+        owned = OWNED.folder(path.name)
+        if owned is not None and path.name not in names:
+            remove_owned(path, owned)  # who still reads it on Windows keeps it until the next time
 
 
 def forget_sets(folder: Path) -> None:
@@ -202,16 +222,17 @@ def forget_sets(folder: Path) -> None:
 
     Sets hold the locks of their writers, who need one of these two; the lock of makers stays, since it is held.
     """
-    (folder / CURRENT_FILE).unlink(missing_ok=True)  # first: it must not name what has gone
-    sync_folder(folder)
-    remove_sets(folder, ())
+    with writing(folder):
+        remove_file(folder / CURRENT_FILE)  # first: it must not name what has gone
+        sync_folder(folder)
+        remove_sets(folder, ())
 
 
 def _copy_model(source: ModelSource, place: Path) -> None:
     """Put a copy of the model into a new set, whole or not at all; what is written over the model leaves it alone."""
     temporary = place.with_name(f"{place.name}.{os.getpid()}.tmp")
     for _ in range(_TRIES):
-        shutil.rmtree(temporary, ignore_errors=True)
+        remove_owned(temporary, _SET)
         (temporary / "model").mkdir(parents=True)
         try:
             for name in MAX_BYTES:
@@ -220,11 +241,17 @@ def _copy_model(source: ModelSource, place: Path) -> None:
             continue  # another process is putting a new model there
         if fingerprint(temporary / "model") == source.fingerprint:
             sync_folder(temporary / "model")
-            shutil.rmtree(place, ignore_errors=True)
-            temporary.rename(place)
+            remove_owned(place, _SET)
+            if (place / "model").exists():
+                foreign = foreign_in(place / "model", model_folder.OWNED)
+                raise ForumError(f"{[*foreign, place][0]} is in the way of the forum's vectors", "move it elsewhere")
+            place.mkdir(exist_ok=True)
+            (temporary / "model").rename(place / "model")
+            temporary.rmdir()
+            sync_folder(place)
             sync_folder(place.parent)
             return
-    shutil.rmtree(temporary, ignore_errors=True)
+    remove_owned(temporary, _SET)
     raise ModelError(f"the model in {source.folder} changed while it was copied", "try again")
 
 

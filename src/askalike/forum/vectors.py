@@ -7,9 +7,6 @@
 Changes reach the set that answers as they reach the candidate index. What would take long is left to ``encode``: until
 then questions are found by their words, and ``state`` says how many wait. A process that is killed leaves either the
 old set answering or the new one; making a set goes on from its mark.
-
-Enters: a forum's layout and archive. Leaves: the set that answers. May import: archive, errors, vectors, its own
-folder.
 """
 
 from __future__ import annotations
@@ -18,7 +15,7 @@ import importlib.util
 import secrets
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass
 
 import filelock
@@ -26,8 +23,9 @@ import filelock
 from askalike.archive import Archive, Layout
 from askalike.errors import BusyForumError, DamagedForumError, ModelNotFoundError
 from askalike.forum.catchup import catch_up, fits
+from askalike.forum.locks import held
 from askalike.forum.model_source import ModelSource, describe, wanted_model
-from askalike.forum.vector_follower import STEPS, VectorFollower
+from askalike.forum.vector_indexer import STEPS, VectorIndexer
 from askalike.forum.vector_set import (
     Current,
     VectorSet,
@@ -40,8 +38,6 @@ from askalike.forum.vector_set import (
 )
 from askalike.progress import Progress
 from askalike.vectors import GraphSettings, VectorIndex
-
-__all__ = ["AT_ONCE", "Vectors", "VectorsState"]
 
 AT_ONCE = 2_000
 """Questions that are encoded when a forum is opened or changed, in a second or two; more is left to ``encode``."""
@@ -128,7 +124,7 @@ class Vectors:
         source = wanted_model(self._layout, self._language)
         answering = self.answering()
         if answering is not None and self._waiting(answering.index) <= AT_ONCE:
-            catch_up(self._archive, VectorFollower(answering), progress)
+            catch_up(self._archive, VectorIndexer(answering), progress)
         if source is None or (answering is not None and answering.fingerprint == source.fingerprint):
             return
         if self._waiting(self._begun(source)) <= AT_ONCE:
@@ -206,7 +202,7 @@ class Vectors:
         """Make the set for a model, going on with one that was begun, and switch to it."""
         last_change = self._archive.last_change()
         made = make_set(self._folder, source, last_change, is_new=self._begun(source) is None)
-        follower = VectorFollower(made)
+        follower = VectorIndexer(made)
         catch_up(self._archive, follower, progress)
         with locked():
             catch_up(self._archive, follower, progress)  # what was written meanwhile
@@ -216,7 +212,7 @@ class Vectors:
 
     def _finish_changes(self, answering: VectorSet, progress: Progress, locked: Locked) -> None:
         """Encode changes some at a time, so that who writes one question need not wait for all."""
-        follower = VectorFollower(answering)
+        follower = VectorIndexer(answering)
         waiting = self._waiting(answering.index)
         if waiting > STEPS.changes:
             progress.start(follower.phase, waiting, "changes")
@@ -227,8 +223,8 @@ class Vectors:
 
     def _build_graph(self, of: VectorSet, progress: Progress) -> None:
         if of.index.wants_graph(self._graph) and has_faiss():
-            progress.start("linking neighbours", 0, "vectors")
-            of.index.build_graph(self._graph)
+            progress.start("building the vector index", of.index.entries, "vectors")
+            of.index.build_graph(self._graph, progress.advance)
 
     @contextmanager
     def _making(self, *, is_waiting: bool) -> Iterator[bool]:
@@ -237,20 +233,17 @@ class Vectors:
         Raises:
             BusyForumError: another process holds it, and ``is_waiting``.
         """
-        lock = lock_of_makers(self._folder)
-        try:
-            lock.acquire(timeout=0)
-        except filelock.Timeout as error:
-            if is_waiting:
-                raise BusyForumError(
-                    f"another process is encoding {self._layout.folder}", "wait until it has finished"
-                ) from error
-            yield False
-            return
-        try:
-            yield True
-        finally:
-            lock.release()
+        with ExitStack() as locks:
+            try:
+                locks.enter_context(held(lock_of_makers(self._folder), 0))
+                is_ours = True
+            except filelock.Timeout as error:
+                if is_waiting:
+                    raise BusyForumError(
+                        f"another process is encoding {self._layout.folder}", "wait until it has finished"
+                    ) from error
+                is_ours = False
+            yield is_ours
 
 
 def has_faiss() -> bool:

@@ -1,9 +1,4 @@
-"""BM25 for given pairs of query and document: the exact formula, without an index.
-
-Enters: lists of terms. Leaves: scores, higher is better. May import: errors, ``lexical.statistics``.
-Source: Robertson and Zaragoza, "The Probabilistic Relevance Framework: BM25 and Beyond", 2009, section 3;
-the inverse document frequency that cannot be negative is Lucene's.
-"""
+"""BM25 for given pairs of query and document: the exact formula, without an index."""
 
 from __future__ import annotations
 
@@ -16,8 +11,6 @@ from numpy.typing import NDArray
 
 from askalike.errors import SettingError
 from askalike.lexical.statistics import CollectionStatistics
-
-__all__ = ["BM25", "inverse_document_frequency", "saturation"]
 
 
 def inverse_document_frequency(documents: int, frequency: int) -> float:

@@ -1,7 +1,4 @@
-"""The file of the candidate index's mark, beside its entries.
-
-Enters: a folder, or the file's bytes. Leaves: ``Mark``. May import: durable, mark.
-"""
+"""The file of the candidate index's mark, beside its entries."""
 
 from __future__ import annotations
 
@@ -10,11 +7,16 @@ from pathlib import Path
 
 from askalike.durable import replace_whole
 from askalike.mark import Mark
-
-__all__ = ["FORMAT", "MARK_FILE", "read_mark", "write_mark"]
+from askalike.removal import Owned
 
 FORMAT = 1
 MARK_FILE = "mark.json"
+
+_ENTRIES = Owned(
+    r"meta\.json|\.managed\.json|\.tantivy-(writer|meta)\.lock|\.tmp\w+|[0-9a-f]{32}(\.\d+)?\.[a-z]+(\.temp)?"
+)
+OWNED = Owned(r"(mark|sums)\.json(\.\d+\.tmp)?", (("entries", _ENTRIES),))
+"""What lies in the folder of an index: its own files, and those that tantivy writes."""
 
 
 def read_mark(state: bytes | None) -> Mark:

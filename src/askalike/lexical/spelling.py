@@ -1,7 +1,5 @@
 """A query for words that are spelled nearly as others: what misspelt words may have meant.
 
-Enters: terms that no question has. Leaves: a query for tantivy. May import: nothing of askalike.
-
 Source: the edits are those of Damerau 1964 and Levenshtein 1966: a letter put in, left out, changed, or two neighbours
 turned round.
 """
@@ -12,8 +10,6 @@ from collections.abc import Iterable
 from typing import Any, Final
 
 import tantivy
-
-__all__ = ["MOST_TERMS", "edits", "spelling_query"]
 
 MOST_TERMS: Final = 16
 """So many terms are looked for, the first: each takes about as long as a search."""

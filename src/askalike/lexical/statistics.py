@@ -1,7 +1,4 @@
-"""What a term-based scorer must know of a collection: how many documents, how long, how often each term occurs in one.
-
-Enters: documents as lists of terms. Leaves: ``CollectionStatistics``. May import: errors.
-"""
+"""What a term-based scorer must know of a collection: its documents, their lengths, the frequencies of terms."""
 
 from __future__ import annotations
 
@@ -10,8 +7,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from askalike.errors import SettingError
-
-__all__ = ["CollectionStatistics"]
 
 
 @dataclass(frozen=True, slots=True)

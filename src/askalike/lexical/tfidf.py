@@ -1,9 +1,4 @@
-"""TF-IDF cosine over word n-grams, for given pairs and for whole collections.
-
-Enters: lists of terms (stop words dropped or not, stemmed or not: the analyzer's settings decide). Leaves: cosines.
-May import: errors.
-Source: Salton and Buckley, "Term-weighting approaches in automatic text retrieval", 1988.
-"""
+"""TF-IDF cosine over word n-grams, for given pairs and for whole collections."""
 
 from __future__ import annotations
 
@@ -19,8 +14,6 @@ from askalike.errors import SettingError
 
 if TYPE_CHECKING:  # SciPy takes long to import, and no search needs it
     from scipy.sparse import csr_array
-
-__all__ = ["TfIdf", "ngrams"]
 
 
 def ngrams(terms: Sequence[str], longest: int) -> Iterator[str]:

@@ -1,7 +1,4 @@
-"""The writer of the candidate index: entries are put and removed, and a commit keeps them and then the mark.
-
-Enters: ``IndexEntry``. Leaves: files. May import: errors, mark.
-"""
+"""The writer of the candidate index: entries are put and removed, and a commit keeps them and then the mark."""
 
 from __future__ import annotations
 
@@ -12,11 +9,9 @@ from typing import Any
 
 import tantivy
 
-from askalike.errors import ForumError
+from askalike.lexical.faults import writing
 from askalike.lexical.mark import write_mark
 from askalike.mark import Mark
-
-__all__ = ["IndexEntry", "LexicalWriter", "unwritten"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,10 +34,8 @@ class LexicalWriter:
 
     def clear(self) -> None:
         """Delete the files that a killed writer left: their names would be taken again."""
-        try:
+        with writing(self._folder):
             self._inner.garbage_collect_files()
-        except (ValueError, OSError) as error:
-            raise unwritten(self._folder, error) from error
 
     def put(self, entry: IndexEntry) -> None:
         """Add an entry, or replace the one with its number.
@@ -60,14 +53,13 @@ class LexicalWriter:
             document.add_text("tag", tag.casefold())
         if entry.created_us is not None:
             document.add_integer("created_us", entry.created_us)
-        try:
+        with writing(self._folder):
             self._inner.add_document(document)
-        except (ValueError, OSError) as error:
-            raise unwritten(self._folder, error) from error
 
     def remove(self, num: int) -> None:
         """Remove the entry with this number; nothing happens when there is none."""
-        self._inner.delete_documents_by_term("key", str(num))
+        with writing(self._folder):
+            self._inner.delete_documents_by_term("key", str(num))
 
     def commit(self, mark: Mark) -> None:
         """Put everything so far on disk, then the mark; a crash between the two only means work done twice.
@@ -75,16 +67,6 @@ class LexicalWriter:
         Raises:
             ForumError: the index cannot be written, as on a full disk.
         """
-        try:
+        with writing(self._folder):
             self._inner.commit()
             write_mark(self._folder, mark)
-        except (ValueError, OSError) as error:
-            raise unwritten(self._folder, error) from error
-
-
-def unwritten(folder: Path, error: Exception) -> ForumError:
-    """Return the error of an index that cannot be written."""
-    return ForumError(
-        f"the candidate index in {folder} cannot be written: {error}",
-        "nothing is lost: free space or fix the folder's rights, and the next command goes on with it",
-    )

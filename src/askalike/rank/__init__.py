@@ -1,7 +1,4 @@
-"""From a question to ranked similar questions, over any engine that gives candidates and records.
-
-May import: types, errors, text, lexical. Knows neither SQLite nor tantivy, and no model.
-"""
+"""From a question to ranked similar questions, over any engine that gives candidates and records."""
 
 from askalike.rank.encoder import Encoder
 from askalike.rank.engine import Candidate, Engine
@@ -9,7 +6,7 @@ from askalike.rank.explanation import explanations
 from askalike.rank.query import Query, QuerySettings, QueryTerm
 from askalike.rank.rankers import RANKER_NAMES, RANKERS
 from askalike.rank.reranker import RERANKERS, Reranker, learned_as, learned_with
-from askalike.rank.search import Ranking, Searcher
+from askalike.rank.search import Ranking, Search, Searcher
 from askalike.rank.settings import JoinSettings, SearchSettings
 from askalike.rank.suggestions import Suggestions, suggestions
 
@@ -26,6 +23,7 @@ __all__ = [
     "QueryTerm",
     "Ranking",
     "Reranker",
+    "Search",
     "SearchSettings",
     "Searcher",
     "Suggestions",

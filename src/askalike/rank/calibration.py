@@ -8,8 +8,6 @@ move both, by their most probable values under a normal prior around where they 
 
     maximise  Σ_i ln P(y_i | c_i) - ((b - b_0)² + (a - a_0)²) / (2 σ_0²)              y_i in {0, 1}, c_i the cosine
 
-Enters: cosines and verdicts. Leaves: ``Calibration``. May import: nothing of askalike.
-
 Source: Platt, "Probabilistic outputs for support vector machines", 1999, with a prior in place of softened targets.
 """
 
@@ -22,8 +20,6 @@ from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
-
-__all__ = ["ELSEWHERE", "Calibration", "fits", "moved"]
 
 SPREAD_OF_PRIOR: Final = 1.0
 """σ_0: of 0.5, 1 and 2 the one by which few verdicts help most (results/likelihood.json)."""
@@ -63,12 +59,12 @@ class Calibration:
         return 1.0 / (1.0 + exp(-(self.intercept + self.slope * cosine)))
 
 
-ELSEWHERE: Final = Calibration(-2.16, 3.80)
+DEFAULT_PRIOR: Final = Calibration(-2.16, 3.80)
 """The general model's cosines beside 4,981 pairs of Quora and 2,669 of Qatar Living that people judged, each set with
 half the weight (``python -m benchmarks.likelihood``)."""
 
 
-def moved(prior: Calibration, cosines: Sequence[float], is_same: Sequence[bool]) -> Calibration:
+def posterior(prior: Calibration, cosines: Sequence[float], is_same: Sequence[bool]) -> Calibration:
     """Return a calibration after N verdicts, by Newton's method; the sum is concave, so there is one maximum.
 
     A step is halved until it gains a share of what it promises (Armijo's rule): where verdicts contradict what began,
@@ -76,7 +72,7 @@ def moved(prior: Calibration, cosines: Sequence[float], is_same: Sequence[bool])
 
     One verdict "same" at c = 0 moves the intercept of σ(0) to where b = 1 - σ(b), and leaves the slope:
 
-    >>> found = moved(Calibration(0.0, 1.0), [0.0], [True])
+    >>> found = posterior(Calibration(0.0, 1.0), [0.0], [True])
     >>> round(found.intercept, 4), found.slope, found.verdicts
     (0.4011, 1.0, 1)
     """

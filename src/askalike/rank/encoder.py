@@ -1,7 +1,4 @@
-"""What ranking asks of whatever turns a question into a vector.
-
-May import: types, rank's values.
-"""
+"""What ranking asks of whatever turns a question into a vector."""
 
 from __future__ import annotations
 
@@ -15,14 +12,12 @@ from askalike.rank.interaction import WeighedStates
 from askalike.rank.query import Query
 from askalike.types import Question
 
-__all__ = ["Encoder"]
-
 
 class Encoder(Protocol):
     """A model as the search pipeline sees it."""
 
     def encode(self, query: Query) -> NDArray[np.float32]:
-        """Return the query's vector (D,) of length 1, or zeros where no telling word of it is known."""
+        """Return the query's vector (D,) of length 1, or zeros where no informative word of it is known."""
 
     def states(self, query: Query) -> WeighedStates:
         """Return the query word by word."""

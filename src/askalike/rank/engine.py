@@ -1,21 +1,19 @@
-"""What ranking asks of whatever holds a forum: candidates, their scores, document frequencies, records.
+"""What a search asks of whatever holds a forum: candidates with their scores, and records. Every call takes a batch.
 
-One machine's SQLite, tantivy and vectors are one engine; a distributed one has to give no more than this.
-May import: types.
+One machine's SQLite, tantivy and vectors are one engine; a distributed one gives no more than this. A search makes at
+most nine calls, however many terms and hits it has.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from askalike.types import Answer, Filters, Question
-
-__all__ = ["Candidate", "Engine"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,14 +24,41 @@ class Candidate:
     score: float
 
 
-class Engine(Protocol):
-    """A forum as the search pipeline sees it. Every candidate satisfies the filters, ``exclude_ids`` among them."""
+@dataclass(frozen=True, slots=True)
+class TermStatistics:
+    """Counts of one state of a forum.
 
-    def size(self) -> int:
-        """Return how many questions can be found."""
+    Args:
+        size: how many questions can be found.
+        frequencies: of the terms that were asked for, those that occur → in how many questions.
+    """
 
-    def document_frequency(self, term: str) -> int:
-        """Return in how many questions the term occurs."""
+    size: int
+    frequencies: Mapping[str, int]
+
+
+@dataclass(frozen=True, slots=True)
+class DuplicateLinks:
+    """Duplicate links of some questions, and of all that these lead to.
+
+    Args:
+        targets: id → the ids of what it is a duplicate of, ascending; without those that are no duplicates.
+        questions: id → the question, for every target.
+    """
+
+    targets: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    questions: Mapping[str, Question] = field(default_factory=dict)
+
+    def of(self, identifier: str) -> tuple[str, ...]:
+        """Return the ids of what a question is a duplicate of."""
+        return self.targets.get(identifier, ())
+
+
+class CandidateSource(Protocol):
+    """The indexes of a forum. Every candidate satisfies the filters, ``exclude_ids`` among them."""
+
+    def statistics(self, terms: Collection[str]) -> TermStatistics:
+        """Return the number of questions, and how many of them have each of these terms."""
 
     def lexical(self, weights: Mapping[str, float], limit: int, filters: Filters) -> list[Candidate]:
         """Return the questions that match weighted terms best, by score descending; fewer than ``limit``: no more."""
@@ -50,14 +75,19 @@ class Engine(Protocol):
     def cosines(self, vector: NDArray[np.float32], keys: Sequence[int]) -> dict[int, float]:
         """Return the cosines to ``vector`` (D,) of these questions; those without a vector are left out."""
 
+
+class RecordSource(Protocol):
+    """The archive of a forum."""
+
     def questions(self, keys: Sequence[int]) -> dict[int, Question]:
         """Return the questions with these keys; those that have gone meanwhile are left out."""
 
-    def questions_by_id(self, ids: Sequence[str]) -> dict[str, Question]:
-        """Return the questions with these ids; those that are not there are left out."""
+    def answers(self, ids: Sequence[str]) -> Mapping[str, Sequence[Answer]]:
+        """Return the answers of each of these questions, best first; those without an answer are left out."""
 
-    def answers(self, question_id: str) -> list[Answer]:
-        """Return a question's answers, best first."""
+    def duplicate_links(self, ids: Sequence[str]) -> DuplicateLinks:
+        """Return the duplicate links of these questions, and of all that they lead to."""
 
-    def originals(self, question_id: str) -> tuple[str, ...]:
-        """Return the ids of the questions that this one is marked a duplicate of."""
+
+class Engine(CandidateSource, RecordSource, Protocol):
+    """A forum as the search pipeline sees it."""

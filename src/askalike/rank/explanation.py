@@ -1,22 +1,15 @@
-"""How much each word counts to the encoder, in what was asked and in what was found.
-
-Enters: a query, hits, an ``Encoder``. Leaves: ``Explanation`` values. May import: text, types, its
-own folder.
-Source: Lei et al. 2016 (NAACL), section 5: the weight of a word is 1 - λ_t, what the gate lets in of it.
-"""
+"""How much each word counts to the encoder, in what was asked and in what was found."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
 
+from askalike.models.ramn.comparison import word_matches
 from askalike.rank.encoder import Encoder
 from askalike.rank.query import Query
-from askalike.rank.word_states import word_matches
 from askalike.text.markup import plain_text
 from askalike.types import Explanation, Hit, WordWeight
-
-__all__ = ["explanations"]
 
 
 def explanations(

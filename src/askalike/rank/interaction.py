@@ -7,8 +7,6 @@
     meaning   (cos(q, p) + 2 · m(q, p)) / 3
     score     w · meaning + (1 - w) · bm25(q, p) / max_p' bm25(q, p')
 
-Enters: states of words. Leaves: m for each candidate. May import: its own folder.
-
 Source: Khattab and Zaharia 2020 (SIGIR), ColBERT: the sum over a query's words of the best match in a document.
 Differs: the encoder is the forum's own, which was not trained to match word by word; means instead of sums, and both
 ways, since questions are as long as each other (one way, long ones win); words count by how rare they are, as in a
@@ -24,9 +22,7 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from askalike.rank.word_states import similarities
-
-__all__ = ["WeighedStates", "interactions", "meaning", "rarities"]
+from askalike.models.ramn.comparison import similarities
 
 Floats = NDArray[np.float32]
 

@@ -1,8 +1,4 @@
-"""Which words of a found question made it match, and which it lacks: what lexical search explains for free.
-
-Enters: a question and the weighted terms of the query. Leaves: ``Match`` values, strongest first; missing words.
-May import: text, types.
-"""
+"""Which words of a found question made it match, and which it lacks: what lexical search explains for free."""
 
 from __future__ import annotations
 
@@ -14,13 +10,11 @@ from askalike.text.analyzer import Analyzer
 from askalike.text.markup import plain_text
 from askalike.types import Match, Question
 
-__all__ = ["matches", "missing_words", "query_words"]
-
 MAX_BODY_CHARACTERS = 50_000
 """Only so much of a body is looked at for the words to show; the score has seen all of it."""
 
-TELLING_SHARE = 0.25
-"""A word that is missing is told where it weighs this share of the query's most telling one or more."""
+INFORMATIVE_SHARE = 0.25
+"""A word that is missing is told where it weighs this share of the query's most informative one or more."""
 
 MOST_MISSING = 5
 
@@ -44,29 +38,29 @@ def matches(question: Question, terms: Mapping[str, QueryTerm], analyzer: Analyz
 
 
 def query_words(query: Query, terms: Mapping[str, QueryTerm], analyzer: Analyzer) -> dict[str, str]:
-    """Return term → the word that the asker wrote, most telling first."""
+    """Return term → the word that the asker wrote, most informative first."""
     body = plain_text(query.body[:MAX_BODY_CHARACTERS], query.markup, with_code=analyzer.settings.with_code)
     words: dict[str, str] = {}
     for text in (query.title, body):
         for word, term in analyzer.pairs_among(text, terms.keys()):
             words.setdefault(term, word)
-    return {term: words[term] for term in sorted(words, key=lambda term: (-_telling(terms[term]), term))}
+    return {term: words[term] for term in sorted(words, key=lambda term: (-_informativeness(terms[term]), term))}
 
 
 def missing_words(
     words: Mapping[str, str], terms: Mapping[str, QueryTerm], matched: Sequence[Match], analyzer: Analyzer
 ) -> tuple[str, ...]:
-    """Return the telling words of a query that a question lacks, most telling first.
+    """Return the informative words of a query that a question lacks, most informative first.
 
     Args:
         words: term → word, as ``query_words`` gives them.
         matched: what the question has.
     """
-    least = TELLING_SHARE * max((_telling(terms[term]) for term in words), default=0.0)
+    least = INFORMATIVE_SHARE * max((_informativeness(terms[term]) for term in words), default=0.0)
     held = {term for match in matched for term in analyzer.terms(match.word)}
-    lacking = [word for term, word in words.items() if term not in held and _telling(terms[term]) >= least]
+    lacking = [word for term, word in words.items() if term not in held and _informativeness(terms[term]) >= least]
     return tuple(dict.fromkeys(lacking))[:MOST_MISSING]
 
 
-def _telling(term: QueryTerm) -> float:
+def _informativeness(term: QueryTerm) -> float:
     return term.weight * term.idf

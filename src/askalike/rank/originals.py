@@ -1,13 +1,8 @@
-"""Which question stands for one that is marked a duplicate: the root of its chain of marks.
-
-Enters: a question's id, and what marks and questions a forum holds. Leaves: an id. May import: nothing of askalike.
-"""
+"""Which question stands for one that is marked a duplicate: the root of its chain of marks."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-
-__all__ = ["original_of", "reached"]
 
 Originals = Callable[[str], Sequence[str]]
 """A question's id → the ids of what it is marked a duplicate of, in the order of their ids."""

@@ -1,7 +1,4 @@
-"""The candidates of one search: the best of each source, each with the scores that both sources give to it.
-
-Enters: what was asked, and an ``Engine``. Leaves: ``Pool``. May import: stages, types, its own folder.
-"""
+"""The candidates of one search: the best of each source, each with the scores that both sources give to it."""
 
 from __future__ import annotations
 
@@ -17,8 +14,6 @@ from askalike.rank.engine import Candidate, Engine
 from askalike.rank.query import Query, QueryTerm
 from askalike.stages import Stage, stage
 from askalike.types import Filters
-
-__all__ = ["COMPONENTS", "Asked", "Pool", "Pooled", "Source", "gather"]
 
 Source = Literal["lexical", "vectors", "spelling"]
 

@@ -2,8 +2,6 @@
 
 A new ranker is a function from the pool to scores, in a file of its own, and a row in ``RANKERS``; one that learns is
 a row in ``reranker.RERANKERS``.
-
-Enters: a ``Pool``. Leaves: ``Scored`` values. May import: errors, its own folder.
 """
 
 from __future__ import annotations
@@ -19,8 +17,6 @@ from askalike.rank.reranker import RERANKERS
 from askalike.rank.scored import Scored
 from askalike.rank.settings import JoinSettings
 from askalike.rank.weighted_sum import shares, weighted_sum
-
-__all__ = ["INTERACTION", "LEXICAL", "RANKERS", "RANKER_NAMES", "Ranker", "ranker_named"]
 
 INTERACTION = "interaction"
 """The ranker that compares words by their states."""

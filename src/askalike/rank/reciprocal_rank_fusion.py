@@ -1,15 +1,8 @@
-"""Joining words and meaning by places alone: reciprocal rank fusion, the measured alternative to the weighted sum.
-
-Enters: a candidate's places in the rankings that have it. Leaves: its score. May import: nothing of askalike.
-Source: Cormack, Clarke and Buettcher, "Reciprocal rank fusion outperforms Condorcet and individual rank learning
-methods", SIGIR 2009.
-"""
+"""Joining words and meaning by places alone: reciprocal rank fusion, the measured alternative to the weighted sum."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-
-__all__ = ["reciprocal_rank_fusion"]
 
 
 def reciprocal_rank_fusion(ranks: Iterable[int], constant: float) -> float:

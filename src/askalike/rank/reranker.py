@@ -3,8 +3,6 @@
 A reranker is a folder in the forum that ``askalike train`` fills, a class that scores candidates, and a row in
 ``RERANKERS``. Its candidates are the best of the search by words, as many as ``JoinSettings.depth`` says or more, and
 as many that have words spelled nearly as those that no question has, where it is one of ``BY_LETTERS``.
-
-May import: types, its own folder.
 """
 
 from __future__ import annotations
@@ -16,8 +14,6 @@ from askalike.rank.pool import Pool, Pooled
 from askalike.rank.query import Query
 from askalike.rank.scored import Scored
 from askalike.types import Explanation, Question
-
-__all__ = ["RERANKERS", "Reranker", "learned_as", "learned_with", "rerank"]
 
 RERANKERS: Final[Mapping[str, str]] = {
     "ramn": "attentive matching of words by their states, learned from texts alone",

@@ -1,14 +1,9 @@
-"""A candidate's score as every ranker gives it.
-
-May import: nothing of askalike.
-"""
+"""A candidate's score as every ranker gives it."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-
-__all__ = ["Scored"]
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,8 +1,4 @@
-"""The search pipeline: query → candidates → scores → records → hits.
-
-Enters: a ``Query``, filters, an ``Engine`` and perhaps an ``Encoder``. Leaves: ``Hit`` values. May import: text, types,
-errors, its own folder.
-"""
+"""The search pipeline: query → candidates → scores → records → hits."""
 
 from __future__ import annotations
 
@@ -14,11 +10,11 @@ from askalike.errors import NotLearnedError, SettingError
 from askalike.rank.calibration import Calibration
 from askalike.rank.correction import Speller, corrected
 from askalike.rank.encoder import Encoder
-from askalike.rank.engine import Engine
+from askalike.rank.engine import DuplicateLinks, Engine
 from askalike.rank.explanation import explanations
 from askalike.rank.matches import matches, missing_words, query_words
 from askalike.rank.pool import Asked, Source, gather
-from askalike.rank.query import Query, QueryTerm, unknown_terms, weigh
+from askalike.rank.query import Query, QueryTerm, TermCounts, unknown_terms, weigh
 from askalike.rank.rankers import INTERACTION, LEXICAL, RANKERS, Ranker, ranker_named
 from askalike.rank.reranker import BY_LETTERS, RERANKERS, Reranker, learned_as, rerank
 from askalike.rank.scored import Scored
@@ -26,9 +22,7 @@ from askalike.rank.settings import MAX_HITS, SearchSettings
 from askalike.rank.threshold import ALL, THRESHOLDS
 from askalike.stages import stage
 from askalike.text.analyzer import Analyzer
-from askalike.types import Correction, Explanation, Filters, Hit, Question
-
-__all__ = ["Ranking", "Searcher"]
+from askalike.types import Answer, Correction, Explanation, Filters, Hit, Question
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +42,20 @@ class Ranking:
     terms: Mapping[str, QueryTerm]
     found: list[tuple[Scored, Question]]
     calibration: Calibration | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Search:
+    """All that one search gives, from one state of a forum.
+
+    Args:
+        corrections: misspelt words of the query, and what was searched for instead.
+        explanations: one for each hit where they were asked for, else none.
+    """
+
+    hits: tuple[Hit, ...] = ()
+    corrections: tuple[Correction, ...] = ()
+    explanations: tuple[Explanation, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,8 +95,9 @@ class Searcher:
         if isinstance(k, bool) or not isinstance(k, int) or not 1 <= k <= MAX_HITS:
             raise SettingError(f"k is {k!r}", f"expected a whole number from 1 to {MAX_HITS}")
         chosen = self._chosen(ranker)
-        query, corrections = self._corrected(query, chosen)
-        asked = self._asked(query, chosen)
+        counts = TermCounts(self.engine)
+        query, corrections = self._corrected(query, chosen, counts)
+        asked = self._asked(query, chosen, counts)
         has_threshold = self.settings.threshold != ALL
         limit = max(k, self.settings.join.depth) if chosen.is_joining or has_threshold else k
         while True:
@@ -112,12 +121,33 @@ class Searcher:
         ranked = self.ranking(query, k, filters, ranker)
         return self.hits(ranked)
 
-    def hits(self, ranked: Ranking) -> list[Hit]:
-        """Return the hits of a ranking, or of some of its questions."""
+    def search(
+        self, query: Query, k: int, filters: Filters, ranker: str | None = None, *, is_explained: bool = False
+    ) -> Search:
+        """Return hits as ``similar``, with what the query was read as and, where asked for, their explanations.
+
+        Raises:
+            SettingError, ForumError: as ``ranking``.
+        """
+        ranked = self.ranking(query, k, filters, ranker)
+        hits = self.hits(ranked)
+        explained = self.explanations(query, hits, ranker) if is_explained else ()
+        return Search(tuple(hits), ranked.corrections, tuple(explained))
+
+    def hits(self, ranked: Ranking, links: DuplicateLinks | None = None) -> list[Hit]:
+        """Return the hits of a ranking, or of some of its questions.
+
+        Args:
+            links: the duplicate links of these questions; None has them looked up.
+        """
         with stage("answer"):
             words = query_words(ranked.query, ranked.terms, self.analyzer)
+            ids = [question.id for _, question in ranked.found]
+            answers = self.engine.answers(ids) if ids else {}
+            if links is None:
+                links = self.engine.duplicate_links(ids) if ids else DuplicateLinks()
             return [
-                self._hit(rank, scored, question, ranked, words)
+                self._hit(rank, scored, question, ranked, words, answers.get(question.id, ()), links.of(question.id))
                 for rank, (scored, question) in enumerate(ranked.found, start=1)
             ]
 
@@ -127,17 +157,25 @@ class Searcher:
         Raises:
             SettingError, ForumError: as ``ranking``.
         """
-        return self._corrected(query, self._chosen(ranker))[1]
+        return self._corrected(query, self._chosen(ranker), TermCounts(self.engine))[1]
 
-    def _corrected(self, query: Query, chosen: Ranker) -> tuple[Query, tuple[Correction, ...]]:
+    def _corrected(self, query: Query, chosen: Ranker, counts: TermCounts) -> tuple[Query, tuple[Correction, ...]]:
         """Return a query as a ranker searches for it; one without vectors asks no model what words there are."""
         if self.speller is None or not (self.settings.is_corrected and chosen.needs_vectors):
             return query, ()
         with stage("lexical"):
-            return corrected(query, self.analyzer, self.speller, self.engine.document_frequency)
+            return corrected(query, self.analyzer, self.speller, counts)
 
-    def _hit(self, rank: int, scored: Scored, question: Question, ranked: Ranking, words: Mapping[str, str]) -> Hit:
-        answers = self.engine.answers(question.id)
+    def _hit(
+        self,
+        rank: int,
+        scored: Scored,
+        question: Question,
+        ranked: Ranking,
+        words: Mapping[str, str],
+        answers: Sequence[Answer],
+        originals: tuple[str, ...],
+    ) -> Hit:
         matched = matches(question, ranked.terms, self.analyzer)
         cosine = scored.components.get("cosine", 0.0)  # 0 where the question has no vector
         return Hit(
@@ -150,7 +188,7 @@ class Searcher:
             likelihood=ranked.calibration.likelihood(cosine) if ranked.calibration and cosine else None,
             answer=answers[0] if answers else None,
             answer_count=len(answers),
-            duplicate_of=self.engine.originals(question.id),
+            duplicate_of=originals,
         )
 
     def ranker_of(self, name: str | None) -> str:
@@ -170,7 +208,7 @@ class Searcher:
         wanted = self.settings.ranker if ranker is None else ranker
         if wanted in RERANKERS:
             return self.learned(wanted).explain(query, [hit.question for hit in hits])
-        query, _ = self._corrected(query, self._chosen(ranker))
+        query, _ = self._corrected(query, self._chosen(ranker), TermCounts(self.engine))
         has_matches = self.ranker_of(ranker) == INTERACTION
         return explanations(query, hits, self.encoder, has_matches=has_matches)
 
@@ -205,18 +243,17 @@ class Searcher:
             'search with the ranker "lexical"',
         )
 
-    def _asked(self, query: Query, chosen: Ranker) -> Asked:
+    def _asked(self, query: Query, chosen: Ranker, counts: TermCounts) -> Asked:
         """Prepare the query; its terms are weighed in any case, since they show what matched.
 
         A vector of zeros is none: everything is as far from it as anything else.
         """
-        engine = self.engine
         with stage("lexical"):
-            terms = weigh(query, self.analyzer, self.settings.query, engine.size(), engine.document_frequency)
+            terms = weigh(query, self.analyzer, self.settings.query, counts)
         with stage("vector"):
             vector = self.encoder.encode(query) if chosen.needs_vectors and self.encoder is not None else None
         has_spelling = "spelling" in chosen.sources
-        unknown = unknown_terms(query, self.analyzer, engine.document_frequency) if has_spelling else ()
+        unknown = unknown_terms(query, self.analyzer, counts) if has_spelling else ()
         return Asked(query, terms, vector if vector is not None and vector.any() else None, unknown)
 
     def _held(self, scored: Sequence[Scored], k: int) -> list[tuple[Scored, Question]]:

@@ -1,19 +1,14 @@
-"""Everything that a search can be tuned by.
-
-May import: errors, its own folder.
-"""
+"""Everything that a search can be tuned by."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 
 from askalike.errors import SettingError
+from askalike.models.ramn.score import FORUM, RamnSettings
 from askalike.rank.query import QuerySettings
-from askalike.rank.ramn.settings import FORUM, RamnSettings
 from askalike.rank.siamese import TextualSettings
 from askalike.rank.threshold import ALL, THRESHOLDS
-
-__all__ = ["MAX_HITS", "JoinSettings", "SearchSettings"]
 
 MAX_HITS = 1000
 
@@ -63,7 +58,7 @@ class SearchSettings:
         textual: of the rankers ``t-scqa`` and ``t-dsqa``.
         threshold: a name from ``threshold.THRESHOLDS``: ``average`` shows no hit whose score is below the average of
             the candidates' scores, ``none`` shows the best k.
-        is_corrected: rankers by vectors read words that nobody knows as known ones one edit away; see ``correction``.
+        is_corrected: rankers by vectors read misspelt words as what was probably meant; see ``correction``.
 
     Raises:
         SettingError: there is no such threshold.

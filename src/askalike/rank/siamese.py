@@ -5,9 +5,6 @@
 
 ``dsqa`` and ``t-dsqa`` are the same by the vectors of a network whose sides share nothing.
 
-Enters: a query and candidates, whatever gives their vectors. Leaves: scores, and what each word of the query brought.
-May import: rank's values, types.
-
 Source: Das et al. 2016 (ACL), section 5, and section 6, equation 3.
 Differs: the paper does not say how BM25 is brought beside a cosine, and Lucene's scores have no upper bound. Here it is
 the share of the best candidate's, as in ``weighted_sum``: α then means the same for short and for long questions.
@@ -28,8 +25,6 @@ from askalike.rank.query import Query
 from askalike.rank.scored import Scored
 from askalike.rank.weighted_sum import shares, weighted_sum
 from askalike.types import Explanation, Question, WordEffect
-
-__all__ = ["SiameseReranker", "TextualSettings", "VectorSource"]
 
 Vector = NDArray[np.float32]
 

@@ -1,7 +1,4 @@
-"""What an asker is shown: a question that is marked a duplicate never, but its original, once.
-
-Enters: a ``Searcher``, a query, filters. Leaves: ``Suggestions``. May import: types, its own folder.
-"""
+"""What an asker is shown: a question that is marked a duplicate never, but its original, once."""
 
 from __future__ import annotations
 
@@ -9,14 +6,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from math import inf
 
+from askalike.rank.engine import DuplicateLinks
 from askalike.rank.originals import original_of
 from askalike.rank.query import Query
 from askalike.rank.scored import Scored
 from askalike.rank.search import Searcher
 from askalike.rank.settings import MAX_HITS
-from askalike.types import Correction, Filters, Question, Suggestion
-
-__all__ = ["Suggestions", "suggestions"]
+from askalike.stages import stage
+from askalike.types import Correction, Explanation, Filters, Question, Suggestion
 
 SPARE = 5
 """Half as many again as are asked for, and so many more, are looked at: those with one original fall together."""
@@ -29,15 +26,24 @@ class Suggestions:
     Args:
         ranker: the name of the one that answered.
         corrections: misspelt words of the query, and what was searched for instead.
+        explanations: one for each of what was found where they were asked for, else none.
     """
 
     ranker: str
     found: tuple[Suggestion, ...] = ()
     corrections: tuple[Correction, ...] = ()
+    explanations: tuple[Explanation, ...] = ()
 
 
 def suggestions(
-    searcher: Searcher, query: Query, k: int, filters: Filters, ranker: str | None = None, own: str = ""
+    searcher: Searcher,
+    query: Query,
+    k: int,
+    filters: Filters,
+    ranker: str | None = None,
+    own: str = "",
+    *,
+    is_explained: bool = False,
 ) -> Suggestions:
     """Return the at most ``k`` best questions that are no duplicates themselves.
 
@@ -54,22 +60,27 @@ def suggestions(
     limit = min(k + k // 2 + SPARE, MAX_HITS) if 1 <= k <= MAX_HITS else k
     while True:
         ranked = searcher.ranking(query, limit, wanted, ranker)
-        shown = _shown(searcher, ranked.found, wanted, k)
+        links = searcher.engine.duplicate_links([question.id for _, question in ranked.found])
+        shown = _shown(links, ranked.found, wanted, k)
         if len(shown) == k or len(ranked.found) < limit or limit == MAX_HITS:
             break
         limit = min(2 * limit, MAX_HITS)
-    hits = searcher.hits(replace(ranked, found=[(scored, question) for scored, question, _ in shown]))
+    hits = searcher.hits(replace(ranked, found=[(scored, question) for scored, question, _ in shown]), links)
     found = tuple(Suggestion(hit, via) for hit, (_, _, via) in zip(hits, shown, strict=True))
-    return Suggestions(searcher.ranker_of(ranker), found, ranked.corrections)
+    explained: list[Explanation] = []
+    if is_explained and hits:
+        with stage("answer"):
+            explained = searcher.explanations(query, hits, ranker)
+    return Suggestions(searcher.ranker_of(ranker), found, ranked.corrections, tuple(explained))
 
 
 def _shown(
-    searcher: Searcher, found: Sequence[tuple[Scored, Question]], filters: Filters, k: int
+    links: DuplicateLinks, found: Sequence[tuple[Scored, Question]], filters: Filters, k: int
 ) -> list[tuple[Scored, Question, Question | None]]:
     """Return the first ``k`` with duplicates replaced: score, question, and what it was found by if not itself."""
     shown: dict[str, tuple[Scored, Question, Question | None]] = {}
     for scored, question in found:
-        original = _original(searcher, question)
+        original = _original(links, question)
         if original is not None and original.id not in shown and filters.admits(original):
             shown[original.id] = (scored, original, None if original.id == question.id else question)
             if len(shown) == k:
@@ -77,13 +88,12 @@ def _shown(
     return list(shown.values())
 
 
-def _original(searcher: Searcher, question: Question) -> Question | None:
+def _original(links: DuplicateLinks, question: Question) -> Question | None:
     """Return the question that stands for this one, None where it was deleted meanwhile."""
-    engine = searcher.engine
 
     def seniority(identifier: str) -> tuple[float, str]:
-        one = engine.questions_by_id([identifier]).get(identifier)
+        one = links.questions.get(identifier)
         return (one.created.timestamp() if one is not None and one.created is not None else inf, identifier)
 
-    identifier = original_of(question.id, engine.originals, seniority)
-    return question if identifier == question.id else engine.questions_by_id([identifier]).get(identifier)
+    identifier = original_of(question.id, links.of, seniority)
+    return question if identifier == question.id else links.questions.get(identifier)

@@ -1,7 +1,5 @@
 """Which of a search's candidates are shown at all, beside the best k.
 
-Enters: the scores of all candidates. Leaves: those that may be shown. May import: errors, its own folder.
-
 Source: Das et al. 2016 (ACL), section 5: "The threshold is dynamically set to the average similarity score across
 questions and we output only those which have a similarity greater than the average".
 Differs: the average is that of the candidates, not of all questions of a forum; and one that has just the average is
@@ -15,8 +13,6 @@ from math import fsum, isclose
 from typing import Final
 
 from askalike.rank.scored import Scored
-
-__all__ = ["ALL", "THRESHOLDS", "above_average"]
 
 ALL: Final = "none"
 

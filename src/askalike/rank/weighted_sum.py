@@ -1,13 +1,8 @@
-"""Joining words and meaning: a weighted sum of the cosine and of BM25 as a share of the best candidate's.
-
-Enters: the two scores of each candidate. Leaves: one score each. May import: nothing of askalike.
-"""
+"""Joining words and meaning: a weighted sum of the cosine and of BM25 as a share of the best candidate's."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-
-__all__ = ["shares", "weighted_sum"]
 
 
 def shares(scores: Sequence[float]) -> list[float]:

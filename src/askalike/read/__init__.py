@@ -1,4 +1,1 @@
-"""Files of a forum → questions, answers and links: one file per format, and how a format is recognised.
-
-May import: askalike.types, askalike.errors.
-"""
+"""Files of a forum → questions, answers and links: one file per format, and how a format is recognised."""

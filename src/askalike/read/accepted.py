@@ -1,7 +1,5 @@
 """Joins an answer with the mark of acceptance that its question carries, while posts stream by in order of their ids.
 
-Enters: questions' accepted ids and answers. Leaves: answers, marked. May import: types and the frame.
-
 A forum's posts are stored by rising id, and an answer is written after its question, so the question is nearly always
 met first: its accepted id waits in a set until the answer comes. Where questions were merged, an answer is older than
 the question that it hangs on; such an answer is held back until that question has been met.
@@ -14,8 +12,6 @@ from dataclasses import replace
 
 from askalike.read.frame import ReadContext
 from askalike.types import Answer
-
-__all__ = ["AcceptedAnswers"]
 
 _MOST_HELD = 10_000
 

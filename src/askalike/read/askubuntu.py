@@ -1,10 +1,4 @@
-"""The AskUbuntu set of Lei et al.: tokenised questions, marked pairs, and expert judgments of 20 candidates a query.
-
-Enters: a folder with ``text_tokenized.txt`` (id, title, body), ``train_random.txt`` (id, similar ids, random ids),
-``dev.txt`` and ``test.txt`` (id, similar ids, candidate ids, BM25 scores) and ``heldout.txt`` (ids), each plain or
-``.gz``; fields are split by tabs, lists by blanks. Leaves: questions and marked pairs as a forum, judged sets, training
-queries. The texts are tokenised, lower-cased and cut at 100 words by the authors.
-May import: askalike.types, askalike.errors and the frame.
+"""The AskUbuntu set of Lei et al.: tokenised questions, labelled pairs, and expert judgments of 20 candidates a query.
 
 Source: Lei et al. 2016, "Semi-supervised Question Retrieval with Gated Convolutions", NAACL, section 5.1.
 """
@@ -24,17 +18,6 @@ from askalike.read.text_lines import text_lines
 from askalike.read.values import Unreadable, one_line
 from askalike.read.values import text as checked
 from askalike.types import Judged, Link, Qrels, Question, Record, Run
-
-__all__ = [
-    "SPLITS",
-    "AskUbuntuReader",
-    "TrainingQuery",
-    "has_askubuntu_judgments",
-    "heldout_ids",
-    "load_askubuntu",
-    "read_annotations",
-    "training_pairs",
-]
 
 SPLITS = ("dev", "test")
 _TEXTS = "text_tokenized.txt"
@@ -57,7 +40,7 @@ class TrainingQuery:
 
 
 class AskUbuntuReader:
-    """The texts as questions and the marked pairs of the training file as duplicates.
+    """The texts as questions and the labelled pairs of the training file as duplicates.
 
     Judgments of dev and test never become links, so a forum made of this folder can be scored on them.
     """
@@ -76,7 +59,7 @@ class AskUbuntuReader:
         return sum(regular_size(file) for file in files if file is not None)
 
     def read(self, path: Path, context: ReadContext) -> Iterator[Record]:
-        """Yield all questions, then a link for every marked pair, in file order.
+        """Yield all questions, then a link for every labelled pair, in file order.
 
         Raises:
             FormatError: there are no texts here.
@@ -204,9 +187,8 @@ def _questions(file: Path, context: ReadContext) -> Iterator[Question]:
             context.reject(file.name, line, fields[0], f"{len(fields)} fields, expected id, title and body")
             continue
         try:
-            question = Question(
-                fields[0], one_line(fields[1], "title", context), checked(fields[2], "body", context).strip()
-            )
+            title, body = one_line(fields[1], "title", context), checked(fields[2], "body", context).strip()
+            question = Question(fields[0], title, body, url=context.address(fields[0], "/questions/{id}"))
         except Unreadable as error:
             context.reject(file.name, line, fields[0], str(error))
             continue

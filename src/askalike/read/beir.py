@@ -1,9 +1,5 @@
 """A folder in the layout of BEIR: a corpus and queries as JSON lines, relevance judgments as tab-separated values.
 
-Enters: a folder with ``corpus.jsonl``, ``queries.jsonl`` and ``qrels/{train,dev,test}.tsv``, each plain or ``.gz``; as
-a forum, ``corpus.jsonl`` alone is enough. Leaves: the corpus as questions, or a judged set of one split.
-May import: askalike.types, askalike.errors and the frame.
-
 Source: Thakur et al. 2021, "BEIR: A Heterogenous Benchmark for Zero-shot Evaluation of Information Retrieval Models",
 section 3 (the three kinds of file); the keys are ``_id``, ``title``, ``text`` and ``metadata``.
 """
@@ -21,8 +17,6 @@ from askalike.read.released import needed_file, stored_file
 from askalike.read.text_lines import text_lines
 from askalike.read.values import Unreadable, identifier, one_line, tags, text
 from askalike.types import Judged, Qrels, Question, Record
-
-__all__ = ["SPLITS", "BeirReader", "has_beir_judgments", "load_beir"]
 
 SPLITS = ("test", "dev", "train")
 _HINT = "give a whole BEIR folder, or another split"
@@ -134,12 +128,13 @@ def _parse(line: str, is_query: bool, context: ReadContext) -> Question:
     name = identifier(fields.get("_id"), "_id")
     body = text(fields["text"], "text", context)
     if is_query:
-        return Question(name, one_line(body, "text", context))
+        return Question(name, one_line(body, "text", context), url=context.address(name))
     metadata = fields.get("metadata")
     metadata = metadata if isinstance(metadata, dict) else {}
     title, url = one_line(fields.get("title"), "title", context), metadata.get("url")
     labels = tags(metadata.get("tags"), context) if isinstance(metadata.get("tags"), list | str) else ()
-    return Question(name, title, body, tags=labels, url=text(url, "url", context) if isinstance(url, str) else "")
+    address = text(url, "url", context) if isinstance(url, str) else context.address(name)
+    return Question(name, title, body, tags=labels, url=address)
 
 
 def _whole_number(text: str) -> int | None:

@@ -1,8 +1,4 @@
-"""Files that were cut into parts, or packed with bzip2, as one run of unpacked blocks.
-
-Enters: paths in order, each plain, ``.gz`` or ``.bz2``. Leaves: blocks of bytes, or a stream of them.
-May import: askalike.errors, the frame and files.
-"""
+"""Files that were cut into parts, or packed with bzip2, as one run of unpacked blocks."""
 
 from __future__ import annotations
 
@@ -12,9 +8,7 @@ from pathlib import Path
 
 from askalike.errors import DamagedInputError
 from askalike.read.files import read_blocks
-from askalike.read.frame import ReadContext
-
-__all__ = ["BlockStream", "first_bzip2_bytes", "joined_blocks"]
+from askalike.read.frame import Limits, ReadContext
 
 _BLOCK_BYTES = 1 << 18
 _FETCH_AGAIN = "fetch the file again from where it came"
@@ -36,10 +30,11 @@ def joined_blocks(paths: Sequence[Path], context: ReadContext) -> Iterator[bytes
 
     Raises:
         DamagedInputError: a file is empty, or its packing is damaged or ends too early; names the file.
+        UnsafeInputError: a file unpacks to more than ``limits`` allow.
     """
     for path in paths:
         blocks = read_blocks(path, path.name, context)
-        yield from _unpack_bzip2(blocks, path.name) if path.suffix.lower() == ".bz2" else blocks
+        yield from _unpack_bzip2(blocks, path, context.options.limits) if path.suffix.lower() == ".bz2" else blocks
 
 
 def first_bzip2_bytes(path: Path, count: int = 1 << 14) -> bytes:
@@ -51,9 +46,10 @@ def first_bzip2_bytes(path: Path, count: int = 1 << 14) -> bytes:
         return b""
 
 
-def _unpack_bzip2(blocks: Iterator[bytes], name: str) -> Iterator[bytes]:
+def _unpack_bzip2(blocks: Iterator[bytes], path: Path, limits: Limits) -> Iterator[bytes]:
     """Unpack all streams of a bzip2 file (parallel packers write many), never more than a block at a time."""
     unpacker = bz2.BZ2Decompressor()
+    name, packed, total = path.name, path.stat().st_size, 0
     for block in blocks:
         while block or not (unpacker.needs_input or unpacker.eof):
             if unpacker.eof:
@@ -64,6 +60,8 @@ def _unpack_bzip2(blocks: Iterator[bytes], name: str) -> Iterator[bytes]:
                 raise DamagedInputError(f"{name}: damaged bzip2 data ({error})", _FETCH_AGAIN) from error
             block = unpacker.unused_data if unpacker.eof else b""
             if unpacked:
+                total += len(unpacked)
+                limits.check_unpacked(name, total, packed)
                 yield unpacked
     if not unpacker.eof:
         raise DamagedInputError(f"{name}: the bzip2 file ends too early", _FETCH_AGAIN)

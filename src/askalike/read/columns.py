@@ -1,7 +1,4 @@
-"""Which column of a table holds what: as the user says, or guessed from the names of the columns.
-
-Enters: a header and a mapping. Leaves: field → position. May import: askalike.errors.
-"""
+"""Which column of a table holds what: as the user says, or guessed from the names of the columns."""
 
 from __future__ import annotations
 
@@ -9,8 +6,6 @@ import re
 from collections.abc import Mapping, Sequence
 
 from askalike.errors import FormatError, SettingError
-
-__all__ = ["FIELDS", "choose_columns", "describe", "is_headerless", "is_question_table"]
 
 FIELDS: dict[str, tuple[str, ...]] = {
     "id": ("id", "questionid", "postid", "topicid", "threadid", "qid", "docid", "uid"),
@@ -32,6 +27,7 @@ FIELDS: dict[str, tuple[str, ...]] = {
 }
 """Field → names of columns that are taken for it, the likeliest first; compared by lower case letters and digits."""
 
+_REFERENCES = frozenset(["parent_id", "accepted_answer_id", "duplicate_of"])
 _POSITION = re.compile(r"#([1-9][0-9]{0,8})")
 _NOT_LETTER = re.compile(r"[^a-z0-9]")
 _SHOWN = 12
@@ -47,9 +43,14 @@ def is_headerless(mapping: Mapping[str, str]) -> bool:
 
 
 def is_question_table(header: Sequence[str]) -> bool:
-    """Say whether the names of the columns alone tell where the id and the title or body are."""
+    """Say whether the names of the columns alone tell where the title is, or the id and the body."""
     guessed = _guess(header)
-    return "id" in guessed and ("title" in guessed or "body" in guessed)
+    return ("id" in guessed and "body" in guessed) or ("title" in guessed and not _lacks_id(guessed))
+
+
+def _lacks_id(columns: Mapping[str, int]) -> bool:
+    """Say whether there is no id though other columns refer to ids; else one can be made."""
+    return "id" not in columns and not _REFERENCES.isdisjoint(columns)
 
 
 def choose_columns(header: Sequence[str], mapping: Mapping[str, str], file: str) -> dict[str, int]:
@@ -68,15 +69,15 @@ def choose_columns(header: Sequence[str], mapping: Mapping[str, str], file: str)
 
     Raises:
         SettingError: the mapping names a field that there is not, or a column that the table has not.
-        FormatError: nothing is said or guessed for the id, or for both title and body.
+        FormatError: nothing is said or guessed for both title and body, or for an id that other columns refer to.
     """
     columns = _said(header, mapping, file)
     if not is_headerless(mapping):
         guessed = _guess(header)
         free = {name: at for name, at in guessed.items() if name not in mapping and at not in columns.values()}
         columns = {name: (columns | free)[name] for name in FIELDS if name in columns or name in free}
-    if "id" not in columns or not columns.keys() & {"title", "body"}:
-        missing = "an id" if "id" not in columns else "a title or a body"
+    if _lacks_id(columns) or not columns.keys() & {"title", "body"}:
+        missing = f"an id, and {_refers(columns)} refers to it" if _lacks_id(columns) else "a title or a body"
         raise FormatError(
             f"{file}: no column is known to hold {missing}; the columns are {_listed(header)}",
             "say which is which, for example --column id=COLUMN --column title=COLUMN --column body=COLUMN",
@@ -89,6 +90,10 @@ def describe(header: Sequence[str], columns: Mapping[str, int]) -> str:
     taken = ", ".join(f"{name} = {header[position]}" for name, position in columns.items())
     rest = [name for position, name in enumerate(header) if position not in columns.values()]
     return f"{taken}; left out: {_listed(rest)}" if rest else taken
+
+
+def _refers(columns: Mapping[str, int]) -> str:
+    return next(name for name in columns if name in _REFERENCES)
 
 
 def _said(header: Sequence[str], mapping: Mapping[str, str], file: str) -> dict[str, int]:

@@ -1,24 +1,88 @@
 """Finds the reader for a path, and never guesses between two.
 
-Enters: a path. Leaves: its reader. May import: errors, the registry, its own folder.
-
 The rules, all of them: each reader looks at names and first bytes. Readers of a particular format come before the
 readers of general ones, ``jsonl`` before ``table``. Of several in the same place none is taken: the user says which.
+A folder that is no archive itself stands for the one archive that lies in it.
 """
 
 from __future__ import annotations
 
+import os
+import shlex
+from collections.abc import Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 from askalike.errors import FormatError, InputError
 from askalike.read.frame import Reader
 from askalike.read.registry import READERS
 from askalike.read.unrecognised import unrecognised
 
-__all__ = ["GENERAL", "choose", "detect", "named"]
+_MOST_MEMBERS = 1_000
+_MOST_LISTED = 8
 
 GENERAL: tuple[str, ...] = ("jsonl", "table")
 """Formats that particular ones look like too, in the order in which they are taken when no particular one matches."""
+
+
+class Found(NamedTuple):
+    """An archive.
+
+    Args:
+        path: where it is: what the user gave, or the one archive in that folder.
+        left_out: names of what else is in the folder, which no reader recognises.
+    """
+
+    path: Path
+    reader: Reader
+    left_out: tuple[str, ...] = ()
+
+
+def find_archive(path: Path, format_name: str | None = None) -> Found:
+    """Return the archive at a path with its reader, or the only one in a folder that is none itself.
+
+    Raises:
+        InputError: there is nothing at the path, or a device, pipe or socket.
+        FormatError: no such format; nothing is recognised; or a folder holds several archives, which are listed.
+    """
+    _check_there(path)
+    readers = list(READERS.values()) if format_name is None else [named(format_name)]
+    if not path.is_dir() or any(_recognises(reader, path) for reader in readers):
+        return Found(path, choose(path, format_name))
+    members = _members(path)
+    found = {child: reader for child in members if (reader := _reader_of(child, readers)) is not None}
+    if (
+        format_name is not None and not found and len(members) == 1 and members[0].is_file()
+    ):  # columns may be named that nobody would guess
+        found = {members[0]: readers[0]}
+    if len(found) > 1:
+        listed = ", ".join(f"{child.name} ({reader.name})" for child, reader in list(found.items())[:_MOST_LISTED])
+        more = f" and {len(found) - _MOST_LISTED} more" if len(found) > _MOST_LISTED else ""
+        first = shlex.join(["askalike", "index", str(next(iter(found))), "--into", "FORUM"])
+        raise FormatError(f"{path} holds several archives: {listed}{more}", f"index one at a time, as with: {first}")
+    for child, reader in found.items():
+        return Found(child, reader, tuple(other.name for other in members if other != child))
+    return Found(path, choose(path, format_name))
+
+
+def _members(folder: Path) -> list[Path]:
+    """Return what lies in a folder, without hidden files, and links that lead out of it."""
+    inside = os.path.realpath(folder)
+    try:
+        found = sorted(child for child in folder.iterdir() if not child.name.startswith("."))[:_MOST_MEMBERS]
+        return [
+            child for child in found if not child.is_symlink() or Path(os.path.realpath(child)).is_relative_to(inside)
+        ]
+    except OSError as error:
+        raise InputError(f"{folder} cannot be read: {error.strerror or error}", "check its rights") from error
+
+
+def _reader_of(path: Path, readers: Sequence[Reader]) -> Reader | None:
+    """Return the reader of something in a folder, None for what is not recognised."""
+    if not path.is_file() and not path.is_dir():
+        return None
+    matching = [reader for reader in readers if _recognises(reader, path)]
+    return detect(path) if len(matching) > 1 else next(iter(matching), None)
 
 
 def choose(path: Path, format_name: str | None = None) -> Reader:
@@ -51,7 +115,8 @@ def detect(path: Path) -> Reader:
         FormatError: no reader, or several, recognise it.
     """
     _check_there(path)
-    matching = [reader for reader in READERS.values() if _recognises(reader, path)]
+    refusals: list[InputError] = []
+    matching = [reader for reader in READERS.values() if _recognises(reader, path, refusals)]
     particular = [reader for reader in matching if reader.name not in GENERAL]
     general = sorted((reader for reader in matching if reader.name in GENERAL), key=lambda r: GENERAL.index(r.name))
     if len(particular) == 1:
@@ -63,6 +128,8 @@ def detect(path: Path) -> Reader:
         )
     if general:
         return general[0]
+    if refusals:
+        raise refusals[0]
     cause, hint = unrecognised(path)
     raise FormatError(
         f"the format of {path} is not recognised{': ' if cause else ''}{cause}",
@@ -80,8 +147,12 @@ def _check_there(path: Path) -> None:
         )
 
 
-def _recognises(reader: Reader, path: Path) -> bool:
+def _recognises(reader: Reader, path: Path, refusals: list[InputError] | None = None) -> bool:
     try:
         return reader.matches(path)
+    except InputError as error:  # a link that leads nowhere or out of its folder, which may be none of this archive's
+        if refusals is not None:
+            refusals.append(error)
+        return False
     except OSError:  # a folder or file that may not be read: the reader that is chosen will say so
         return False

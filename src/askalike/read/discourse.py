@@ -1,9 +1,5 @@
 """Discourse topics as the site's API gives them (``/t/ID.json``): one file, a list, JSON Lines, or a folder of them.
 
-Enters: topics with ``post_stream.posts``; post 1 is the question, the later ones are answers. In a folder,
-``categories.json`` (as ``/categories.json`` gives it) names the categories. Leaves: per topic, the question, its
-answers and the topics that it links to. May import: types, errors, the frame.
-
 Private messages, deleted posts, and posts that the system or a moderator's action wrote are no records: they are
 counted as skipped. A category becomes the first tag.
 """
@@ -20,8 +16,6 @@ from askalike.read.frame import ReadContext
 from askalike.read.json_items import read_json_items
 from askalike.read.values import Unreadable, check_has_text, identifier, moment, one_line, tags, text, whole_number
 from askalike.types import Answer, Link, Markup, Question, Record
-
-__all__ = ["DiscourseReader"]
 
 _SUFFIXES = (".json", ".jsonl", ".ndjson")
 _CATEGORIES = "categories.json"
@@ -131,7 +125,7 @@ class _Topic:
         title = one_line(data.get("title"), "title", context)
         body, markup = _body(first, context)
         check_has_text(title, body, markup, "title and first post are empty")
-        site, slug = context.options.site_url.rstrip("/"), one_line(data.get("slug"), "slug", context) or "-"
+        slug = one_line(data.get("slug"), "slug", context) or "-"
         return Question(
             id=topic_id,
             title=title,
@@ -140,7 +134,7 @@ class _Topic:
             tags=tuple(dict.fromkeys([*self._category(), *tags(data.get("tags"), context)])),
             created=moment(data.get("created_at") or first.get("created_at"), context),
             score=_likes(first, context),
-            url=f"{site}/t/{slug}/{topic_id}" if site else "",
+            url=context.address(topic_id, f"/t/{slug}/{{id}}"),
             author=one_line(first.get("username"), "username", context),
         )
 

@@ -1,7 +1,4 @@
-"""Opens the files of an input: plain or gzipped, inside the folder that was given, line by line, with progress.
-
-Enters: paths. Leaves: byte streams, numbered lines, first bytes. May import: askalike.errors and the frame.
-"""
+"""Opens the files of an input: plain or gzipped, inside the folder that was given, line by line, with progress."""
 
 from __future__ import annotations
 
@@ -15,18 +12,7 @@ from pathlib import Path
 from typing import IO, BinaryIO, cast
 
 from askalike.errors import DamagedInputError, InputError, UnsafeInputError
-from askalike.read.frame import ReadContext
-
-__all__ = [
-    "first_bytes",
-    "folder_members",
-    "member",
-    "open_bytes",
-    "plain_suffix",
-    "read_blocks",
-    "read_lines",
-    "regular_size",
-]
+from askalike.read.frame import Limits, ReadContext
 
 _BLOCK_BYTES = 1 << 18
 _SNIFF_BYTES = 1 << 16
@@ -55,6 +41,25 @@ class _Counted(io.RawIOBase):
         super().close()
 
 
+class _Capped(io.RawIOBase):
+    """The unpacked bytes of a file, of which only so many are believed."""
+
+    def __init__(self, unpacked: gzip.GzipFile, path: Path, limits: Limits) -> None:
+        self._unpacked = unpacked
+        self._name, self._packed = path.name, path.stat().st_size
+        self._limits = limits
+        self._total = 0
+
+    def readable(self) -> bool:
+        return True
+
+    def read(self, size: int = -1) -> bytes:
+        block = self._unpacked.read(_BLOCK_BYTES if size < 0 else size)
+        self._total += len(block)
+        self._limits.check_unpacked(self._name, self._total, self._packed)
+        return block
+
+
 def plain_suffix(path: Path) -> str:
     """Return a name's ending without ``.gz``, in lower case.
 
@@ -66,11 +71,23 @@ def plain_suffix(path: Path) -> str:
 
 
 @contextmanager
+def _gzip_damage_named(where: str) -> Iterator[None]:
+    try:
+        yield
+    except EOFError as error:
+        raise DamagedInputError(f"{where}: the gzip file ends too early", _FETCH_AGAIN) from error
+    except (zlib.error, gzip.BadGzipFile) as error:
+        raise DamagedInputError(f"{where}: damaged gzip data ({error})", _FETCH_AGAIN) from error
+
+
+@contextmanager
 def open_bytes(path: Path, context: ReadContext) -> Iterator[BinaryIO]:
     """Open a file for bytes, unpacking ``.gz``; progress counts the bytes as they are stored.
 
     Raises:
         InputError: the file is not there, may not be read, or is no file (opening a pipe could wait for ever).
+        DamagedInputError: while reading: the gzip stream is truncated or damaged.
+        UnsafeInputError: while reading: it unpacks to more than ``limits`` allow.
     """
     if path.exists() and not path.is_file() and not path.is_dir():
         raise InputError(f"{path} is a device, a pipe or a socket, expected a file", "save what it gives in a file")
@@ -81,8 +98,8 @@ def open_bytes(path: Path, context: ReadContext) -> Iterator[BinaryIO]:
         raise InputError(f"{path} cannot be opened: {error.strerror}", hint) from error
     with io.BufferedReader(_Counted(raw, context.advance), _BLOCK_BYTES) as stream:
         if path.name.lower().endswith(".gz"):
-            with gzip.GzipFile(fileobj=stream) as unpacked:
-                yield cast("BinaryIO", unpacked)
+            with gzip.GzipFile(fileobj=stream) as unpacked, _gzip_damage_named(path.name):
+                yield cast("BinaryIO", _Capped(unpacked, path, context.options.limits))
         else:
             yield cast("BinaryIO", stream)
 
@@ -96,12 +113,8 @@ def read_blocks(path: Path, name: str, context: ReadContext) -> Iterator[bytes]:
     line, is_empty = 1, True
     with open_bytes(path, context) as stream:
         while True:
-            try:
+            with _gzip_damage_named(f"{name}, line {line}"):
                 block = stream.read(_BLOCK_BYTES)
-            except EOFError as error:
-                raise DamagedInputError(f"{name}, line {line}: the gzip file ends too early", _FETCH_AGAIN) from error
-            except (zlib.error, gzip.BadGzipFile) as error:
-                raise DamagedInputError(f"{name}, line {line}: damaged gzip data ({error})", _FETCH_AGAIN) from error
             if not block:
                 break
             is_empty = False

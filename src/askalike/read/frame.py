@@ -1,8 +1,5 @@
 """What every reader shares: the protocol, the context that a reading carries, and the record of what was refused.
 
-Enters: a path given by the user. Leaves: questions, answers and links, one by one, and a count of everything else.
-May import: askalike.types, askalike.errors.
-
 The law of counts: every record that a reader meets raises ``ReadContext.records_in`` by one and is then either yielded
 or rejected, so ``records_in == yielded + rejects.count`` at the end. (A line that cannot be read at all counts as one
 record, whatever it held.) What a format holds besides questions, answers and
@@ -19,14 +16,16 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from types import TracebackType
 from typing import IO, Protocol
+from urllib.parse import quote
 
-from askalike.errors import SettingError
+from askalike.durable import narrow, writing_named
+from askalike.errors import SettingError, UnsafeInputError
 from askalike.types import Markup, Record, Reject
 
-__all__ = ["Limits", "ReadContext", "ReadOptions", "Reader", "Rejects"]
-
 _PREVIEW = 20
-_ADDRESS = re.compile(r"https?://[^\s/?#]+(/[^\s?#]*)?", re.IGNORECASE)
+_ADDRESS = re.compile(r"https?://[^\s/?#{}]+(/[^\s?#{}]*)?", re.IGNORECASE)
+_PATTERN = re.compile(r"https?://[^\s/?#{}]+/[^\s{}]*\{id\}[^\s{}]*", re.IGNORECASE)
+_ID_PLACE = "{id}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,8 +39,9 @@ class Limits:
         xml_depth: how deep XML elements may nest.
         xml_token_bytes: the longest XML tag, and the longest text inside one XML element.
         archive_members: how many members an archive may list.
-        archive_unpacked_bytes: how large the wanted members may be together.
+        archive_unpacked_bytes: how large the wanted members of an archive, or an unpacked file, may be.
         archive_ratio: unpacked size divided by packed size.
+        archive_free_bytes: unpacked size up to which the ratio does not matter.
     """
 
     line_bytes: int = 16 << 20
@@ -52,6 +52,26 @@ class Limits:
     archive_members: int = 10_000
     archive_unpacked_bytes: int = 400 << 30
     archive_ratio: float = 200.0
+    archive_free_bytes: int = 64 << 20
+
+    def check_unpacked(self, name: str, unpacked: int, packed: int) -> None:
+        """Refuse a file that unpacks to more than is believed.
+
+        Args:
+            name: the file's, for the message.
+            unpacked: bytes that it unpacks to, so far or in all.
+            packed: bytes of the file as it is stored.
+
+        Raises:
+            UnsafeInputError: too many bytes, or too many for its size.
+        """
+        found = ""
+        if unpacked > self.archive_unpacked_bytes:
+            found = f"more than {self.archive_unpacked_bytes:,} bytes"
+        elif unpacked > max(self.archive_free_bytes, self.archive_ratio * packed):
+            found = f"more than {self.archive_ratio:,.0f} times its size"
+        if found:
+            raise UnsafeInputError(f"{name} unpacks to {found}", "if you trust it, unpack it and give what was in it")
 
 
 class Rejects:
@@ -73,7 +93,8 @@ class Rejects:
         self.first: list[Reject] = []
         self._file: IO[str] | None = None
         if path is not None:
-            path.unlink(missing_ok=True)
+            with writing_named(path):
+                path.unlink(missing_ok=True)
 
     def add(self, reject: Reject) -> None:
         """Count a reject, keep it among the first 20, and write it to the reject file."""
@@ -82,16 +103,18 @@ class Rejects:
             self.first.append(reject)
         if self.path is None:
             return
-        if self._file is None:
-            self.path.parent.mkdir(parents=True, exist_ok=True)
-            self._file = self.path.open("a", encoding="utf-8")
-        self._file.write(json.dumps(asdict(reject), ensure_ascii=True) + "\n")
+        with writing_named(self.path):
+            if self._file is None:
+                self.path.parent.mkdir(parents=True, exist_ok=True)
+                self._file = open(self.path, "a", encoding="utf-8", opener=narrow)  # noqa: SIM115
+            self._file.write(json.dumps(asdict(reject), ensure_ascii=True) + "\n")
 
     def close(self) -> None:
         """Close the reject file; what was counted stays."""
-        if self._file is not None:
-            self._file.close()
-            self._file = None
+        if self._file is not None and self.path is not None:
+            file, self._file = self._file, None
+            with writing_named(self.path):
+                file.close()
 
     def __enter__(self) -> Rejects:
         return self
@@ -108,7 +131,8 @@ class ReadOptions:
 
     Args:
         mapping: our field → the table's column, for example ``{"title": "subject"}``; empty: guessed from the header.
-        site_url: the forum's address, for example ``https://devops.stackexchange.com``; "" leaves urls empty.
+        site_url: the forum's address, for example ``https://devops.stackexchange.com``, or that of its questions with
+            ``{id}`` where the id goes, such as ``https://forum.example.org/t/{id}``; "" leaves urls empty.
         markup: how bodies are written, where the format leaves it open; None: what the format's reader says.
         is_html_escaped_twice: bodies are HTML escaped once more; None: found out from the first bodies and shown.
         limits: how much of an input is believed.
@@ -124,9 +148,10 @@ class ReadOptions:
     limits: Limits = field(default_factory=Limits)
 
     def __post_init__(self) -> None:
-        if self.site_url and not _ADDRESS.fullmatch(self.site_url):
+        if self.site_url and not _ADDRESS.fullmatch(self.site_url) and not _PATTERN.fullmatch(self.site_url):
             raise SettingError(
-                f"the forum's address {self.site_url!r} is none", "expected one such as https://forum.example.org"
+                f"the forum's address {self.site_url!r} is none",
+                "expected one such as https://forum.example.org or https://forum.example.org/t/{id}",
             )
 
 
@@ -159,12 +184,36 @@ class ReadContext:
     records_in: int = 0
     skipped: Counter[str] = field(default_factory=Counter)
     repaired: Counter[str] = field(default_factory=Counter)
+    _is_site_told: bool = False
 
     def repair(self, kind: str) -> None:
         """Count a value that was left out or replaced, such as a date that nobody can read; the first is shown."""
         if not self.repaired[kind]:
             self.notice(f"the input holds {kind}; the records themselves are kept")
         self.repaired[kind] += 1
+
+    def address(self, record_id: str, path: str = "") -> str:
+        """Return where a question is on its forum's site, "" where that is not known.
+
+        Args:
+            record_id: its id there; "" where its archive has none.
+            path: how sites of the format lead to it, with ``{id}``; "" where they differ.
+
+        >>> context = ReadContext(ReadOptions(site_url="https://forum.example.org/"))
+        >>> context.address("9", "/questions/{id}")
+        'https://forum.example.org/questions/9'
+        """
+        site = self.options.site_url
+        if not site:
+            return ""
+        pattern = site if _ID_PLACE in site else site.rstrip("/") + path
+        if record_id and _ID_PLACE in pattern:
+            return pattern.replace(_ID_PLACE, quote(record_id, safe=""))
+        if not self._is_site_told:
+            self._is_site_told = True
+            why = "say where ids go in it, as in https://forum.example.org/t/{id}" if record_id else "there are no ids"
+            self.notice(f"questions have no links to the forum's site: {why}")
+        return ""
 
     def reject(self, file: str, line: int, record_id: str, reason: str) -> None:
         """Count a record as met and as refused."""

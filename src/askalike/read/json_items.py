@@ -1,8 +1,4 @@
-"""JSON documents one after the other: the items of a top-level list, the lines of a JSONL file, or one whole document.
-
-Enters: a ``.json`` or ``.jsonl`` file, plain or gzipped. Leaves: objects with the line where each begins. A list is
-read item by item, so memory holds one item, not the file. May import: errors and the frame.
-"""
+"""JSON documents one after the other: items of a top-level list, lines of a JSONL file, or one whole document."""
 
 from __future__ import annotations
 
@@ -17,8 +13,6 @@ from askalike.read.files import plain_suffix, read_blocks, read_lines
 from askalike.read.frame import ReadContext
 from askalike.read.jsonl import load_object
 from askalike.read.values import Unreadable
-
-__all__ = ["read_json_items"]
 
 _SPACE = re.compile(r"[ \t\r\n]*")
 _NEAR_CHARS = 64  # longer than any number, word or escape that a block could cut

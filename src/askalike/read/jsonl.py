@@ -1,29 +1,38 @@
 """The native format: JSON Lines, one question a line with its answers and links, plain or gzipped.
 
-Enters: a ``.jsonl`` file, or a folder with ``questions.jsonl`` and, beside it, ``duplicates.tsv`` and ``linked.tsv``
-(each may end in ``.gz``). Leaves: questions, each followed by its answers and links. May import: types, errors, the
-frame and the pairs.
-
 ``date`` is taken for ``created``, ``text`` for ``body``, and ``links`` (pairs of a post's number and the question that
 it links to) for ``related``, so that the export of a Discourse site as one topic a line is read too.
 """
 
 from __future__ import annotations
 
+import contextlib
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import chain, islice
 from pathlib import Path
 from typing import cast, get_args
 
 from askalike.errors import FormatError
+from askalike.read.escapes import ESCAPED_TITLES, SAMPLED_TITLES, are_escaped
 from askalike.read.files import first_bytes, member, plain_suffix, read_lines, regular_size
 from askalike.read.frame import ReadContext
+from askalike.read.made_ids import MADE_IDS, MadeIds
 from askalike.read.pairs import read_pairs
-from askalike.read.values import Unreadable, check_has_text, identifier, moment, one_line, tags, text, whole_number
+from askalike.read.values import (
+    Unreadable,
+    check_has_text,
+    identifier,
+    moment,
+    one_line,
+    tags,
+    text,
+    unescaped,
+    whole_number,
+)
 from askalike.types import Answer, Link, LinkKind, Markup, Question, Record
-
-__all__ = ["ARRAY_HINT", "JsonlReader", "load_object"]
 
 ARRAY_HINT = "write it so, as with: jq -c '.[]' questions.json > questions.jsonl"
 """What to do with an array of objects."""
@@ -34,6 +43,8 @@ _QUESTION_NAMES = (_ANSWER_NAMES - {"accepted"}) | _LINK_NAMES | {"title", "tags
 _MARKUPS = frozenset(get_args(Markup))
 _LOOKS_NATIVE = re.compile(rb'"id"\s*:')
 _HAS_TEXT = re.compile(rb'"(title|body)"\s*:')
+_HAS_ANSWERS = re.compile(rb'"answers"\s*:\s*\[')
+_SAMPLE_BYTES = 4 << 20
 _BEGINS_ARRAY = re.compile(rb"\s*\[\s*(\{|$)")
 _MOST_NAMES_TOLD = 20
 
@@ -64,13 +75,14 @@ class JsonlReader:
     title = "JSON Lines, one question a line: id, title, body, tags, created, answers, duplicate_of, related"
 
     def matches(self, path: Path) -> bool:
-        """Say whether the first line has an id and a title or body under our names."""
+        """Say whether the first line has a title or body, and an id or answers, under our names."""
         if path.is_dir():
             return any(self.matches(path / name) for name in ("questions.jsonl", "questions.jsonl.gz"))
         if plain_suffix(path) not in (".jsonl", ".ndjson"):
             return False
         start = first_bytes(path).lstrip().split(b"\n", 1)[0]
-        return start.startswith(b"{") and bool(_LOOKS_NATIVE.search(start)) and bool(_HAS_TEXT.search(start))
+        is_native = _LOOKS_NATIVE.search(start) or _HAS_ANSWERS.search(start)
+        return start.startswith(b"{") and bool(is_native) and bool(_HAS_TEXT.search(start))
 
     def size_bytes(self, path: Path) -> int:
         """Return the size of the files that ``read`` will open."""
@@ -85,8 +97,10 @@ class JsonlReader:
             others = {file.name for file in path.iterdir()} - {questions.name, *(table.name for table, _ in tables)}
             if others:
                 context.notice(f"{path.name}: not read: {', '.join(sorted(others))[:200]}")
-        lines = _Lines(questions.name, context)
-        for number, line in read_lines(questions, questions.name, context):
+        numbered = read_lines(questions, questions.name, context)
+        sample = list(_first(numbered))
+        lines = _Lines(questions.name, _style(questions.name, sample, context), context)
+        for number, line in chain(sample, numbered):
             if not line or line.isspace():
                 context.skipped["blank line"] += 1
             elif not context.records_in and _BEGINS_ARRAY.match(line):
@@ -110,12 +124,51 @@ def _parts(folder: Path) -> tuple[list[Path], list[tuple[Path, LinkKind]]]:
     return [questions, *(table for table, _ in tables)], tables
 
 
+def _first(lines: Iterator[tuple[int, bytes]]) -> Iterator[tuple[int, bytes]]:
+    """Yield the first lines, from which it is told how a file is written: not many, and not long ones."""
+    left = _SAMPLE_BYTES
+    for number, line in islice(lines, SAMPLED_TITLES):
+        yield number, line
+        left -= len(line)
+        if left < 0:
+            return
+
+
+@dataclass(frozen=True)
+class _Style:
+    """How the records of a file are written."""
+
+    has_ids: bool
+    has_escaped_titles: bool
+    has_escaped_texts: bool
+
+
+def _style(name: str, sample: Sequence[tuple[int, bytes]], context: ReadContext) -> _Style:
+    """Find out from the first lines whether questions have ids, and whether titles are escaped for HTML."""
+    found: list[dict[str, object]] = []
+    for _, line in sample:
+        with contextlib.suppress(Unreadable):  # rejected when its turn comes
+            found.append(load_object(line))
+    has_ids = not found or any("id" in data for data in found)
+    if not has_ids:
+        context.notice(f"{name}: {MADE_IDS}")
+    if (is_said := context.options.is_html_escaped_twice) is not None:
+        return _Style(has_ids, is_said, is_said)
+    titles = (data.get("title") for data in found)
+    has_escaped_titles = are_escaped(title for title in titles if isinstance(title, str))
+    if has_escaped_titles:
+        context.notice(f"{name}: {ESCAPED_TITLES}")
+    return _Style(has_ids, has_escaped_titles, False)
+
+
 class _Lines:
     """The lines of one file: turns each into records, and remembers which unknown names were shown."""
 
-    def __init__(self, file: str, context: ReadContext) -> None:
+    def __init__(self, file: str, style: _Style, context: ReadContext) -> None:
         self.file = file
+        self.style = style
         self.context = context
+        self.made_ids = MadeIds()
         self.markup: Markup = context.options.markup or "markdown"
         self.told: set[str] = set()
 
@@ -124,8 +177,9 @@ class _Lines:
         question_id, data = "", {}
         try:
             data = load_object(line)
-            question_id = identifier(data.get("id"))
+            question_id = identifier(data.get("id")) if self.style.has_ids else ""
             question = self._question(question_id, data)
+            question_id = question.id
             answers = _list(data.get("answers"), "answers")
             links = [] if _LINK_NAMES.isdisjoint(data) else list(self._links(question_id, data))
         except Unreadable as error:
@@ -141,11 +195,11 @@ class _Lines:
 
     def _question(self, question_id: str, data: dict[str, object]) -> Question:
         context = self.context
-        title = one_line(data.get("title"), "title", context)
-        body = text(data["body"] if "body" in data else data.get("text"), "body", context)
+        title = one_line(_plain(data.get("title"), self.style.has_escaped_titles), "title", context)
+        body = self._text(data, "body")
         markup = _markup(data.get("markup"), self.markup)
         check_has_text(title, body, markup)
-        return Question(
+        found = Question(
             id=question_id,
             title=title,
             body=body,
@@ -154,9 +208,14 @@ class _Lines:
             created=moment(data["created"] if "created" in data else data.get("date"), context),
             closed=moment(data.get("closed"), context),
             score=whole_number(data.get("score"), context),
-            url=one_line(data.get("url"), "url", context),
+            url=one_line(data.get("url"), "url", context) or context.address(question_id, "/questions/{id}"),
             author=one_line(data.get("author"), "author", context),
         )
+        return found if question_id else replace(found, id=self.made_ids.of(found))
+
+    def _text(self, data: dict[str, object], name: str) -> str:
+        value = data["body"] if "body" in data else data.get("text")
+        return text(_plain(value, self.style.has_escaped_texts), name, self.context)
 
     def _answers(self, question: Question, position: int, data: object, number: int) -> Iterator[Answer]:
         context = self.context
@@ -166,7 +225,7 @@ class _Lines:
                 raise Unreadable(f"the answer is a {type(data).__name__}, expected an object")
             if data.get("id") is not None:
                 answer_id = identifier(data["id"], "answer id")
-            body = text(data["body"] if "body" in data else data.get("text"), "answer's body", context)
+            body = self._text(data, "answer's body")
             if not body.strip():
                 raise Unreadable("the answer is empty")
             answer = Answer(
@@ -209,6 +268,10 @@ class _Lines:
             self.context.notice(
                 f"{self.file}: fields of {kind} that are not known are left out: {', '.join(fresh)[:200]}"
             )
+
+
+def _plain(value: object, is_escaped: bool) -> object:
+    return unescaped(value) if is_escaped and isinstance(value, str) else value
 
 
 def _list(value: object, name: str) -> list[object]:

@@ -1,8 +1,5 @@
 """The one table of judged sets, and the one door to them.
 
-Enters: a path, and perhaps a format and a split. Leaves: ``askalike.types.Judged``.
-May import: askalike.types, askalike.errors and the readers of research formats.
-
 Policy: a judged set is read whole or not at all. A forum goes on without a record that cannot be read; a judged set
 with a query or judgment missing would give other figures, so one reject is an error here.
 """
@@ -21,8 +18,6 @@ from askalike.read.frame import ReadContext
 from askalike.read.labelled import has_labelled_judgments, load_labelled
 from askalike.read.semeval import has_semeval_judgments, load_semeval
 from askalike.types import Judged
-
-__all__ = ["JUDGED", "JudgedReader", "read_judged"]
 
 
 @dataclass(frozen=True, slots=True)

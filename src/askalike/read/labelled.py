@@ -1,9 +1,5 @@
 """Labelled pairs of texts: the set of Zhang et al. 2014 as a judged set, and the Quora pairs.
 
-Enters: tab-separated lines, plain or ``.gz``: (query, candidate, label, key) for the former, (label, question,
-question, id) for the latter; labels are 0 or 1. Leaves: a judged set, or pairs.
-May import: askalike.types, askalike.errors and the frame.
-
 Source: Zhang et al. 2014, "Question Retrieval with High Quality Answers in Community Question Answering", CIKM; Wang et
 al. 2017, "Bilateral Multi-Perspective Matching for Natural Language Sentences", for the split of the Quora pairs.
 """
@@ -19,8 +15,6 @@ from askalike.read.frame import ReadContext
 from askalike.read.text_lines import text_lines
 from askalike.read.values import Unreadable, identifier, one_line
 from askalike.types import Judged, Question
-
-__all__ = ["Pair", "has_labelled_judgments", "load_labelled", "read_pairs"]
 
 _LABELS = {"0": 0, "1": 1}
 

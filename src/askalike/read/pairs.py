@@ -1,8 +1,4 @@
-"""Pairs of question ids: which question is a duplicate of which, or linked to it.
-
-Enters: tab or comma separated text, plain or gzipped: duplicate id, original id and, where there is a third column, the
-kind of link. A first line that names the columns is left out. Leaves: links. May import: types, errors, the frame.
-"""
+"""Pairs of question ids: which question is a duplicate of which, or linked to it."""
 
 from __future__ import annotations
 
@@ -14,8 +10,6 @@ from askalike.read.files import first_bytes, plain_suffix, read_lines, regular_s
 from askalike.read.frame import ReadContext
 from askalike.read.values import Unreadable, identifier
 from askalike.types import Link, LinkKind, Record
-
-__all__ = ["PairsReader", "read_pairs"]
 
 _KINDS: dict[str, LinkKind] = {
     "duplicate": "duplicate",

@@ -1,7 +1,4 @@
-"""The one table of formats: a new reader is a file in this folder and a line here.
-
-Enters: the readers. Leaves: ``READERS``, by name. May import: the readers of this folder.
-"""
+"""The one table of formats: a new reader is a file in this folder and a line here."""
 
 from __future__ import annotations
 
@@ -17,8 +14,6 @@ from askalike.read.table import TableReader
 from askalike.read.yahoo import YahooReader
 from askalike.read.yahoo_liveqa import YahooLiveQaReader
 from askalike.read.yahoo_threads import YahooThreadsReader
-
-__all__ = ["READERS"]
 
 _ALL: tuple[Reader, ...] = (
     StackExchangeReader(),

@@ -1,7 +1,4 @@
-"""Files of a released data set by the names that its authors gave them.
-
-Enters: a folder and a name. Leaves: the path, plain or with ``.gz``. May import: askalike.errors and files.
-"""
+"""Files of a released data set by the names that its authors gave them."""
 
 from __future__ import annotations
 
@@ -9,8 +6,6 @@ from pathlib import Path
 
 from askalike.errors import FormatError
 from askalike.read.files import member
-
-__all__ = ["needed_file", "stored_file"]
 
 
 def stored_file(folder: Path, name: str) -> Path | None:

@@ -1,11 +1,5 @@
 """SemEval-2016/2017 Task 3, subtask B (English, Qatar Living): original questions with ten related questions each.
 
-Enters: one XML file, or a folder of them. Leaves: questions, comments as answers and judgments as links; or a judged
-set. ``OrgQuestion`` is repeated for every related question and is grouped by ``ORGQ_ID``; its first text counts.
-Reconstructed files have no comments, and empty dates and users. The forum's unlabelled archive has threads of related
-questions alone, without an original question.
-May import: askalike.types, askalike.errors, the frame and the XML reader.
-
 Source: Nakov et al. 2016, "SemEval-2016 Task 3: Community Question Answering", sections 2 and 3; PerfectMatch and
 Relevant both count as positive in the official scoring.
 """
@@ -26,8 +20,6 @@ from askalike.read.text_lines import text_lines
 from askalike.read.values import moment
 from askalike.read.xml import read_xml
 from askalike.types import Answer, Judged, Link, LinkKind, Question, Record
-
-__all__ = ["GRADES", "SPLITS", "SemEvalReader", "has_semeval_judgments", "load_semeval", "read_semeval"]
 
 GRADES = {"PerfectMatch": 2, "Relevant": 1, "Irrelevant": 0}
 """RELQ_RELEVANCE2ORGQ → grade."""
@@ -137,7 +129,7 @@ def _judge(thread: _Thread, file: str, judged: Judged, context: ReadContext) -> 
         context.reject(file, thread.line, document, "this related question was met before")
         return
     context.records_in += 1
-    original = _original(thread)
+    original = _original(thread, context)
     if judged.queries.setdefault(query, original) != original:
         context.repair("original questions written in two ways, of which the first counts")
     judged.documents[document] = _related(thread, context)
@@ -214,7 +206,7 @@ def _reject_thread(thread: _Thread, file: str, reason: str, context: ReadContext
 
 
 def _records(thread: _Thread, file: str, seen: set[str], context: ReadContext) -> Iterator[Record]:
-    original, related = _original(thread) if thread.original else None, _related(thread, context)
+    original, related = _original(thread, context) if thread.original else None, _related(thread, context)
     if related.id in seen:
         _reject_thread(thread, file, "this related question was met before", context)
         return
@@ -237,9 +229,10 @@ def _records(thread: _Thread, file: str, seen: set[str], context: ReadContext) -
         yield Link(original.id, related.id, kind)
 
 
-def _original(thread: _Thread) -> Question:
+def _original(thread: _Thread, context: ReadContext) -> Question:
     fields = thread.original
-    return Question(fields["ORGQ_ID"], fields.get("OrgQSubject", ""), fields.get("OrgQBody", ""))
+    name = fields["ORGQ_ID"]
+    return Question(name, fields.get("OrgQSubject", ""), fields.get("OrgQBody", ""), url=context.address(name))
 
 
 def _related(thread: _Thread, context: ReadContext) -> Question:
@@ -251,6 +244,7 @@ def _related(thread: _Thread, context: ReadContext) -> Question:
         fields.get("RelQBody", ""),
         tags=(category,) if category else (),
         created=moment(fields.get("RELQ_DATE", ""), context),
+        url=context.address(fields["RELQ_ID"]),
         author=_author(fields, "RELQ"),
     )
 

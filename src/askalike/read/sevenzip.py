@@ -1,8 +1,5 @@
 """Unpacks the wanted members of a ``.7z`` archive into a private temporary folder, and believes nothing that it says.
 
-Enters: an archive and the names wanted. Leaves: a folder with plain files, removed afterwards. May import: errors and
-the frame.
-
 The names inside the archive never touch the disk: the files are made here, under the wanted names. The list of members
 is checked before anything is unpacked (number, names, links, sizes, ratio), and the bytes are counted while they are
 written, because the list may lie.
@@ -26,8 +23,6 @@ from py7zr.io import Py7zIO, WriterFactory
 
 from askalike.errors import AskalikeError, DamagedInputError, FormatError, InputError, UnsafeInputError
 from askalike.read.frame import Limits, ReadContext
-
-__all__ = ["unpacked", "wanted_sizes"]
 
 _HARM = "the archive is damaged or made to harm; fetch it again from where it came"
 _DAMAGE = (
@@ -100,15 +95,7 @@ def _checked(path: Path, archive: py7zr.SevenZipFile, wanted: frozenset[str], li
                     f"{path.name} holds more than one {name.name}", "unpack it and give one site's folder"
                 )
             sizes[item.filename] = item.uncompressed
-    total, packed = sum(sizes.values()), max(1, path.stat().st_size)
-    if total > limits.archive_unpacked_bytes:
-        raise UnsafeInputError(
-            f"{path.name} unpacks to {total:,} bytes, at most {limits.archive_unpacked_bytes:,}", _HARM
-        )
-    if total > limits.archive_ratio * packed:
-        raise UnsafeInputError(
-            f"{path.name} unpacks to {total / packed:,.0f} times its size, at most {limits.archive_ratio:,.0f}", _HARM
-        )
+    limits.check_unpacked(path.name, sum(sizes.values()), path.stat().st_size)
     return sizes
 
 

@@ -1,8 +1,5 @@
 """Stack Exchange data dumps: ``Posts.xml`` and ``PostLinks.xml``, in a folder, alone, or still in the site's ``.7z``.
 
-Enters: one site's dump. Leaves: questions and answers in the order of the file, then links. Bodies are HTML.
-May import: types, errors, the frame, XML and 7z.
-
 PostTypeId 1 is a question and 2 an answer; other kinds, and deleted posts, are counted as skipped. LinkTypeId 3 says
 that PostId is a duplicate of RelatedPostId, 1 that it links to it. An old body may begin with a banner that names the
 original; it is kept here, because the archive holds what the forum holds.
@@ -21,8 +18,6 @@ from askalike.read.frame import Limits, ReadContext
 from askalike.read.values import Unreadable, check_has_text, identifier, moment, one_line, tags, text, whole_number
 from askalike.read.xml import read_xml
 from askalike.types import Answer, Link, LinkKind, Question, Record
-
-__all__ = ["StackExchangeReader"]
 
 _POSTS, _LINKS = "Posts.xml", "PostLinks.xml"
 _WANTED = frozenset([_POSTS, _LINKS])
@@ -147,7 +142,6 @@ def _post(row: dict[str, str], kind: str, context: ReadContext) -> Question | An
         raise Unreadable(f"the PostTypeId is {kind[:40]!r}, expected a number from 1 to 8")
     title = one_line(row.get("Title"), "Title", context)
     check_has_text(title, body, "html", "Title and Body are empty")
-    site = context.options.site_url.rstrip("/")
     return Question(
         id=post_id,
         title=title,
@@ -157,7 +151,7 @@ def _post(row: dict[str, str], kind: str, context: ReadContext) -> Question | An
         created=created,
         closed=moment(row.get("ClosedDate"), context),
         score=score,
-        url=f"{site}/questions/{post_id}" if site else "",
+        url=context.address(post_id, "/questions/{id}"),
         author=author,
     )
 

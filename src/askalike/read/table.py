@@ -1,23 +1,20 @@
-"""Tables: one question a row, or one post a row with its type and the question that it answers.
-
-Enters: CSV, TSV (both also gzipped), Parquet, or JSON Lines under other names than ours; and the user's mapping of
-columns. Leaves: questions, answers, links. What was guessed (columns, markup, a second layer of HTML escapes) is shown.
-May import: types, errors, the frame.
-"""
+"""Tables: one question a row, or one post a row with its type and the question that it answers."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain, islice
 from pathlib import Path
 
 from askalike.read.accepted import AcceptedAnswers
 from askalike.read.columns import choose_columns, describe, is_headerless, is_question_table
+from askalike.read.escapes import ESCAPED_TITLES, SAMPLED_TITLES, are_escaped
 from askalike.read.files import first_bytes, plain_suffix, regular_size
 from askalike.read.frame import ReadContext
 from askalike.read.jsonl import load_object
+from askalike.read.made_ids import MADE_IDS, MadeIds
 from askalike.read.table_rows import Row, header_of, open_table
 from askalike.read.values import (
     Unreadable,
@@ -32,9 +29,7 @@ from askalike.read.values import (
 )
 from askalike.types import Answer, Link, Markup, Question, Record
 
-__all__ = ["TableReader"]
-
-_SAMPLE_ROWS = 100
+_SAMPLE_BODIES = 100
 _TAGS = "p|a|br|div|span|pre|code|ul|ol|li|em|strong|b|i|blockquote|img|h[1-6]|hr"
 _TAG = re.compile(rf"</?(?:{_TAGS})(?:\s[^<>]*)?/?>", re.IGNORECASE)
 _ESCAPED_TAG = re.compile(rf"&lt;/?(?:{_TAGS})(?:\s|/|&gt;)", re.IGNORECASE)
@@ -75,8 +70,10 @@ class TableReader:
         columns = choose_columns(table.header, mapping, path.name)
         if not is_headerless(mapping):
             context.notice(f"{path.name}: {describe(table.header, columns)}; to change it, say --column FIELD=COLUMN")
-        sample = list(islice(table.rows, _SAMPLE_ROWS))
+        sample = list(islice(table.rows, SAMPLED_TITLES))
         style = _style(path.name, sample, columns, context)
+        if "id" not in columns:
+            context.notice(f"{path.name}: {MADE_IDS}")
         rows = _Rows(path.name, columns, style, context)
         for row in chain(sample, table.rows):
             yield from rows.records(row)
@@ -89,12 +86,13 @@ class _Style:
 
     markup: Markup
     is_escaped: bool
+    has_escaped_titles: bool
 
 
 def _style(name: str, sample: Sequence[Row], columns: dict[str, int], context: ReadContext) -> _Style:
     """Find out from the first rows how bodies are written, unless the user said it."""
     places = [columns[name] for name in ("body", "answer") if name in columns]
-    cells = (row.cells[place] for row in sample if not row.problem for place in places)
+    cells = (row.cells[place] for row in sample[:_SAMPLE_BODIES] if not row.problem for place in places)
     bodies = [cell for cell in cells if isinstance(cell, str) and cell.strip()]
     escaped = sum(_ESCAPED_TAG.search(body) is not None and _TAG.search(body) is None for body in bodies)
     is_escaped = context.options.is_html_escaped_twice
@@ -108,7 +106,17 @@ def _style(name: str, sample: Sequence[Row], columns: dict[str, int], context: R
         markup = "html" if tagged * 2 > len(bodies) else "plain"
         if bodies:
             context.notice(f"{name}: bodies are read as {'HTML' if markup == 'html' else 'plain text'}")
-    return _Style(markup, is_escaped)
+    return _Style(markup, is_escaped, is_escaped or _has_escaped_titles(name, sample, columns, context))
+
+
+def _has_escaped_titles(name: str, sample: Sequence[Row], columns: dict[str, int], context: ReadContext) -> bool:
+    if "title" not in columns or context.options.is_html_escaped_twice is not None:
+        return False
+    cells = (row.cells[columns["title"]] for row in sample if not row.problem)
+    is_found = are_escaped(cell for cell in cells if isinstance(cell, str))
+    if is_found:
+        context.notice(f"{name}: {ESCAPED_TITLES}")
+    return is_found
 
 
 class _Rows:
@@ -121,6 +129,7 @@ class _Rows:
         self.context = context
         self.accepted = AcceptedAnswers()
         self.deleted: set[str] = set()
+        self.made_ids = MadeIds()
         self.has_posts = bool(columns.keys() & {"type", "parent_id"})
 
     def records(self, row: Row) -> Iterator[Record]:
@@ -134,10 +143,12 @@ class _Rows:
         cells = {name: row.cells[position] for name, position in self.columns.items()}
         if self.style.is_escaped:
             cells = {name: unescaped(cell) if isinstance(cell, str) else cell for name, cell in cells.items()}
+        elif self.style.has_escaped_titles and isinstance(title := cells["title"], str):
+            cells["title"] = unescaped(title)
         try:
             records = list(self._records(cells))
         except Unreadable as error:
-            self.context.reject(self.file, row.line, str(cells["id"] or "")[:100], str(error))
+            self.context.reject(self.file, row.line, str(cells.get("id") or "")[:100], str(error))
             return
         self.context.records_in += len(records)
         for record in records:
@@ -149,7 +160,7 @@ class _Rows:
                 yield from self.accepted.take_question(record.id, self._accepted_id(cells))
 
     def _records(self, cells: dict[str, object]) -> Iterator[Record]:
-        record_id = identifier(cells["id"])
+        record_id = identifier(cells["id"]) if "id" in cells else ""
         if str(cells.get("deleted") or "").strip().lower() not in _FALSE:
             self.context.skipped["deleted post"] += 1
             self.deleted.add(record_id)
@@ -162,7 +173,9 @@ class _Rows:
             else:
                 yield self._answer(record_id, parent_id, cells, "body")
         elif kind == "question":
-            yield self._question(record_id, cells)
+            question = self._question(record_id, cells)
+            record_id = question.id
+            yield question
             if str(cells.get("answer") or "").strip():
                 yield self._answer(f"{record_id}-a1", record_id, cells, "answer")
             for original in tags(cells.get("duplicate_of"), self.context):
@@ -187,8 +200,8 @@ class _Rows:
         title = one_line(cells.get("title"), "title", context)
         body = text(cells.get("body"), "body", context)
         check_has_text(title, body, self.style.markup)
-        site = context.options.site_url.rstrip("/")
-        return Question(
+        url = one_line(cells.get("url"), "url", context)
+        found = Question(
             id=question_id,
             title=title,
             body=body,
@@ -197,9 +210,10 @@ class _Rows:
             created=moment(cells.get("created"), context),
             closed=moment(cells.get("closed"), context),
             score=whole_number(cells.get("score"), context),
-            url=one_line(cells.get("url"), "url", context) or (f"{site}/questions/{question_id}" if site else ""),
+            url=url or context.address(question_id, "/questions/{id}"),
             author=self._author(cells),
         )
+        return found if question_id else replace(found, id=self.made_ids.of(found))
 
     def _answer(self, answer_id: str, question_id: str, cells: dict[str, object], column: str) -> Answer:
         body = text(cells.get(column), column, self.context)

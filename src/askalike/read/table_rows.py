@@ -1,15 +1,11 @@
-"""The rows of a table, whatever it is stored as: CSV, TSV, Parquet, or JSON Lines.
-
-Enters: a file. Leaves: the names of its columns, and numbered rows of as many cells; rows that are not come with the
-reason. Memory holds a few rows (of Parquet, one group of rows). May import: errors and the frame.
-"""
+"""The rows of a table, whatever it is stored as: CSV, TSV, Parquet, or JSON Lines."""
 
 from __future__ import annotations
 
 import contextlib
 import csv
 import io
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain, islice
 from pathlib import Path
@@ -17,11 +13,9 @@ from typing import Any, NamedTuple
 
 from askalike.errors import DamagedInputError, MissingExtraError
 from askalike.read.files import plain_suffix, read_lines
-from askalike.read.frame import ReadContext
+from askalike.read.frame import Limits, ReadContext
 from askalike.read.jsonl import load_object
 from askalike.read.values import Unreadable
-
-__all__ = ["Row", "Table", "header_of", "open_table"]
 
 _SAMPLE_LINES = 50
 _BATCH_ROWS = 512
@@ -90,13 +84,10 @@ def _dialect(sample: str, suffix: str) -> dict[str, Any]:
 
 def _rows_of_width(sample: str, settings: dict[str, Any]) -> int:
     """Return how many rows of a sample have as many cells as its first one."""
-    found = [len(row.cells) for row in _whole_rows(csv.reader(io.StringIO(sample, newline=""), **settings))]
-    return found.count(found[0]) if found else 0
-
-
-def _whole_rows(reader: Iterator[list[str]]) -> Iterator[Row]:
+    found: list[int] = []
     with contextlib.suppress(DamagedInputError):  # the sample may end within a cell
-        yield from _separated_rows(reader, "")
+        found.extend(len(row.cells) for row in csv_rows(io.StringIO(sample, newline=""), "", Limits(), **settings))
+    return found.count(found[0]) if found else 0
 
 
 def _is_better_quoted(sample: str) -> bool:
@@ -119,10 +110,7 @@ def _open_separated(
 
     texts = decoded()
     sample = list(islice(texts, _SAMPLE_LINES))
-    # The limit is the csv module's own and holds for the process; it is only ever raised here.
-    csv.field_size_limit(max(csv.field_size_limit(), context.options.limits.field_chars))
-    reader = csv.reader(chain(sample, texts), **_dialect("".join(sample), suffix))
-    rows = _separated_rows(reader, name)
+    rows = csv_rows(chain(sample, texts), name, context.options.limits, **_dialect("".join(sample), suffix))
     first = next(rows, Row(1, []))
     if first.problem:
         raise DamagedInputError(f"{name}, line 1: {first.problem}", "the first line is expected to name the columns")
@@ -133,7 +121,21 @@ def _open_separated(
     return Table(header, _of_width(rows, len(header)))
 
 
-def _separated_rows(reader: Iterator[list[str]], name: str) -> Iterator[Row]:
+def csv_rows(lines: Iterable[str], name: str, limits: Limits, **dialect: Any) -> Iterator[Row]:
+    """Yield the rows of separated text that are not blank; those that cannot be read come with the reason.
+
+    A cell may be as long as a line: that a text is too long for a forum is for its reader to say.
+
+    Raises:
+        DamagedInputError: the text ends inside a quoted cell.
+    """
+    # The limit is the csv module's own and holds for the process; it is only ever raised here.
+    longest = max(csv.field_size_limit(), limits.line_bytes)
+    csv.field_size_limit(longest)
+    return _separated_rows(csv.reader(lines, **dialect), name, longest)
+
+
+def _separated_rows(reader: Iterator[list[str]], name: str, longest: int) -> Iterator[Row]:
     while True:
         line = reader.line_num + 1  # type: ignore[attr-defined]
         try:
@@ -144,7 +146,10 @@ def _separated_rows(reader: Iterator[list[str]], name: str) -> Iterator[Row]:
             if "unexpected end of data" in str(error):
                 found = f"{name}, line {line}: the file ends inside a quoted cell that begins here"
                 raise DamagedInputError(found, "the file is truncated, or a quote is not closed") from error
-            yield Row(line, [], f"no row of cells: {error}")
+            is_long = "field larger than field limit" in str(error)
+            yield Row(
+                line, [], f"a cell longer than {longest:,} characters" if is_long else f"no row of cells: {error}"
+            )
         else:
             if cells:
                 yield Row(line, cells)
@@ -182,20 +187,22 @@ def _open_parquet(path: Path, name: str, context: ReadContext) -> Table:
         import pyarrow
         from pyarrow import parquet
     except ImportError as error:
-        raise MissingExtraError(
-            "Parquet files are read by pyarrow, which is not installed", 'pip install "askalike[parquet]"'
-        ) from error
+        raise MissingExtraError("Parquet files are read by pyarrow, which is not installed", "parquet") from error
     try:
         file = parquet.ParquetFile(path)
-    except (pyarrow.ArrowException, OSError) as error:
+        header = list(file.schema_arrow.names)
+    except (pyarrow.ArrowException, OSError, UnicodeDecodeError) as error:
         raise _damaged_parquet(name, error) from error
+    held = file.metadata
+    unpacked = sum(held.row_group(number).total_byte_size for number in range(held.num_row_groups))
+    context.options.limits.check_unpacked(name, unpacked, path.stat().st_size)
 
     def rows() -> Iterator[Row]:
         number = 0
         with file:
             try:
                 for batch in file.iter_batches(batch_size=_BATCH_ROWS):
-                    columns = [_microseconds(column, pyarrow).to_pylist() for column in batch.columns]
+                    columns = [_values(_microseconds(column, pyarrow)) for column in batch.columns]
                     for cells in zip(*columns, strict=True):
                         number += 1
                         yield Row(number, cells)
@@ -203,7 +210,26 @@ def _open_parquet(path: Path, name: str, context: ReadContext) -> Table:
                 raise _damaged_parquet(name, error) from error
         context.advance(path.stat().st_size)
 
-    return Table(list(file.schema_arrow.names), rows())
+    return Table(header, rows())
+
+
+class BrokenCell:
+    """Stands for a cell of Parquet that Python has no value for: a day beyond its calendar, text that is no UTF-8."""
+
+
+def _values(column: Any) -> list[object]:
+    """Return the cells of a column; where one cannot be had, the others are."""
+    try:
+        return list(column.to_pylist())
+    except (OverflowError, ValueError):
+        return [_value(cell) for cell in column]
+
+
+def _value(cell: Any) -> object:
+    try:
+        return cell.as_py()
+    except (OverflowError, ValueError):
+        return BrokenCell()
 
 
 def _microseconds(column: Any, pyarrow: Any) -> Any:

@@ -1,7 +1,4 @@
-"""The lines of a UTF-8 file as text, with their numbers.
-
-Enters: a path, plain or ``.gz``. Leaves: (number, text). May import: askalike.errors, the frame and files.
-"""
+"""The lines of a UTF-8 file as text, with their numbers."""
 
 from __future__ import annotations
 
@@ -11,8 +8,6 @@ from pathlib import Path
 from askalike.errors import DamagedInputError
 from askalike.read.files import read_lines
 from askalike.read.frame import ReadContext
-
-__all__ = ["text_lines"]
 
 
 def text_lines(path: Path, name: str, context: ReadContext) -> Iterator[tuple[int, str]]:

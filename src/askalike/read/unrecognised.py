@@ -1,7 +1,4 @@
-"""What can be told about a file that no reader knows: what it is, and what would make it readable.
-
-Enters: a path. Leaves: a cause and a hint. May import: errors, files, columns, the rows of tables, JSON Lines.
-"""
+"""What can be told about a file that no reader knows: what it is, and what would make it readable."""
 
 from __future__ import annotations
 
@@ -16,8 +13,6 @@ from askalike.read.files import first_bytes, plain_suffix
 from askalike.read.jsonl import ARRAY_HINT, load_object
 from askalike.read.table_rows import header_of
 from askalike.read.values import Unreadable
-
-__all__ = ["unrecognised"]
 
 _PACKED: Final[tuple[tuple[int, bytes, str], ...]] = (
     (0, b"PK\x03\x04", "a zip archive"),
@@ -34,12 +29,16 @@ _WORKBOOKS: Final = (".xlsx", ".xlsm", ".ods")
 _SEPARATED: Final = (".csv", ".tsv")
 _JSON_LINES: Final = (".jsonl", ".ndjson")
 
+_MOST_NAMES: Final = 6
+
 Cause = tuple[str, str]
 """What was found, as a clause, and what to do; "" and "" where nothing can be told."""
 
 
 def unrecognised(path: Path) -> Cause:
     """Return what a file is and what to do, for one that no reader recognises."""
+    if path.is_dir():
+        return _folder(path)
     if not path.is_file():
         return "", ""
     if not path.stat().st_size:
@@ -49,6 +48,17 @@ def unrecognised(path: Path) -> Cause:
         return "it holds no gzip data, or nothing in it", "fetch the file again, or name it without .gz"
     looks: tuple[Callable[[Path, bytes], Cause], ...] = (_packed, _encoded, _json, _table)
     return next((found for look in looks if (found := look(path, start))[0]), ("", ""))
+
+
+def _folder(path: Path) -> Cause:
+    names = sorted(child.name for child in path.iterdir() if not child.name.startswith("."))
+    if not names:
+        return "it is an empty folder", "give the folder or file that the archive is in"
+    if len(names) == 1 and (path / names[0]).is_file():
+        cause, hint = unrecognised(path / names[0])
+        return f"of {names[0]} in it, {cause}" if cause else "", hint
+    more = f" and {len(names) - _MOST_NAMES} more" if len(names) > _MOST_NAMES else ""
+    return f"no archive is among {', '.join(map(repr, names[:_MOST_NAMES]))}{more}", ""
 
 
 def _packed(path: Path, start: bytes) -> Cause:
@@ -94,7 +104,7 @@ def _table(path: Path, start: bytes) -> Cause:
         return f"its first line is Excel's {first!r}, expected the names of the columns", "delete that line"
     header = header_of(text, suffix)
     if suffix not in _SEPARATED:
-        is_table = is_question_table(header)
+        is_table = len(header) > 1 and is_question_table(header)
         return ("it is a table, expected a name that ends in .csv or .tsv", "name it so") if is_table else ("", "")
     return _lacking(header, path) if len(header) > 1 else ("", "")
 
@@ -107,4 +117,4 @@ def _lacking(header: list[str], path: Path) -> Cause:
         return error.message.removeprefix(
             f"{path.name}: "
         ), f"{error.hint}; as #1, #2, … where the first line is a record"
-    return "", ""
+    return "it has texts, but neither ids nor titles", "say --format table to index it all the same"

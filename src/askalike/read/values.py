@@ -1,7 +1,5 @@
 """One value of a record at a time: text, identifier, number, moment, tags, made fit to be stored.
 
-Enters: what JSON, CSV, XML or Parquet gave. Leaves: the types of ``askalike.types``. May import: the frame, text.
-
 A value that makes the whole record useless raises ``Unreadable``, and the reader rejects the record with that reason. A
 value that can be missed (a date, a score) is left out and counted in ``ReadContext.repaired``.
 """
@@ -18,18 +16,6 @@ from askalike.read.frame import ReadContext
 from askalike.text.characters import normalised
 from askalike.text.markup import plain_text
 from askalike.types import Markup
-
-__all__ = [
-    "Unreadable",
-    "check_has_text",
-    "identifier",
-    "moment",
-    "one_line",
-    "tags",
-    "text",
-    "unescaped",
-    "whole_number",
-]
 
 _UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
 _HUGE_REFERENCE = re.compile("&#[0-9]{8,};?")  # beyond every character; Python refuses to read thousands of digits

@@ -1,8 +1,5 @@
 """A streaming XML reader that believes nothing: no entities, nothing external, bounded depth and size.
 
-Enters: a binary stream. Leaves: start and end events, in order; memory does not grow with the file.
-May import: askalike.errors and the frame.
-
 Expat is fed in blocks and its events are handed on after each. Declarations of elements and attributes inside the
 file are accepted; a declaration of an entity, or anything that names a file or an address outside, is refused before
 it has any effect.
@@ -16,8 +13,6 @@ from xml.parsers import expat
 
 from askalike.errors import DamagedInputError, UnsafeInputError
 from askalike.read.frame import Limits
-
-__all__ = ["XmlEvent", "read_xml"]
 
 _BLOCK_BYTES = 1 << 16
 

@@ -1,9 +1,5 @@
 """Yahoo! Answers, Webscope L6 ("all questions"): one ``<vespaadd>`` element a question, with its answers.
 
-Enters: an XML file, plain, ``.gz`` or ``.bz2``, or its numbered parts (``FullOct2007.xml.part1.gz``, ``….part2.gz``),
-which are cut at a byte and are joined again. Leaves: questions and answers; the best answer is the accepted one.
-May import: askalike.types, askalike.errors, the frame and the XML reader.
-
 The stream is cut at the ends of ``<vespaadd>`` and each question is parsed on its own, so one that is not well formed
 is rejected with its line and the other millions are read. Subject, content and answers are HTML, escaped for XML.
 
@@ -26,8 +22,6 @@ from askalike.read.values import Unreadable, identifier, moment, one_line, unesc
 from askalike.read.values import text as checked
 from askalike.read.xml import read_xml
 from askalike.types import Answer, Question, Record
-
-__all__ = ["YahooReader"]
 
 _OPEN, _CLOSE = b"<vespaadd>", b"</vespaadd>"
 _ROOT, _ROOT_END = b"<ystfeed", b"</ystfeed>"
@@ -183,13 +177,15 @@ def _question(fields: dict[str, str], context: ReadContext) -> Question:
     if not title and not body:
         raise Unreadable("a question needs <subject> or <content>")
     categories = [_one_line(fields.get(level, ""), context) for level in ("maincat", "subcat", "cat")]
+    name = identifier(fields.get("uri"), "uri")
     return Question(
-        identifier(fields.get("uri"), "uri"),
+        name,
         title,
         body,
         "html",
         tags=tuple(dict.fromkeys(category for category in categories if category)),
         created=moment(fields.get("date", ""), context),
+        url=context.address(name),
         author=fields.get("id", "") or fields.get("yid", ""),
     )
 

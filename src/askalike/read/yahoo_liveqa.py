@@ -1,9 +1,4 @@
-"""Yahoo! Answers questions as the LiveQA track hands them out: one line a question, no header, no answers.
-
-Enters: a file, plain or ``.gz``, of six fields split by tabs: id, category, main category, date, title, body. Leaves:
-questions; the HTML entities in title and body are resolved, the rest of a body is plain text with its line ends.
-May import: askalike.types, askalike.errors and the frame.
-"""
+"""Yahoo! Answers questions as the LiveQA track hands them out: one line a question, no header, no answers."""
 
 from __future__ import annotations
 
@@ -17,8 +12,6 @@ from askalike.read.text_lines import text_lines
 from askalike.read.values import Unreadable, identifier, moment, one_line, unescaped
 from askalike.read.values import text as checked
 from askalike.types import Question, Record
-
-__all__ = ["YahooLiveQaReader"]
 
 _FIRST_LINE = re.compile(rb"\d{14}AA\w+\t[^\t]*\t[^\t]*\t\d{4}-\d\d-\d\d\t")
 
@@ -64,4 +57,5 @@ def _question(fields: list[str], context: ReadContext) -> Question:
         checked(unescaped(body), "body", context).strip(),
         tags=tuple(dict.fromkeys(unescaped(label) for label in (main_category, category) if label)),
         created=moment(date, context),
+        url=context.address(identifier(name)),
     )

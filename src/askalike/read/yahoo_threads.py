@@ -1,9 +1,5 @@
 """Yahoo! Answers threads in a table of Python byte literals: subject, content, best answer, up to ten answers.
 
-Enters: a CSV file, plain or ``.gz``, with the header ``subject,content,bestanswer,ans0,…``; every cell is a literal
-such as ``b'How?'``, ``None`` or empty. Leaves: questions and answers; the best answer is the accepted one.
-May import: askalike.types, askalike.errors and the frame.
-
 The table has no ids: a question's id is "t-" and the first 12 hexadecimal digits of the SHA-256 of the thread's texts,
 so that it is the same in every file; a row that repeats another, answers and all, is rejected.
 """
@@ -11,7 +7,6 @@ so that it is the same in every file; a row that repeats another, answers and al
 from __future__ import annotations
 
 import ast
-import csv
 import hashlib
 import re
 from collections.abc import Iterator
@@ -20,14 +15,14 @@ from pathlib import Path
 from askalike.errors import DamagedInputError
 from askalike.read.files import first_bytes, regular_size
 from askalike.read.frame import ReadContext
+from askalike.read.table_rows import csv_rows
 from askalike.read.text_lines import text_lines
 from askalike.read.values import Unreadable, one_line, unescaped
 from askalike.read.values import text as checked
 from askalike.types import Answer, Question, Record
 
-__all__ = ["YahooThreadsReader", "byte_literal"]
-
 _HEADER = ["subject", "content", "bestanswer"]
+_SHOWN_CHARS = 40
 _LITERAL = re.compile(r"""b'(?:[^'\\\n]|\\[^\n])*'|b"(?:[^"\\\n]|\\[^\n])*\"""")
 
 
@@ -68,7 +63,7 @@ class YahooThreadsReader:
                 continue
             seen.add(name)
             context.records_in += 1
-            yield Question(name, title, content, "html")
+            yield Question(name, title, content, "html", url=context.address(""))
             yield from _answers(name, best, [text for text in others if text], context)
 
 
@@ -94,7 +89,7 @@ def byte_literal(cell: str, limit_chars: int) -> str:
 
 
 def _rows(path: Path, context: ReadContext) -> Iterator[tuple[int, list[str]]]:
-    """Yield (line, cells) of every row behind the header."""
+    """Yield (line, cells) of every row behind the header; what is no row of cells is rejected."""
     line = 0
 
     def lines() -> Iterator[str]:
@@ -102,15 +97,16 @@ def _rows(path: Path, context: ReadContext) -> Iterator[tuple[int, list[str]]]:
         for line, text in text_lines(path, path.name, context):  # noqa: B007 - the enclosing function reads it
             yield text.rstrip("\r")
 
-    table = csv.reader(lines(), strict=True)
-    try:
-        header = next(table, [])
-        if header[:3] != _HEADER:
-            raise DamagedInputError(f"{path.name}, line 1: found {header[:3]}, expected {_HEADER}", "check the format")
-        for row in table:
-            yield line, row
-    except csv.Error as error:
-        raise DamagedInputError(f"{path.name}, line {line}: {error}", "the file is truncated or damaged") from error
+    table = csv_rows(lines(), path.name, context.options.limits, strict=True)
+    header = next(table, None)
+    if header is None or list(header.cells[:3]) != _HEADER:
+        found = [str(cell)[:_SHOWN_CHARS] for cell in header.cells[:3]] if header else []
+        raise DamagedInputError(f"{path.name}, line 1: found {found}, expected {_HEADER}", "check the format")
+    for row in table:
+        if row.problem:
+            context.reject(path.name, line, "", row.problem)
+        else:
+            yield line, list(map(str, row.cells))
 
 
 def _texts(row: list[str], context: ReadContext) -> list[str]:

@@ -3,6 +3,4 @@
 ::
 
     http.py ─▶ engine.py ─▶ Forum            engine.py and views.py know no HTTP; http.py and its kind know no store
-
-May import: everything but cli and experiments. Needs ``askalike[serve]``; importing the package does not load it.
 """

@@ -1,12 +1,11 @@
-"""Pages of the pairs and clusters of a forum that may ask the same.
-
-Enters: an open ``Forum``, cursors. Leaves: views. May import: errors, forum, types, its own folder.
-"""
+"""Pages of the pairs and clusters of a forum that may ask the same."""
 
 from __future__ import annotations
 
+import math
 import threading
 import time
+from collections import OrderedDict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -16,18 +15,22 @@ from askalike.errors import SettingError
 from askalike.forum import Forum
 from askalike.forum.clusters import Cluster, clusters
 from askalike.forum.pair_store import Pair, Place
+from askalike.forum.pairs import LEAST_SCORE
 from askalike.rank.calibration import Calibration
-from askalike.serve.showing import brief, likelihood_view
-from askalike.serve.views import Brief, ClustersAnswer, ClusterView, DuplicatesAnswer, PairView, ProgressView
+from askalike.serve.schemas import Brief, ClustersAnswer, ClusterView, DuplicatesAnswer, PairView, ProgressView
+from askalike.serve.serializers import brief, likelihood_view
 from askalike.types import Question
-
-__all__ = ["DuplicatePages"]
 
 MOST_SHOWN: Final = 20
 MOST_PAIRS: Final = 100_000
 """Clusters are made of so many of the best pairs at most."""
+LEVELS: Final = 20
+"""Clusters are made for least scores in steps of one twentieth, whatever minimum is asked for."""
+MOST_KEPT: Final = 6
+"""So many of these are kept, those last asked for."""
 FRESH_S: Final = 5.0
-"""While questions are being compared, clusters are made anew only so often."""
+FRESH_SHARE: Final = 20
+"""While pairs change, clusters are made anew only after so long, and after so many times what making them took."""
 
 _LATEST: Final = datetime.max.replace(tzinfo=UTC)
 
@@ -37,7 +40,7 @@ class _Known:
     """The clusters of one least score, and of which version of the pairs."""
 
     version: str
-    made_s: float
+    fresh_until_s: float
     found: tuple[Cluster, ...]
     of: Mapping[int, int]
 
@@ -48,7 +51,8 @@ class DuplicatePages:
     def __init__(self, forum: Forum) -> None:
         self._forum = forum
         self._guard = threading.Lock()
-        self._known: dict[float, _Known] = {}
+        self._known: OrderedDict[int, _Known] = OrderedDict()
+        self._turns = tuple(threading.Lock() for _ in range(LEVELS + 1))
 
     def pairs(self, cursor: str | None, limit: int, minimum: float) -> DuplicatesAnswer:
         """Return a page of pairs, best first.
@@ -70,6 +74,9 @@ class DuplicatePages:
 
     def clusters(self, cursor: str | None, limit: int, minimum: float) -> ClustersAnswer:
         """Return a page of clusters, largest first.
+
+        Args:
+            minimum: the least score of a pair, rounded down to a multiple of 1 / ``LEVELS``.
 
         Raises:
             SettingError: the cursor is none.
@@ -133,19 +140,43 @@ class DuplicatePages:
         return held, {num: brief(question, counts.get(question.id, 0)) for num, question in held.items()}
 
     def _clusters(self, minimum: float) -> _Known:
-        """Return the clusters of a least score, made anew when the pairs have changed."""
+        """Return the clusters of a least score, made anew when the pairs have changed.
+
+        Who makes them holds up nobody but those who ask for the same and have nothing older to be shown.
+        """
+        level = math.floor(max(minimum, LEAST_SCORE) * LEVELS + 1e-9)
         version = self._forum.pairs.store.state("version") or ""
-        now = time.monotonic()
-        with self._guard:
-            known = self._known.get(minimum)
-            if known is not None and (known.version == version or now - known.made_s < FRESH_S):
-                return known
-            found = tuple(clusters(self._open_pairs(minimum), self._marks()))
-            known = _Known(version, now, found, {num: one.id for one in found for num in one.nums})
-            if len(self._known) > MOST_SHOWN:
-                self._known.clear()
-            self._known[minimum] = known
+        known = self._kept(level)
+        if known is not None and (known.version == version or time.monotonic() < known.fresh_until_s):
             return known
+        if known is None:
+            self._turns[level].acquire()
+        elif not self._turns[level].acquire(blocking=False):
+            return known
+        try:
+            newer = self._kept(level)
+            return newer if newer is not None and newer is not known else self._made(level, version)
+        finally:
+            self._turns[level].release()
+
+    def _kept(self, level: int) -> _Known | None:
+        with self._guard:
+            if level in self._known:
+                self._known.move_to_end(level)
+            return self._known.get(level)
+
+    def _made(self, level: int, version: str) -> _Known:
+        began = time.monotonic()
+        found = tuple(clusters(self._open_pairs(level / LEVELS), self._marks()))
+        of = {num: one.id for one in found for num in one.nums}
+        ended = time.monotonic()
+        made = _Known(version, ended + max(FRESH_S, FRESH_SHARE * (ended - began)), found, of)
+        with self._guard:
+            self._known[level] = made
+            self._known.move_to_end(level)
+            while len(self._known) > MOST_KEPT:
+                self._known.popitem(last=False)
+        return made
 
     def _open_pairs(self, minimum: float) -> Iterable[Pair]:
         return self._forum.pairs.store.page(minimum, MOST_PAIRS)

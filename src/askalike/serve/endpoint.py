@@ -1,7 +1,4 @@
-"""A row of the table of routes as an endpoint: checks the request, lets a thread work, writes the answer.
-
-Enters: a ``Route``, a request. Leaves: a response. May import: its own folder.
-"""
+"""A row of the table of routes as an endpoint: checks the request, lets a thread work, writes the answer."""
 
 from __future__ import annotations
 
@@ -18,12 +15,13 @@ from starlette.responses import Response
 from askalike.serve.call import Call, checked, parse_json, parse_query, path_values
 from askalike.serve.guards import WHO, check_origin, rights_of
 from askalike.serve.problem import Refused
+from askalike.serve.proxies import rate_key
 from askalike.serve.routes import Right, Route
 from askalike.serve.service import Service
 
-__all__ = ["admit", "endpoint", "read_body"]
-
 JSON: Final = "application/json"
+LARGE_BYTES: Final = 20_000
+"""A search for a longer text takes its time: with 200 kB, some twenty times that of a title."""
 
 
 def endpoint(route: Route) -> Callable[[Request], Awaitable[Response]]:
@@ -34,7 +32,7 @@ def endpoint(route: Route) -> Callable[[Request], Awaitable[Response]]:
         service: Service = request.app.state.service
         may = admit(request, service, route.may)
         query = parse_query(route.query, request.scope["query_string"])
-        body = None
+        body, content = None, b""
         if route.takes is not None:
             check_type(request, JSON)
             content = await read_body(request, service)
@@ -43,7 +41,10 @@ def endpoint(route: Route) -> Callable[[Request], Awaitable[Response]]:
                 request.scope["state"]["title"] = getattr(body, "title", "")
         call = Call(path_values(request.path_params), query, body, may)
         pool = service.writer if route.may == "write" else service.readers
-        found = await pool.run(partial(route.does, service.engine, call), service.settings.limits.timeout_s)
+        does = partial(route.does, service.engine, call)
+        is_large = len(content) > LARGE_BYTES
+        timeout_s = service.settings.limits.timeout_s
+        found = await pool.run(does, timeout_s, client_key(request), is_large=is_large)
         return Response(adapter.dump_json(found), media_type=JSON)
 
     return answer
@@ -55,8 +56,7 @@ def admit(request: Request, service: Service, right: Right) -> frozenset[str]:
     Raises:
         Refused: 401 or 403, it may not do this; 429, its client asks too often.
     """
-    client = request.client.host if request.client else ""
-    wait_s = service.rates.wait_s(client, time.monotonic())
+    wait_s = service.rates.wait_s(client_key(request), time.monotonic())
     if wait_s > 0:
         headers = {"Retry-After": str(max(1, round(wait_s + 0.5)))}
         raise Refused(429, "too many requests", "slow down; many questions at once go to /v1/questions:bulk", headers)
@@ -69,6 +69,11 @@ def admit(request: Request, service: Service, right: Right) -> frozenset[str]:
     if right == "write":
         check_origin(request.headers, has_key=has_key)
     return may
+
+
+def client_key(request: Request) -> str:
+    """Return under what a request's client is counted."""
+    return rate_key(request.client.host) if request.client else ""
 
 
 def check_type(request: Request, wanted: str) -> None:

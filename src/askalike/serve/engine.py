@@ -1,22 +1,21 @@
-"""What the service does, without HTTP: searches a forum, changes it, tells about it.
-
-Enters: an open ``Forum``, plain arguments. Leaves: views. May import: errors, forum, stages, types, its own folder.
-"""
+"""What the service does, without HTTP: searches a forum, changes it, tells about it."""
 
 from __future__ import annotations
 
 import contextlib
+import re
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Literal
+from itertools import islice
+from typing import Final, Literal
 
+from askalike.archive import check_question
 from askalike.errors import AskalikeError, BusyForumError, SettingError, UnknownIdError
 from askalike.forum import Forum
 from askalike.serve.duplicates import DuplicatePages
 from askalike.serve.safe_html import safe_html
-from askalike.serve.showing import answer_view, brief, feedback_view, hit_view, question_view
-from askalike.serve.views import (
+from askalike.serve.schemas import (
     CorrectionView,
     FeedbackView,
     LinkView,
@@ -25,14 +24,18 @@ from askalike.serve.views import (
     SimilarAnswer,
     Written,
 )
+from askalike.serve.serializers import answer_view, brief, feedback_view, hit_view, question_view
 from askalike.stages import collecting, stage
 from askalike.text.markup import plain_text
-from askalike.types import Answer, Explanation, Feedback, Filters, Hit, Link, Markup, Question
-
-__all__ = ["Asked", "Engine"]
+from askalike.types import Answer, Feedback, Filters, Link, Markup, Question
 
 Observe = Callable[[str, float], None]
 """Told the name of a stage and the seconds that it took."""
+
+PROBE_CHARACTERS: Final = 200
+
+_PLACE: Final = re.compile("(-?[0-9]{1,19})?_([0-9]{1,19})")
+"""A cursor: microseconds or nothing, and a number."""
 
 _WORDS: Mapping[str, Literal["added", "edited"]] = {"add": "added", "edit": "edited"}
 
@@ -89,9 +92,10 @@ class Engine:
                 filters=asked.filters,
                 ranker=asked.ranker,
                 own=asked.own,
+                is_explained=asked.is_explained,
             )
             with stage("answer"):
-                attended = self._attended(asked, [one.hit for one in found.found])
+                attended = found.explanations or [None] * len(found.found)
                 hits = [
                     hit_view(one, self.forum.analyzer, attention)
                     for one, attention in zip(found.found, attended, strict=True)
@@ -117,10 +121,14 @@ class Engine:
         with contextlib.suppress(AskalikeError):
             self.forum.suggest("how to", k=1)
 
-    def _attended(self, asked: Asked, hits: list[Hit]) -> list[Explanation] | list[None]:
-        if not asked.is_explained or not hits:
-            return [None] * len(hits)
-        return self.forum.explain(hits, asked.title, asked.body, markup=asked.markup, ranker=asked.ranker)
+    def probe(self) -> None:
+        """Search for a question that the forum holds, and read it.
+
+        Raises:
+            AskalikeError: the forum cannot be searched, or its archive not be read.
+        """
+        for question in islice(self.forum.questions(), 1):
+            self.forum.suggest(question.title[:PROBE_CHARACTERS].strip() or "?", k=1)
 
     # -- questions ---------------------------------------------------------------------------------------------
 
@@ -139,13 +147,20 @@ class Engine:
             links=[self._link(identifier, link) for link in self.forum.links_of(identifier)],
         )
 
-    def questions(self, limit: int, before: int | None = None) -> QuestionsAnswer:
-        """Return a page of the questions that came last; its ``next`` is the ``before`` of the page after it."""
-        found = self.forum.newest(limit, before)
+    def questions(self, limit: int, cursor: str | None = None) -> QuestionsAnswer:
+        """Return a page of the questions, newest first by date, undated ones last.
+
+        Args:
+            cursor: the ``next`` of the page before.
+
+        Raises:
+            SettingError: the cursor is none.
+        """
+        found = self.forum.newest(limit, _place(cursor) if cursor else None)
         counts = self.forum.answer_counts([question.id for _, question in found])
         return QuestionsAnswer(
             [brief(question, counts.get(question.id, 0)) for _, question in found],
-            str(found[-1][0]) if len(found) == limit else None,
+            _cursor(*found[-1][0]) if len(found) == limit else None,
             self.forum.size(),
         )
 
@@ -175,6 +190,10 @@ class Engine:
         listed = list(questions)
         done = self.forum.store(listed)
         return [Written(one.id, _WORDS.get(done.get(one.id, "none"), "unchanged"), indexed=False) for one in listed]
+
+    def check(self, question: Question) -> None:
+        """Raise InputError unless ``store`` can store the question."""
+        check_question(question)
 
     def delete(self, identifier: str) -> Written:
         """Delete a question with its answers and links.
@@ -239,9 +258,10 @@ class Engine:
         """
         return feedback_view(self.forum.judge(given.question_id, given.candidate_id, given.verdict, given.by))
 
-    def labels(self) -> Iterator[FeedbackView]:
-        """Yield all verdicts, oldest first."""
-        return map(feedback_view, self.forum.feedback())
+    def labels(self, *, is_named: bool) -> Iterator[FeedbackView]:
+        """Yield all verdicts, oldest first; who judged is left out unless ``is_named``."""
+        found = map(feedback_view, self.forum.feedback())
+        return found if is_named else (replace(one, by="") for one in found)
 
     def catch_up(self) -> bool:
         """Let all that is stored be found; return whether it is: another process may be at it for longer."""
@@ -249,3 +269,15 @@ class Engine:
             self.forum.catch_up()
             return True
         return False
+
+
+def _cursor(moment: int | None, num: int) -> str:
+    return f"{'' if moment is None else moment}_{num}"
+
+
+def _place(cursor: str) -> tuple[int | None, int]:
+    found = _PLACE.fullmatch(cursor)
+    place = (int(found[1]) if found[1] else None, int(found[2])) if found else (None, 2**63)
+    if not all(abs(one) < 2**63 for one in place if one is not None):
+        raise SettingError("the cursor is none that a page has given", "take the next of the page before")
+    return place

@@ -1,7 +1,5 @@
 """Who may ask: hosts, origins and keys, as plain questions about a request's headers.
 
-Enters: headers and settings. Leaves: rights, or a refusal. May import: its own folder.
-
 A service on the loopback is reached by every page that a browser of this machine has open: the page's own origin is
 told by the browser (``Origin``, ``Sec-Fetch-Site``), and a name that was made to lead to the loopback by ``Host``.
 """
@@ -14,8 +12,6 @@ from typing import Final
 from askalike.serve.keys import Keys
 from askalike.serve.problem import Refused
 from askalike.serve.settings import ServeSettings, is_loopback
-
-__all__ = ["allowed_origin", "check_host", "check_origin", "rights_of"]
 
 LOOPBACK_NAMES: Final = frozenset(["localhost", "127.0.0.1", "[::1]"])
 ALL: Final = frozenset(["read", "write"])

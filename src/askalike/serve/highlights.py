@@ -1,7 +1,4 @@
-"""Where in a text the words are that made it match.
-
-Enters: a text, the words that matched, the forum's analyzer. Leaves: ranges of characters. May import: text, types.
-"""
+"""Where in a text the words are that made it match."""
 
 from __future__ import annotations
 
@@ -9,8 +6,6 @@ from collections.abc import Sequence
 
 from askalike.text.analyzer import Analyzer
 from askalike.types import Match
-
-__all__ = ["highlights"]
 
 
 def highlights(text: str, matched: Sequence[Match], analyzer: Analyzer) -> list[tuple[int, int]]:

@@ -1,14 +1,9 @@
-"""The application: the table of routes, the page's files, and what watches a service.
-
-Enters: ``ServeSettings``. Leaves: an ASGI application. May import: its own folder.
-"""
+"""The application: the table of routes, the page's files, and what watches a service."""
 
 from __future__ import annotations
 
 import contextlib
-import os
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
-from typing import Final
 
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
@@ -16,29 +11,29 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route as StarletteRoute
 
-from askalike.serve.door import Door, problem_response
+from askalike.serve.custom_routes import SPECIALS
 from askalike.serve.endpoint import endpoint
+from askalike.serve.middleware import Middleware, problem_response
+from askalike.serve.multiprocess_metrics import MultiprocessMetrics
 from askalike.serve.problem import Problem
 from askalike.serve.routes import ROUTES
 from askalike.serve.service import Service
 from askalike.serve.settings import ServeSettings
-from askalike.serve.specials import SPECIALS
 from askalike.serve.static import CONTENT_POLICY, static_files
-
-__all__ = ["SETTINGS_VARIABLE", "build", "build_worker"]
-
-SETTINGS_VARIABLE: Final = "ASKALIKE_SERVE_SETTINGS"
-"""How a worker process is told what the command line said."""
 
 Endpoint = Callable[[Request], Awaitable[Response]]
 
 
-def build(settings: ServeSettings) -> Starlette:
-    """Return the application of one worker; the forum is opened when it starts."""
+def build(settings: ServeSettings, board: MultiprocessMetrics | None = None) -> Starlette:
+    """Return the application of one worker; the forum is opened when it starts.
+
+    Args:
+        board: where it tells the others what it has counted.
+    """
 
     @contextlib.asynccontextmanager
     async def lifespan(app: Starlette) -> AsyncIterator[None]:
-        service = Service.open(settings)
+        service = Service.open(settings, board or MultiprocessMetrics(1))
         app.state.service = service
         service.start()
         try:
@@ -49,13 +44,8 @@ def build(settings: ServeSettings) -> Starlette:
     rows = [_route(path, answers) for path, answers in _endpoints().items()]
     app = Starlette(routes=rows, lifespan=lifespan, exception_handlers={HTTPException: _http_error})
     app.router.redirect_slashes = False
-    app.add_middleware(Door)
+    app.add_middleware(Middleware)
     return app
-
-
-def build_worker() -> Starlette:
-    """Return the application of a worker process, by what its environment says."""
-    return build(ServeSettings.from_json(os.environ[SETTINGS_VARIABLE]))
 
 
 def _endpoints() -> dict[str, dict[str, Endpoint]]:

@@ -2,8 +2,6 @@
 
 A key is 256 random bits; its SHA-256 is stored in the forum's folder, so that who reads the file cannot use it. A slow
 hash would protect keys that can be guessed, which these cannot. A file that was changed is read again at once.
-
-Enters: a forum's folder. Leaves: keys, rights. May import: archive (its layout), durable, errors.
 """
 
 from __future__ import annotations
@@ -11,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import hmac
 import json
+import re
 import secrets
 import threading
 from dataclasses import asdict, dataclass
@@ -24,11 +23,11 @@ from askalike.archive import Layout
 from askalike.durable import replace_whole
 from askalike.errors import DamagedForumError, SettingError, UnknownIdError
 
-__all__ = ["Key", "Keys", "Right"]
-
 Right = Literal["read", "write"]
 PREFIX: Final = "ask_"
 FORMAT: Final = 1
+
+_HASH: Final = re.compile("[0-9a-f]{64}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,8 +111,7 @@ class Keys:
 
     def _write(self, keys: tuple[Key, ...]) -> None:
         content = {"format": FORMAT, "keys": [asdict(key) for key in keys]}
-        replace_whole(self._path, json.dumps(content, indent=1).encode())
-        self._path.chmod(0o600)
+        replace_whole(self._path, json.dumps(content, indent=1).encode(), is_narrow=True)
 
     def _read(self) -> tuple[Key, ...]:
         try:
@@ -121,17 +119,21 @@ class Keys:
             if found["format"] != FORMAT:
                 raise ValueError(f"format {found['format']}")
             return tuple(_key(one) for one in found["keys"])
-        except (ValueError, KeyError, TypeError, AttributeError) as error:
+        except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
             raise DamagedForumError(
                 f"{self._path} cannot be read: {error!r}", "delete it and make the keys anew"
             ) from error
 
 
 def _key(found: dict[str, str]) -> Key:
-    may = found["may"]
-    if may not in ("read", "write"):
-        raise ValueError(f"a key may {may!r}")
-    return Key(found["id"], found["name"], "write" if may == "write" else "read", found["sha256"], found["created"])
+    key = Key(**found)  # type: ignore[arg-type]  # checked below
+    if not all(isinstance(value, str) for value in found.values()):
+        raise ValueError("a value of a key is no text")
+    if key.may not in ("read", "write"):
+        raise ValueError(f"a key may {key.may!r}")
+    if not _HASH.fullmatch(key.sha256):
+        raise ValueError(f"the key {key.id} has a hash that is none")
+    return key
 
 
 def _digest(secret: str) -> str:

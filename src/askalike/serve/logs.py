@@ -1,7 +1,4 @@
-"""The service's log: one JSON object a line on standard error, without what was asked.
-
-Enters: what happened. Leaves: lines. May import: its own folder.
-"""
+"""The service's log: one JSON object a line on standard error, without what was asked."""
 
 from __future__ import annotations
 
@@ -14,8 +11,6 @@ from datetime import UTC, datetime
 from typing import Any, Final
 
 from askalike.serve.service import Service
-
-__all__ = ["JsonLines", "log_request", "set_up_logs"]
 
 LOG: Final = logging.getLogger("askalike.serve.requests")
 
@@ -38,7 +33,7 @@ def set_up_logs(level: str = "INFO") -> None:
     """Let the service's and the server's loggers write JSON lines."""
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(JsonLines())
-    for name in ("askalike.serve", "uvicorn", "uvicorn.error"):
+    for name in ("askalike.serve", "uvicorn", "uvicorn.error", "asyncio"):
         logger = logging.getLogger(name)
         logger.handlers = [handler] if name != "uvicorn.error" else []
         logger.propagate = name == "uvicorn.error"

@@ -3,8 +3,6 @@
 glibc gives nearly every thread an arena to allocate from. What the many short-lived threads of the candidate index's
 writers free stays in theirs, and a service that is written to for hours grows though nothing is kept. With two arenas
 it stays level (LOG.md).
-
-Enters: nothing. Leaves: a setting of the process. May import: nothing of askalike.
 """
 
 from __future__ import annotations
@@ -13,8 +11,6 @@ import ctypes
 import os
 import sys
 from typing import Final
-
-__all__ = ["few_arenas"]
 
 ARENAS: Final = 2
 VARIABLE: Final = "MALLOC_ARENA_MAX"

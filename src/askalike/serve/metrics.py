@@ -1,7 +1,4 @@
-"""What the service counts, as Prometheus reads it.
-
-Enters: what happened. Leaves: text in Prometheus' exposition format, and percentiles. May import: nothing of askalike.
-"""
+"""What the service counts, as Prometheus reads it."""
 
 from __future__ import annotations
 
@@ -12,8 +9,6 @@ from collections import deque
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Final
-
-__all__ = ["BUCKETS_S", "Gauge", "Histogram", "Metrics", "merged", "percentile"]
 
 BUCKETS_S: Final = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
 KEPT: Final = 1_000

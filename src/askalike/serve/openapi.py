@@ -1,7 +1,4 @@
-"""The OpenAPI document, from the tables of what can be asked for.
-
-Enters: descriptions of routes. Leaves: a JSON object. May import: its own folder.
-"""
+"""The OpenAPI document, from the tables of what can be asked for."""
 
 from __future__ import annotations
 
@@ -15,9 +12,7 @@ from pydantic import BaseModel, TypeAdapter
 
 from askalike._version import __version__
 from askalike.serve.routes import Described
-from askalike.serve.views import ErrorView
-
-__all__ = ["openapi_document"]
+from askalike.serve.schemas import ErrorView
 
 ALL_REFUSALS: Final = (400, 405, 413, 421, 429, 500, 503, 504)
 """Statuses that any request may be refused with."""

@@ -1,7 +1,4 @@
-"""Why a request is refused: from errors to HTTP statuses, in one table.
-
-Enters: an error. Leaves: a status with what was found and what to do. May import: errors.
-"""
+"""Why a request is refused: from errors to HTTP statuses, in one table."""
 
 from __future__ import annotations
 
@@ -11,8 +8,6 @@ from http import HTTPStatus
 from typing import Final
 
 from askalike import errors
-
-__all__ = ["STATUSES", "Problem", "Refused", "problem_of"]
 
 STATUSES: Final[tuple[tuple[type[errors.AskalikeError], int], ...]] = (
     (errors.UnknownIdError, 404),
@@ -49,7 +44,7 @@ class Refused(Exception):
         self.problem = Problem(status, error, hint, headers or {})
 
 
-def problem_of(error: Exception) -> Problem:
+def problem_of(error: BaseException) -> Problem:
     """Return what a request is answered with after an error; of one that nobody foresaw, no more than that."""
     if isinstance(error, Refused):
         return error.problem

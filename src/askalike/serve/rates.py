@@ -1,14 +1,9 @@
-"""How often a client may ask: a bucket of tokens for each.
-
-Enters: who asks, and when. Leaves: whether it may, or in how many seconds. May import: nothing of askalike.
-"""
+"""How often a client may ask: a bucket of tokens for each."""
 
 from __future__ import annotations
 
 from collections import OrderedDict
 from typing import Final
-
-__all__ = ["Rates"]
 
 MOST_CLIENTS: Final = 10_000
 """So many are remembered, those that asked last; one that is forgotten has a full bucket again."""

@@ -1,7 +1,4 @@
-"""What requests may hold, and how much: checked once, here.
-
-Enters: JSON and query strings. Leaves: checked values. May import: errors, types, its own folder.
-"""
+"""What requests may hold, and how much: checked once, here."""
 
 from __future__ import annotations
 
@@ -13,18 +10,6 @@ from pydantic.functional_validators import BeforeValidator
 
 from askalike.serve.engine import Asked
 from askalike.types import Answer, Feedback, Filters, Markup, Question, Verdict
-
-__all__ = [
-    "AnswerRequest",
-    "ClustersQuery",
-    "DuplicatesQuery",
-    "FeedbackRequest",
-    "QuestionRequest",
-    "QuestionsQuery",
-    "RecordRequest",
-    "SimilarQuery",
-    "SimilarRequest",
-]
 
 MOST_HITS = 100
 _LARGEST = 2**63 - 1
@@ -168,7 +153,7 @@ class SimilarQuery(_Query):
 class QuestionsQuery(_Query):
     """Which page of the questions is wanted."""
 
-    after: int | None = Field(None, ge=1, le=_LARGEST, description="The ``next`` of the page before.")
+    after: Name | None = Field(None, description="The ``next`` of the page before.")
     limit: int = Field(20, ge=1, le=100)
 
 
@@ -182,3 +167,5 @@ class DuplicatesQuery(_Query):
 
 class ClustersQuery(DuplicatesQuery):
     """Which page of the clusters is wanted."""
+
+    minimum: float = Field(0.5, ge=0, le=1, description="The least score of a pair, rounded down to steps of 0.05.")

@@ -1,7 +1,4 @@
-"""What can be asked for: one row for each method and path, the source of the application and of its OpenAPI document.
-
-Enters: nothing. Leaves: ``ROUTES``. May import: types, its own folder.
-"""
+"""The table of routes: the source of the application and of its OpenAPI document."""
 
 from __future__ import annotations
 
@@ -11,12 +8,10 @@ from typing import Any, Final, Literal
 
 from pydantic import BaseModel
 
-from askalike.serve import requests, views
+from askalike.serve import requests, schemas
 from askalike.serve.call import Call
 from askalike.serve.engine import Engine
 from askalike.serve.problem import Refused
-
-__all__ = ["ROUTES", "Described", "Right", "Route"]
 
 Right = Literal["read", "write"]
 
@@ -79,11 +74,11 @@ class Route:
         )
 
 
-def _put(engine: Engine, call: Call) -> views.Written:
+def _put(engine: Engine, call: Call) -> schemas.Written:
     return engine.put(call.body.question(_identifier(call)))
 
 
-def _put_answer(engine: Engine, call: Call) -> views.Written:
+def _put_answer(engine: Engine, call: Call) -> schemas.Written:
     return engine.put_answer(call.body.answer(_identifier(call)))
 
 
@@ -94,7 +89,7 @@ def _identifier(call: Call) -> str:
     return identifier
 
 
-def _similar_to(engine: Engine, call: Call) -> views.SimilarAnswer:
+def _similar_to(engine: Engine, call: Call) -> schemas.SimilarAnswer:
     query = call.query
     return engine.similar_to(call.path["id"], query.k, query.ranker, is_explained=query.explain)
 
@@ -105,16 +100,16 @@ ROUTES: Final[tuple[Route, ...]] = (
         "/v1/similar",
         "Earlier questions that ask the same, with their best answers.",
         lambda engine, call: engine.similar(call.body.asked()),
-        views.SimilarAnswer,
+        schemas.SimilarAnswer,
         takes=requests.SimilarRequest,
         refusals=(409,),
     ),
     Route(
         "GET",
         "/v1/questions",
-        "The forum's questions, those that came last first.",
+        "The forum's questions, newest first by date; those without a date are last.",
         lambda engine, call: engine.questions(call.query.limit, call.query.after),
-        views.QuestionsAnswer,
+        schemas.QuestionsAnswer,
         query=requests.QuestionsQuery,
     ),
     Route(
@@ -122,7 +117,7 @@ ROUTES: Final[tuple[Route, ...]] = (
         "/v1/questions/{id}/similar",
         "Questions that are similar to a stored one, later ones too.",
         _similar_to,
-        views.SimilarAnswer,
+        schemas.SimilarAnswer,
         query=requests.SimilarQuery,
         refusals=(404, 409),
     ),
@@ -131,7 +126,7 @@ ROUTES: Final[tuple[Route, ...]] = (
         "/v1/questions/{id}",
         "A question with its answers and links.",
         lambda engine, call: engine.question(call.path["id"]),
-        views.QuestionAnswer,
+        schemas.QuestionAnswer,
         refusals=(404,),
     ),
     Route(
@@ -139,7 +134,7 @@ ROUTES: Final[tuple[Route, ...]] = (
         "/v1/questions/{id}",
         "Add or replace a question; it is on disk when the answer comes.",
         _put,
-        views.Written,
+        schemas.Written,
         takes=requests.QuestionRequest,
         may="write",
     ),
@@ -148,7 +143,7 @@ ROUTES: Final[tuple[Route, ...]] = (
         "/v1/questions/{id}",
         "Delete a question with its answers and links.",
         lambda engine, call: engine.delete(call.path["id"]),
-        views.Written,
+        schemas.Written,
         may="write",
         refusals=(404,),
     ),
@@ -157,7 +152,7 @@ ROUTES: Final[tuple[Route, ...]] = (
         "/v1/questions/{id}/originals/{original}",
         "Mark a question a duplicate of another: the other is shown in its place.",
         lambda engine, call: engine.mark(call.path["id"], call.path["original"]),
-        views.Written,
+        schemas.Written,
         may="write",
         refusals=(404,),
     ),
@@ -166,7 +161,7 @@ ROUTES: Final[tuple[Route, ...]] = (
         "/v1/questions/{id}/originals/{original}",
         "Take the mark of a duplicate away.",
         lambda engine, call: engine.unmark(call.path["id"], call.path["original"]),
-        views.Written,
+        schemas.Written,
         may="write",
         refusals=(404,),
     ),
@@ -175,7 +170,7 @@ ROUTES: Final[tuple[Route, ...]] = (
         "/v1/answers/{id}",
         "Add or replace an answer; it is on disk when the answer comes.",
         _put_answer,
-        views.Written,
+        schemas.Written,
         takes=requests.AnswerRequest,
         may="write",
         refusals=(404,),
@@ -185,7 +180,7 @@ ROUTES: Final[tuple[Route, ...]] = (
         "/v1/answers/{id}",
         "Delete an answer.",
         lambda engine, call: engine.delete_answer(call.path["id"]),
-        views.Written,
+        schemas.Written,
         may="write",
         refusals=(404,),
     ),
@@ -194,7 +189,7 @@ ROUTES: Final[tuple[Route, ...]] = (
         "/v1/feedback",
         "A person's verdict on two questions: a label to train with; a pair that differs is proposed no more.",
         lambda engine, call: engine.judge(call.body.feedback()),
-        views.FeedbackView,
+        schemas.FeedbackView,
         takes=requests.FeedbackRequest,
         may="write",
         refusals=(404,),
@@ -204,7 +199,7 @@ ROUTES: Final[tuple[Route, ...]] = (
         "/v1/duplicates",
         "Pairs of the archive that may ask the same, best first.",
         lambda engine, call: engine.duplicates.pairs(call.query.cursor, call.query.limit, call.query.minimum),
-        views.DuplicatesAnswer,
+        schemas.DuplicatesAnswer,
         query=requests.DuplicatesQuery,
     ),
     Route(
@@ -212,7 +207,7 @@ ROUTES: Final[tuple[Route, ...]] = (
         "/v1/duplicates/clusters",
         "Questions of the archive that hang together by such pairs and by marks, largest cluster first.",
         lambda engine, call: engine.duplicates.clusters(call.query.cursor, call.query.limit, call.query.minimum),
-        views.ClustersAnswer,
+        schemas.ClustersAnswer,
         query=requests.ClustersQuery,
     ),
 )

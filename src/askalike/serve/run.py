@@ -1,30 +1,19 @@
-"""Starts the service: one process, or several over one forum, until it is told to stop.
-
-Enters: ``ServeSettings``. Leaves: when the service has stopped. May import: archive, errors, its own folder.
-"""
+"""Starts the service: one process, or several over one forum, until it is told to stop."""
 
 from __future__ import annotations
 
 import os
-import socket
-import tempfile
 from collections.abc import Callable
-from dataclasses import replace
-
-import uvicorn
 
 from askalike.errors import SettingError
 from askalike.forum import Forum
-from askalike.serve.http import SETTINGS_VARIABLE, build
 from askalike.serve.keys import Keys
 from askalike.serve.logs import set_up_logs
 from askalike.serve.memory import few_arenas
+from askalike.serve.multiprocess_metrics import MultiprocessMetrics
+from askalike.serve.server import listen
 from askalike.serve.settings import ServeSettings, is_loopback
-
-__all__ = ["check_address", "check_open", "run"]
-
-GRACE_S = 10
-"""What is under way may take so long to finish when the service is told to stop."""
+from askalike.serve.workers import answer, work
 
 
 def run(settings: ServeSettings, tell: Callable[[], None] = lambda: None) -> None:
@@ -39,48 +28,15 @@ def run(settings: ServeSettings, tell: Callable[[], None] = lambda: None) -> Non
     """
     check_open(settings)
     Forum.open(settings.folder).close()  # refused here, with a message, rather than in a worker
-    check_address(settings)
+    listening = listen(settings.host, settings.port)
     tell()
     few_arenas()
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
-    common = {
-        "host": settings.host,
-        "port": settings.port,
-        "log_config": None,
-        "access_log": False,
-        "server_header": False,
-        "timeout_graceful_shutdown": GRACE_S,
-        "timeout_keep_alive": 30,
-        "h11_max_incomplete_event_size": 65_536,
-        "http": "h11",
-        "ws": "none",
-        "loop": "asyncio",
-    }
     set_up_logs()
     if settings.workers == 1:
-        uvicorn.Server(uvicorn.Config(build(settings), **common)).run()  # type: ignore[arg-type]
-        return
-    with tempfile.TemporaryDirectory(prefix="askalike-serve-") as board:
-        os.environ[SETTINGS_VARIABLE] = replace(settings, board=board).to_json()
-        uvicorn.run("askalike.serve.http:build_worker", factory=True, workers=settings.workers, **common)  # type: ignore[arg-type]
-
-
-def check_address(settings: ServeSettings) -> None:
-    """Refuse an address that cannot be listened at.
-
-    Raises:
-        SettingError: it is taken, or not of this machine.
-    """
-    family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
-    with socket.socket(family, socket.SOCK_STREAM) as tried:
-        tried.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        try:
-            tried.bind((settings.host, settings.port))
-        except OSError as error:
-            raise SettingError(
-                f"nobody can listen at {settings.host}, port {settings.port}: {error.strerror or error}",
-                "stop what is there, or name another with --port or --host",
-            ) from error
+        answer(settings, listening, MultiprocessMetrics(1))
+    else:
+        work(settings, listening)
 
 
 def check_open(settings: ServeSettings) -> None:

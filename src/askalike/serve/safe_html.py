@@ -1,7 +1,5 @@
 """A post's body as HTML that a page may put into itself: an allow-list of plain elements, nothing that runs or loads.
 
-Enters: an untrusted body and its markup. Leaves: HTML. May import: text, types.
-
 Scripts, styles, frames, forms, classes and ids are dropped, and so are addresses other than http, https and mailto,
 relative ones among them: they would lead to the service. An image becomes a link to it, with its description: whoever
 reads decides whether another host is told. A body that is very large or very tangled is shown
@@ -21,8 +19,6 @@ from askalike.text.characters import safe
 from askalike.text.hypertext import LONGEST_PARSED, MOST_TAGS
 from askalike.text.markup import plain_text
 from askalike.types import Markup
-
-__all__ = ["ELEMENTS", "LONGEST_MARKDOWN", "safe_html"]
 
 LONGEST_MARKDOWN: Final = 20_000  # characters; hostile ones of this length take half a second
 

@@ -1,28 +1,30 @@
-"""One worker's service: the forum, its engine, threads, keys, counts and the page's files, opened and closed together.
-
-Enters: ``ServeSettings``. Leaves: ``Service``. May import: archive, errors, forum, its own folder.
-"""
+"""One worker's service: forum, engine, threads, keys, counts and the page's files, opened and closed together."""
 
 from __future__ import annotations
 
+import logging
 import time
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from typing import Final
 
 from askalike.forum import Forum
-from askalike.serve.board import Board
 from askalike.serve.engine import Engine
-from askalike.serve.keeper import Keeper
 from askalike.serve.keys import Keys
+from askalike.serve.maintenance import MaintenanceWorker
 from askalike.serve.metrics import Metrics
+from askalike.serve.multiprocess_metrics import MultiprocessMetrics
 from askalike.serve.pool import Pool
 from askalike.serve.rates import Rates
-from askalike.serve.settings import ServeSettings
+from askalike.serve.readiness import Readiness
+from askalike.serve.settings import Network, ServeSettings
 from askalike.serve.static import StaticFile, static_files
 
-__all__ = ["Service"]
+LOG: Final = logging.getLogger("askalike.serve")
 
 WRITERS = 16
+CLOSE_S: Final = 5.0
+"""For what is still under way when the last connection is closed."""
 
 
 @dataclass(slots=True)
@@ -43,14 +45,16 @@ class Service:
     readers: Pool
     writer: Pool
     files: dict[str, StaticFile]
-    keeper: Keeper
-    board: Board
+    maintenance: MaintenanceWorker
+    board: MultiprocessMetrics
+    proxies: tuple[Network, ...]
+    readiness: Readiness
     is_ready: bool = False
     started: datetime = field(default_factory=lambda: datetime.now(UTC))
     began_s: float = field(default_factory=time.monotonic)
 
     @classmethod
-    def open(cls, settings: ServeSettings) -> Service:
+    def open(cls, settings: ServeSettings, board: MultiprocessMetrics) -> Service:
         """Open a forum and what answers for it.
 
         Raises:
@@ -59,7 +63,6 @@ class Service:
         metrics, limits = Metrics(), settings.limits
         engine = Engine(Forum.open(settings.folder), metrics.stage)
         readers = Pool("search", limits.threads, limits.waiting)
-        board = Board(settings.board)
         return cls(
             settings=settings,
             engine=engine,
@@ -69,20 +72,34 @@ class Service:
             readers=readers,
             writer=Pool("write", WRITERS, limits.waiting),
             files=static_files(),
-            keeper=Keeper(engine, lambda: readers.busy > 0, lambda: board.publish(metrics.text)),
+            maintenance=MaintenanceWorker(engine, lambda: readers.busy > 0, lambda: board.publish(metrics.text)),
             board=board,
+            proxies=settings.proxies,
+            readiness=Readiness(engine.probe, readers),
         )
 
     def start(self) -> None:
         """Begin to answer, once a first search has read the model."""
         self.engine.warm_up()
-        self.keeper.start()
+        self.maintenance.start()
         self.is_ready = True
 
-    def close(self) -> None:
-        """Finish what is under way, then close the forum."""
+    def stop_soon(self) -> None:
+        """Answer no longer that it is ready, and begin nothing new in the background."""
         self.is_ready = False
-        self.keeper.stop()
-        self.readers.close()
-        self.writer.close()
-        self.engine.forum.close()
+        self.maintenance.stop(0)
+
+    def close(self) -> None:
+        """Finish what is under way, then close the forum.
+
+        What takes too long is left as it is: everything that was acknowledged is on disk.
+        """
+        self.stop_soon()
+        end_s = time.monotonic() + CLOSE_S
+        are_ended = [
+            one(end_s - time.monotonic()) for one in (self.maintenance.stop, self.readers.close, self.writer.close)
+        ]
+        if all(are_ended):
+            self.engine.forum.close()
+        else:
+            LOG.warning("stopped while something was still under way; it is done again when the service starts")

@@ -1,21 +1,17 @@
-"""How a service is run: where it listens, who may ask, and how much.
-
-Enters: what the command line says. Leaves: ``ServeSettings``, also as JSON for worker processes. May import: errors.
-"""
+"""How a service is run: where it listens, who may ask, and how much."""
 
 from __future__ import annotations
 
 import ipaddress
-import json
 import re
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 from urllib.parse import urlsplit
 
 from askalike.errors import SettingError
 
-__all__ = ["Limits", "ServeSettings", "is_loopback"]
+Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 
 _HOST: Final = re.compile(r"(?:[A-Za-z0-9_.-]+|\[[0-9A-Fa-f:.]+\])(?::[0-9]+)?")
 """What a browser may send as ``Host``."""
@@ -23,7 +19,7 @@ _HOST: Final = re.compile(r"(?:[A-Za-z0-9_.-]+|\[[0-9A-Fa-f:.]+\])(?::[0-9]+)?")
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What one request may cost.
+    """What a request, a connection and a client may cost.
 
     Args:
         body_bytes: of a request, but for bulk streams.
@@ -34,6 +30,15 @@ class Limits:
         burst: so many at once, before the rate counts.
         threads: searches at once in each worker.
         waiting: searches that may wait for a thread; more are refused.
+        connections: open at once in each worker. Where there are as many, the one that has let the service wait
+            longest is closed for the next; where the service owes all of them an answer, the next is refused.
+        first_byte_s: from the connection to its first byte.
+        head_s: from the first byte of a request to the end of its head.
+        head_bytes: of a request's head.
+        idle_s: from an answer to the next request of the same connection.
+        linger_s: for what is left of a body once its request is answered.
+        write_s: until a client that does not read its answer is cut off; in this time it must take 64 kB, or all.
+        stream_s: between two lines of a bulk stream, and until a client reads what it is told of them.
     """
 
     body_bytes: int = 1_000_000
@@ -44,6 +49,14 @@ class Limits:
     burst: int = 200
     threads: int = 4
     waiting: int = 200
+    connections: int = 512
+    first_byte_s: float = 10.0
+    head_s: float = 10.0
+    head_bytes: int = 16_384
+    idle_s: float = 30.0
+    linger_s: float = 5.0
+    write_s: float = 20.0
+    stream_s: float = 60.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,10 +72,10 @@ class ServeSettings:
         is_read_open: reading needs no key, and writing does.
         is_page_reread: the page's files are read at each request, for who works on them.
         has_titles_logged: titles that are searched for are in the log.
-        board: a folder in which workers tell each other their counts; "" where there is one worker.
+        trusted_proxies: addresses and networks of proxies, as "10.0.0.0/8": what they say in X-Forwarded-For counts.
 
     Raises:
-        SettingError: an origin or a host is none, or there is no worker.
+        SettingError: an origin, a host or a proxy's address is none, or there is no worker.
     """
 
     forum: str
@@ -75,7 +88,7 @@ class ServeSettings:
     is_read_open: bool = False
     is_page_reread: bool = False
     has_titles_logged: bool = False
-    board: str = ""
+    trusted_proxies: tuple[str, ...] = ()
     limits: Limits = field(default_factory=Limits)
 
     def __post_init__(self) -> None:
@@ -90,6 +103,8 @@ class ServeSettings:
         for host in self.allow_hosts:
             if not _HOST.fullmatch(host):
                 raise SettingError(f"{host!r} is no host's name", "expected one such as askalike.example.org")
+        for proxy in self.trusted_proxies:
+            _network(proxy)
         if self.workers < 1:
             raise SettingError(f"{self.workers} workers", "expected 1 or more")
 
@@ -106,19 +121,10 @@ class ServeSettings:
         """Return the forum's folder."""
         return Path(self.forum)
 
-    def to_json(self) -> str:
-        """Return the settings as a worker process takes them."""
-        return json.dumps(asdict(self))
-
-    @classmethod
-    def from_json(cls, text: str) -> ServeSettings:
-        """Return what ``to_json`` described."""
-        found: dict[str, Any] = json.loads(text)
-        found["limits"] = Limits(**found["limits"])
-        lists = {one.name for one in fields(cls)} & {"allow_origins", "allow_hosts"}
-        for name in lists:
-            found[name] = tuple(found[name])
-        return cls(**found)
+    @property
+    def proxies(self) -> tuple[Network, ...]:
+        """Return the networks of the proxies that are trusted."""
+        return tuple(map(_network, self.trusted_proxies))
 
 
 def is_loopback(host: str) -> bool:
@@ -133,3 +139,12 @@ def is_loopback(host: str) -> bool:
         return ipaddress.ip_address(host.strip("[]")).is_loopback
     except ValueError:
         return False
+
+
+def _network(text: str) -> Network:
+    try:
+        return ipaddress.ip_network(text)
+    except ValueError as error:
+        raise SettingError(
+            f"{text!r} is no address or network of a proxy: {error}", "expected one such as 127.0.0.1 or 172.16.0.0/12"
+        ) from error

@@ -1,26 +1,9 @@
-"""What the service tells about itself, as values: their fields are the JSON's.
-
-Enters: nothing. Leaves: frozen dataclasses. May import: nothing of askalike.
-"""
+"""What the service tells about itself, as values: their fields are the JSON's."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import Literal
-
-__all__ = [
-    "DuplicatesState",
-    "FeedbackState",
-    "ForumState",
-    "HealthAnswer",
-    "IndexState",
-    "LatencyView",
-    "MayView",
-    "RankerView",
-    "ServiceState",
-    "StatusAnswer",
-    "VectorsView",
-]
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,7 +106,7 @@ class LatencyView:
 
 @dataclass(frozen=True, slots=True)
 class StatusAnswer:
-    """What a forum's keeper wants to know."""
+    """What a forum's maintenance wants to know."""
 
     version: str
     forum: ForumState

@@ -1,7 +1,4 @@
-"""The page's files: a fixed table, made when the service starts; no request can read a path.
-
-Enters: the package's folder ``serve/page``. Leaves: path → file. May import: nothing of askalike.
-"""
+"""The page's files: a fixed table, made when the service starts; no request can read a path."""
 
 from __future__ import annotations
 
@@ -10,8 +7,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
-
-__all__ = ["CONTENT_POLICY", "EMBEDDED", "PAGE", "StaticFile", "static_files"]
 
 PAGE: Final = Path(__file__).parent / "page"
 

@@ -1,7 +1,4 @@
-"""What the service tells about itself and its forum.
-
-Enters: a ``Service``. Leaves: ``StatusAnswer``, gauges. May import: archive, rank, its own folder.
-"""
+"""What the service tells about itself and its forum."""
 
 from __future__ import annotations
 
@@ -29,11 +26,9 @@ from askalike.serve.states import (
 )
 from askalike.wire import moment_text
 
-__all__ = ["gauges", "metrics_text", "status"]
-
 
 def status(service: Service, may: Collection[str]) -> StatusAnswer:
-    """Return what a forum's keeper wants to know.
+    """Return what a forum's maintenance wants to know.
 
     Args:
         may: what the request that asks may do.

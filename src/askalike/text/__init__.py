@@ -1,8 +1,4 @@
-"""Markup to text to index terms: each step is one file, and only ``Analyzer`` knows all of them.
-
-Enters: titles and bodies as a forum stores them. Leaves: segments of prose and code, plain text, words, terms.
-May import: types, errors.
-"""
+"""Markup to text to index terms: each step is one file, and only ``Analyzer`` knows all of them."""
 
 from askalike.text.analyzer import Analyzer, Prepared
 from askalike.text.markup import Segment, excerpt, plain_text, segments

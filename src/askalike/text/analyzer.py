@@ -3,16 +3,13 @@
 Nothing that becomes a term depends on what stands beyond white space, so what became of each piece between white space
 is remembered: most pieces of a forum's text are met again and again, and cost one look-up in a dictionary.
 
-Enters: titles and bodies with their markup. Leaves: terms. May import: types, settings, markup, tokens, characters,
-stop_words.
-
 Source: M. F. Porter, Snowball (snowballstem.org), through PyStemmer.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Set
+from collections.abc import Callable, Iterator, Sequence, Set
 from dataclasses import dataclass
 from itertools import chain
 from threading import Lock
@@ -25,8 +22,6 @@ from askalike.text.settings import NO_LANGUAGE, TextSettings
 from askalike.text.stop_words import STOP_WORDS
 from askalike.text.tokens import is_compound, parts, surfaces, word_of
 from askalike.types import Markup
-
-__all__ = ["LONGEST_TERM", "Analyzer", "Prepared"]
 
 LONGEST_TERM = 64
 """Characters of a term; of a longer one the first 64 are kept, so two addresses may share a term."""
@@ -102,6 +97,20 @@ class Analyzer:
         """Return the index terms of ``text``, in order and with repetitions."""
         pieces = (text.lower() if text.isascii() else text).split()
         return list(chain.from_iterable(map(self._memory.__getitem__, pieces)))
+
+    def term_of_each(self, words: Sequence[str]) -> list[str]:
+        """Return the term of each word of small letters alone, "" for a stop word.
+
+        It is that of ``terms``; nothing is remembered, since most of these may be no words at all.
+
+        >>> Analyzer(TextSettings()).term_of_each(["mounting", "the", "mountign"])
+        ['mount', '', 'mountign']
+        """
+        cut = [word[:LONGEST_TERM] for word in words]
+        if self._stemmer is not None:
+            with self._lock:
+                cut = [stem or word for stem, word in zip(self._stemmer.stemWords(cut), cut, strict=True)]
+        return ["" if word in self._stops else term for word, term in zip(words, cut, strict=True)]
 
     def pairs(self, text: str) -> list[tuple[str, str]]:
         """Return (word as the text writes it, term) for every term of ``terms(text)``, in the same order.

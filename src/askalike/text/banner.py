@@ -14,8 +14,6 @@ Where a banner ends:
   than a title may be), else to the first end of a sentence, else to the end; for "Duplicates" every further sentence
   goes that follows directly and ends in a question mark. A title that ends in no mark takes the beginning of the body
   along: rather a sentence lost than a title leaked.
-
-Enters: an HTML tree or text. Leaves: the same without banners. May import: nothing of askalike.
 """
 
 from __future__ import annotations
@@ -24,8 +22,6 @@ import re
 from typing import Final
 
 from selectolax.lexbor import LexborNode
-
-__all__ = ["drop_html_banners", "may_hold_banner", "without_banner"]
 
 _PHRASE = (
     r"(?:(?:possible|exact)\s+duplicate(?P<many>s)?(?:\s*:|[ \t*_]*(?=\n|$))"
@@ -44,8 +40,8 @@ _LONGEST_TITLE: Final = 160
 _EMPTY_LINE = re.compile(r"\n[ \t>]*\n")
 _QUOTED_LINES = re.compile(r"(?:[ \t]*(?:>|&gt;)[^\n]*(?:\n|$))+")
 _QUESTION_END = re.compile(r"\?+(?=\s|$)")
-# a full stop after an initial or abbreviation ends no sentence
-_SENTENCE_END = re.compile(r"(?<!\b[A-Za-z])(?<!\b(?:vs|eg|ie|no|St|Dr|Mr))[.!?]+(?=\s+[^a-z\s]|\s*$)")
+# A full stop after an initial or abbreviation ends no sentence. Each run of signs is tried once, from its beginning.
+_SENTENCE_END = re.compile(r"(?<![.!?])(?<!\b[A-Za-z])(?<!\b(?:vs|eg|ie|no|St|Dr|Mr))[.!?]++(?=\s++[^a-z\s]|\s*+$)")
 
 
 def may_hold_banner(source: str) -> bool:

@@ -1,16 +1,10 @@
-"""Which characters are let through: control characters out, look-alikes to one form.
-
-Enters: untrusted text. Leaves: text without control characters, or pieces in Unicode's NFKC form.
-May import: nothing of askalike.
-"""
+"""Which characters are let through: control characters out, look-alikes to one form."""
 
 from __future__ import annotations
 
 import re
 import unicodedata
 from typing import Final
-
-__all__ = ["MARKS", "normalised", "safe"]
 
 _CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x84\x86-\x9f\ud800-\udfff]")
 

@@ -1,8 +1,6 @@
 """How many of a text's words are a language's function words: whether it reads like that language at all.
 
 Of running text in English they are a third or more, whatever it is about; of text in another language, next to none.
-
-Enters: plain texts. Leaves: a share. May import: stop_words, tokens.
 """
 
 from __future__ import annotations
@@ -12,8 +10,6 @@ from typing import Final
 
 from askalike.text.stop_words import STOP_WORDS
 from askalike.text.tokens import words
-
-__all__ = ["LEAST_SHARE", "function_word_share", "reads_like"]
 
 LEAST_SHARE: Final = 0.12
 """Below it a text does not read like the language: English forums measure from 0.34 (their titles alone from 0.22),

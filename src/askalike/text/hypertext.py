@@ -4,8 +4,6 @@ A post of ordinary size is parsed by lexbor. The tree that HTML's rules ask for 
 some sources take time that grows with their square (100,000 nested elements: 23 s; 100,000 attributes: 29 s), so
 beyond ``MOST_TAGS`` or ``LONGEST_PARSED`` a post is read without a tree, by dropping its tags from left to right. The
 largest of 8,596 posts of four Stack Exchange sites has 364 tags and 21,025 characters.
-
-Enters: untrusted HTML without control characters. Leaves: segments. May import: segment, banner, characters.
 """
 
 from __future__ import annotations
@@ -19,8 +17,6 @@ from selectolax.lexbor import LexborHTMLParser
 from askalike.text.banner import drop_html_banners, may_hold_banner
 from askalike.text.characters import safe
 from askalike.text.segment import Segment
-
-__all__ = ["LONGEST_PARSED", "MOST_TAGS", "read_html", "unescaped"]
 
 MOST_TAGS: Final = 1_000
 LONGEST_PARSED: Final = 100_000  # characters

@@ -6,8 +6,6 @@ their text: emphasis, inline code, links and images (their address is dropped), 
 reference definitions, backslash escapes, common HTML tags, character references. A mark without its partner stays.
 
 Differs: from CommonMark in that links do not nest, emphasis does not cross a line, and HTML blocks are not code.
-
-Enters: untrusted Markdown without control characters. Leaves: segments. May import: segment, hypertext, characters.
 """
 
 from __future__ import annotations
@@ -17,8 +15,6 @@ import re
 from askalike.text.characters import safe
 from askalike.text.hypertext import unescaped
 from askalike.text.segment import Segment
-
-__all__ = ["read_markdown"]
 
 _SIGNS_OF_CODE = ("    ", "\t", "```", "~~~")
 _FENCE = re.compile(r" {0,3}(`{3,}(?=[^`]*$)|~{3,})")

@@ -1,8 +1,4 @@
-"""A body in its markup to text: the one door to the readers of each markup.
-
-Enters: a body and the name of its markup. Leaves: segments, plain text, an excerpt for display.
-May import: types, segment, hypertext, markdown, banner, characters.
-"""
+"""A body in its markup to text: the one door to the readers of each markup."""
 
 from __future__ import annotations
 

@@ -1,14 +1,9 @@
-"""A stretch of a post: prose or code.
-
-Enters: nothing. Leaves: one value. May import: nothing of askalike.
-"""
+"""A stretch of a post: prose or code."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import Literal
-
-__all__ = ["Segment"]
 
 
 @dataclass(frozen=True, slots=True)

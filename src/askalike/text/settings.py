@@ -1,11 +1,8 @@
-"""How a forum's text becomes terms: the choices that are stored with an index, since query and index must agree.
-
-Enters: choices of the user, or what ``to_json`` stored. Leaves: a checked ``TextSettings``.
-May import: errors, stop_words.
-"""
+"""How a forum's text becomes terms: the choices that are stored with an index, since query and index must agree."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
 from typing import Final
@@ -14,13 +11,65 @@ import Stemmer
 
 from askalike.errors import SettingError
 
-__all__ = ["LANGUAGES", "NO_LANGUAGE", "TextSettings"]
-
 LANGUAGES: Final[tuple[str, ...]] = tuple(sorted(Stemmer.algorithms()))
 """Every language for which the installed PyStemmer has a Snowball stemmer."""
 
 NO_LANGUAGE: Final = "none"
 """Stands for any language without a stemmer: words are kept as they are written, all of them."""
+
+_CODES: Final[Mapping[str, str]] = {
+    "ar": "arabic",
+    "ca": "catalan",
+    "cs": "czech",
+    "da": "danish",
+    "de": "german",
+    "el": "greek",
+    "en": "english",
+    "eo": "esperanto",
+    "es": "spanish",
+    "et": "estonian",
+    "eu": "basque",
+    "fa": "persian",
+    "fi": "finnish",
+    "fr": "french",
+    "ga": "irish",
+    "hi": "hindi",
+    "hu": "hungarian",
+    "hy": "armenian",
+    "id": "indonesian",
+    "it": "italian",
+    "lt": "lithuanian",
+    "nb": "norwegian",
+    "ne": "nepali",
+    "nl": "dutch",
+    "nn": "norwegian",
+    "no": "norwegian",
+    "pl": "polish",
+    "pt": "portuguese",
+    "ro": "romanian",
+    "ru": "russian",
+    "sr": "serbian",
+    "st": "sesotho",
+    "sv": "swedish",
+    "ta": "tamil",
+    "tr": "turkish",
+    "yi": "yiddish",
+}
+"""ISO 639-1 code → the name of its stemmer."""
+
+_SUBTAG = re.compile("[-_.@]")
+
+
+def language_name(given: str) -> str:
+    """Return the name of a language that was given by name, ISO 639-1 code, BCP 47 tag or locale; others as they are.
+
+    >>> language_name("de"), language_name("pt-BR"), language_name("German"), language_name("klingon")
+    ('german', 'portuguese', 'german', 'klingon')
+    """
+    name = given.strip().lower()
+    if name in (NO_LANGUAGE, *LANGUAGES):
+        return name
+    return _CODES.get(_SUBTAG.split(name)[0], given)
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +77,8 @@ class TextSettings:
     """How titles and bodies become index terms.
 
     Args:
-        language: a Snowball stemmer, one of ``LANGUAGES``; or ``NO_LANGUAGE``, for which the two last ones do nothing.
+        language: a Snowball stemmer, one of ``LANGUAGES``, also by its ISO 639-1 code or a tag such as ``de-AT``; or
+            ``NO_LANGUAGE``, for which the two last ones do nothing.
         with_code: index the text of code blocks too.
         stem: bring words to their stem (``mounting`` and ``mounted`` become ``mount``).
         stop_words: drop function words (``the``, ``is``). Languages without a list in ``stop_words.STOP_WORDS``
@@ -47,10 +97,13 @@ class TextSettings:
     stop_words: bool = True
 
     def __post_init__(self) -> None:
+        if isinstance(self.language, str):
+            object.__setattr__(self, "language", language_name(self.language))  # it is stored under one name
         if self.language not in (NO_LANGUAGE, *LANGUAGES):
             raise SettingError(
                 f"text language {self.language!r}, but expected one of: {', '.join(LANGUAGES)}",
-                f"choose a listed language, or {NO_LANGUAGE} for any other: words are then read as they are written",
+                f"choose a listed language or its code, such as de; or {NO_LANGUAGE} for any other:"
+                " words are then read as they are written",
             )
         for name in ("with_code", "stem", "stop_words"):
             value: object = getattr(self, name)

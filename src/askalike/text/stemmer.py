@@ -1,7 +1,5 @@
 """Words to stems, one stem for each word, so that what is said of a stem can be said of its word.
 
-Enters: words. Leaves: stems. May import: tokens.
-
 Source: M. F. Porter, Snowball (snowballstem.org), through PyStemmer.
 """
 
@@ -16,8 +14,6 @@ from typing import Final
 import Stemmer
 
 from askalike.text.tokens import is_compound
-
-__all__ = ["WordStemmer", "stemmer_of"]
 
 _HAS_DIGIT = re.compile(r"\d")
 _LONGEST_STEMMED: Final = 64  # what is longer is no word of a language

@@ -7,15 +7,11 @@ listed although it can ask (French ``que``, Russian ``что``). Larger public l
 ``computer``, ``help`` and ``open``, which in a forum are the topic.
 
 All entries are case folded, without apostrophes (``analyzer`` takes contractions apart first).
-
-Enters: nothing. Leaves: a table. May import: nothing of askalike.
 """
 
 from __future__ import annotations
 
 from typing import Final
-
-__all__ = ["STOP_WORDS"]
 
 _ENGLISH = """a an the i me my mine myself we us our ours ourselves you your yours yourself yourselves he him his
 himself she her hers herself it its itself they them their theirs themselves this that these those there here am is

@@ -7,8 +7,6 @@ Kept whole: addresses (``https://…``, ``www.…``), e-mail addresses, paths (`
 dotted names (``resolv.conf``, ``.bashrc``, ``.net``), versions and numbers (``22.04``, ``5.15.0-91``), codes
 (``0x80070035``, ``E1234``, ``HTTP-404``), identifiers (``max_size``), ``c++``, ``c#``. A hyphen parts words unless the
 token holds a digit; an ideograph or a Hiragana sign is a word of its own, since such text has no spaces.
-
-Enters: plain text. Leaves: words in order, in one form (NFKC, case folded). May import: characters.
 """
 
 from __future__ import annotations
@@ -17,8 +15,6 @@ import re
 from functools import lru_cache
 
 from askalike.text.characters import MARKS, normalised
-
-__all__ = ["is_compound", "parts", "surfaces", "word_of", "words"]
 
 _W = rf"[\w{MARKS}]"
 _NAME = rf"{_W}++(?:[.\-]{_W}++)*+"

@@ -4,8 +4,6 @@
 
     table → #table# → #ta, tab, abl, ble, le#
 
-Enters: plain text. Leaves: trigrams. May import: analyzer, characters, settings.
-
 Source: Das et al. 2016 (ACL), section 3.1, "word hashing"; section 7: "lower-casing, stemming, stopword and special
 character removal". The name and the delimiter are those of Huang et al. 2013 (CIKM), section 3.2.
 """
@@ -20,8 +18,6 @@ from typing import Final
 from askalike.text.analyzer import Analyzer
 from askalike.text.characters import MARKS, normalised
 from askalike.text.settings import TextSettings
-
-__all__ = ["DELIMITER", "TrigramReader", "trigrams"]
 
 DELIMITER: Final = "#"
 """Stands before and after a word; no word holds it."""

@@ -1,7 +1,4 @@
-"""One process at a time: the locks of those who write the index and of those who build its graph.
-
-Enters: the folder. Leaves: a held lock, or an error at once. May import: errors.
-"""
+"""One process at a time: the locks of those who write the index and of those who build its graph."""
 
 from __future__ import annotations
 
@@ -12,9 +9,7 @@ from typing import Literal
 
 import filelock
 
-from askalike.errors import BusyForumError
-
-__all__ = ["alone"]
+from askalike.errors import BusyForumError, ForumError
 
 _DOING = {"write": "is being written", "build": "is having its neighbour graph built"}
 
@@ -28,6 +23,7 @@ def alone(folder: Path, task: Literal["write", "build"], patience_s: float = 0) 
 
     Raises:
         BusyForumError: it is held, in this process or another.
+        ForumError: the system does not let it be taken.
     """
     lock = filelock.FileLock(folder / f"{task}.lock", thread_local=False)
     try:
@@ -35,6 +31,10 @@ def alone(folder: Path, task: Literal["write", "build"], patience_s: float = 0) 
     except filelock.Timeout as error:
         raise BusyForumError(
             f"the vector index in {folder} {_DOING[task]} by another process", "wait until it has finished"
+        ) from error
+    except (OSError, NotImplementedError) as error:
+        raise ForumError(
+            f"{lock.lock_file} cannot be locked: {error}", "check the rights of the forum's folder"
         ) from error
     try:
         yield

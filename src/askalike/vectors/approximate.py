@@ -3,8 +3,6 @@
 The graph knows one commit. What was put later has a later generation and is searched exactly beside it; what was
 removed or replaced since is kept out. All candidates are scored exactly, so an answer differs from the exact one only
 by what the graph misses.
-
-Enters: a graph, the snapshot of today, directions. Leaves: (number, cosine), best first. May import: errors.
 """
 
 from __future__ import annotations
@@ -17,8 +15,6 @@ from numpy.typing import NDArray
 from askalike.vectors.exact import Neighbour, best, search_exactly, shortlists
 from askalike.vectors.graph import Graph
 from askalike.vectors.snapshot import Snapshot
-
-__all__ = ["GraphSearch"]
 
 OVERSAMPLE = 4
 """Candidates scored exactly for each one that is asked for: the graph itself knows one byte a number."""
@@ -51,6 +47,11 @@ class GraphSearch:
         is_later = self.snapshot.is_alive & (self.snapshot.born > self.graph.covers)
         return np.flatnonzero(is_later)
 
+    def missed(self) -> int:
+        """Return how many entries are neither in the graph nor known to be later: no search would find them."""
+        is_older = self.snapshot.is_found & (self.snapshot.born <= self.graph.covers)
+        return int(np.count_nonzero(is_older & (self._row_nodes < 0)))
+
     @cached_property
     def _row_nodes(self) -> NDArray[np.int64]:
         """The node (size,) of each row, -1 where it has none."""
@@ -59,7 +60,7 @@ class GraphSearch:
         found[self._node_rows[nodes]] = nodes
         return found
 
-    def _open_nodes(self, rows: NDArray[np.int64] | None, barred: NDArray[np.int64]) -> NDArray[np.bool_]:
+    def _open_nodes(self, rows: NDArray[np.int64] | None, excluded: NDArray[np.int64]) -> NDArray[np.bool_]:
         """Return which nodes (n,) may be found."""
         if rows is None:
             is_open = self._node_rows >= 0
@@ -67,7 +68,7 @@ class GraphSearch:
             is_open = np.zeros(len(self._node_rows), np.bool_)
             allowed = self._row_nodes[rows]
             is_open[allowed[allowed >= 0]] = True
-        refused = self._row_nodes[barred]
+        refused = self._row_nodes[excluded]
         is_open[refused[refused >= 0]] = False
         return is_open
 
@@ -77,7 +78,7 @@ class GraphSearch:
         return changed / max(1, len(self.graph.nums))
 
     def search(
-        self, aims: NDArray[np.float64], limit: int, rows: NDArray[np.int64] | None, barred: NDArray[np.int64]
+        self, aims: NDArray[np.float64], limit: int, rows: NDArray[np.int64] | None, excluded: NDArray[np.int64]
     ) -> list[list[Neighbour]]:
         """Return near entries; arguments as in ``search_exactly``.
 
@@ -85,13 +86,13 @@ class GraphSearch:
             MissingExtraError: FAISS is not installed.
         """
         snapshot, nodes = self.snapshot, self._node_rows
-        is_open = self._open_nodes(rows, barred)
+        is_open = self._open_nodes(rows, excluded)
         opened = int(is_open.sum())
         if opened < max(OVERSAMPLE * limit, LEAST_SHARE * len(nodes)):
-            return search_exactly(snapshot, aims, limit, rows, barred)
+            return search_exactly(snapshot, aims, limit, rows, excluded)
         found = self.graph.candidates(aims, min(OVERSAMPLE * limit, opened), is_open)
         later = self._later_rows if rows is None else np.intersect1d(self._later_rows, rows, assume_unique=True)
-        beside = shortlists(snapshot, aims, limit, later, barred) if len(later) else [later] * len(aims)
+        beside = shortlists(snapshot, aims, limit, later, excluded) if len(later) else [later] * len(aims)
         answers: list[list[Neighbour]] = []
         for aim, near, also in zip(aims, found, beside, strict=True):
             if not aim.any():
@@ -99,6 +100,6 @@ class GraphSearch:
                 continue
             answer = best(snapshot, np.concatenate((nodes[near[near >= 0]], also)), aim, limit)
             if len(answer) < limit:  # the graph fell apart: more is there
-                answer = search_exactly(snapshot, aim[None], limit, rows, barred)[0]
+                answer = search_exactly(snapshot, aim[None], limit, rows, excluded)[0]
             answers.append(answer)
         return answers

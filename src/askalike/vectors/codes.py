@@ -3,8 +3,6 @@
 The cosine needs no scale: ``cos(q, v) = q · codes / (‖q‖ ‖codes‖)``. A code is within half a step of what it stands
 for, so that cosines are closer than from float16 in the same two bytes; and whole numbers become float32 in one vector
 instruction, which float16 does not in NumPy (results/vector-search.json).
-
-Enters: float vectors. Leaves: codes. May import: errors.
 """
 
 from __future__ import annotations
@@ -15,8 +13,6 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from askalike.errors import SettingError
-
-__all__ = ["LARGEST", "decode", "encode", "finite_vectors", "inverse_norms"]
 
 LARGEST = 32_767
 

@@ -3,15 +3,11 @@
 A segment is taken up when more than a quarter of it is dead. Then, the smallest first, every segment less than twice as
 large as what is being written: sizes fall by half from segment to segment, so there are about log₂ N, and each entry
 is written about log₂ N times in all.
-
-Enters: counts. Leaves: positions. May import: nothing.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-
-__all__ = ["segments_to_merge"]
 
 SMALL = 512
 """Below this, writing anew costs no more than the file does."""

@@ -4,8 +4,6 @@ A block of codes is turned into float32 in the processor's cache and multiplied 
 two bytes a number. These products may differ in their last bits with the place of a row in its block, so they only make
 a shortlist, wide enough that no row of the true answer can be missing. The shortlist is scored in double precision, row
 by row in one fixed order, which makes equal vectors equal and every answer independent of blocks and threads.
-
-Enters: a snapshot and directions. Leaves: (number, cosine), best first. May import: errors.
 """
 
 from __future__ import annotations
@@ -14,8 +12,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from askalike.vectors.snapshot import Snapshot
-
-__all__ = ["Neighbour", "best", "directions", "search_exactly", "shortlist", "shortlists"]
 
 Neighbour = tuple[int, float]
 """An entry's number and its cosine."""
@@ -43,37 +39,45 @@ def directions(queries: NDArray[np.floating]) -> NDArray[np.float64]:
 
 
 def search_exactly(
-    snapshot: Snapshot, aims: NDArray[np.float64], limit: int, rows: NDArray[np.int64] | None, barred: NDArray[np.int64]
+    snapshot: Snapshot,
+    aims: NDArray[np.float64],
+    limit: int,
+    rows: NDArray[np.int64] | None,
+    excluded: NDArray[np.int64],
 ) -> list[list[Neighbour]]:
     """Return the entries with the greatest cosine, for each query.
 
     Args:
         aims: (Q, D) directions.
         rows: (n,) ascending rows to look at, None for all.
-        barred: (m,) rows that are not found, besides the hidden ones.
+        excluded: (m,) rows that are not found, besides the hidden ones.
     """
     found: list[list[Neighbour]] = []
     for start in range(0, len(aims), QUERIES_AT_ONCE):
         chunk = aims[start : start + QUERIES_AT_ONCE]
-        for aim, near in zip(chunk, shortlists(snapshot, chunk, limit, rows, barred), strict=True):
+        for aim, near in zip(chunk, shortlists(snapshot, chunk, limit, rows, excluded), strict=True):
             found.append(best(snapshot, near, aim, limit))
     return found
 
 
 def shortlists(
-    snapshot: Snapshot, aims: NDArray[np.float64], limit: int, rows: NDArray[np.int64] | None, barred: NDArray[np.int64]
+    snapshot: Snapshot,
+    aims: NDArray[np.float64],
+    limit: int,
+    rows: NDArray[np.int64] | None,
+    excluded: NDArray[np.int64],
 ) -> list[NDArray[np.int64]]:
     """Return for each query rows that hold its ``limit`` best ones; arguments as in ``search_exactly``."""
     if rows is not None and len(rows) > SCAN_SHARE * snapshot.size:
         others = np.ones(snapshot.size, np.bool_)
         others[rows] = False
-        rows, barred = None, np.concatenate((np.flatnonzero(others), barred))
+        rows, excluded = None, np.concatenate((np.flatnonzero(others), excluded))
     scores = _products(snapshot, aims, rows)  # (n, Q) float32
     if rows is None:
         scores[snapshot.hidden] = -np.inf
-        scores[barred] = -np.inf
+        scores[excluded] = -np.inf
     else:
-        scores[~snapshot.is_found[rows] | np.isin(rows, barred)] = -np.inf
+        scores[~snapshot.is_found[rows] | np.isin(rows, excluded)] = -np.inf
     margin = (snapshot.dimensions + 4) * 2.0**-23
     by_query = np.ascontiguousarray(scores.T)
     chosen = [shortlist(by_query[number], limit, margin) for number in range(len(aims))]

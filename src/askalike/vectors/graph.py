@@ -4,15 +4,13 @@ It only proposes candidates; ``approximate.py`` scores them exactly and keeps th
 
 Source: Malkov and Yashunin 2018, Efficient and robust approximate nearest neighbor search using hierarchical navigable
 small world graphs.
-
-Enters: a snapshot. Leaves: a file; candidates by their position in it. May import: errors.
 """
 
 from __future__ import annotations
 
 import importlib
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -27,9 +25,9 @@ from askalike.vectors.segment import Segment
 from askalike.vectors.snapshot import Snapshot
 from askalike.vectors.stored import Stored, read_stored, write_stored
 
-__all__ = ["Graph", "GraphSettings", "build_graph", "faiss"]
-
-_BLOCK = 16_384
+_SAMPLE = 16_384
+_AT_ONCE = 1024
+"""Entries are linked in blocks of half a second at most, between which the building can be ended."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,9 +58,7 @@ def faiss() -> Any:
     try:
         return importlib.import_module("faiss")
     except ImportError as error:
-        raise MissingExtraError(
-            "the neighbour graph needs FAISS, which is not installed", 'pip install "askalike[faiss]"'
-        ) from error
+        raise MissingExtraError("the neighbour graph needs FAISS, which is not installed", "faiss") from error
 
 
 Places = tuple[NDArray[np.int64], NDArray[np.int64]]
@@ -161,8 +157,11 @@ def _places_in(segment: Segment, nums: NDArray[np.int64]) -> Places:
     return nodes[is_here], positions[is_here]
 
 
-def build_graph(snapshot: Snapshot, settings: GraphSettings, path: Path) -> FileEntry:
+def build_graph(snapshot: Snapshot, settings: GraphSettings, path: Path, on_linked: Callable[[int], None]) -> FileEntry:
     """Build a graph over all entries but vectors of zeros, and write it.
+
+    Args:
+        on_linked: told how many more entries are linked.
 
     Raises:
         MissingExtraError: FAISS is not installed.
@@ -174,8 +173,10 @@ def build_graph(snapshot: Snapshot, settings: GraphSettings, path: Path) -> File
     inner.hnsw.efConstruction = settings.build_breadth
     inner.hnsw.efSearch = settings.search_breadth
     if len(rows):
-        inner.train(decode(snapshot.codes(rows[:: max(1, len(rows) // _BLOCK)])))
-    for start in range(0, len(rows), _BLOCK):
-        inner.add(decode(snapshot.codes(rows[start : start + _BLOCK])))
+        inner.train(decode(snapshot.codes(rows[:: max(1, len(rows) // _SAMPLE)])))
+    for start in range(0, len(rows), _AT_ONCE):
+        linked = rows[start : start + _AT_ONCE]
+        inner.add(decode(snapshot.codes(linked)))
+        on_linked(len(linked))
     nums = snapshot.nums[rows].astype("<i8")
     return write_stored(path, "graph", snapshot.dimensions, [nums], [library.serialize_index(inner)])

@@ -2,53 +2,33 @@
 
 The index remembers the last change of the archive that it has seen (its mark), so that a gap after a crash is found and
 replayed. Applying a change twice does no harm.
-
-Enters: numbers and vectors. Leaves: (number, cosine), best first. May import: errors.
 """
 
 from __future__ import annotations
 
 import secrets
 import threading
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
-
-import numpy as np
-from numpy.typing import ArrayLike, NDArray
 
 from askalike.errors import DamagedForumError, SettingError
 from askalike.mark import Mark
 from askalike.vectors.alone import alone
 from askalike.vectors.approximate import GraphSearch
-from askalike.vectors.codes import decode, finite_vectors
-from askalike.vectors.exact import Neighbour, directions, search_exactly
 from askalike.vectors.graph import Graph, GraphSettings, build_graph
-from askalike.vectors.litter import clear_litter, file_name
-from askalike.vectors.mark import MARK_FILE, REBUILD, Contents, damage, read_state
+from askalike.vectors.mark import MARK_FILE, REBUILD, Contents, damage, read_state, writing
+from askalike.vectors.orphaned_files import BUILDING, clear_orphaned_files, file_name
 from askalike.vectors.snapshot import Snapshot
-from askalike.vectors.writer import VectorWriter, whole_numbers
-
-__all__ = ["VectorIndex"]
+from askalike.vectors.state import State, VectorSnapshot
+from askalike.vectors.writer import VectorWriter
 
 PATIENCE_S = 600.0
 """How long a graph that took minutes to build waits for the writer before it is thrown away."""
 
-_Numbers = Collection[int] | NDArray[np.int64]
 
-
-@dataclass(frozen=True, slots=True)
-class _Opened:
-    """The index as it was at one look; searches keep it to their end, whatever is committed meanwhile."""
-
-    state: bytes | None
-    contents: Contents
-    snapshot: Snapshot
-    graph: GraphSearch | None
-
-
-class VectorIndex:
+class VectorIndex(VectorSnapshot):
     """Nearest entries by cosine; one process writes, any number search.
 
     Args:
@@ -59,9 +39,9 @@ class VectorIndex:
     """
 
     def __init__(self, folder: Path) -> None:
-        self.folder = folder
+        self.folder = folder  # which opening it needs
         self._refreshing = threading.Lock()
-        self._now = self._open(None)
+        super().__init__(folder, self._open(None))
 
     @classmethod
     def create(cls, folder: Path, dimensions: int, *, applied: int, fingerprint: str) -> VectorIndex:
@@ -77,38 +57,23 @@ class VectorIndex:
         """
         if dimensions < 1:
             raise SettingError(f"{dimensions} dimensions, expected at least 1")
-        folder.mkdir(parents=True, exist_ok=True)
-        with alone(folder, "write"):
+        with writing(folder):
+            folder.mkdir(parents=True, exist_ok=True)
+        with alone(folder, "write"), writing(folder):
             mark = Mark(applied=applied, scanned=0, is_complete=False, fingerprint=fingerprint)
             contents = Contents(mark, dimensions, secrets.token_hex(8))
             contents.write(folder)
-            clear_litter(folder, named=contents.names())
+            clear_orphaned_files(folder, named=contents.names())
         return cls(folder)
 
     @staticmethod
     def exists(folder: Path) -> bool:
         """Return whether an index was begun at ``folder``."""
-        return (folder / MARK_FILE).is_file()
+        return (folder / MARK_FILE).exists()
 
-    @property
-    def mark(self) -> Mark:
-        """Return how far this index has come, as of the last look at the disk."""
-        return self._now.contents.mark
-
-    @property
-    def dimensions(self) -> int:
-        """Return how many numbers a vector has."""
-        return self._now.contents.dimensions
-
-    @property
-    def entries(self) -> int:
-        """Return how many entries are in the index."""
-        return self._now.snapshot.entries
-
-    def numbers(self) -> NDArray[np.int64]:
-        """Return the numbers of all entries, ascending."""
-        snapshot = self._now.snapshot
-        return np.sort(snapshot.nums[snapshot.is_alive])
+    def snapshot(self) -> VectorSnapshot:
+        """Return the state of the last look; what is committed after it is not seen there."""
+        return VectorSnapshot(self.folder, self._now)
 
     def refresh(self) -> None:
         """See what another process (or this one) has committed since; cheap when nothing was.
@@ -119,7 +84,7 @@ class VectorIndex:
         if state == self._now.state:
             return
         with self._refreshing:
-            if state in (self._now.state, None):
+            if read_state(self.folder) in (self._now.state, None):  # another thread may have taken it
                 return
             opened = self._open(self._now)
             if not self.mark.is_complete or opened.contents.mark.is_complete:
@@ -146,63 +111,11 @@ class VectorIndex:
         """
         with alone(self.folder, "write", patience_s):
             self.reopen()
-            clear_litter(self.folder, named=self._now.contents.names())
+            clear_orphaned_files(self.folder, named=self._now.contents.names())
             try:
                 yield VectorWriter(self.folder, self._now.contents, self._now.snapshot)
             finally:
                 self.reopen()
-
-    def search(
-        self,
-        queries: ArrayLike,
-        limit: int,
-        allowed: _Numbers | None = None,
-        excluded: _Numbers = (),
-    ) -> list[list[Neighbour]]:
-        """Return the entries with the greatest cosine, ``cos(q, v) = q · v / (‖q‖ ‖v‖)``; exact.
-
-        Args:
-            queries: (Q, D); their lengths do not matter, and a query of zeros finds nothing.
-            limit: at most this many for each query, ≥ 1.
-            allowed: only these numbers; None for all.
-            excluded: never these numbers.
-
-        Returns:
-            for each query (number, cosine), by cosine descending, then number ascending.
-
-        Raises:
-            SettingError: a shape does not fit, or a value is NaN or infinite.
-        """
-        now = self._now
-        aims, rows, barred = _asked(now.snapshot, queries, limit, allowed, excluded)
-        return search_exactly(now.snapshot, aims, limit, rows, barred)
-
-    def search_graph(
-        self,
-        queries: ArrayLike,
-        limit: int,
-        allowed: _Numbers | None = None,
-        excluded: _Numbers = (),
-    ) -> list[list[Neighbour]]:
-        """Return near entries as ``search`` does, through the neighbour graph: faster, and now and then misses one.
-
-        What was written after the graph was built is searched exactly, deleted entries are never found, every
-        cosine is exact, and a filter that leaves little is answered exactly.
-
-        Raises:
-            SettingError: as ``search``; or no graph was built.
-            MissingExtraError: FAISS is not installed.
-        """
-        now = self._now
-        if now.graph is None:
-            raise SettingError(f"the vector index in {self.folder} has no neighbour graph, expected one to be built")
-        aims, rows, barred = _asked(now.snapshot, queries, limit, allowed, excluded)
-        return now.graph.search(aims, limit, rows, barred)
-
-    @property
-    def has_graph(self) -> bool:
-        """Return whether ``search_graph`` can be used."""
-        return self._now.graph is not None
 
     def wants_graph(self, settings: GraphSettings) -> bool:
         """Return whether a graph should be built now: the index is large, and has none or a worn one."""
@@ -211,22 +124,27 @@ class VectorIndex:
             return False
         return now.graph is None or now.graph.wear() > settings.worn_share
 
-    def build_graph(self, settings: GraphSettings) -> None:
+    def build_graph(self, settings: GraphSettings, on_linked: Callable[[int], None] = lambda _: None) -> None:
         """Build the neighbour graph of the entries as they are on disk now, and keep it with the index.
 
         Writers go on meanwhile; only putting the result in place needs them to wait. It takes minutes for
         hundreds of thousands of entries.
 
+        Args:
+            on_linked: told some times a second how many more entries are linked; what it raises ends the building, and
+                leaves the index as it was.
+
         Raises:
             MissingExtraError: FAISS is not installed.
             BusyForumError: another process builds a graph, or a writer was open when the graph was ready.
+            ForumError: it cannot be written.
         """
-        with alone(self.folder, "build"):
-            clear_litter(self.folder, ("*.building",))
+        with alone(self.folder, "build"), writing(self.folder):
+            clear_orphaned_files(self.folder, BUILDING)
             self.reopen()
             before = self._now.contents
-            path = self.folder / file_name(before.generation, "building")  # what no writer takes for litter
-            entry = build_graph(self._now.snapshot, settings, path)
+            path = self.folder / file_name(before.generation, "building")  # what no writer takes for orphaned_files
+            entry = build_graph(self._now.snapshot, settings, path, on_linked)
             with alone(self.folder, "write", PATIENCE_S):
                 contents = Contents.parse(read_state(self.folder))
                 if contents.identity == before.identity:  # else it was made anew meanwhile, with other entries
@@ -234,19 +152,12 @@ class VectorIndex:
                     path.replace(self.folder / entry.name)
                     contents = replace(contents, graph=entry, graph_covers=before.generation)
                     contents.write(self.folder)
-                    clear_litter(self.folder, named=contents.names())
+                    clear_orphaned_files(self.folder, named=contents.names())
             path.unlink(missing_ok=True)
         self.reopen()
 
-    def vectors(self, nums: ArrayLike) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
-        """Return those of the numbers that are held, in the order given, and their vectors (n, D) of length 1."""
-        snapshot = self._now.snapshot
-        wanted = whole_numbers(nums)
-        rows = snapshot.locate(wanted)
-        return wanted[rows >= 0], decode(snapshot.codes(rows[rows >= 0]))
-
     def check(self) -> None:
-        """Read every vector and compare the sums; opening an index checks all but the vectors themselves.
+        """Read every vector and compare the sums; opening an index checks all but the vectors of large segments.
 
         Raises:
             DamagedForumError: a file does not hold what was written, or two entries have one number.
@@ -256,11 +167,13 @@ class VectorIndex:
             segment.stored.check_payload()
         if self._now.graph is not None:
             self._now.graph.graph.check()
+            if missed := self._now.graph.missed():
+                raise damage(self.folder, f"has {missed:,} entries that its neighbour graph does not know")
         numbers = self.numbers()
         if (numbers[1:] == numbers[:-1]).any():
             raise damage(self.folder, "holds a number twice")
 
-    def _open(self, before: _Opened | None) -> _Opened:
+    def _open(self, before: State | None) -> State:
         """Open what the mark names; look again where a writer has replaced it under our eyes."""
         known = {} if before is None else {part.entry.digest: part for part in before.snapshot.segments}
         while True:
@@ -271,7 +184,7 @@ class VectorIndex:
                 old = None if before is None or before.graph is None else before.graph.graph
                 graph = Graph.read(self.folder, contents, old)
                 search = None if graph is None else GraphSearch(graph, snapshot)
-                return _Opened(state, contents, snapshot, search)
+                return State(state, contents, snapshot, search)
             except FileNotFoundError as error:
                 if read_state(self.folder) == state:
                     raise damage(Path(str(error.filename)), "is not there, and the mark names it") from error
@@ -279,24 +192,3 @@ class VectorIndex:
                 raise DamagedForumError(
                     f"the vector index in {self.folder} cannot be read: {error}", REBUILD
                 ) from error
-
-
-def _asked(
-    snapshot: Snapshot,
-    queries: ArrayLike,
-    limit: int,
-    allowed: _Numbers | None,
-    excluded: _Numbers,
-) -> tuple[NDArray[np.float64], NDArray[np.int64] | None, NDArray[np.int64]]:
-    """Return directions, the rows to look at (None for all), and the rows that must not be found."""
-    if limit < 1:
-        raise SettingError(f"limit {limit}, expected at least 1")
-    aims = directions(finite_vectors(queries, snapshot.dimensions, "query"))
-    refused = snapshot.locate(whole_numbers(excluded))
-    barred = refused[refused >= 0]
-    if allowed is None:
-        return aims, None, barred
-    located = snapshot.locate(whole_numbers(allowed))
-    is_allowed = np.zeros(snapshot.size, np.bool_)
-    is_allowed[located[located >= 0]] = True
-    return aims, np.flatnonzero(is_allowed), barred

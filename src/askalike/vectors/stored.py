@@ -9,9 +9,7 @@
 
 All numbers are little-endian. The mark keeps the header's hash, so that a file of another index, another commit or
 another size is noticed before anything in it is used. The payload (the vectors) is mapped into memory, not read; its
-sum is compared only when asked.
-
-Enters: arrays. Leaves: arrays. May import: errors.
+sum is compared when asked, and at each opening of a small file.
 """
 
 from __future__ import annotations
@@ -28,9 +26,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from askalike.durable import writing_whole
-from askalike.vectors.mark import FORMAT, FileEntry, damage
-
-__all__ = ["Stored", "read_stored", "write_stored"]
+from askalike.vectors.mark import FORMAT, FileEntry, damage, unread
 
 _MAGIC = b"askalike"
 _HEADER = struct.Struct("<8s8sIIQQQII")
@@ -117,7 +113,7 @@ def read_stored(path: Path, kind: str, entry: FileEntry) -> Stored:
     except FileNotFoundError:
         raise
     except OSError as error:
-        raise damage(path, f"cannot be opened: {error}") from error
+        raise unread(path, error) from error
     if zlib.crc32(front) != front_sum:
         raise damage(path, "does not hold what was written: the sum of its numbers differs")
     return Stored(path, dimensions, front, _map(path, start, payload_bytes), payload_sum)

@@ -1,7 +1,4 @@
-"""The writer: puts and removals are gathered, and a commit writes them as one segment, its tombstones and the mark.
-
-Enters: numbers and vectors. Leaves: files. May import: errors.
-"""
+"""The writer: puts and removals are gathered, and a commit writes them as one segment, its tombstones and the mark."""
 
 from __future__ import annotations
 
@@ -16,12 +13,10 @@ from askalike.errors import SettingError
 from askalike.mark import Mark
 from askalike.vectors.codes import encode, finite_vectors
 from askalike.vectors.compaction import segments_to_merge
-from askalike.vectors.litter import clear_litter, file_name
-from askalike.vectors.mark import Contents, FileEntry, SegmentEntry
+from askalike.vectors.mark import Contents, FileEntry, SegmentEntry, writing
+from askalike.vectors.orphaned_files import clear_orphaned_files, file_name
 from askalike.vectors.segment import Rows, write_dead, write_segment
 from askalike.vectors.snapshot import Snapshot
-
-__all__ = ["VectorWriter", "whole_numbers"]
 
 
 class VectorWriter:
@@ -62,7 +57,15 @@ class VectorWriter:
             self._leaving.add(num)
 
     def commit(self, mark: Mark) -> None:
-        """Put everything so far on disk, then the mark; a crash before the end leaves the last commit."""
+        """Put everything so far on disk, then the mark; a crash before the end leaves the last commit.
+
+        Raises:
+            ForumError: the index cannot be written, as on a full disk; the last commit stays.
+        """
+        with writing(self._folder):
+            self._commit(mark)
+
+    def _commit(self, mark: Mark) -> None:
         touched = self._snapshot.locate(np.array([*self._leaving, *self._arriving], np.int64))
         touched = np.unique(touched[touched >= 0])
         contents = self._write(touched) if len(touched) or self._arriving else self._contents
@@ -72,7 +75,7 @@ class VectorWriter:
         self._snapshot = Snapshot.read(self._folder, contents, known)
         self._contents = contents
         self._batches, self._arriving, self._leaving = [], {}, set()
-        clear_litter(self._folder, named=contents.names())
+        clear_orphaned_files(self._folder, named=contents.names())
 
     def _write(self, touched: NDArray[np.int64]) -> Contents:
         """Write segments and tombstones, and return contents that name them."""

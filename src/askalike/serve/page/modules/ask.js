@@ -147,7 +147,7 @@ function draw({ results, took, weights }, answer) {
       results,
       note(
         "Nothing like it yet.",
-        "No earlier question shares a telling word with yours, or is near to its meaning. It looks new.",
+        "No earlier question shares a informative word with yours, or is near to its meaning. It looks new.",
       ),
     );
     return;

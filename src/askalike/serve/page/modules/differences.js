@@ -11,7 +11,7 @@ const COMMON = new Set(
   ).split(" "),
 );
 
-/** Marks the telling words that two sides (`{title, text}` elements) share, and underlines what only one title says. */
+/** Marks the informative words that two sides (`{title, text}` elements) share, and underlines what only one title says. */
 export function differences(sides) {
   const titles = sides.map((side) => telling(side.title.querySelector("a").firstChild.textContent));
   const all = sides.map((side) => new Set([...telling(side.title.textContent), ...telling(side.text.textContent)]));

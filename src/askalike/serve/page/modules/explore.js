@@ -93,7 +93,7 @@ async function findQuestion(place, wanted, signal) {
   announce(hits.length ? `${count(hits.length, "question")} found` : "No question found");
   if (rows.length) fill(place, h("h2", {}, `Near to “${wanted}”`), pickList(rows));
   else
-    fill(place, note("Nothing found.", `No question has the id “${wanted}”, and none shares a telling word with it.`));
+    fill(place, note("Nothing found.", `No question has the id “${wanted}”, and none shares a informative word with it.`));
 }
 
 async function showNewest(place, signal) {
@@ -255,7 +255,7 @@ function foldedAnswer(answer, at) {
 
 function neighbourList(hits) {
   if (!hits.length)
-    return note("No neighbours.", "No other question shares a telling word with this one, or is near to its meaning.");
+    return note("No neighbours.", "No other question shares a informative word with this one, or is near to its meaning.");
   return h(
     "ol",
     { class: "neighbours" },

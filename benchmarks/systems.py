@@ -1,0 +1,336 @@
+"""Systems that answer every kind of task: candidates to re-rank, a collection to search, pairs to tell apart.
+
+Each task carries the answer of the search by words, so that it is the same for every system whatever the default ranker
+of a forum is, and so that a hybrid needs to know of no engine.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from askalike.errors import EvaluationError
+from askalike.evaluation import Report, evaluate, split_components
+from askalike.forum import Forum
+from askalike.forum_evaluation import tasks as reranking
+from askalike.forum_evaluation.forum_tasks import lexical_run
+from askalike.forum_evaluation.links import HALVES, DuplicateTask
+from askalike.forum_evaluation.scorers import JoinedTerms, VectorScorer, make_scorer, over_all, rerank
+from askalike.forum_evaluation.systems import best_weight, blend, cosine_run, hybrid_run
+from askalike.forum_evaluation.tasks import RerankTask
+from askalike.models.encoders.model import Model
+from askalike.rank.interaction import WeighedStates, interactions, meaning, rarities
+from askalike.rank.settings import JoinSettings
+from askalike.read.labelled import Pair
+from askalike.text.settings import TextSettings
+from askalike.types import Qrels, Question, Run
+
+DEPTH: Final = 100
+LEXICAL_DEPTH: Final = 1000
+RETRIEVAL_MEASURES: Final = ("recall@10", "recall@100", "mrr", "ndcg@10")
+SPLIT_SEED: Final = 0
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class RetrievalTask:
+    """A whole collection to search, the query itself excluded.
+
+    Args:
+        name: the set and its split.
+        queries: id → question; members of the collection.
+        collection: every question that can be found, by id.
+        lexical: query id → the lexical search's best, many more than are scored.
+        qrels: query id → {relevant id: 1}.
+        main: the measure that systems are compared by.
+    """
+
+    name: str
+    queries: Mapping[str, Question]
+    collection: tuple[Question, ...]
+    lexical: Run
+    qrels: Qrels
+    main: str = "ndcg@10"
+
+
+@dataclass(frozen=True, slots=True)
+class PairTask:
+    """Pairs of questions, some of which ask the same.
+
+    Args:
+        name: the set and its split.
+        pairs: first and second question.
+        labels: 1 for a duplicate, else 0.
+        statistics: the questions that document frequencies are taken from.
+    """
+
+    name: str
+    pairs: tuple[tuple[Question, Question], ...]
+    labels: tuple[int, ...]
+    statistics: tuple[Question, ...]
+
+
+def judge(task: RerankTask | RetrievalTask, run: Run) -> Report:
+    """Return what a run is worth under the task's protocol."""
+    if isinstance(task, RerankTask):
+        return reranking.judge(task, run)
+    return evaluate(task.qrels, run, "trec", RETRIEVAL_MEASURES)
+
+
+def pair_task(name: str, pairs: Iterable[Pair], half: str) -> PairTask:
+    """Return one half of labelled pairs, which shares no question with the other.
+
+    Document frequencies are those of the questions of the half "dev".
+
+    Raises:
+        EvaluationError: there is no such half.
+    """
+    if half not in HALVES:
+        raise EvaluationError(f"there is no half {half!r} of the pairs", f"expected one of {', '.join(HALVES)}")
+    known = list(pairs)
+    parts = split_components([(pair.first, pair.second) for pair in known], HALVES, SPLIT_SEED)
+    members = {part: set(texts) for part, texts in parts.items()}
+    mine = [pair for pair in known if pair.first in members[half]]
+    return PairTask(
+        name=f"{name} {half}",
+        pairs=tuple((_question(pair.first), _question(pair.second)) for pair in mine),
+        labels=tuple(int(pair.is_duplicate) for pair in mine),
+        statistics=tuple(_question(text) for text in sorted(members["dev"])),
+    )
+
+
+def _question(text: str) -> Question:
+    return Question(text, text)
+
+
+def forum_retrieval_task(name: str, forum: Forum, links: DuplicateTask, *, main: str = "ndcg@10") -> RetrievalTask:
+    """Return the whole forum as the collection, the query itself excluded.
+
+    Args:
+        main: the measure that systems are compared by.
+    """
+
+    def by_id(question: Question) -> str:
+        return question.id
+
+    return RetrievalTask(
+        name=f"{name} {links.split}",
+        queries=links.queries,
+        collection=tuple(sorted(links.collection.values(), key=by_id)),
+        lexical=lexical_run(forum, links, LEXICAL_DEPTH),
+        qrels=links.qrels,
+        main=main,
+    )
+
+
+class System(Protocol):
+    """Answers tasks."""
+
+    def rerank(self, task: RerankTask) -> Run:
+        """Return every query's candidates, in their given order, with the system's scores."""
+
+    def retrieve(self, task: RetrievalTask) -> Run:
+        """Return every query's best ``DEPTH`` questions of the collection, without the query itself."""
+
+    def pairs(self, task: PairTask) -> Floats:
+        """Return one score a pair, higher is more alike.  # (N,)"""
+
+
+class LexicalSearch:
+    """The search by words that every task carries: the forum's own, or exact BM25 where there is no forum.
+
+    Pairs have no search; their score is ``(bm25(a, b) + bm25(b, a)) / (bm25(a, a) + bm25(b, b))``, near 1 for the same
+    words. Differs from a search's score, which is not comparable between queries.
+    """
+
+    def rerank(self, task: RerankTask) -> Run:
+        """Return the candidates with their BM25 scores."""
+        return task.lexical
+
+    def retrieve(self, task: RetrievalTask) -> Run:
+        """Return the lexical search's best."""
+        return {query: found[:DEPTH] for query, found in task.lexical.items()}
+
+    def pairs(self, task: PairTask) -> Floats:
+        """Return the symmetric, scaled BM25 score of each pair."""
+        scorer = make_scorer("bm25", task.statistics, TextSettings())
+        return np.array([_alike(scorer, first, second) for first, second in task.pairs])
+
+
+class Terms:
+    """A term-based scorer of ``SCORERS`` over title and body joined."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def rerank(self, task: RerankTask) -> Run:
+        """Return the candidates with the model's scores; its statistics are the task's."""
+        return rerank(task.given, make_scorer(self.name, task.statistics, TextSettings()), task.queries, task.documents)
+
+    def retrieve(self, task: RetrievalTask) -> Run:
+        """Return the best of the collection, which the statistics are taken from too; no score 0."""
+        scorer = make_scorer(self.name, task.collection, TextSettings())
+        score = over_all(scorer.model, [scorer.terms(question) for question in task.collection])
+        ids = [question.id for question in task.collection]
+        return {
+            query: [entry for entry in best_of_collection(ids, score(scorer.terms(question)), query) if entry[1] > 0]
+            for query, question in task.queries.items()
+        }
+
+    def pairs(self, task: PairTask) -> Floats:
+        """Return the model's score of each pair, the second as the candidate."""
+        scorer = make_scorer(self.name, task.statistics, TextSettings())
+        return np.array([float(scorer.scores(first, [second])[0]) for first, second in task.pairs])
+
+
+class Vectors:
+    """An encoder: cosines of its vectors."""
+
+    def __init__(self, scorer: VectorScorer) -> None:
+        self.scorer = scorer
+
+    def rerank(self, task: RerankTask) -> Run:
+        """Return the candidates with their cosines."""
+        return cosine_run(task, self.scorer)
+
+    def retrieve(self, task: RetrievalTask) -> Run:
+        """Return the questions of the highest cosines."""
+        ids = [question.id for question in task.collection]
+        return {query: best_of_collection(ids, cosines, query) for query, cosines in self.over_collection(task).items()}
+
+    def pairs(self, task: PairTask) -> Floats:
+        """Return the cosine of each pair."""
+        first = self.scorer.vectors(pair[0] for pair in task.pairs)
+        second = self.scorer.vectors(pair[1] for pair in task.pairs)
+        return np.asarray(np.einsum("nd,nd->n", first, second), dtype=np.float64)
+
+    def over_collection(self, task: RetrievalTask) -> dict[str, Floats]:
+        """Return each query's cosines with the whole collection, in its order."""
+        documents = self.scorer.vectors(task.collection)  # (N, D)
+        queries = self.scorer.vectors(task.queries.values())  # (Q, D)
+        return dict(zip(task.queries, (queries @ documents.T).astype(np.float64), strict=True))
+
+
+class Hybrid:
+    """BM25 and an encoder, blended by one weight; in retrieval the candidates are the whole collection.
+
+    A question that the lexical search did not bring, deep as it was, has the BM25 score 0.
+    """
+
+    def __init__(self, scorer: VectorScorer, weight: float) -> None:
+        self.vectors = Vectors(scorer)
+        self.weight = weight
+
+    def rerank(self, task: RerankTask) -> Run:
+        """Return the candidates with blended scores."""
+        return hybrid_run(task, self.vectors.rerank(task), self.weight)
+
+    def retrieve(self, task: RetrievalTask) -> Run:
+        """Return the questions of the highest blended scores."""
+        return _blended_collection(task, self.vectors.over_collection(task), self.weight)
+
+    def pairs(self, task: PairTask) -> Floats:
+        """Return ``w · cos + (1 - w) · scaled BM25``; a pair has no candidates to scale by."""
+        return self.weight * self.vectors.pairs(task) + (1 - self.weight) * LexicalSearch().pairs(task)
+
+
+def tune_weight(task: RerankTask | RetrievalTask, scorer: VectorScorer) -> tuple[float, Mapping[float, float]]:
+    """Return the hybrid's weight that is best by the task's main measure, and the measure at each weight."""
+    if isinstance(task, RerankTask):
+        near = Vectors(scorer).rerank(task)
+        return best_weight(lambda weight: judge(task, hybrid_run(task, near, weight)).means[task.main])
+    cosines = Vectors(scorer).over_collection(task)
+    return best_weight(lambda weight: judge(task, _blended_collection(task, cosines, weight)).means[task.main])
+
+
+def _blended_collection(task: RetrievalTask, cosines: Mapping[str, Floats], weight: float) -> Run:
+    ids = [question.id for question in task.collection]
+    places = {identifier: place for place, identifier in enumerate(ids)}
+    run: Run = {}
+    for query, near in cosines.items():
+        lexical = np.zeros(len(ids))
+        for document, score in task.lexical[query]:
+            lexical[places[document]] = score
+        run[query] = best_of_collection(ids, blend(near, lexical, weight), query)
+    return run
+
+
+def best_of_collection(ids: Sequence[str], scores: Floats, query: str) -> list[tuple[str, float]]:
+    """Return the best of a collection but the query itself; equal scores in the collection's order."""
+    least = -np.partition(-scores, DEPTH)[DEPTH] if len(scores) > DEPTH else -np.inf
+    places = np.flatnonzero(scores >= least)
+    order = places[np.argsort(-scores[places], kind="stable")]
+    found = [(ids[place], float(scores[place])) for place in order[: DEPTH + 1] if ids[place] != query]
+    return found[:DEPTH]
+
+
+def _alike(scorer: JoinedTerms, first: Question, second: Question) -> float:
+    same = scorer.scores(first, [first])[0] + scorer.scores(second, [second])[0]
+    return float((scorer.scores(first, [second])[0] + scorer.scores(second, [first])[0]) / same) if same else 0.0
+
+
+class Interaction:
+    """The forum's ranker of that name over tasks.
+
+    Args:
+        model: whose vectors the scorer has.
+        settings: weights and depth; in re-ranking every candidate is compared.
+    """
+
+    def __init__(self, model: Model, scorer: VectorScorer, settings: JoinSettings) -> None:
+        self._model = model
+        self._scorer = scorer
+        self._settings = settings
+        self._hybrid = Hybrid(scorer, settings.weight)
+
+    def rerank(self, task: RerankTask) -> Run:
+        """Return the candidates with their scores."""
+        run: Run = {}
+        for query, found in task.lexical.items():
+            ids = [document for document, _ in found]
+            lexical = np.array([score for _, score in found])
+            scores = self._blended(task.queries[query], [task.documents[one] for one in ids], lexical, lexical.max())
+            run[query] = list(zip(ids, scores.tolist(), strict=True))
+        return run
+
+    def retrieve(self, task: RetrievalTask) -> Run:
+        """Return the hybrid's best questions, the first of them in the order of their comparison word by word."""
+        documents = {one.id: one for one in task.collection}
+        run: Run = {}
+        for query, found in self._hybrid.retrieve(task).items():
+            lexical = dict(task.lexical[query])
+            ids = [document for document, _ in found[: self._settings.interaction_depth]]
+            values = np.array([lexical.get(one, 0.0) for one in ids])
+            most = max(lexical.values(), default=0.0)
+            scores = self._blended(task.queries[query], [documents[one] for one in ids], values, most)
+            order = np.argsort(-scores, kind="stable")
+            last = float(scores.min(initial=0.0))
+            others = [(one, last - place) for place, (one, _) in enumerate(found[len(ids) :], start=1)]
+            run[query] = [(ids[place], float(scores[place])) for place in order] + others
+        return run
+
+    def pairs(self, task: PairTask) -> Floats:
+        """Return ``w · meaning + (1 - w) · scaled BM25``; a pair has no candidates to scale by."""
+        near = [self._meaning(first, [second])[0] for first, second in task.pairs]
+        weight = self._settings.interaction_weight
+        return weight * np.array(near) + (1 - weight) * LexicalSearch().pairs(task)
+
+    def _blended(self, query: Question, candidates: Sequence[Question], lexical: Floats, most: float) -> Floats:
+        """Return the weighted sum of meaning and of BM25 as a share of ``most``.  # (N,)"""
+        near = self._meaning(query, candidates)
+        weight = self._settings.interaction_weight
+        return weight * near + (1 - weight) * (lexical / most if most > 0 else np.zeros(len(lexical)))
+
+    def _meaning(self, query: Question, candidates: Sequence[Question]) -> Floats:
+        """Return (cos + 2 · m) / 3 of each candidate.  # (N,)"""
+        asked, *read = self._states([query, *candidates])
+        return meaning(self._scorer.scores(query, candidates), interactions(asked, read))
+
+    def _states(self, questions: Sequence[Question]) -> list[WeighedStates]:
+        size = len(self._model.vocabulary)
+        return [WeighedStates(one.words, one.states, rarities(one.ids, size)) for one in self._model.states(questions)]

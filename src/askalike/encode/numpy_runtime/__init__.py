@@ -1,8 +1,0 @@
-"""Trained encoders in NumPy: the same vectors as torch gives, without torch.
-
-Enters: parameters and word vectors. Leaves: pooled vectors, states, gates. May import: config, errors.
-"""
-
-from askalike.encode.numpy_runtime.runtime import NETWORKS, Runtime
-
-__all__ = ["NETWORKS", "Runtime"]

@@ -1,0 +1,190 @@
+"""Splits of a set of questions that keep duplicates of each other together.
+
+A question in training and its duplicate in test would let a model win by remembering, so whole connected components
+of the links go to one part.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from hashlib import sha256
+from math import isclose
+
+from askalike.errors import EvaluationError, SettingError
+from askalike.evaluation.report import named
+
+
+def components(links: Iterable[tuple[str, str]], ids: Iterable[str] = ()) -> list[tuple[str, ...]]:
+    """Return the connected components of the links, whichever way each link points.
+
+    Args:
+        links: pairs of ids; a link of an id to itself, or given twice, changes nothing.
+        ids: more ids; one that is in no link is a component on its own.
+
+    Returns:
+        Each component sorted, and the components sorted by their first id: the same for any order of the input.
+
+    Example:
+        >>> components([("b", "a"), ("c", "b"), ("x", "y")], ids=["z"])
+        [('a', 'b', 'c'), ('x', 'y'), ('z',)]
+    """
+    parent: dict[str, str] = {}
+
+    def root(name: str) -> str:
+        parent.setdefault(name, name)
+        while parent[name] != name:
+            parent[name] = parent[parent[name]]
+            name = parent[name]
+        return name
+
+    for source, target in links:
+        first, second = sorted((root(source), root(target)))
+        parent[second] = first
+    for name in ids:
+        root(name)
+    members: dict[str, list[str]] = {}
+    for name in sorted(parent):
+        members.setdefault(root(name), []).append(name)
+    return sorted(tuple(group) for group in members.values())
+
+
+def split_components(
+    links: Iterable[tuple[str, str]],
+    fractions: Mapping[str, float],
+    seed: int,
+    ids: Iterable[str] = (),
+    kept: Mapping[str, str] | None = None,
+) -> dict[str, tuple[str, ...]]:
+    """Split all ids into named parts, no component in two of them.
+
+    Components are taken in an order drawn by the seed; each goes to the part that lacks most ids of its share, the
+    first by name where several lack the same. The order is that of ``sha256(seed:first id)``, so that a split can be
+    made again on any machine and with any version of any library. Parts come out within one component's size of their
+    shares; a component larger than a share cannot fit it.
+
+    Args:
+        links, ids: as in `components`.
+        fractions: name of the part → share of the ids, each > 0, together 1.
+        seed: any whole number.
+        kept: see `kept_split`.
+
+    Returns:
+        Name of the part → its ids, sorted; every id in exactly one part; a part may be empty when there are few
+        components.
+
+    Raises:
+        SettingError: no part, a share ≤ 0, or shares that do not add up to 1.
+
+    Example:
+        >>> parts = split_components([("a", "b"), ("c", "d")], {"train": 0.5, "test": 0.5}, seed=1)
+        >>> sorted(parts.values())
+        [('a', 'b'), ('c', 'd')]
+    """
+    _check_fractions(fractions)
+    groups = sorted(
+        components(links, ids), key=lambda group: (sha256(f"{seed}:{group[0]}".encode()).digest(), group[0])
+    )
+    total = sum(len(group) for group in groups)
+    lacking = {name: fractions[name] * total for name in sorted(fractions)}
+    parts: dict[str, list[str]] = {name: [] for name in fractions}
+
+    def add(group: tuple[str, ...], name: str) -> None:
+        parts[name].extend(group)
+        lacking[name] -= len(group)
+
+    free = []
+    for group in groups:
+        held = {kept[one] for one in group if one in kept} if kept else set()
+        earlier = next((name for name in fractions if name in held), None)
+        if earlier is None:
+            free.append(group)
+        else:
+            add(group, earlier)
+    for group in free:
+        add(group, max(lacking, key=lambda part: lacking[part]))
+    return {name: tuple(sorted(members)) for name, members in parts.items()}
+
+
+def _check_fractions(fractions: Mapping[str, float]) -> None:
+    shares = ", ".join(f"{name} {share}" for name, share in fractions.items()) or "no part"
+    if not fractions or not all(share > 0 for share in fractions.values()):
+        raise SettingError(f"a split into {shares}; expected parts with shares over 0", "name at least one part")
+    if not isclose(sum(fractions.values()), 1.0, abs_tol=1e-9):
+        raise SettingError(
+            f"a split into {shares}, together {sum(fractions.values()):g}; expected shares that add up to 1"
+        )
+
+
+def kept_split(
+    links: Iterable[tuple[str, str]], fractions: Mapping[str, float], seed: int, kept: Mapping[str, str]
+) -> dict[str, tuple[str, ...]]:
+    """Split as `split_components` does, but leave what has a part there.
+
+    A component with ids that have parts goes whole to the first of these, in the order of the fractions: name that
+    which is learned from first. The others are taken in the same order as there, and each goes to the part that lacks
+    most ids of its share.
+
+    Args:
+        links, fractions, seed: as in `split_components`, and so are what is returned and raised.
+        kept: id → name of its part; ids without links are let be.
+
+    Example:
+        >>> kept_split([("a", "b"), ("b", "c")], {"train": 0.5, "test": 0.5}, 0, {"a": "test", "c": "train"})
+        {'train': ('a', 'b', 'c'), 'test': ()}
+    """
+    return split_components(links, fractions, seed, kept=kept)
+
+
+@dataclass(frozen=True, slots=True)
+class Leak:
+    """One connected component that lies in more than one part.
+
+    Args:
+        parts: name of the part → ids of the component in it, sorted; at least two parts, none empty.
+    """
+
+    parts: Mapping[str, tuple[str, ...]]
+
+    def __str__(self) -> str:
+        return "; ".join(f"{name}: {named(ids)}" for name, ids in self.parts.items())
+
+
+def find_leaks(links: Iterable[tuple[str, str]], parts: Mapping[str, Iterable[str]]) -> list[Leak]:
+    """Return each component of linked ids that lies in more than one part; none means that the split is sound.
+
+    Two ids that are linked only through others, even through ids that are in no part, are of one component. An id
+    that is itself in two parts is a leak too.
+
+    Example:
+        >>> [str(leak) for leak in find_leaks([("a", "m"), ("m", "b")], {"train": ["a", "x"], "test": ["b"]})]
+        ['train: a; test: b']
+    """
+    held = {name: set(ids) for name, ids in parts.items()}
+    where: dict[str, list[str]] = {}
+    for name, ids in held.items():
+        for member in ids:
+            where.setdefault(member, []).append(name)
+    leaks = []
+    for group in components(links, where):
+        touched = {name for member in group for name in where.get(member, ())}
+        if len(touched) > 1:
+            inside = {name: tuple(member for member in group if member in held[name]) for name in held}
+            leaks.append(Leak({name: inside[name] for name in held if name in touched}))
+    return leaks
+
+
+def check_leaks(links: Iterable[tuple[str, str]], parts: Mapping[str, Iterable[str]]) -> None:
+    """Do nothing when no component lies in two parts.
+
+    Raises:
+        EvaluationError: some do; the message names the ids of the first few, part by part.
+    """
+    leaks = find_leaks(links, parts)
+    if leaks:
+        shown = " | ".join(str(leak) for leak in leaks[:3])
+        more = f" | and {len(leaks) - 3} more" if len(leaks) > 3 else ""
+        raise EvaluationError(
+            f"{len(leaks)} groups of duplicates lie in more than one part: {shown}{more}",
+            "split by connected component, as split_components does",
+        )

@@ -1,0 +1,308 @@
+"""Whether everything in a forum's folder holds what was written, and agrees: nothing is opened for writing.
+
+Each part is looked at by itself, so that damage of one hides none of another. What differs from what it should be is a
+finding; one is damage where answers may be wrong, or missing, because of it.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sqlite3
+from collections import Counter
+from collections.abc import Callable, Collection, Iterator
+from itertools import islice
+from pathlib import Path
+from typing import Final
+
+from askalike.archive import Layout, soundness
+from askalike.archive.layout import not_found
+from askalike.archive.soundness import Contents
+from askalike.errors import AskalikeError, ForumError, ModelNotFoundError, SettingError
+from askalike.forum.findings import CheckReport, Finding, Part, refused
+from askalike.forum.rerankers import MAKERS, load_learned
+from askalike.forum.vector_set import OWNED as VECTOR_FILES
+from askalike.forum.vector_set import has_its_model, parse_current, read_current
+from askalike.forum.word_indexer import fingerprint
+from askalike.lexical import LexicalIndex, sums
+from askalike.lexical.index import schema
+from askalike.lexical.mark import OWNED as LEXICAL_FILES
+from askalike.mark import Mark
+from askalike.models.encoders.folder import OWNED as MODEL_FILES
+from askalike.models.encoders.model import Model
+from askalike.progress import Progress
+from askalike.removal import Owned, foreign_in, is_link
+from askalike.text.analyzer import Analyzer
+from askalike.text.settings import TextSettings
+from askalike.vectors import VectorIndex
+
+MOST_NAMED: Final = 1000
+"""Findings of one part that are named."""
+
+RESTORE: Final = "restore archive.sqlite from a backup, or load what it was filled from again"
+
+_SQLITE: Final = r"\.sqlite(-wal|-shm|-journal)?"
+_FORUM: Final = Owned(
+    rf"(archive|pairs|loading){_SQLITE}|(index|pairs|loading|keys|keys\.json)\.lock|(keys|parts|learned)\.json(\.\d+\.tmp)?"
+    r"|rejects\.jsonl",
+    (
+        ("lexical", LEXICAL_FILES),
+        ("vectors", VECTOR_FILES),
+        (r"model|\.model\.(replaced|going)", MODEL_FILES),
+        ("rankers", Owned(folders=((r"[\w-]+|\.[\w-]+\.replaced", MODEL_FILES),))),
+    ),
+)
+
+
+def check_forum(path: Path, progress: Progress) -> CheckReport:
+    """Check a forum.
+
+    Raises:
+        ForumNotFoundError: there is none.
+    """
+    layout = Layout(path)
+    if not (layout.archive.exists() or layout.lexical.is_dir()):
+        raise not_found(layout.archive)
+    return CheckReport(tuple(_findings(layout, progress)))
+
+
+def _findings(layout: Layout, progress: Progress) -> Iterator[Finding]:
+    held: list[Contents] = []
+    yield from _named("archive", _archive(layout, progress, held.append))
+    contents = held[0] if held else None
+    yield from _named("words", _words(layout, progress, contents))
+    yield from _named("vectors", _vectors(layout, progress, contents))
+    yield from _named("pairs", _pairs(layout, contents))
+    yield from _named("model", _models(layout, progress))
+    yield from _named("files", _files(layout))
+
+
+def _named(part: Part, found: Iterator[Finding]) -> Iterator[Finding]:
+    """Yield findings, and only the number of those beyond ``MOST_NAMED``."""
+    yield from islice(found, MOST_NAMED)
+    rest = list(found)
+    if rest:
+        is_damage = any(finding.is_damage for finding in rest)
+        yield Finding(part, "", f"{len(rest):,} more findings of this part", "", is_damage)
+
+
+# -- the archive ---------------------------------------------------------------------------------------------------
+
+
+def _archive(layout: Layout, progress: Progress, hold: Callable[[Contents], None]) -> Iterator[Finding]:
+    name = layout.archive.name
+    if not layout.archive.is_file():
+        yield Finding("archive", name, "is not there", RESTORE)
+        return
+    try:
+        with soundness.opened_for_reading(layout.archive) as connection:
+            progress.start("checking the archive", soundness.count_rows(connection), "rows")
+            for what in soundness.faults(connection, progress.advance):
+                yield Finding("archive", name, what, RESTORE)
+            hold(soundness.contents(connection))
+    except (sqlite3.Error, OSError) as error:
+        yield Finding("archive", name, f"cannot be read: {error}", RESTORE)
+
+
+# -- the word index ------------------------------------------------------------------------------------------------
+
+
+def _words(layout: Layout, progress: Progress, contents: Contents | None) -> Iterator[Finding]:
+    folder = layout.lexical
+    name = folder.name
+    if not LexicalIndex.exists(folder):
+        yield Finding("words", name, "there is no word index; the next command that opens the forum builds it")
+        return
+    try:
+        sizes = [(folder / sums.ENTRIES / one).stat().st_size for one in sums.entry_files(folder)]
+        progress.start("checking the word index", sum(sizes), "bytes")
+        is_damaged = False
+        for path, what in sums.faults(folder, read=progress.advance):
+            is_damaged = True
+            yield Finding("words", _within(path, layout), what)
+        if is_damaged:
+            return
+        index = LexicalIndex(folder)
+    except (AskalikeError, OSError, ValueError) as error:
+        yield refused("words", name, error)
+        return
+    if not (folder / sums.SUMS_FILE).exists():
+        what = "is not there: files of the word index are checked by their own sums alone until the next change"
+        yield Finding("words", f"{name}/{sums.SUMS_FILE}", what, "", is_damage=False)
+    try:
+        if not index.has_schema(schema()):
+            yield Finding("words", f"{name}/{sums.ENTRIES}/meta.json", "describes other fields than are written")
+            return
+        numbers = index.numbers()
+    except AskalikeError as error:
+        yield refused("words", name, error)
+        return
+    if len(numbers) != index.entries:
+        yield Finding("words", name, f"counts {index.entries:,} questions and holds {len(numbers):,}")
+    if contents is not None:
+        settings = _text_settings(contents)
+        if isinstance(settings, str):
+            yield Finding("archive", layout.archive.name, settings, RESTORE)
+        elif index.mark.fingerprint != fingerprint(Analyzer(settings)):
+            what = "was made by another version, or other text settings; the next command that opens it builds it anew"
+            yield Finding("words", name, what)
+        yield from _agreement("words", name, index.mark, numbers, contents)
+
+
+def _text_settings(contents: Contents) -> TextSettings | str:
+    """Return the forum's text settings, or what is wrong with them."""
+    try:
+        return TextSettings.from_json({name: json.loads(value) for name, value in contents.settings.items()})
+    except (SettingError, ValueError) as error:
+        return f"its settings are not understood: {error}"
+
+
+def _agreement(part: Part, name: str, mark: Mark, numbers: Collection[int], contents: Contents) -> Iterator[Finding]:
+    """Compare the numbers that an index holds with the archive's; changes that it has not seen do not count."""
+    if mark.applied > contents.last_change:
+        what = f"has seen change {mark.applied}, though the archive's last is {contents.last_change}"
+        yield Finding(part, name, what)
+        return
+    waiting = {num for seq, num in contents.changes if seq > mark.applied}
+    if not mark.is_complete:
+        waiting |= {num for num in contents.numbers if num > mark.scanned}
+    if waiting:
+        what = f"has not seen {len(waiting):,} questions yet; the next command that opens the forum goes on with it"
+        yield Finding(part, name, what, "", is_damage=False)
+    twice = [num for num, times in Counter(numbers).items() if times > 1]
+    held = set(numbers)
+    lost, left = contents.numbers - held - waiting, held - contents.numbers - waiting
+    for found, told in ((twice, "twice"), (lost, "not"), (left, "though the archive does not hold them")):
+        if found:
+            some = ", ".join(map(str, sorted(found)[:10]))
+            yield Finding(part, name, f"holds {len(found):,} questions {told}, such as the numbers {some}")
+
+
+# -- vectors -------------------------------------------------------------------------------------------------------
+
+
+def _vectors(layout: Layout, progress: Progress, contents: Contents | None) -> Iterator[Finding]:
+    folder = layout.vectors
+    name = folder.name
+    if not folder.is_dir():
+        if folder.exists() or folder.is_symlink():
+            yield Finding("vectors", name, "is not a folder")
+        return
+    if is_link(folder):
+        yield Finding("vectors", name, "is a link: nothing can be changed there", "put a folder in its place")
+    answering = ""
+    try:
+        state = read_current(folder)
+        answering = "" if state is None else parse_current(state, folder).fingerprint
+    except ForumError as error:
+        yield refused("vectors", f"{name}/current.json", error)
+        return
+    places = [path for path in sorted(folder.iterdir()) if VECTOR_FILES.folder(path.name) and "." not in path.name]
+    if answering and answering not in {place.name for place in places}:
+        yield Finding("vectors", f"{name}/current.json", f"names the set {answering}, which is not there")
+    progress.start("checking vectors and models", 0, "sets")
+    for place in places:
+        yield from _set(layout, place, answering, contents)
+
+
+def _set(layout: Layout, place: Path, answering: str, contents: Contents | None) -> Iterator[Finding]:
+    name = _within(place, layout)
+    try:
+        Model.load(place / "model")
+        if not has_its_model(place):
+            yield Finding("vectors", f"{name}/model", "is not the model that made the vectors of this set")
+    except (AskalikeError, OSError) as error:
+        yield refused("vectors", f"{name}/model", error)
+    if not VectorIndex.exists(place / "index"):
+        yield Finding("vectors", f"{name}/index", "there is no index", is_damage=place.name == answering)
+        return
+    try:
+        index = VectorIndex(place / "index")
+        index.check()
+        numbers = index.numbers().tolist()
+    except (AskalikeError, OSError) as error:
+        yield refused("vectors", f"{name}/index", error)
+        return
+    if index.mark.fingerprint != place.name:
+        yield Finding("vectors", f"{name}/index", f"holds vectors of the model {index.mark.fingerprint}")
+    if index.mark.is_complete and not answering:
+        yield Finding("vectors", "vectors/current.json", f"is not there, though the set {place.name} is complete")
+    if place.name == answering and not index.mark.is_complete:
+        yield Finding("vectors", f"{name}/index", "answers, though it is not complete")
+    if contents is not None:
+        yield from _agreement("vectors", f"{name}/index", index.mark, numbers, contents)
+
+
+# -- what is made anew or learned ----------------------------------------------------------------------------------
+
+
+def _pairs(layout: Layout, contents: Contents | None) -> Iterator[Finding]:
+    path = layout.pairs
+    if not path.exists() and not path.is_symlink():
+        return
+    try:
+        with soundness.opened_for_reading(path) as connection:
+            for row in connection.execute("PRAGMA integrity_check(20)"):
+                if row[0] != "ok":
+                    yield Finding("pairs", path.name, row[0])
+            odd = "score NOT BETWEEN 0 AND 1 OR cosine NOT BETWEEN -1.001 AND 1.001 OR first >= second"
+            if count := connection.execute(f"SELECT count(*) FROM pairs WHERE {odd}").fetchone()[0]:
+                yield Finding("pairs", path.name, f"holds {count:,} pairs with scores or numbers that cannot be")
+            state = dict(map(tuple, connection.execute("SELECT key, value FROM state")))
+            applied = int(state.get("applied", 0))
+            if contents is not None and applied > contents.last_change:
+                what = f"has seen change {applied}, and the archive's last is {contents.last_change}"
+                yield Finding("pairs", path.name, what)
+    except (sqlite3.Error, ValueError, UnicodeError, OSError) as error:
+        yield Finding("pairs", path.name, f"cannot be read: {error}")
+
+
+def _models(layout: Layout, progress: Progress) -> Iterator[Finding]:
+    retrain = "train it again, or take it from a backup"
+    if layout.model.exists() or layout.model.is_symlink():
+        try:
+            Model.load(layout.model)
+        except (AskalikeError, OSError) as error:
+            yield refused("model", layout.model.name, error)
+    rankers = layout.ranker("").resolve()
+    for place in sorted(rankers.iterdir()) if rankers.is_dir() else ():
+        if place.name in MAKERS:
+            try:
+                load_learned(place.name, place)
+            except ModelNotFoundError as error:
+                if any(place.iterdir()):
+                    yield refused("ranker", f"rankers/{place.name}", error, retrain)
+            except (AskalikeError, OSError) as error:
+                yield refused("ranker", f"rankers/{place.name}", error, retrain)
+
+
+# -- other files ---------------------------------------------------------------------------------------------------
+
+
+def _files(layout: Layout) -> Iterator[Finding]:
+    for path in foreign_in(layout.folder, _FORUM):
+        if path == layout.training():
+            continue
+        what = "is not one of askalike's" + (", and a link" if is_link(path) else "")
+        yield Finding("files", _within(path, layout), what, "", is_damage=False)
+    for path in unusable_locks(layout):
+        yield Finding("files", _within(path, layout), "is not a file that this process may lock")
+    for path in (layout.keys, layout.parts, layout.learned):
+        if path.exists() or path.is_symlink():
+            try:
+                json.loads(path.read_bytes())
+            except (OSError, ValueError, RecursionError) as error:
+                yield Finding("files", path.name, f"cannot be read: {error}", "take it from a backup, or delete it")
+
+
+def unusable_locks(layout: Layout) -> list[Path]:
+    """Return what stands where a file is locked, and is a folder, a link, or nothing that this process may write."""
+    return [
+        path
+        for path in sorted(layout.folder.rglob("*.lock"))
+        if is_link(path) or not path.is_file() or not os.access(path, os.R_OK | os.W_OK)
+    ]
+
+
+def _within(path: Path, layout: Layout) -> str:
+    return path.relative_to(layout.folder).as_posix()

@@ -1,0 +1,331 @@
+"""A trained model: questions in, vectors out, without torch.
+
+::
+
+    v(text)      the encoder's pooled vector of its first ``word_limit`` words; zero for a text without words
+    v(question)  (v(title) + v(body)) / 2, brought to length 1; v(title) alone when the body has no words;
+                 v(title and body as one text), brought to length 1, where the model reads them joined
+
+Source: Lei et al. 2016 (NAACL), section 3: title and body averaged; section 5: the weight of a word is 1 - λ_t.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Final, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from askalike.errors import SettingError
+from askalike.models.encoders.folder import Contents, Manifest, naming, read_model, write_folder
+from askalike.models.encoders.numpy_runtime.runtime import Runtime
+from askalike.models.encoders.settings import ModelSettings
+from askalike.models.encoders.vocabulary import Reader, Vocabulary
+from askalike.models.encoders.weights import ModelWeights, Packed
+from askalike.types import Question
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """Some texts that have words, the longest first.
+
+    Args:
+        texts: which of all texts they are.  # (B,)
+        distinct: the ids that occur in them, each once.  # (U,)
+        places: row of ``distinct`` for each word, 0 where a text has ended.  # (T, B)
+        lengths: words of each text.  # (B,)
+    """
+
+    texts: NDArray[np.intp]
+    distinct: NDArray[np.intp]
+    places: NDArray[np.intp]
+    lengths: NDArray[np.intp]
+
+
+def check_size(size: int) -> None:
+    """Refuse a batch size that is none.
+
+    Raises:
+        SettingError: it is not at least 1.
+    """
+    if size < 1:
+        raise SettingError(f"batch_size {size}, but expected at least 1", "256 is usual")
+
+
+def of_like_length(texts: Sequence[Sequence[int] | NDArray[np.int64]], size: int) -> Iterator[Batch]:
+    """Yield the texts that have words in batches of ``size``, by falling length.
+
+    >>> for batch in of_like_length([[7], [], [5, 7, 5], [9, 9]], 2):
+    ...     batch.texts.tolist(), batch.distinct.tolist(), batch.places.T.tolist(), batch.lengths.tolist()
+    ([2, 3], [5, 7, 9], [[0, 1, 0], [2, 2, 0]], [3, 2])
+    ([0], [7], [[0]], [1])
+    """
+    lengths = np.fromiter(map(len, texts), dtype=np.intp, count=len(texts))
+    order = np.argsort(-lengths, kind="stable")[: np.count_nonzero(lengths)]
+    for begin in range(0, len(order), size):
+        rows = order[begin : begin + size]
+        distinct, inverse = np.unique(np.concatenate([texts[row] for row in rows]), return_inverse=True)
+        has_word = np.arange(lengths[rows[0]]) < lengths[rows][:, None]  # (B, T)
+        places = np.zeros(has_word.shape, dtype=np.intp)
+        places[has_word] = inverse
+        yield Batch(rows, distinct, places.T, lengths[rows])
+
+
+@dataclass(frozen=True, slots=True)
+class WordStates:
+    """Words as a model reads them, in their order, with the encoder's state at each.
+
+    Args:
+        words: the words, or their stems where the model reads stems.
+        ids: of the words in the model's vocabulary, 0 for those outside.  # (T,) int64
+        states: one row for each word.  # (T, D) float32
+    """
+
+    words: tuple[str, ...]
+    ids: NDArray[np.int64]
+    states: NDArray[np.float32]
+
+    def followed_by(self, other: WordStates) -> WordStates:
+        """Return these words and then those of another text, each with the states of its own text."""
+        if not other.words:
+            return self
+        return WordStates(
+            self.words + other.words,
+            np.concatenate([self.ids, other.ids]),
+            np.concatenate([self.states, other.states]),
+        )
+
+
+def states_of(
+    texts: Sequence[Sequence[str]], vocabulary: Vocabulary, embedding: Packed, runtime: Runtime, batch_size: int
+) -> list[WordStates]:
+    """Return the words of each text with their states: each text is encoded on its own, texts of like length together.
+
+    Args:
+        texts: words as they are read.
+        embedding: word vectors (V, D_in).
+        batch_size: texts that are worked on at once, ≥ 1.
+    """
+    ids = [np.array(vocabulary.ids(text), dtype=np.int64) for text in texts]
+    none = np.zeros((0, runtime.config.hidden_size), dtype=np.float32)
+    found = [WordStates(tuple(text), of_text, none) for text, of_text in zip(texts, ids, strict=True)]
+    for batch in of_like_length(ids, batch_size):
+        vectors = embedding.rows(batch.distinct)[batch.places]  # (T, B, D_in)
+        states = runtime.states(vectors, batch.lengths)  # (T, B, D)
+        for column, row in enumerate(batch.texts.tolist()):
+            own = states[: batch.lengths[column], column].copy()  # so that it does not hold the whole batch
+            found[row] = WordStates(found[row].words, ids[row], own)
+    return found
+
+
+_BATCHES_AT_ONCE: Final = 16  # texts of so many batches are sorted by length together
+_Item = TypeVar("_Item")
+
+
+class Model:
+    """An encoder with its words: made by ``Model.load`` or, after training, by ``Model.build``.
+
+    A model does not change, and any number of threads may use it at once.
+
+    Args:
+        settings: the encoder and how texts are read.
+        vocabulary: the known words.
+        numbers: what was learned and counted; they fit settings and vocabulary.
+        origin: what it was trained on, and its scores.
+    """
+
+    def __init__(
+        self, settings: ModelSettings, vocabulary: Vocabulary, numbers: ModelWeights, origin: Manifest
+    ) -> None:
+        self.settings: Final = settings
+        self.vocabulary: Final = vocabulary
+        self.origin: Final = origin
+        self._numbers = numbers
+        self._embedding = numbers.embedding
+        self._reader = Reader(settings.reads, settings.word_limit, settings.stems)
+        self._written = replace(self._reader, stems="")
+        self._runtime = Runtime(settings.encoder, self.parameters())
+
+    @classmethod
+    def build(
+        cls,
+        settings: ModelSettings,
+        vocabulary: Vocabulary,
+        embedding: NDArray[np.floating],
+        parameters: Mapping[str, NDArray[np.floating]],
+        *,
+        counts: NDArray[np.int64] | None = None,
+        training_data: str = "",
+        dev_scores: Mapping[str, float] | None = None,
+    ) -> Model:
+        """Return the model of trained numbers, rounded to the settings' precision as it will be saved.
+
+        Args:
+            embedding: word vectors (V, D_in); row 0 stands for unknown words, row i for the word of id i.
+            parameters: with names and shapes of ``settings.encoder.shapes()``.
+            counts: how often each word occurred in the training texts (V,), at 0 all unknown words together; ≥ 0.
+            training_data: SHA-256 of the training data, in hexadecimal, or "" when unknown.
+            dev_scores: measure → its value on the development set.
+
+        Raises:
+            SettingError: counts, shapes or numbers that do not fit.
+        """
+        numbers = ModelWeights.rounded(settings, vocabulary, embedding, parameters, counts)
+        return cls(settings, vocabulary, numbers, Manifest.of_origin(training_data, dev_scores))
+
+    @classmethod
+    def load(cls, path: Path | str) -> Model:
+        """Return the model in a folder; nothing of it is run, and every file is checked.
+
+        Raises:
+            ModelNotFoundError: there is no model at ``path``.
+            ModelVersionError: it was written by an incompatible version.
+            DamagedModelError: a file is damaged, missing, or does not fit the others.
+        """
+        stored = read_model(Path(path), ModelSettings.from_json)
+        with naming(Path(path)):
+            numbers = ModelWeights.taken_from(stored.arrays, stored.settings, stored.vocabulary)
+        return cls(stored.settings, stored.vocabulary, numbers, stored.manifest)
+
+    def save(self, path: Path | str) -> None:
+        """Write the model's folder: whole or not at all. A model that is there is replaced by the complete new one.
+
+        The same model gives the same bytes.
+
+        Raises:
+            ModelExistsError: there is something else than a model at ``path``.
+            ModelError: it cannot be written.
+        """
+        contents = Contents(self.settings.to_json(), self.vocabulary.to_bytes(), self._numbers.arrays())
+        write_folder(Path(path), contents, self.origin)
+
+    @property
+    def dimensions(self) -> int:
+        """Return D, the dimensions of a vector."""
+        return self.settings.encoder.hidden_size
+
+    @property
+    def counts(self) -> NDArray[np.int64] | None:
+        """Return how often each word occurred in the training texts, or None where that is not known.
+
+        At 0 are all unknown words together; not to be changed.  # (V,)
+        """
+        return self._numbers.counts
+
+    def parameters(self) -> dict[str, NDArray[np.float32]]:
+        """Return the encoder's parameters in float32, to go on training from; not to be changed."""
+        return {name: packed.unpacked() for name, packed in self._numbers.parameters.items()}
+
+    def embedding(self) -> NDArray[np.float32]:
+        """Return the word vectors in float32, to go on training from; not to be changed.  # (V, D_in)"""
+        return self._embedding.unpacked()
+
+    def encode(self, questions: Sequence[Question], batch_size: int = 256) -> NDArray[np.float32]:
+        """Return one vector of length 1 for each question; a question without words has the zero vector.
+
+        Args:
+            batch_size: texts that are worked on at once, ≥ 1; it changes speed and memory, not vectors.
+
+        Returns:
+            (N, D) float32, in the order of the questions.
+        """
+        return self._encoded(questions, self._read, batch_size)
+
+    def encode_text(self, texts: Sequence[str], batch_size: int = 256) -> NDArray[np.float32]:
+        """Return one vector of length 1 for each plain text, read as a title is.  # (N, D) float32"""
+        return self._encoded(texts, lambda text: [self._ids(text)], batch_size)
+
+    def states(self, questions: Sequence[Question], batch_size: int = 256) -> list[WordStates]:
+        """Return the words that are read of each question with the encoder's states: of its title, then of its body.
+
+        Title and body are encoded each on its own, or as one text where the model reads them joined. A question without
+        words has no states.
+
+        Args:
+            batch_size: texts that are worked on at once, ≥ 1; it changes speed and memory, not states.
+
+        Returns:
+            N values in the order of the questions; each word takes 4·D bytes.
+        """
+        titles = self._states(list(map(self._reader.title, questions)), batch_size)
+        bodies = self._states(list(map(self._reader.body, questions)), batch_size)
+        return [title.followed_by(body) for title, body in zip(titles, bodies, strict=True)]
+
+    def text_states(self, texts: Sequence[str], batch_size: int = 256) -> list[WordStates]:
+        """Return the words that are read of each plain text with the encoder's states."""
+        return self._states(list(map(self._reader.text, texts)), batch_size)
+
+    def word_weights(self, text: str) -> list[tuple[str, float]]:
+        """Return how much of each word the encoder lets in: 1 - λ_t, the mean over the dimensions of a vector gate.
+
+        Returns:
+            (word as it is written, weight in [0, 1]) for the words that are read, in their order; nothing for encoders
+            without such a gate.
+        """
+        read = self._reader.text(text)
+        if not self.settings.encoder.gate_size or not read:
+            return []
+        vectors = self._embedding.rows(np.array(self.vocabulary.ids(read), dtype=np.intp))
+        gates = self._runtime.gates(vectors[:, None], np.array([len(read)]))  # (T, 1, G)
+        means = gates.mean(axis=2)[:, 0]
+        return [(word, 1 - float(gate)) for word, gate in zip(self._written.text(text), means, strict=True)]
+
+    def rank(self, word: str) -> int | None:
+        """Return how many words of the vocabulary come before one, as it is written; None where it is not there."""
+        read = self._reader.text(word) if self.settings.stems else [word]
+        identifier = self.vocabulary.ids(read[:1] or [""])[0]
+        return identifier - 1 if identifier else None
+
+    def known_words(self, question: Question) -> list[str]:
+        """Return the words that are read of a question and have a vector of their own, as they are written, in order.
+
+        Every other word has the vector of the unknown: a question of such words alone is as near to any other one.
+        """
+        written, read = ([*reader.title(question), *reader.body(question)] for reader in (self._written, self._reader))
+        return [word for word, stem in zip(written, read, strict=True) if stem in self.vocabulary]
+
+    def _ids(self, text: str) -> list[int]:
+        return self.vocabulary.ids(self._reader.text(text))
+
+    def _read(self, question: Question) -> list[list[int]]:
+        """Return the ids of what is read of a question: of its title, and of its body where that is read."""
+        fields = [self._reader.title(question), self._reader.body(question)]
+        return [self.vocabulary.ids(field) for field in fields]
+
+    def _encoded(
+        self, items: Sequence[_Item], read: Callable[[_Item], list[list[int]]], batch_size: int
+    ) -> NDArray[np.float32]:
+        check_size(batch_size)
+        found = np.zeros((len(items), self.dimensions), dtype=np.float32)
+        at_once = _BATCHES_AT_ONCE * batch_size
+        for begin in range(0, len(items), at_once):
+            fields = list(zip(*map(read, items[begin : begin + at_once]), strict=True))
+            pooled = self._pooled([text for field in fields for text in field], batch_size)
+            found[begin : begin + at_once] = pooled.reshape(len(fields), -1, self.dimensions).sum(axis=0)
+        return _normalised(found)
+
+    def _pooled(self, texts: Sequence[Sequence[int]], batch_size: int) -> NDArray[np.float32]:
+        """Return the pooled vectors of texts given as ids, texts of like length together.  # (len(texts), D)"""
+        found = np.zeros((len(texts), self.dimensions), dtype=np.float32)
+        for batch in of_like_length(texts, batch_size):
+            vectors = self._embedding.rows(batch.distinct)
+            found[batch.texts] = self._runtime.pooled_words(vectors, batch.places, batch.lengths)
+        return found
+
+    def _states(self, texts: Sequence[Sequence[str]], batch_size: int) -> list[WordStates]:
+        check_size(batch_size)
+        return states_of(texts, self.vocabulary, self._embedding, self._runtime, batch_size)
+
+
+def _normalised(vectors: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Bring each row to length 1, but for rows of zeros, and return them.
+
+    >>> _normalised(np.array([[0.0, 4.0], [0.0, 0.0]], dtype=np.float32)).tolist()
+    [[0.0, 1.0], [0.0, 0.0]]
+    """
+    norms = np.sqrt(np.einsum("nd,nd->n", vectors, vectors))[:, None]
+    np.divide(vectors, norms, out=vectors, where=norms > 0)
+    return vectors

@@ -1,0 +1,257 @@
+"""An encoder to be trained: a network and its pooling, first values from a seed, parameters to and from NumPy arrays.
+
+First values. RCNN and CNN: weights uniform in ±√(6 / (inputs + outputs)) of each block W_k, W^λ, U^λ, biases zero. LSTM
+and GRU: everything uniform in ±1/√D, as ``torch.nn.LSTM`` has it. Attention: W^q, W^k and W^v orthogonal, weights and
+biases of the position-wise part uniform in ±0.1, norms with gain 1 and bias 0.
+
+Source: poolings: Lei et al. 2016 (NAACL), section 3 (last and mean), Joshi's thesis 2016, chapter 7 (states normalised
+first); first values: Glorot and Bengio 2010 (AISTATS), equation 16, the documentation of ``torch.nn.LSTM``, Zhang and
+Wu 2018 (AAAI), "Experimental Setup", Saxe et al. 2014 (ICLR) for orthogonal ones.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from math import sqrt
+from typing import Final, Literal
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor, nn
+from torch.nn import functional
+
+from askalike.errors import SettingError
+from askalike.models.encoders.networks.attention import Attention
+from askalike.models.encoders.networks.cnn import Cnn
+from askalike.models.encoders.networks.cpu import lane_count
+from askalike.models.encoders.networks.packing import Packing
+from askalike.models.encoders.networks.rcnn import Rcnn
+from askalike.models.encoders.networks.recurrent import Gru, Lstm, torch_name
+from askalike.models.encoders.settings import EncoderConfig, Kind, Pooling
+
+_TINY = 1e-12
+
+
+def last(states: Tensor, packing: Packing) -> Tensor:
+    """Return h_T: the state after the last word.
+
+    >>> last(torch.tensor([[1.0], [2.0], [3.0]]), Packing.of(torch.tensor([2, 1]))).tolist()
+    [[3.0], [2.0]]
+    """
+    return packing.restore(states.index_select(0, packing.last()))
+
+
+def mean(states: Tensor, packing: Packing) -> Tensor:
+    """Return (1/T) Σ_t h_t.
+
+    >>> mean(torch.tensor([[1.0], [2.0], [3.0]]), Packing.of(torch.tensor([2, 1]))).tolist()
+    [[2.0], [2.0]]
+    """
+    return _gather(states, packing, "mean")
+
+
+def normalised_mean(states: Tensor, packing: Packing) -> Tensor:
+    """Return (1/T) Σ_t h_t / |h_t|: every word counts the same, however large its state; a zero state stays zero.
+
+    >>> normalised_mean(torch.tensor([[3.0, 4.0], [0.0, 0.5]]), Packing.of(torch.tensor([2]))).tolist()
+    [[0.30000001192092896, 0.8999999761581421]]
+    """
+    if len(states) == 0:
+        return packing.restore(states)
+    norms = torch.linalg.vector_norm(states, dim=1).clamp_min(_TINY)
+    rows = packing.by_text()
+    shares = norms.reciprocal().index_select(0, rows) / torch.repeat_interleave(packing.lengths, packing.lengths)
+    return packing.restore(
+        functional.embedding_bag(rows, states, packing.first_by_text(), mode="sum", per_sample_weights=shares)
+    )
+
+
+def largest(states: Tensor, packing: Packing) -> Tensor:
+    """Return max_t h_t in each dimension.
+
+    >>> largest(torch.tensor([[-1.0], [2.0], [-3.0]]), Packing.of(torch.tensor([2, 1]))).tolist()
+    [[-1.0], [2.0]]
+    """
+    return _gather(states, packing, "max")
+
+
+def _gather(states: Tensor, packing: Packing, mode: Literal["mean", "max"]) -> Tensor:
+    if len(states) == 0:
+        return packing.restore(states)
+    return packing.restore(functional.embedding_bag(packing.by_text(), states, packing.first_by_text(), mode=mode))
+
+
+POOLS: Final[dict[Pooling, Callable[[Tensor, Packing], Tensor]]] = {
+    "last": last,
+    "mean": mean,
+    "normalised-mean": normalised_mean,
+    "max": largest,
+}
+"""Pooling → its function of (states, packing)."""
+
+
+def initial_values(config: EncoderConfig, seed: int) -> dict[str, Tensor]:
+    """Return float32 values with the names and shapes of ``config.shapes()``; the same seed gives the same values.
+
+    >>> initial_values(EncoderConfig("cnn", 1, 1, order=1), seed=0)["bias"]
+    tensor([0.])
+    """
+    generator = torch.Generator().manual_seed(seed)
+    return {name: _drawn(config, name, shape, generator) for name, shape in config.shapes().items()}
+
+
+def _drawn(config: EncoderConfig, name: str, shape: tuple[int, ...], generator: torch.Generator) -> Tensor:
+    bounds: Tensor | float
+    if config.kind in ("lstm", "gru"):
+        bounds = 1 / sqrt(config.hidden_size)
+    elif config.kind == "attention":
+        if "_norm_" in name:
+            return torch.stack([torch.ones(shape[1]), torch.zeros(shape[1])])
+        if name.startswith("attention_"):
+            return torch.cat([nn.init.orthogonal_(torch.empty(shape[1:] * 2), generator=generator) for _ in range(3)])
+        bounds = 0.1
+    elif len(shape) == 1:
+        bounds = 0.0  # drawn too: the numbers that follow stay what they were
+    else:
+        stacked = [config.hidden_size] * config.order + [config.gate_size] if name == "input" else [shape[0]]
+        bounds = torch.cat([torch.full((rows, 1), sqrt(6 / (rows + shape[1]))) for rows in stacked])
+    return (torch.rand(shape, generator=generator) * 2 - 1) * bounds
+
+
+NETWORKS: Final[dict[Kind, Callable[[EncoderConfig, Mapping[str, Tensor]], nn.Module]]] = {
+    "rcnn": Rcnn,
+    "lstm": Lstm,
+    "gru": Gru,
+    "cnn": Cnn,
+    "attention": Attention,
+}
+"""Kind → its network, made with (config, values of its parameters)."""
+
+
+class EncoderNetwork(nn.Module):
+    """An encoder that can be trained.
+
+    Batches are time-major: inputs (T, B, D_in), lengths (B,). What stands after a text's end is not read; a text of
+    length 0 has the zero vector. Where words are looked up in a table, ``pooled`` spares the padding: look up
+    the packed word ids only.
+
+    Args:
+        config: what the encoder is.
+        values: first values of its parameters.
+    """
+
+    def __init__(self, config: EncoderConfig, values: Mapping[str, Tensor]) -> None:
+        super().__init__()
+        self.config: Final = config
+        self.network = NETWORKS[config.kind](config, values)
+
+    def forward(self, inputs: Tensor, lengths: Tensor) -> Tensor:
+        """Return one vector for each text.
+
+        Args:
+            inputs: word vectors (T, B, D_in).
+            lengths: words of each text (B,), 0 ≤ length ≤ T.
+
+        Returns:
+            (B, D), rows in the order of the batch.
+
+        Raises:
+            SettingError: shapes or lengths that do not fit.
+        """
+        packing = self.packing(lengths.to(inputs.device))
+        return self.pooled(self._packed(inputs, packing), packing)
+
+    def packing(self, lengths: Tensor) -> Packing:
+        """Return the packing that suits the network, its device and torch's threads, for ``pooled``.
+
+        It lies where the lengths lie, which may be the CPU though the network is elsewhere: ``Packing.to`` moves it.
+        """
+        is_rcnn = isinstance(self.network, Rcnn)
+        return Packing.of(lengths, lane_count(len(lengths), next(self.parameters()).device) if is_rcnn else 1)
+
+    def pooled(self, words: Tensor, packing: Packing) -> Tensor:
+        """Return one vector for each text (B, D), given its packed word vectors (N, D_in)."""
+        return POOLS[self.config.pooling](self._states(words, packing), packing)
+
+    def go_on(self, words: Tensor, packing: Packing, start: Tensor | None = None) -> tuple[Tensor, Tensor]:
+        """Return packed states (N, D), and what a later run of a network like this one can start from.
+
+        Args:
+            words: packed word vectors (N, D_in).
+            packing: where they lie.
+            start: what a run left for each text of the batch (B, parts, D); None for zero.
+
+        Returns:
+            states; the carry, (B, parts, D), in the order of the batch, zero for a text of length 0.
+
+        Raises:
+            SettingError: the network has no state, as a CNN or attention.
+        """
+        if not isinstance(self.network, Rcnn | Lstm | Gru):
+            raise SettingError(
+                f"an encoder of the kind {self.config.kind} keeps no state that a decoder could start from",
+                "pre-train an rcnn, lstm or gru, or leave pre-training out",
+            )
+        begin = None if start is None else start.index_select(0, packing.order)
+        states, carry = self.network.go_on(words, packing, begin)
+        return states, packing.restore(carry)
+
+    def states(self, inputs: Tensor, lengths: Tensor) -> Tensor:
+        """Return every state, zero after a text's end: arguments and errors as of ``forward``.  # (T, B, D)"""
+        packing = self.packing(lengths.to(inputs.device))
+        return packing.unpack(self._states(self._packed(inputs, packing), packing), len(inputs))
+
+    def gates(self, inputs: Tensor, lengths: Tensor) -> Tensor:
+        """Return λ_t of every word, zero after a text's end: 1 - λ is the share of the word that is let in.
+
+        Arguments and errors as of ``forward``. No gradient flows through them.  # (T, B, G), G = ``config.gate_size``
+        """
+        packing = self.packing(lengths.to(inputs.device))
+        words = self._packed(inputs, packing)
+        if not isinstance(self.network, Rcnn) or not self.config.gate_size:
+            return inputs.new_zeros(*inputs.shape[:2], 0)
+        return packing.unpack(self.network.run(words, packing, is_kept=True).gates, len(inputs))
+
+    def _states(self, words: Tensor, packing: Packing) -> Tensor:
+        if len(words) == 0:
+            return words.new_zeros(0, self.config.hidden_size)
+        found: Tensor = self.network(words, packing)
+        return found
+
+    def _packed(self, inputs: Tensor, packing: Packing) -> Tensor:
+        if inputs.ndim != 3 or inputs.shape[2] != self.config.input_size:
+            raise SettingError(
+                f"inputs of shape {tuple(inputs.shape)}, but expected (words, texts, {self.config.input_size})",
+                "give word vectors as (T, B, D_in)",
+            )
+        return packing.pack(inputs)
+
+
+def build(config: EncoderConfig, seed: int = 0) -> EncoderNetwork:
+    """Return an untrained encoder; the same seed gives the same parameters."""
+    return EncoderNetwork(config, initial_values(config, seed))
+
+
+def to_arrays(encoder: EncoderNetwork) -> dict[str, NDArray[np.float32]]:
+    """Return a copy of the parameters, with the names, shapes and order of ``config.shapes()``."""
+    own = _parameters(encoder)
+    return {name: own[name].detach().to("cpu", torch.float32, copy=True).numpy() for name in encoder.config.shapes()}
+
+
+def from_arrays(config: EncoderConfig, arrays: Mapping[str, NDArray[np.floating]]) -> EncoderNetwork:
+    """Return the encoder with these parameters, which are copied.
+
+    Raises:
+        SettingError: a parameter is missing, unknown or of another shape.
+    """
+    config.check_shapes(arrays)
+    return EncoderNetwork(
+        config, {name: torch.from_numpy(np.array(array, np.float32)) for name, array in arrays.items()}
+    )
+
+
+def _parameters(encoder: EncoderNetwork) -> dict[str, nn.Parameter]:
+    """Return the parameters by their names in ``config.shapes()``; torch's own recurrences have other names."""
+    own = dict(encoder.network.named_parameters())
+    return {name: own[name] if name in own else own[f"core.{torch_name(name)}"] for name in encoder.config.shapes()}

@@ -1,0 +1,1 @@
+"""Trained encoders in NumPy: the same vectors as torch gives, without torch."""

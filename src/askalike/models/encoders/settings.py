@@ -1,0 +1,277 @@
+"""What a model is besides its words and numbers: its encoder, how it reads texts, how it keeps its numbers.
+
+Settings that cannot be used raise SettingError when they are made.
+
+The parameters of every encoder are a flat mapping from name to float32 array, the same in torch, in NumPy and on
+disk; ``EncoderConfig.shapes`` holds their names and shapes.
+
+Source: Lei et al. 2016 (NAACL), section 3, for the RCNN and its gates; Zhang and Wu 2018 (AAAI), "Attention
+Autoencoders", for attention.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Mapping
+from dataclasses import asdict, dataclass, fields
+from math import prod
+from typing import Final, Literal, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+
+from askalike.errors import SettingError
+from askalike.text.settings import LANGUAGES
+
+Kind = Literal["rcnn", "lstm", "gru", "cnn", "attention"]
+Gate = Literal["vector", "scalar", "fixed", "none"]
+Pooling = Literal["last", "mean", "normalised-mean", "max"]
+Reads = Literal["title and body", "title", "joined"]
+Precision = Literal["float32", "float16", "int8"]
+Unknown = Literal["vector", "zero"]
+
+KINDS: Final[tuple[Kind, ...]] = get_args(Kind)
+GATES: Final[tuple[Gate, ...]] = get_args(Gate)
+POOLINGS: Final[tuple[Pooling, ...]] = get_args(Pooling)
+PRECISIONS: Final[tuple[Precision, ...]] = get_args(Precision)
+MAX_CNN_WIDTH: Final = 4
+MAX_LAYERS: Final = 16
+STACKED: Final[tuple[Kind, ...]] = ("gru", "attention")
+"""Kinds that may have several layers, each over the states of the one before."""
+
+
+def check_whole(name: str, value: object, least: int) -> None:
+    """Raise SettingError for what is not a whole number ≥ ``least``."""
+    if not isinstance(value, int) or isinstance(value, bool) or value < least:
+        raise SettingError(f"{name} is {value!r}, but expected a whole number ≥ {least}", f"set {name}")
+
+
+def check_number(
+    name: str,
+    value: object,
+    *,
+    least: float = -math.inf,
+    above: float = -math.inf,
+    most: float = math.inf,
+    below: float = math.inf,
+) -> None:
+    """Raise SettingError for what is not a finite number, least ≤ value ≤ most and above < value < below."""
+    number = float(value) if isinstance(value, int | float) and not isinstance(value, bool) else math.nan
+    if not (math.isfinite(number) and least <= number <= most and above < number < below):
+        bounds = [(least, "≥"), (above, ">"), (most, "≤"), (below, "<")]
+        wanted = " and ".join(f"{sign} {bound:g}" for bound, sign in bounds if math.isfinite(bound))
+        raise SettingError(f"{name} is {value!r}, but expected a finite number {wanted}".rstrip(), f"set {name}")
+
+
+def check_choice(name: str, value: object, choices: Collection[str]) -> None:
+    """Raise SettingError for what is not one of the choices."""
+    if not isinstance(value, str) or value not in choices:
+        raise SettingError(f"{name} is {value!r}, but expected one of: {', '.join(choices)}", f"set {name}")
+
+
+@dataclass(frozen=True, slots=True)
+class EncoderConfig:
+    """An encoder, but for the values of its parameters.
+
+    Args:
+        kind: the network: ``rcnn``, ``lstm``, ``gru``, ``cnn`` or ``attention``.
+        input_size: dimensions of a word vector, D_in ≥ 1.
+        hidden_size: dimensions of a state and of the pooled vector, D ≥ 1; for attention D = D_in.
+        order: filter width n in words: ≥ 1 for the RCNN, 1 to ``MAX_CNN_WIDTH`` for the CNN; the others ignore it.
+        gate: how the RCNN's decay λ is found: a ``vector`` or a ``scalar`` λ_t for each word, a ``fixed`` λ, or
+            ``none`` (λ = 0, which is a CNN of width n). The others ignore it.
+        decay: λ of the gate ``fixed``, in [0, 1).
+        pooling: how the states become one vector: the ``last`` one, their ``mean``, the mean of the states after each
+            was brought to length 1 (``normalised-mean``), or the ``max`` of each dimension.
+        layers: 1 to ``MAX_LAYERS`` for the kinds in ``STACKED``, 1 for the others.
+
+    Raises:
+        SettingError: a value that is not listed, out of range, or of another type.
+
+    >>> EncoderConfig("rcnn", input_size=3, hidden_size=2, gate="scalar").shapes()
+    {'input': (5, 3), 'recurrent': (1, 2), 'gate_bias': (1,), 'output_bias': (2,)}
+    >>> list(EncoderConfig("gru", input_size=3, hidden_size=2, layers=2).shapes())[3:6]
+    ['bias_hh', 'weight_ih_2', 'weight_hh_2']
+    """
+
+    kind: Kind
+    input_size: int
+    hidden_size: int
+    order: int = 2
+    gate: Gate = "vector"
+    decay: float = 0.5
+    pooling: Pooling = "last"
+    layers: int = 1
+
+    def __post_init__(self) -> None:
+        check_choice("encoder kind", self.kind, KINDS)
+        check_choice("encoder gate", self.gate, GATES)
+        check_choice("encoder pooling", self.pooling, POOLINGS)
+        for name in ("input_size", "hidden_size", "order", "layers"):
+            check_whole(f"encoder {name}", getattr(self, name), 1)
+        if self.kind == "cnn" and self.order > MAX_CNN_WIDTH:
+            raise SettingError(
+                f"a CNN of width {self.order}, but expected 1 to {MAX_CNN_WIDTH}", "set order to 2, 3 or 4"
+            )
+        if self.layers > (most := MAX_LAYERS if self.kind in STACKED else 1):
+            raise SettingError(
+                f"encoder layers is {self.layers}, but expected at most {most} for the kind {self.kind}",
+                f"set layers; more than 1 is for: {', '.join(STACKED)}",
+            )
+        if self.kind == "attention" and self.input_size != self.hidden_size:
+            raise SettingError(
+                f"attention over words of {self.input_size} numbers with states of {self.hidden_size}, but expected "
+                "the same for both",
+                "set hidden_size to the size of the word vectors",
+            )
+        check_number("encoder decay", self.decay, least=0, below=1)
+
+    @property
+    def gate_size(self) -> int:
+        """Return G, how many gates are computed for a word: D for a vector gate, 1 for a scalar one, otherwise 0."""
+        if self.kind != "rcnn":
+            return 0
+        return {"vector": self.hidden_size, "scalar": 1}.get(self.gate, 0)
+
+    def shapes(self) -> dict[str, tuple[int, ...]]:
+        """Return the name and shape of every parameter, in the order of the file.
+
+        ``input`` holds W_1 … W_n stacked, then W^λ; ``weight`` of the CNN the oldest word first; LSTM and GRU have
+        torch's layouts (i, f, g, o and r, z, n). Of attention, ``attention_1`` holds W^q, W^k, W^v of layer 1 stacked,
+        ``inner_1`` and ``outer_1`` W_1 and W_2, all with a row for each output; a norm has its gain, then its bias.
+        Layers of a GRU after the first have their number in the name.
+        """
+        d_in, d, gates = self.input_size, self.hidden_size, self.gate_size
+        if self.kind == "cnn":
+            return {"weight": (d, self.order * d_in), "bias": (d,)}
+        if self.kind == "rcnn":
+            gated = {"recurrent": (gates, d), "gate_bias": (gates,)} if gates else {}
+            return {"input": (self.order * d + gates, d_in), **gated, "output_bias": (d,)}
+        found: dict[str, tuple[int, ...]] = {}
+        for layer in range(1, self.layers + 1):
+            found |= self._attention_shapes(layer) if self.kind == "attention" else self._recurrent_shapes(layer)
+        return found
+
+    def _attention_shapes(self, layer: int) -> dict[str, tuple[int, ...]]:
+        d = self.hidden_size
+        return {
+            f"attention_{layer}": (3 * d, d),
+            f"attention_norm_{layer}": (2, d),
+            f"inner_{layer}": (d, d),
+            f"inner_bias_{layer}": (d,),
+            f"outer_{layer}": (d, d),
+            f"outer_bias_{layer}": (d,),
+            f"outer_norm_{layer}": (2, d),
+        }
+
+    def _recurrent_shapes(self, layer: int) -> dict[str, tuple[int, ...]]:
+        d, rows = self.hidden_size, (4 if self.kind == "lstm" else 3) * self.hidden_size
+        d_in, number = (self.input_size, "") if layer == 1 else (d, f"_{layer}")
+        return {
+            f"weight_ih{number}": (rows, d_in),
+            f"weight_hh{number}": (rows, d),
+            f"bias_ih{number}": (rows,),
+            f"bias_hh{number}": (rows,),
+        }
+
+    def check_shapes(self, arrays: Mapping[str, NDArray[np.generic]]) -> None:
+        """Raise SettingError where a parameter is missing, unknown or of another shape."""
+        expected, found = self.shapes(), {name: array.shape for name, array in arrays.items()}
+        if found != expected:
+            raise SettingError(
+                f"encoder parameters {found}, but expected {expected}",
+                "use the parameters and the config that were saved together",
+            )
+
+    def parameter_count(self) -> int:
+        """Return how many numbers are learned, word vectors not counted.
+
+        >>> EncoderConfig("rcnn", input_size=200, hidden_size=400).parameter_count()
+        400800
+        """
+        return sum(prod(shape) for shape in self.shapes().values())
+
+    def to_json(self) -> dict[str, str | int | float]:
+        """Return the choices as a flat mapping that JSON can hold, without ``layers`` where there is one."""
+        stored = asdict(self)
+        if self.layers == 1:
+            del stored["layers"]
+        return stored
+
+    @classmethod
+    def from_json(cls, stored: Mapping[str, object]) -> EncoderConfig:
+        """Return the encoder that ``to_json`` stored; choices that are absent take their default.
+
+        Raises:
+            SettingError: a name that is no setting, a size that is missing, or a value that cannot be used.
+        """
+        known = [field.name for field in fields(cls)]
+        unknown = sorted(set(stored) - set(known))
+        missing = [name for name in ("kind", "input_size", "hidden_size") if name not in stored]
+        if unknown:
+            raise SettingError(
+                f"encoder settings hold {', '.join(unknown)}, but expected only: {', '.join(known)}",
+                "remove the names that are no settings, or use the version of askalike that wrote them",
+            )
+        if missing:
+            raise SettingError(f"encoder settings lack {', '.join(missing)}", "add what is missing")
+        return cls(**stored)  # type: ignore[arg-type]  # the types are checked at construction
+
+
+@dataclass(frozen=True, slots=True)
+class ModelSettings:
+    """A model, but for its words and numbers.
+
+    Args:
+        encoder: the network.
+        reads: what of a question is encoded: its title and its body, each on its own; its title alone; or both joined
+            to one text.
+        word_limit: words of a title or body that are read, or of both where they are joined, the first ones, ≥ 1.
+        unknown: what stands for a word outside the vocabulary: one learned ``vector``, or the ``zero`` vector.
+        embedding_precision: how word vectors are kept.
+        encoder_precision: how the encoder's parameters are kept.
+        stems: the Snowball language to whose stems words are brought, or "" for words as they are written.
+    """
+
+    encoder: EncoderConfig
+    reads: Reads = "title and body"
+    word_limit: int = 100
+    unknown: Unknown = "vector"
+    embedding_precision: Precision = "float32"
+    encoder_precision: Precision = "float32"
+    stems: str = ""
+
+    def __post_init__(self) -> None:
+        check_choice("model setting reads", self.reads, get_args(Reads))
+        check_choice("model setting unknown", self.unknown, get_args(Unknown))
+        check_choice("model setting embedding_precision", self.embedding_precision, PRECISIONS)
+        check_choice("model setting encoder_precision", self.encoder_precision, PRECISIONS)
+        check_whole("model setting word_limit", self.word_limit, 1)
+        if self.stems not in ("", *LANGUAGES):
+            raise SettingError(
+                f"model setting stems is {self.stems!r}, but expected one of: {', '.join(LANGUAGES)}",
+                'choose a listed language, or "" for words as they are written',
+            )
+
+    def to_json(self) -> dict[str, object]:
+        """Return the settings as JSON can hold them."""
+        return asdict(self) | {"encoder": self.encoder.to_json()}
+
+    @classmethod
+    def from_json(cls, stored: Mapping[str, object]) -> ModelSettings:
+        """Return the settings that ``to_json`` stored, all of them but ``stems``, which models of format 1 lack.
+
+        Raises:
+            SettingError: a name too many or too few, or a value that cannot be used.
+        """
+        known = {field.name for field in fields(cls)}
+        encoder = stored.get("encoder")
+        if not known - _SINCE_FORMAT_2 <= set(stored) <= known or not isinstance(encoder, dict):
+            raise SettingError(
+                f"model settings {', '.join(sorted(stored)) or 'none'}, but expected {', '.join(sorted(known))}",
+                "use the config.json that was saved with the model",
+            )
+        return cls(**{**stored, "encoder": EncoderConfig.from_json(encoder)})  # type: ignore[arg-type]  # checked
+
+
+_SINCE_FORMAT_2: Final = {"stems"}  # reading the folder adds it; looking at config.json alone does not

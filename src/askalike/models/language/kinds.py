@@ -1,0 +1,306 @@
+"""The language models that can be learned, by name: what can be chosen of each, and how it is made of what was learned.
+
+What each learns it says itself, so that learning, saving and ranking need not know which it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, fields
+from typing import ClassVar, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from askalike.errors import SettingError
+from askalike.models.language.word_alignments import WordAlignments, by_phrases, by_topics, by_translations
+from askalike.models.query_likelihood.likelihood import Method, QueryLikelihood, QueryModel, Smoothing
+from askalike.models.query_likelihood.terms import Collection
+from askalike.models.topics.learning import TopicLearning
+from askalike.models.topics.topics import TopicModel, Topics
+from askalike.models.translation.ibm1 import Translations
+from askalike.models.translation.phrase_learning import Heuristic, PhraseLearning
+from askalike.models.translation.phrases import PhraseModel, PhraseTable, Segmentation
+from askalike.models.translation.translm import Mixture, TransLM, word_translation
+
+Ids = NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Learned:
+    """What a language model has learned beside the counts of its terms; what a kind does not learn is empty.
+
+    Args:
+        translations: t(w|u).
+        phrases: P(w|t).
+        topics: φ and ψ.
+    """
+
+    translations: Translations = field(default_factory=Translations.none)
+    phrases: PhraseTable = field(default_factory=PhraseTable.none)
+    topics: Topics = field(default_factory=Topics.none)
+
+    @classmethod
+    def none(cls, size: int) -> Learned:
+        """Return nothing learned of V terms."""
+        return cls(Translations.none(size), PhraseTable.none(size))
+
+
+@dataclass(frozen=True, slots=True)
+class LikelihoodOptions:
+    """Query likelihood, LMIR; and what is so of every kind that says nothing else.
+
+    Args:
+        smoothing: ``dirichlet`` or ``jelinek-mercer``.
+        weight: its μ or λ.
+
+    Raises:
+        SettingError: a value that is not listed or out of range.
+    """
+
+    is_aligned: ClassVar[bool] = False
+    """Whether words of questions and of best answers are aligned by IBM's model 1."""
+
+    smoothing: Method = "dirichlet"
+    weight: float = 100.0
+
+    def __post_init__(self) -> None:
+        """Check the values: whatever is made of them looks at them."""
+        self.model(Collection.none(), Learned())
+        _ = self.phrase_learning, self.topic_learning
+
+    @property
+    def reads_answers(self) -> bool:
+        """Whether a candidate's best answer is part of it."""
+        return False
+
+    @property
+    def phrase_learning(self) -> PhraseLearning | None:
+        """How phrases are learned; None where they are not."""
+        return None
+
+    @property
+    def topic_learning(self) -> TopicLearning | None:
+        """How topics are learned; None where they are not."""
+        return None
+
+    @property
+    def most_answers(self) -> int:
+        """How many answers of a question are learned from, the best."""
+        return 1
+
+    @property
+    def accepted_votes(self) -> int:
+        """How many votes it counts that an answer was accepted."""
+        return 0
+
+    def model(self, collection: Collection, learned: Learned) -> QueryModel:
+        """Return the model of what was counted and learned."""
+        return QueryLikelihood(collection, Smoothing(self.smoothing, self.weight))
+
+    def word_alignments(self, learned: Learned, asked: Ids, theirs: Ids) -> WordAlignments:
+        """Return what of a candidate each word of a query is matched with, beside itself.
+
+        By phrases where they are learned; otherwise by translations, and where nothing translates, by topics.
+        """
+        if self.phrase_learning:
+            return by_phrases(learned.phrases, asked, theirs)
+        found = WordAlignments.none(len(asked))
+        if self.is_aligned:
+            found = by_translations(learned.translations, asked, theirs)
+        return found.or_else(by_topics(learned.topics, asked, theirs)) if self.topic_learning else found
+
+
+@dataclass(frozen=True, slots=True)
+class TranslationOptions(LikelihoodOptions):
+    """The word translation model.
+
+    Args:
+        kept: σ in [0, 1), the share of words that stay as they are.
+    """
+
+    is_aligned: ClassVar[bool] = True
+
+    smoothing: Method = "jelinek-mercer"
+    weight: float = 0.2
+    kept: float = 0.0
+
+    def model(self, collection: Collection, learned: Learned) -> QueryModel:
+        """Return the model."""
+        return word_translation(collection, learned.translations, Smoothing(self.smoothing, self.weight), self.kept)
+
+
+@dataclass(frozen=True, slots=True)
+class TransLMOptions(LikelihoodOptions):
+    """TransLM; the weights of its three parts are brought to sum to 1.
+
+    Args:
+        words: α ≥ 0, of the question's own words.
+        translations: β ≥ 0, of what they translate into.
+        answer: γ ≥ 0, of the best answer's words; 0 reads no answers.
+    """
+
+    is_aligned: ClassVar[bool] = True
+
+    words: float = 0.6
+    translations: float = 0.4
+    answer: float = 0.0
+
+    @property
+    def reads_answers(self) -> bool:
+        """Whether a candidate's best answer is part of it."""
+        return self.answer > 0
+
+    def model(self, collection: Collection, learned: Learned) -> QueryModel:
+        """Return the model."""
+        mixture = Mixture(self.words, self.translations, self.answer)
+        return TransLM(collection, learned.translations, Smoothing(self.smoothing, self.weight), mixture)
+
+
+@dataclass(frozen=True, slots=True)
+class PhraseOptions(LikelihoodOptions):
+    """The phrase-based translation model.
+
+    Args:
+        kept: σ in [0, 1], the share of words that stay as they are.
+        segmentation: ``best`` or ``sum``, over the ways to cut a query into phrases.
+        heuristic, longest, least: how phrases are learned, see ``PhraseLearning``.
+    """
+
+    is_aligned: ClassVar[bool] = True
+
+    smoothing: Method = "jelinek-mercer"
+    weight: float = 0.2
+    kept: float = 0.5
+    segmentation: Segmentation = "best"
+    heuristic: Heuristic = "grow-diag-final"
+    longest: int = 3
+    least: int = 2
+
+    @property
+    def phrase_learning(self) -> PhraseLearning:
+        """How phrases are learned."""
+        return PhraseLearning(self.heuristic, self.longest, self.least)
+
+    def model(self, collection: Collection, learned: Learned) -> QueryModel:
+        """Return the model."""
+        smoothing = Smoothing(self.smoothing, self.weight)
+        return PhraseModel(collection, learned.phrases, smoothing, self.kept, self.segmentation)
+
+
+@dataclass(frozen=True, slots=True)
+class TopicOptions(LikelihoodOptions):
+    """Query likelihood beside the topics of questions and their answers, QATM.
+
+    Args:
+        share: in (0, 1], that of the words beside the topics.
+        topics, alpha, eta, answer_weight, iterations, seed: how topics are learned, see ``TopicLearning``; with an
+            ``answer_weight`` of 0 no answers are read.
+    """
+
+    smoothing: Method = "jelinek-mercer"
+    weight: float = 0.7
+    share: float = 0.7
+    topics: int = 50
+    alpha: float = 0.1
+    eta: float = 0.01
+    answer_weight: float = 1.0
+    iterations: int = 100
+    seed: int = 0
+
+    @property
+    def reads_answers(self) -> bool:
+        """Whether a candidate's best answer is part of it: it tells what the candidate is about."""
+        return self.answer_weight > 0
+
+    @property
+    def topic_learning(self) -> TopicLearning:
+        """How topics are learned."""
+        return TopicLearning(self.topics, self.alpha, self.eta, self.answer_weight, self.iterations, self.seed)
+
+    def model(self, collection: Collection, learned: Learned) -> QueryModel:
+        """Return the model."""
+        words = QueryLikelihood(collection, Smoothing(self.smoothing, self.weight))
+        return TopicModel(words, learned.topics, self.share)
+
+
+@dataclass(frozen=True, slots=True)
+class VotedTopicOptions(TopicOptions):
+    """TransLM beside the topics of questions and of all their answers by votes: TBLM_SQATM-V, see ``topics.learning``.
+
+    Args:
+        share: in (0, 1], that of TransLM beside the topics.
+        answer_weight: and the other settings of topics, as those of ``TopicOptions``; with ``answer`` and this of 0 a
+            candidate's answer is not read.
+        words, translations, answer: α, β, γ ≥ 0 of TransLM.
+        most_answers: topics are learned from so many answers of a question, the best, ≥ 1.
+        accepted_votes: how many votes it counts that an answer was accepted, ≥ 0.
+    """
+
+    is_aligned: ClassVar[bool] = True
+
+    weight: float = 0.5
+    words: float = 0.6
+    translations: float = 0.4
+    answer: float = 0.0
+    most_answers: int = 10
+    accepted_votes: int = 3
+
+    def __post_init__(self) -> None:
+        TopicOptions.__post_init__(self)  # a class with slots is made twice, and super() knows the first
+        if self.most_answers < 1 or self.accepted_votes < 0:
+            raise SettingError(
+                f"most_answers is {self.most_answers} and accepted_votes {self.accepted_votes}",
+                "expected most_answers ≥ 1 and accepted_votes ≥ 0",
+            )
+
+    @property
+    def reads_answers(self) -> bool:
+        """Whether a candidate's best answer is part of it."""
+        return self.answer > 0 or self.answer_weight > 0
+
+    def model(self, collection: Collection, learned: Learned) -> QueryModel:
+        """Return the model."""
+        mixture = Mixture(self.words, self.translations, self.answer)
+        words = TransLM(collection, learned.translations, Smoothing(self.smoothing, self.weight), mixture)
+        return TopicModel(words, learned.topics, self.share)
+
+
+Options = LikelihoodOptions
+
+KINDS: Final[Mapping[str, type[Options]]] = {
+    "lmir": LikelihoodOptions,
+    "translation": TranslationOptions,
+    "translm": TransLMOptions,
+    "phrase": PhraseOptions,
+    "qatm": TopicOptions,
+    "sqatm": VotedTopicOptions,
+}
+"""Name → its options."""
+
+_TAKEN: Final[Mapping[type, type | tuple[type, ...]]] = {float: (int, float)}
+"""What else than its own type a value may have."""
+
+
+def options_of(kind: str, stored: Mapping[str, object]) -> Options:
+    """Return options that were stored, all of them.
+
+    >>> options_of("lmir", {"smoothing": "dirichlet", "weight": 10.0}).weight
+    10.0
+
+    Raises:
+        SettingError: there is no such kind, a name is missing or too many, or a value cannot be used.
+    """
+    if kind not in KINDS:
+        raise SettingError(f"there is no language model {kind!r}", f"expected one of {', '.join(KINDS)}")
+    defaults = asdict(KINDS[kind]())
+    if set(stored) != set(defaults):
+        raise SettingError(
+            f"options of {kind} are {', '.join(sorted(stored)) or 'none'}, but expected {', '.join(sorted(defaults))}",
+            "use those that were saved with the model",
+        )
+    for entry in fields(KINDS[kind]):
+        value, kind_of = stored[entry.name], type(defaults[entry.name])
+        if not isinstance(value, _TAKEN.get(kind_of, kind_of)) or isinstance(value, bool):
+            raise SettingError(f"{entry.name} is {value!r}, but expected a {kind_of.__name__}")
+    return KINDS[kind](**stored)  # type: ignore[arg-type]  # the types were looked at

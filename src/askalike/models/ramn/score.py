@@ -1,0 +1,210 @@
+"""RAMN's score of each candidate, its three layers switched one by one.
+
+::
+
+    d_i       1 if w_i occurs in Q, else f_i                                      the reduced vector, (16)
+    g(w_i,Q)  d_i^γ · b_i(Q)                                                      (17), γ = 1
+    R         1 - α · rank(Q)                                                     (18)
+    g(q,Q)    R · Π_i g(w_i, Q)                                                   (19)
+    both      R · √(Π_i g(w_i, Q)^(1/T) · Π_j g(w_j, q)^(1/M))                   of T words and of M
+
+Source: Zhang and Wu 2018 (AAAI), equations 12 and 16 to 19.
+Differs: the product over up to 128 words is a sum of logarithms. The paper does not say what becomes of products ≤ 0:
+here a similarity counts as at least a small positive number, ``floor``. Nor of a word that the query repeats: each of
+its occurrences is a factor, or the best one alone; dev chose between these, and among floors (docs/results.md). Nor of
+texts without words: a candidate without any has the floor for every word of the query, and beside a query without any
+the rank alone counts. Ranks go up to the number of candidates N; the paper has ten of them, and where there are more
+the rank counts as 10 · rank / N, so that R is never negative. It is 0 for the tenth of ten under α = 0.1, and counts as
+a millionth then. Both directions are ours.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import isfinite
+from typing import Final, Literal, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+
+from askalike.errors import SettingError
+from askalike.models.ramn.comparison import Backwards, Comparison, Similarity
+
+Repeats = Literal["each", "once"]
+
+ALPHAS: Final = tuple(round(0.01 + 0.005 * step, 3) for step in range(19))
+"""The paper's grid for α: 0.01, 0.015, … 0.1."""
+
+LEAST_FLOOR: Final = 1e-9
+MOST_FLOOR: Final = 1
+MOST_WEIGHT: Final = 10
+
+
+@dataclass(frozen=True, slots=True)
+class RamnSettings:
+    """RAMN, but for the states and frequencies that it compares.
+
+    Args:
+        has_mismatch: the second layer, lexical mismatch; without it d_i = 1.
+        alpha: α of the third layer, the rank factor 1 - α · rank, in [0, 0.1]; 0 leaves it out.
+        similarity: s_ij: the ``dot`` product, the ``cosine``, or ``shifted-cosine``, (1 + cos) / 2.
+        floor: what a similarity counts at least, in [10⁻⁹, 1]: its logarithm is taken.
+        repeats: words that the query has more than once: ``each`` occurrence is a factor of the product, or the word
+            ``once``, with the best match of its occurrences.
+        mismatch_weight: γ in [0, 10]: d_i^γ stands for d_i; 1 is the paper's. With much more, scores would come to 0,
+            which says that there is no hit.
+        is_per_word: the geometric mean of the factors of all words stands for their product; the rank factor then
+            counts as much beside a long query as beside a short one.
+        is_both_ways: the candidate's words are matched in the query too, and the mean of both counts, so that a long
+            candidate, which has something for every word, is not above a short one that says the same. It takes
+            ``is_per_word`` and the words as often as they occur.
+
+    Raises:
+        SettingError: a value that is not listed or out of range, or values that do not go together.
+    """
+
+    has_mismatch: bool = True
+    alpha: float = 0.035
+    similarity: Similarity = "dot"
+    floor: float = 1e-3
+    repeats: Repeats = "each"
+    mismatch_weight: float = 1.0
+    is_per_word: bool = False
+    is_both_ways: bool = False
+
+    def __post_init__(self) -> None:
+        for name, choices in (("similarity", get_args(Similarity)), ("repeats", get_args(Repeats))):
+            if getattr(self, name) not in choices:
+                raise SettingError(f"{name} is {getattr(self, name)!r}, but expected one of: {', '.join(choices)}")
+        numbers = (self.alpha, self.floor, self.mismatch_weight)
+        if not (
+            all(map(isfinite, numbers))
+            and 0 <= self.alpha <= 0.1
+            and LEAST_FLOOR <= self.floor <= MOST_FLOOR
+            and 0 <= self.mismatch_weight <= MOST_WEIGHT
+        ):
+            raise SettingError(
+                f"alpha is {self.alpha}, floor {self.floor} and mismatch_weight {self.mismatch_weight}",
+                f"expected alpha from 0 to 0.1, floor from {LEAST_FLOOR} to {MOST_FLOOR}, mismatch_weight from 0 to"
+                f" {MOST_WEIGHT}",
+            )
+        if self.is_both_ways and not (self.is_per_word and self.repeats == "each"):
+            raise SettingError(
+                f"is_both_ways with is_per_word {self.is_per_word} and repeats {self.repeats!r}",
+                'texts of different lengths can be joined per word only: set is_per_word, and repeats to "each"',
+            )
+
+
+FORUM: Final = RamnSettings(
+    alpha=0.035, similarity="shifted-cosine", mismatch_weight=0.1, is_per_word=True, is_both_ways=True
+)
+"""What a forum's ranker has by default; see docs/decisions/0019. The paper's are ``RamnSettings()``."""
+
+
+Floats = NDArray[np.float64]
+
+CANDIDATES = 10
+"""Of a query, in the paper's data."""
+
+_LEAST = 1e-6
+
+
+def reduced(importance: Floats, occurs: NDArray[np.bool_]) -> Floats:
+    """Return d_i for each candidate: 1 where the word occurs in it, else f_i.  # (T, N)
+
+    Example:
+        The paper's, equations 15 and 16: "We propose an unsupervised model" beside "We propose a supervised model".
+
+        >>> importance = np.array([0.5401, 0.0075, 0.4221, 0.0008, 0.0295])
+        >>> reduced(importance, np.array([[True], [True], [False], [False], [True]]))[:, 0].tolist()
+        [1.0, 1.0, 0.4221, 0.0008, 1.0]
+    """
+    return np.where(occurs, 1.0, importance[:, None])
+
+
+def rank_factors(ranks: NDArray[np.integer], alpha: float) -> Floats:
+    """Return R of candidates at these ranks, 1 being the best.  # (N,)
+
+    Example:
+        >>> rank_factors(np.array([1, 2, 10]), 0.05).round(3).tolist()
+        [0.95, 0.9, 0.5]
+        >>> rank_factors(np.arange(1, 21), 0.05)[[0, 19]].round(3).tolist()
+        [0.975, 0.5]
+    """
+    most = max(CANDIDATES, int(ranks.max(initial=0)))
+    return np.maximum(1 - alpha * ranks * CANDIDATES / most, _LEAST)
+
+
+def log_scores(comparison: Comparison, ranks: NDArray[np.integer], settings: RamnSettings) -> Floats:
+    """Return log g(q, Q) of each candidate; of a query without words log R alone.  # (N,)
+
+    Args:
+        ranks: place of each candidate in the search that found it, ≥ 1.  # (N,)
+
+    Raises:
+        ValueError: both directions are to count, but the comparison was made in one.
+
+    Example:
+        Two words, the second is missing in the only candidate, α = 0.1 at rank 1: 0.9 · (1 · 2) · (0.25 · 0.5).
+
+        >>> seen = Comparison(
+        ...     ("a", "b"), np.array([[2.0], [0.5]], np.float32), np.array([[True], [False]]), np.array([0.75, 0.25])
+        ... )
+        >>> round(float(np.exp(log_scores(seen, np.array([1]), RamnSettings(alpha=0.1)))[0]), 4)
+        0.225
+    """
+    factors = np.log(np.maximum(comparison.best.astype(np.float64), settings.floor))  # (T, N)
+    if settings.has_mismatch:
+        factors += settings.mismatch_weight * np.log(reduced(comparison.importance, comparison.occurs))
+    if settings.repeats == "once":
+        factors = _once(factors, comparison.words)
+    matched = factors.sum(axis=0)
+    if settings.is_per_word:
+        matched /= max(1, len(factors))
+    if settings.is_both_ways and comparison.words:
+        matched = (matched + backward_means(_backwards(comparison), settings)) / 2
+    return np.asarray(np.log(rank_factors(ranks, settings.alpha)) + matched)
+
+
+def backward_means(found: Backwards, settings: RamnSettings) -> Floats:
+    """Return the mean of log g(w_j, q) over each candidate's words; log of the floor for one without any.  # (N,)
+
+    Example:
+        Two words of one candidate, the second is not in the query: (log 0.5 + log(1 · 0.25)) / 2.
+
+        >>> seen = Backwards(
+        ...     np.array([2]), np.array([0.5, 1.0], np.float32), np.array([True, False]), np.array([0.75, 0.25])
+        ... )
+        >>> round(float(np.exp(backward_means(seen, RamnSettings()))[0]), 4)
+        0.3536
+    """
+    factors = np.log(np.maximum(found.best.astype(np.float64), settings.floor))  # (M,)
+    if settings.has_mismatch:
+        factors += settings.mismatch_weight * np.log(np.where(found.occurs, 1.0, found.importance))
+    means = np.full(len(found.lengths), np.log(settings.floor))
+    has_words = found.lengths > 0
+    if len(factors):
+        starts = (np.cumsum(found.lengths) - found.lengths)[has_words]
+        means[has_words] = np.add.reduceat(factors, starts) / found.lengths[has_words]
+    return means
+
+
+def scores(comparison: Comparison, ranks: NDArray[np.integer], settings: RamnSettings) -> Floats:
+    """Return g(q, Q) per word, in the order of ``log_scores``: its T-th root, a number that can be shown.  # (N,)"""
+    found = log_scores(comparison, ranks, settings)
+    return np.asarray(np.exp(found if settings.is_per_word else found / max(1, len(comparison.words))))
+
+
+def _backwards(comparison: Comparison) -> Backwards:
+    if comparison.backwards is None:
+        raise ValueError("the comparison was made in one direction; compare(…, is_both_ways=True) makes it in both")
+    return comparison.backwards
+
+
+def _once(factors: Floats, words: tuple[str, ...]) -> Floats:
+    """Return one row for each distinct word: the largest of its occurrences."""
+    numbers: dict[str, int] = {}
+    places = np.array([numbers.setdefault(word, len(numbers)) for word in words], dtype=np.intp)
+    found = np.full((len(numbers), factors.shape[1]), -np.inf)
+    np.maximum.at(found, places, factors)
+    return found

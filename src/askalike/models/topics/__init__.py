@@ -1,0 +1,1 @@
+"""Topics of questions with their answers: QATM, and SQATM, which weighs answers by their votes."""

@@ -1,0 +1,287 @@
+"""IBM's model 1: which term translates into which, learned from pairs of texts by expectation and maximisation.
+
+::
+
+    P(target|source) ∝ Π_{w ∈ target} (1/l) Σ_{u ∈ source} t(w|u)         l: terms of the source, one more with NULL
+
+    E   c(w|u) = Σ over pairs, over w's and u's occurrences, of t(w|u) / Σ_{u' ∈ source} t(w|u')
+    M   t(w|u) = c(w|u) / Σ_w c(w|u)
+
+It begins with every t(w|u) alike, and each step makes the pairs likelier or leaves them as they are. NULL is a term
+that every source has beside its own, so that a word need not come from any of them.
+
+A pair of texts with L and M terms has L·M cells; of each, 4 bytes are kept, the number of its (w, u).
+
+Source: Brown, Della Pietra, Della Pietra and Mercer 1993 (Computational Linguistics 19:2), section 4.2.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from askalike.errors import SettingError
+from askalike.models.query_likelihood.terms import Parallel, TermLists, row_sums
+
+if TYPE_CHECKING:  # SciPy takes long to import, and no search needs it
+    from scipy.sparse import csr_array
+
+
+Floats = NDArray[np.float64]
+Ids = NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class Translations:
+    """t(w|u), the probability that the term u is translated into w; a row w holds every u that can be.
+
+    Args:
+        starts: where each row begins, and K.  # (V + 1,) int64
+        sources: the u of each row, ascending.  # (K,) int32
+        values: t(w|u) > 0.  # (K,) float32
+    """
+
+    starts: NDArray[np.int64]
+    sources: NDArray[np.int32]
+    values: NDArray[np.float32]
+
+    @classmethod
+    def of(cls, words: NDArray[Any], sources: NDArray[Any], values: NDArray[Any], size: int) -> Translations:
+        """Return entries in any order, each pair of w and u once.
+
+        Args:
+            words, sources, values: w, u, t(w|u).  # (K,)
+            size: V, ids of the vocabulary with 0.
+
+        >>> made = Translations.of(np.array([2, 1]), np.array([1, 1]), np.array([0.25, 0.75]), 3)
+        >>> made.starts.tolist(), made.sources.tolist(), made.values.tolist()
+        ([0, 0, 1, 2], [1, 1], [0.75, 0.25])
+        """
+        order = np.lexsort((sources, words))
+        starts = np.zeros(size + 1, np.int64)
+        np.cumsum(np.bincount(words, minlength=size), out=starts[1:])
+        return cls(starts, sources[order].astype(np.int32), values[order].astype(np.float32))
+
+    @classmethod
+    def none(cls, size: int = 1) -> Translations:
+        """Return no translation of any of the V terms."""
+        return cls(np.zeros(size + 1, np.int64), np.zeros(0, np.int32), np.zeros(0, np.float32))
+
+    def __len__(self) -> int:
+        """Return K, how many probabilities are held."""
+        return len(self.values)
+
+    def table(self, words: Ids, sources: Ids) -> Floats:
+        """Return t(w|u) of each word for each source; 0 for terms that were never learned.  # (T, U)
+
+        >>> made = Translations.of(np.array([2, 1]), np.array([1, 1]), np.array([0.25, 0.75]), 3)
+        >>> made.table(np.array([1, 2, -5]), np.array([1, 2])).tolist()
+        [[0.75, 0.0], [0.25, 0.0], [0.0, 0.0]]
+        """
+        found = np.zeros((len(words), len(sources)))
+        known, row_of = np.maximum(sources, 0), np.zeros(len(self.starts) - 1)
+        for place, word in enumerate(words.tolist()):
+            row = self._row(word)
+            row_of[self.sources[row]] = self.values[row]
+            found[place] = row_of[known]
+            row_of[self.sources[row]] = 0
+        return found
+
+    def sums(self, words: Ids, texts: TermLists) -> Floats:
+        """Return ``Σ_{u ∈ D} tf(u, D) · t(w|u)`` of each word over each text.  # (T, N)
+
+        >>> made = Translations.of(np.array([2, 1]), np.array([1, 1]), np.array([0.25, 0.75]), 3)
+        >>> made.sums(np.array([2]), TermLists.of([[1, 1], [2], []])).tolist()
+        [[0.5, 0.0, 0.0]]
+        """
+        rows = [(self.sources[row], self.values[row]) for row in map(self._row, words.tolist())]
+        known = TermLists(np.maximum(texts.ids, 0), texts.starts)  # nothing comes from what was never learned
+        return row_sums(rows, known, len(self.starts) - 1)
+
+    def shares(self, words: Ids, texts: TermLists) -> Floats:
+        """Return ``Σ_{u ∈ D} t(w|u) · P_ml(u|D)``, 0 for a text without terms.  # (T, N)"""
+        return self.sums(words, texts) / np.maximum(texts.lengths(), 1)
+
+    def matrix(self) -> csr_array:
+        """Return the same as SciPy has it, for sums over rows and columns.  # (V, V)"""
+        from scipy.sparse import csr_array
+
+        size = len(self.starts) - 1
+        return csr_array((self.values, self.sources, self.starts), shape=(size, size))
+
+    def _row(self, word: int) -> slice:
+        return slice(int(self.starts[word]), int(self.starts[word + 1])) if word > 0 else slice(0, 0)
+
+
+_CELLS_AT_ONCE: Final = 1 << 21
+"""How many cells are worked on at once; it bounds the memory."""
+
+_TINIEST: Final = float(np.finfo(np.float32).tiny)
+
+
+@dataclass(frozen=True, slots=True)
+class Alignment:
+    """How translations are learned.
+
+    Args:
+        iterations: of expectation and maximisation, ≥ 1.
+        has_null: whether a word may come from NULL.
+        least: a t(w|u) below it is not kept in the end, in [0, 1); those that are stay as they are, so that what is
+            left of a term's translations may sum to less than 1.
+
+    Raises:
+        SettingError: a value is out of range.
+    """
+
+    iterations: int = 10
+    has_null: bool = True
+    least: float = 1e-3
+
+    def __post_init__(self) -> None:
+        if self.iterations < 1 or not 0 <= self.least < 1:
+            raise SettingError(
+                f"iterations is {self.iterations} and least is {self.least}",
+                "expected iterations ≥ 1 and 0 ≤ least < 1",
+            )
+
+
+def learn_translations(
+    pairs: Parallel, size: int, settings: Alignment, on_progress: Callable[[int, float], None] = lambda *_: None
+) -> Translations:
+    """Return the translations that were learned from pairs; the same from the same.
+
+    Args:
+        size: V, ids of the vocabulary with 0.
+        on_progress: called after each iteration with how many are done, and the log likelihood per target term before.
+    """
+    model = ModelOne(pairs, size, has_null=settings.has_null)
+    terms = max(1, len(pairs.targets.ids))
+    for done in range(1, settings.iterations + 1):
+        on_progress(done, model.step() / terms)
+    return model.translations(settings.least)
+
+
+class ModelOne:
+    """The state of a training: t(w|u) for every w and u that meet in a pair.
+
+    Args:
+        pairs: what is learned from.
+        size: V, ids of the vocabulary with 0; NULL has the id V while it is learned.
+
+    Example:
+        "das Haus / the house", "das Buch / the book", "ein Buch / a book": das 1, Haus 2, Buch 3, ein 4; the 5, house
+        6, book 7, a 8. After two steps "the" is 7/11 of "das", and "a" 4/7 of "ein".
+
+        >>> pairs = Parallel.of([([1, 2], [5, 6]), ([1, 3], [5, 7]), ([4, 3], [8, 7])])
+        >>> model = ModelOne(pairs, 9, has_null=False)
+        >>> before, after = model.step(), model.step()
+        >>> round(model.probability(5, 1), 4), round(model.probability(8, 4), 4), after > before
+        (0.6364, 0.5714, True)
+    """
+
+    def __init__(self, pairs: Parallel, size: int, *, has_null: bool = False) -> None:
+        self._size = size
+        self._base = size + 1  # a pair of terms is the number u · base + w
+        self._sources = _with_null(pairs, size) if has_null else pairs.sources.ids
+        self._lengths = pairs.sources.lengths() + has_null  # (P,)
+        self._targets = pairs.targets
+        blocks = [self._numbered(first, last) for first, last in _blocks(self._lengths * pairs.targets.lengths())]
+        self._pairs = _union([numbers for numbers, _, _ in blocks])  # (K,) ascending
+        self._blocks = [
+            _Block(np.searchsorted(self._pairs, numbers).astype(np.int32), places, sizes)
+            for numbers, places, sizes in blocks
+        ]
+        self._source_of = (self._pairs // self._base).astype(np.int32)
+        self.values: Floats = np.full(len(self._pairs), 1 / max(1, len(np.unique(pairs.targets.ids))))
+
+    def step(self) -> float:
+        """Make t(w|u) anew, and return the log likelihood of the pairs under what it was before."""
+        counts, likelihood = np.zeros(len(self._pairs)), 0.0
+        for block in self._blocks:
+            found, share = block.expected(self.values[block.numbers])
+            counts[block.numbers] += found
+            likelihood += share
+        totals = np.bincount(self._source_of, weights=counts, minlength=self._base)
+        self.values = counts / np.maximum(totals, _TINIEST)[self._source_of]
+        return likelihood
+
+    def probability(self, word: int, source: int) -> float:
+        """Return t(w|u); NULL is the source V."""
+        number = source * self._base + word
+        place = int(np.searchsorted(self._pairs, number))
+        is_held = place < len(self._pairs) and int(self._pairs[place]) == number
+        return float(self.values[place]) if is_held else 0.0
+
+    def translations(self, least: float = 0.0) -> Translations:
+        """Return every t(w|u) ≥ ``least`` and > 0, without those of NULL."""
+        is_kept = (self.values >= max(least, _TINIEST)) & (self._source_of < self._size)
+        words = self._pairs[is_kept] % self._base
+        return Translations.of(words, self._source_of[is_kept], self.values[is_kept], self._size)
+
+    def _numbered(self, first: int, last: int) -> tuple[Ids, NDArray[np.int32], NDArray[np.int32]]:
+        """Return of some pairs their distinct (w, u), the place of each place's among them, and the sources' lengths.
+
+        The places of one target word, one for each source word, are beside each other.
+        """
+        starts = np.cumsum(self._lengths) - self._lengths
+        slots = np.arange(self._targets.starts[first], self._targets.starts[last])  # target words
+        owners = np.repeat(np.arange(first, last), self._targets.lengths()[first:last])
+        sizes = self._lengths[owners]
+        ends = np.cumsum(sizes)
+        within = np.arange(int(ends[-1])) - np.repeat(ends - sizes, sizes)
+        sources = self._sources[np.repeat(starts[owners], sizes) + within]
+        numbers = sources * self._base + np.repeat(self._targets.ids[slots], sizes)
+        distinct, places = np.unique(numbers, return_inverse=True)
+        return distinct, places.astype(np.int32), sizes.astype(np.int32)
+
+
+@dataclass(frozen=True, slots=True)
+class _Block:
+    """Some pairs of texts.
+
+    Args:
+        numbers: which of all (w, u) it has.  # (K',) int32
+        places: of each place its (w, u) among those.  # (E,) int32
+        sizes: how many source words each target word has.  # (S,) int32
+    """
+
+    numbers: NDArray[np.int32]
+    places: NDArray[np.int32]
+    sizes: NDArray[np.int32]
+
+    def expected(self, values: Floats) -> tuple[Floats, float]:
+        """Return c(w|u) of these pairs, and their log likelihood.
+
+        Args:
+            values: t(w|u).  # (K',)
+        """
+        held = values[self.places]  # (E,)
+        ends = np.cumsum(self.sizes, dtype=np.int64)
+        sums = np.add.reduceat(held, ends - self.sizes)  # (S,)
+        held /= np.repeat(sums, self.sizes)
+        likelihood = float(np.log(sums / self.sizes).sum())
+        counts = np.bincount(self.places, weights=held, minlength=len(self.numbers))
+        return counts.astype(np.float64, copy=False), likelihood
+
+
+def _with_null(pairs: Parallel, null: int) -> Ids:
+    """Return the sources' terms with NULL before each text."""
+    sources = pairs.sources
+    found = np.insert(sources.ids, sources.starts[:-1], null)
+    return np.asarray(found, np.int64)
+
+
+def _blocks(places: Ids) -> Iterator[tuple[int, int]]:
+    """Yield ranges of pairs of about ``_CELLS_AT_ONCE`` places each."""
+    if not len(places):
+        return
+    cuts = np.flatnonzero(np.diff(np.cumsum(places) // _CELLS_AT_ONCE)) + 1
+    yield from zip([0, *cuts.tolist()], [*cuts.tolist(), len(places)], strict=True)
+
+
+def _union(parts: list[Ids]) -> Ids:
+    return np.unique(np.concatenate(parts)) if parts else np.zeros(0, np.int64)

@@ -1,0 +1,148 @@
+"""The rows of the table as data: which system, what it is learned by, what dev may choose, what was reported.
+
+Source: Das, Yenala, Chinnakotla and Shrivastava, "Together We Stand: Siamese Networks for Similar Question Retrieval",
+ACL 2016, table 2: MAP, MRR and P@1 on Yahoo! Answers. The paper has no row of BM25 or TF-IDF; BM25 stands here beside
+T-SCQA, half of which it is.
+
+Policy of what dev chooses, in this one place: of all combinations of a grid's values the one with the highest MAP on a
+set's dev split is taken for that set, the first of equals; nothing is chosen by a test split. Each seed of a topic
+model chooses for itself. The model of word translations is the one that is written, in which no share of the words
+stays as it is: with such a share, and without answers of candidates, it would be TransLM.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import product
+from typing import Final, Literal, get_args
+
+from askalike.models.language.kinds import (
+    LikelihoodOptions,
+    Options,
+    PhraseOptions,
+    TopicOptions,
+    TranslationOptions,
+    TransLMOptions,
+    VotedTopicOptions,
+)
+from askalike.models.translation.phrases import Segmentation
+from askalike.papers.harness import Row
+
+MEASURES: Final = ("map", "mrr", "p@1")
+
+REPORTED: Final[Mapping[str, tuple[float, float, float]]] = {
+    "lmir": (76.2, 84.4, 71.7),
+    "translation": (78.6, 87.0, 80.7),
+    "translm": (78.7, 86.9, 80.4),
+    "phrase": (78.9, 87.5, 81.7),
+    "qatm": (78.7, 87.9, 81.0),
+    "sqatm": (80.0, 88.8, 82.0),
+    "dsqa": (75.5, 92.1, 75.1),
+    "t-dsqa": (80.1, 93.2, 82.2),
+    "scqa": (81.1, 89.5, 83.0),
+    "t-scqa": (85.2, 93.4, 84.9),
+}
+"""Row → the figures of ``MEASURES``, times 100. DSQA's MRR of 92.1 beside a P@1 of 75.1 is what the paper prints."""
+
+REPORTED_ALPHA: Final = 0.8
+"""The weight α of SCQA beside BM25 (section 8.1)."""
+
+
+@dataclass(frozen=True, slots=True)
+class DasRow(Row):
+    """One row; its system is "bm25", "language" or "siamese", its learner a kind of language model, "scqa" or "dsqa".
+
+    Args:
+        name: what the paper calls it, "" for a row that it lacks.
+        has_words: the scores of BM25 are mixed in.
+        reported: MAP, MRR and P@1 times 100, or nothing.
+    """
+
+    name: str = ""
+    has_words: bool = False
+    reported: tuple[float, ...] = ()
+
+
+def _language(kind: str, name: str, *, is_drawn: bool = False) -> DasRow:
+    return DasRow(kind, "language", kind, is_drawn, name=name, reported=REPORTED[kind])
+
+
+def _siamese(name: str, learner: str) -> DasRow:
+    has_words = name.startswith("t-")
+    return DasRow(
+        name, "siamese", learner, is_drawn=True, name=name.upper(), has_words=has_words, reported=REPORTED[name]
+    )
+
+
+_ALL: Final[Sequence[DasRow]] = (
+    DasRow("bm25", "bm25"),
+    _language("lmir", "LMIR"),
+    _language("translation", "translation(word)"),
+    _language("translm", "translation+LM"),
+    _language("phrase", "translation(phrase)"),
+    _language("qatm", "Q-A topic model", is_drawn=True),
+    _language("sqatm", "Q-A topic model(s)", is_drawn=True),
+    _siamese("dsqa", "dsqa"),
+    _siamese("t-dsqa", "dsqa"),
+    _siamese("scqa", "scqa"),
+    _siamese("t-scqa", "scqa"),
+)
+
+ROWS: Final[Mapping[str, DasRow]] = {row.id: row for row in _ALL}
+"""id → row, in the order of the table."""
+
+BASELINE: Final = "lmir"
+"""What every row is tested against."""
+
+COMPARED: Final[Sequence[tuple[str, str]]] = (
+    ("translation", "lmir"),
+    ("translm", "lmir"),
+    ("phrase", "lmir"),
+    ("qatm", "translm"),
+    ("sqatm", "translm"),
+    ("scqa", "dsqa"),
+    ("t-scqa", "t-dsqa"),
+    ("t-scqa", "scqa"),
+    ("t-scqa", "bm25"),
+)
+"""What the paper says of rows, in order: translation helps, topics help more, shared weights help, and words help."""
+
+Method = Literal["dirichlet", "jelinek-mercer"]
+
+FINE: Final[tuple[tuple[Method, float], ...]] = (
+    *(("dirichlet", weight) for weight in (3.0, 10.0, 30.0, 100.0, 300.0, 1000.0, 3000.0)),
+    *(("jelinek-mercer", step / 10) for step in range(1, 10)),
+)
+COARSE: Final[tuple[tuple[Method, float], ...]] = (
+    *(("dirichlet", weight) for weight in (10.0, 30.0, 100.0, 300.0, 1000.0)),
+    *(("jelinek-mercer", weight) for weight in (0.1, 0.3, 0.5, 0.7, 0.9)),
+)
+LONGEST: Final = (2, 3, 4)
+TOPICS: Final = (10, 20, 50)
+
+
+def grid(kind: str, seed: int) -> Iterator[Options]:
+    """Yield the options of a kind, those that share what was learned beside each other.
+
+    >>> sum(1 for _ in grid("lmir", 0)), sum(1 for _ in grid("phrase", 0))
+    (16, 240)
+    """
+    if kind == "lmir":
+        yield from (LikelihoodOptions(*smoothing) for smoothing in FINE)
+    elif kind == "translation":
+        yield from (TranslationOptions(*smoothing) for smoothing in FINE)
+    elif kind == "translm":
+        for smoothing, words in product(COARSE, (0.1, 0.3, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95)):
+            yield TransLMOptions(*smoothing, words=words, translations=round(1 - words, 2))
+    elif kind == "phrase":
+        for longest, smoothing, kept, cut in product(LONGEST, COARSE, (0.3, 0.5, 0.7, 0.9), get_args(Segmentation)):
+            yield PhraseOptions(*smoothing, kept=kept, segmentation=cut, longest=longest)
+    elif kind == "qatm":
+        for topics, smoothing, share in product(TOPICS, COARSE, (0.5, 0.7, 0.9)):
+            yield TopicOptions(*smoothing, share=share, topics=topics, seed=seed)
+    else:
+        for topics, smoothing, words, share in product(TOPICS, COARSE, (0.5, 0.8), (0.5, 0.7, 0.9)):
+            yield VotedTopicOptions(
+                *smoothing, words=words, translations=round(1 - words, 2), share=share, topics=topics, seed=seed
+            )

@@ -1,0 +1,186 @@
+"""How rows are answered, and the tables: one for each test of each set."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, Final
+
+from askalike.errors import SettingError
+from askalike.papers.das2016.data import SETS, DasData, DasSet, read_data
+from askalike.papers.das2016.language import Learner, language_answers
+from askalike.papers.das2016.rows import BASELINE, COMPARED, MEASURES, ROWS, DasRow, grid
+from askalike.papers.das2016.siamese import SiameseTrainer, siamese_answers
+from askalike.papers.harness import Answered, RowResult, Runner, chosen_rows, compared
+from askalike.papers.means import comparison_objects, means_object
+from askalike.papers.paper import OTHER_DATA, Options, Paper, Part, not_run, row_table, seed_count
+from askalike.progress import Progress, SilentProgress
+from askalike.training.recipe import load_recipe
+from askalike.training.siamese.recipe import SiameseRecipe
+
+
+@dataclass
+class DasSystems:
+    """Answers rows on all sets.
+
+    Args:
+        learner: of language models.
+        trainer: of siamese networks.
+    """
+
+    data: DasData
+    learner: Learner
+    trainer: SiameseTrainer
+
+    def answer(self, row: DasRow, seed: int) -> Answered:
+        """Return the runs of all tasks, and what dev chose.
+
+        Raises:
+            MissingExtraError: torch is not installed, which networks need.
+        """
+        if row.system == "language":
+            return language_answers(row.learner, seed, self.learner)
+        if row.system == "siamese":
+            return siamese_answers(self.trainer.model(row.learner, seed), self.data, has_words=row.has_words)
+        return Answered({task.name: task.lexical for task in self.data.tasks()})
+
+    def decides(self, row: DasRow, seed: int) -> Any:
+        """Return what the row learns from, what dev may choose, and the judgements."""
+        learned: list[Any] = []
+        if row.system == "language":
+            learned = [self.learner.digest, [repr(options) for options in grid(row.learner, seed)]]
+        elif row.system == "siamese":
+            learned = [self.data.pairs.digest(), self.trainer.described(row.learner)]
+        return [row.id, seed, learned, self._judged]
+
+    def quiet(self) -> DasSystems:
+        """Return the same for a process of its own."""
+        learner = replace(self.learner, notice=_ignore)
+        return DasSystems(self.data, learner, replace(self.trainer, threads=1, progress=SilentProgress()))
+
+    @cached_property
+    def _judged(self) -> list[str]:
+        """The digests of what is scored."""
+        return [task.digest() for task in self.data.tasks()]
+
+
+def _ignore(text: str) -> None:
+    """Take no notice: in a process of its own nobody would see it."""
+
+
+def runner_of(data: DasData, options: Options, progress: Progress) -> Runner[DasRow]:
+    """Return what runs the rows; outcomes lie in the folder ``rows``, what was learned beside it.
+
+    Raises:
+        SettingError: the recipe is not that of a siamese network.
+    """
+    recipe, out = load_recipe(options.recipe), options.out
+    if not isinstance(recipe, SiameseRecipe):
+        raise SettingError(f"the recipe {options.recipe!r} is not that of a siamese network", "give one such as scqa")
+    trainer = SiameseTrainer(recipe, data, out, options.device, progress=progress)
+    systems = DasSystems(data, Learner(data, out, progress.notice), trainer)
+    dev = [one.dev.name for one in data.sets]
+    return Runner(systems, data.tasks(), dev, out / "rows", MEASURES, BASELINE)
+
+
+def reproduce(options: Options, progress: Progress) -> list[Part]:
+    """Run what is not finished, and return the tables.
+
+    Raises:
+        SettingError: an unknown row or set, or a recipe of something else than a siamese network.
+        InputError: data cannot be read.
+    """
+    rows = chosen_rows(ROWS, (name for name in options.only if name not in SETS))
+    data = read_data(options.data, options.pairs)
+    sets = _sets(data, [name for name in options.only if name in SETS])
+    seeds = range(options.seeds)
+    runner = runner_of(data, options, progress)
+    reasons = runner.run_all(rows, seeds, progress.notice, jobs=options.jobs)
+    found = runner.results(rows, seeds, reasons)
+    note = "" if data.is_original else OTHER_DATA
+    tables = [
+        row_table(
+            f"{one.title}: {test.name}", found, test.name, MEASURES, _reported, note=note, extra={"seeds": seed_count}
+        )
+        for one in sets
+        for test in one.tests
+    ]
+    tests = [test.name for one in sets for test in one.tests]
+    said = {"What the paper says of rows, by MAP": compared(found, COMPARED, tests)}
+    return [Part(table_object(data, sets, found), tables=tables, compared=said, not_run=not_run(found))]
+
+
+def _sets(data: DasData, names: Sequence[str]) -> list[DasSet]:
+    held = [one.name for one in data.sets]
+    if missing := [name for name in names if name not in held]:
+        raise SettingError(f"there is no set {missing[0]!r} in the folder", f"it holds {', '.join(held)}")
+    return [one for one in data.sets if not names or one.name in names]
+
+
+def table_object(data: DasData, sets: Sequence[DasSet], found: Sequence[RowResult[DasRow]]) -> dict[str, Any]:
+    """Return the tables as JSON has them; means lie in [0, 1]."""
+    tests = [test.name for one in sets for test in one.tests]
+    return {
+        "is_the_papers_data": data.is_original,
+        "learned_from": {
+            "questions": len(data.pairs.questions),
+            "answers": len(data.pairs.answers),
+            "sources": dict(data.pairs.sources),
+            "left_out": dict(data.pairs.left_out),
+        },
+        "sets": {one.name: _set_object(one) for one in sets},
+        "rows": [_row_object(one) for one in found],
+        "compared": comparison_objects(compared(found, COMPARED, tests)),
+    }
+
+
+def _set_object(one: DasSet) -> dict[str, Any]:
+    return {
+        "title": one.title,
+        "dev": one.dev.name,
+        "tests": [task.name for task in one.tests],
+        "queries": {task.name: len(task.queries) for task in one.tasks()},
+    }
+
+
+def _row_object(one: RowResult[DasRow]) -> dict[str, Any]:
+    row = one.row
+    return {
+        "row": row.id,
+        "name": row.name,
+        "system": row.system,
+        "seeds": list(one.seeds) if row.is_drawn else [],
+        "not_run": one.reason or None,
+        "reported": dict(zip(MEASURES, row.reported, strict=False)) or None,
+        "found": means_object(one.means),
+        "by_seed": {
+            str(outcome.seed): {"settings": outcome.settings, "tried": _best(outcome.tried)} for outcome in one.outcomes
+        },
+    }
+
+
+def _best(tried: Mapping[str, Sequence[Mapping[str, Any]]]) -> dict[str, Any]:
+    """Return all α of a set, and of longer lists how many there were and the range of dev MAP."""
+    made: dict[str, Any] = {}
+    for name, ones in tried.items():
+        values = [one["dev_map"] for one in ones]
+        is_curve = "alpha" in ones[0] and len(ones[0]) == 2
+        made[name] = list(ones) if is_curve else {"count": len(ones), "dev_map": [min(values), max(values)]}
+    return made
+
+
+def _reported(row: DasRow, task: str) -> str:
+    return "/".join(f"{value:.1f}" for value in row.reported)
+
+
+DAS2016: Final = Paper(
+    recipe="scqa",
+    options=frozenset({"--pairs"}),
+    legend=(
+        "Means times 100; ± is the standard deviation over seeds, then the 95 % interval of MAP over queries; p is the "
+        f"paired randomisation test of MAP against {BASELINE}. Each set's dev split chose the settings. Reported "
+        "figures (MAP/MRR/P@1) are of Yahoo! Answers."
+    ),
+    reproduce=reproduce,
+)

@@ -1,0 +1,354 @@
+"""The harness of all papers: rows run with several seeds, kept as they end, and set beside each other.
+
+::
+
+    rows × seeds ──answer──▶ runs ──judge──▶ Outcome, one file each ──▶ RowResult: means over seeds, tested
+
+A run that was interrupted goes on where it was: an outcome is found again by the fingerprint of everything that decides
+it, and a work folder belongs to the settings that its trainings were made with.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.util
+import json
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
+from typing import Any, Final, Generic, Protocol, Self, TypeVar
+
+from askalike.durable import replace_whole
+from askalike.errors import MissingExtraError, SettingError
+from askalike.forum_evaluation.tasks import RerankTask, judge
+from askalike.papers.means import Compared, SeedMean, Values, compare_rows, over_seeds, row_means
+from askalike.papers.side_by_side import do_each
+from askalike.types import Run
+
+KEPT_CANDIDATES: Final = 2
+"""How many of the best candidates are kept of each query of dev, for examples."""
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One row of a table.
+
+    Args:
+        id: its name on the command line and in files.
+        system: what is compared, or how it is run.
+        learner: rows of one learner share what it has learned; "" for a row that shares nothing.
+        is_drawn: something of its training is drawn at random, so that it is run with several seeds.
+    """
+
+    id: str
+    system: str
+    learner: str = ""
+    is_drawn: bool = False
+
+
+_Row = TypeVar("_Row", bound=Row)
+_Asked = TypeVar("_Asked", bound=Row, contravariant=True)
+
+
+def chosen_rows(rows: Mapping[str, _Row], names: Iterable[str]) -> list[_Row]:
+    """Return the rows of these ids or systems, in the table's order; all when none is named.
+
+    Raises:
+        SettingError: no row has this id or system.
+
+    >>> table = {row.id: row for row in (Row("bm25", "words"), Row("gru-last", "gru"), Row("gru-mean", "gru"))}
+    >>> [row.id for row in chosen_rows(table, ["gru"])], len(chosen_rows(table, []))
+    (['gru-last', 'gru-mean'], 3)
+    """
+    wanted = list(names)
+    for name in wanted:
+        if not any(name in (row.id, row.system) for row in rows.values()):
+            systems = ", ".join(dict.fromkeys(row.system for row in rows.values()))
+            raise SettingError(
+                f"there is no row or set {name!r}", f"expected one of {', '.join(rows)}, or a system ({systems})"
+            )
+    return [row for row in rows.values() if not wanted or row.id in wanted or row.system in wanted]
+
+
+@dataclass
+class Answered:
+    """What a row answers with one seed.
+
+    Args:
+        runs: task → candidates with their scores.
+        settings: set → what its dev split chose.
+        tried: set → every choice with its "dev_map", in the order of trying.
+    """
+
+    runs: dict[str, Run] = field(default_factory=dict)
+    settings: dict[str, dict[str, object]] = field(default_factory=dict)
+    tried: dict[str, list[dict[str, object]]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What a row came to with one seed.
+
+    Args:
+        row: its id.
+        seed: of the training; 0 for rows in which nothing is drawn.
+        fingerprint: of everything that decides the outcome; what was kept of another is not taken.
+        values: task → measure → query → value in [0, 1].
+        settings, tried: as ``Answered``.
+        first: dev task → query → its best candidates' ids.
+    """
+
+    row: str
+    seed: int
+    fingerprint: str
+    values: Values
+    settings: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    tried: Mapping[str, Sequence[Mapping[str, Any]]] = field(default_factory=dict)
+    first: Mapping[str, Mapping[str, Sequence[str]]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class RowResult(Generic[_Row]):
+    """A row with what is finished of it.
+
+    Args:
+        row: what was run.
+        seeds: those that are finished.
+        means: task → measure → mean over seeds; empty where nothing is finished.
+        precisions: task → query → average precision, the mean over seeds.
+        outcomes: where outcomes are kept.
+        reason: why it was not run, or "".
+    """
+
+    row: _Row
+    seeds: tuple[int, ...] = ()
+    means: Mapping[str, Mapping[str, SeedMean]] = field(default_factory=dict)
+    precisions: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+    outcomes: tuple[Outcome, ...] = ()
+    reason: str = ""
+
+    @classmethod
+    def of(
+        cls,
+        row: _Row,
+        seeds: Sequence[int],
+        by_seed: Sequence[Values],
+        baseline: Sequence[Values],
+        measures: Iterable[str],
+    ) -> RowResult[_Row]:
+        """Return a row's means and average precisions.
+
+        Args:
+            by_seed: at least one.
+            baseline: values that the row is tested against, or nothing.
+        """
+        precisions = {task: over_seeds([values[task]["map"] for values in by_seed]) for task in by_seed[0]}
+        return cls(row, tuple(seeds), row_means(by_seed, baseline, measures), precisions)
+
+
+def judged(tasks: Iterable[RerankTask], runs: Mapping[str, Run], measures: Sequence[str]) -> Values:
+    """Return task → measure → query → value of runs by task."""
+    reports = {task.name: judge(task, runs[task.name]) for task in tasks}
+    return {name: {measure: dict(one.per_query[measure]) for measure in measures} for name, one in reports.items()}
+
+
+def compared(
+    found: Iterable[RowResult[_Row]], pairs: Iterable[tuple[str, str]], tasks: Sequence[str]
+) -> list[Compared]:
+    """Return what a paper says of rows, (better, worse), tested on those that are finished."""
+    return compare_rows({one.row.id: one.precisions for one in found if one.precisions}, pairs, tasks)
+
+
+class Answerer(Protocol[_Asked]):
+    """What a paper brings: how its rows are answered."""
+
+    def answer(self, row: _Asked, seed: int, /) -> Answered:
+        """Return the runs of all tasks, trained where that is not done.
+
+        Raises:
+            MissingExtraError: what the row needs is not installed.
+        """
+
+    def decides(self, row: _Asked, seed: int, /) -> Any:
+        """Return everything that decides an outcome, as JSON can hold it."""
+
+    def quiet(self) -> Self:
+        """Return the same for a process of its own: with one thread, and no progress."""
+
+
+@dataclass(frozen=True)
+class Runner(Generic[_Row]):
+    """Runs rows, or finds what they came to.
+
+    Args:
+        answerer: of the paper.
+        tasks: dev and tests, that rows are scored on.
+        dev: names of those tasks whose best candidates are kept.
+        folder: of the outcomes.
+        measures: that are kept.
+        baseline: id of the row that the others are tested against.
+    """
+
+    answerer: Answerer[_Row]
+    tasks: tuple[RerankTask, ...]
+    dev: Collection[str]
+    folder: Path
+    measures: tuple[str, ...]
+    baseline: str
+
+    def finished(self, row: _Row, seed: int) -> Outcome | None:
+        """Return what was kept of a row and seed, or None where there is nothing or it is of something else."""
+        try:
+            kept = Outcome(**json.loads(self._file(row, seed).read_bytes()))
+        except (FileNotFoundError, ValueError, TypeError):
+            return None
+        return kept if kept.fingerprint == self._fingerprint(row, seed) else None
+
+    def run(self, row: _Row, seed: int) -> Outcome:
+        """Run a row with one seed, score all tasks, and keep the outcome.
+
+        Raises:
+            MissingExtraError: what the row needs is not installed.
+        """
+        answered = self.answerer.answer(row, seed)
+        first = {
+            task.name: {
+                query: [found for found, _ in sorted(entries, key=lambda entry: -entry[1])[:KEPT_CANDIDATES]]
+                for query, entries in answered.runs[task.name].items()
+            }
+            for task in self.tasks
+            if task.name in self.dev
+        }
+        values = judged(self.tasks, answered.runs, self.measures)
+        outcome = Outcome(row.id, seed, self._fingerprint(row, seed), values, answered.settings, answered.tried, first)
+        file = self._file(row, seed)
+        file.parent.mkdir(parents=True, exist_ok=True)
+        replace_whole(file, json.dumps(asdict(outcome), indent=1).encode())
+        return outcome
+
+    def run_all(
+        self,
+        rows: Iterable[_Row],
+        seeds: Sequence[int],
+        notice: Callable[[str], None],
+        *,
+        jobs: int = 1,
+        what: str = "",
+    ) -> dict[str, str]:
+        """Run what is not finished: all rows with one seed, then with the next; return why rows could not be run.
+
+        Args:
+            notice: called with what begins, what has ended, and about how long the rest takes.
+            jobs: processes, ≥ 1.
+            what: begins each notice.
+
+        Raises:
+            SettingError: no seed was given.
+        """
+        if not seeds:
+            raise SettingError("no seed to run with", "give at least one")
+        left: list[_Unit[_Row]] = []
+        for seed in seeds:
+            groups: dict[str, list[_Row]] = {}
+            for row in rows:
+                if seed in seeds_of(row, seeds) and self.finished(row, seed) is None:
+                    groups.setdefault(row.learner or row.id, []).append(row)
+            left += [(tuple(group), seed) for group in groups.values()]
+        if not left:
+            return {}
+        notice(f"{what}{len(left)} trainings and measurements")
+        runner = replace(self, answerer=self.answerer.quiet()) if jobs > 1 else self
+        found = do_each(_run_unit, runner, left, lambda one, how: notice(f"{what}{_name(one)}: {how}"), jobs)
+        return {row: reason for reasons in found for row, reason in reasons.items()}
+
+    def results(
+        self, rows: Iterable[_Row], seeds: Sequence[int], reasons: Mapping[str, str] | None = None
+    ) -> list[RowResult[_Row]]:
+        """Return the rows with what is finished of them.
+
+        Args:
+            reasons: row → why it was not run.
+        """
+        asked = list(rows)
+        kept = {row.id: self._all_finished(row, seeds) for row in asked}
+        base = [one.values for one in kept.get(self.baseline, ())]
+        made: list[RowResult[_Row]] = []
+        for row in asked:
+            found = kept[row.id]
+            if not found:
+                made.append(RowResult(row, reason=(reasons or {}).get(row.id, "")))
+                continue
+            against = () if row.id == self.baseline else base
+            one = RowResult.of(row, [of.seed for of in found], [of.values for of in found], against, self.measures)
+            made.append(replace(one, outcomes=found))
+        return made
+
+    def _all_finished(self, row: _Row, seeds: Sequence[int]) -> tuple[Outcome, ...]:
+        found = (self.finished(row, seed) for seed in seeds_of(row, seeds))
+        return tuple(outcome for outcome in found if outcome is not None)
+
+    def _file(self, row: _Row, seed: int) -> Path:
+        return self.folder / f"{row.id}-seed{seed}.json"
+
+    def _fingerprint(self, row: _Row, seed: int) -> str:
+        content = json.dumps(self.answerer.decides(row, seed), sort_keys=True)
+        return hashlib.sha256(content.encode()).hexdigest()
+
+
+_Unit = tuple[tuple[_Row, ...], int]
+"""Rows that share what they learn, and a seed."""
+
+
+def seeds_of(row: Row, seeds: Sequence[int]) -> Sequence[int]:
+    """Return the seeds that a row is run with: the first alone where nothing is drawn."""
+    return seeds if row.is_drawn else seeds[:1]
+
+
+def _run_unit(runner: Runner[_Row], one: _Unit[_Row]) -> dict[str, str]:
+    """Run rows; return why those could not be run that need an extra that is missing."""
+    rows, seed = one
+    reasons = {}
+    for row in rows:
+        try:
+            runner.run(row, seed)
+        except MissingExtraError as error:
+            reasons[row.id] = str(error)
+    return reasons
+
+
+def _name(one: _Unit[_Row]) -> str:
+    rows, seed = one
+    named = " and ".join(row.id for row in rows)
+    return f"{named}, seed {seed}" if any(row.is_drawn for row in rows) else named
+
+
+def need_torch(threads: int) -> None:
+    """Let torch have so many threads, 0 for its own choice.
+
+    Raises:
+        MissingExtraError: it is not installed.
+    """
+    if importlib.util.find_spec("torch") is None:
+        raise MissingExtraError("training a network needs torch", "train")
+    import torch
+
+    if threads:
+        torch.set_num_threads(threads)
+
+
+def tie_settings(out: Path, settings: Mapping[str, object]) -> None:
+    """Tie a folder of finished trainings to the settings that they were made with; where none was begun, anew.
+
+    Raises:
+        SettingError: it is tied to others.
+    """
+    file = out / "settings.json"
+    content = json.dumps(settings, sort_keys=True, indent=1).encode()
+    has_begun = file.exists() and any(one != file for one in out.iterdir())
+    if has_begun and file.read_bytes() != content:
+        raise SettingError(
+            f"what is in {out} was trained with another recipe, other texts or other word vectors",
+            "use the same options as then, or give another folder with --out",
+        )
+    out.mkdir(parents=True, exist_ok=True)
+    replace_whole(file, content)

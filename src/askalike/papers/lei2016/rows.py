@@ -1,0 +1,172 @@
+"""The rows of the tables as data: which system, over which text, trained how, and what was reported.
+
+Source: Lei et al., "Semi-supervised Question Retrieval with Gated Convolutions", NAACL 2016, tables 2, 4, 5,
+section 5; Joshi, "Finding Similar Questions in Question Answering Forums", master's thesis, MIT 2016, tables 7.1 to
+7.4.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final, Literal
+
+from askalike.models.encoders.settings import EncoderConfig, Kind, Pooling, Reads
+from askalike.papers.harness import Row
+
+WORD_DIMENSIONS: Final = 200
+
+Origin = Literal["paper", "thesis", "recomputed", "remembered"]
+
+MARKS: Final[Mapping[Origin, str]] = {"paper": "", "thesis": "", "recomputed": "=", "remembered": "~"}
+"""What is printed before a figure: ``paper`` and ``thesis`` are quoted from their texts; ``recomputed`` comes from the
+released scores; ``remembered`` was written down from memory of the published table and must be checked before it is
+quoted."""
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """A reported mean, times 100."""
+
+    value: float
+    origin: Origin
+
+    def __str__(self) -> str:
+        return f"{MARKS[self.origin]}{self.value:.1f}"
+
+
+def _figures(origin: Origin, **values: float) -> dict[str, Figure]:
+    names = {"map": "map", "mrr": "mrr", "p1": "p@1", "p5": "p@5"}
+    return {names[key]: Figure(value, origin) for key, value in values.items()}
+
+
+REPORTED: Final[Mapping[str, Mapping[str, Figure]]] = {
+    "bm25": _figures("recomputed", map=55.99, mrr=68.03, p1=53.76, p5=42.47),
+    "tfidf": {**_figures("thesis", map=53.2, mrr=67.1, p1=53.8), **_figures("remembered", p5=39.7)},
+    "tfidf-title": _figures("thesis", map=54.3, mrr=66.8, p1=52.7),
+    "svm": _figures("remembered", map=57.7, mrr=71.3, p1=57.0, p5=43.3),
+    "cnn-max": _figures("thesis", map=58.2, mrr=71.4, p1=57.6, p5=44.9),
+    "cnn-mean": _figures("thesis", map=57.8, mrr=71.3, p1=58.0, p5=43.4),
+    "lstm-last": _figures("thesis", map=57.8, mrr=69.8, p1=56.6, p5=42.8),
+    "lstm-mean": _figures("thesis", map=58.1, mrr=71.2, p1=58.3, p5=43.3),
+    "rcnn-last": _figures("thesis", map=62.6, mrr=75.0, p1=64.2, p5=46.0),
+    "rcnn-mean": _figures("thesis", map=59.6, mrr=71.9, p1=58.5, p5=44.9),
+    "rcnn-last-title": _figures("thesis", map=58.9, mrr=73.0, p1=61.5),
+    "rcnn-mean-title": _figures("thesis", map=55.6, mrr=68.7, p1=54.8),
+    "rcnn-last-pretrained": {
+        **_figures("paper", mrr=75.6, p1=62.0),
+        **_figures("remembered", map=62.3, p5=47.1),
+    },
+}
+"""Row → measure → the figure. The thesis and the paper differ in their models' settings, so their rows are not one run;
+"tfidf" is the best of the n-grams that they tried."""
+
+
+@dataclass(frozen=True, slots=True)
+class LeiRow(Row):
+    """One row; its system is "bm25", "tfidf", "svm", or the kind of an encoder.
+
+    Args:
+        scorer: of tfidf, the name of the scorer in ``SCORERS``; else "".
+        reads: what of a question is looked at.
+        encoder: of an encoder, its sizes and pooling; else None.
+        is_pretrained: whether an encoder-decoder was trained on all texts before.
+        about: how it is run, in a few words.
+        reported: measure → figure on AskUbuntu's test set, where one is known.
+    """
+
+    scorer: str = ""
+    reads: Reads = "title and body"
+    encoder: EncoderConfig | None = None
+    is_pretrained: bool = False
+    about: str = ""
+    reported: Mapping[str, Figure] = field(default_factory=dict)
+
+    def decides(self) -> dict[str, Any]:
+        """Return what of the row decides its outcome, as JSON can hold it."""
+        return {
+            "id": self.id,
+            "system": self.system,
+            "scorer": self.scorer,
+            "reads": self.reads,
+            "encoder": self.encoder.to_json() if self.encoder else None,
+            "is_pretrained": self.is_pretrained,
+        }
+
+
+def _encoder(
+    kind: Kind, pooling: Pooling, reads: Reads = "title and body", *, is_pretrained: bool = False, name: str = ""
+) -> LeiRow:
+    """Return an encoder's row; sizes give the kinds about the same number of parameters (400,800 to 424,320)."""
+    hidden, order = {"rcnn": (400, 2), "lstm": (240, 2), "gru": (280, 2), "cnn": (667, 3)}[kind]
+    words = [kind, name or pooling, "title" if reads == "title" else "", "pretrained" if is_pretrained else ""]
+    identifier = "-".join(word for word in words if word)
+    return LeiRow(
+        identifier,
+        kind,
+        is_drawn=True,
+        reads=reads,
+        encoder=EncoderConfig(kind, WORD_DIMENSIONS, hidden, order, pooling=pooling),
+        is_pretrained=is_pretrained,
+        about="pre-training on all texts, then max-margin on labelled pairs" if is_pretrained else "max-margin",
+        reported=REPORTED.get(identifier, {}),
+    )
+
+
+def _baseline(identifier: str, system: str, about: str, *, scorer: str = "", reads: Reads = "title and body") -> LeiRow:
+    return LeiRow(identifier, system, scorer=scorer, reads=reads, about=about, reported=REPORTED.get(identifier, {}))
+
+
+def _words(scorer: str, about: str) -> LeiRow:
+    return _baseline(scorer, "tfidf", about, scorer=scorer)
+
+
+_ALL: Final[Sequence[LeiRow]] = (
+    _baseline("bm25", "bm25", "the candidate search's own scores"),
+    _words("tfidf", "words"),
+    _words("tfidf-2", "n-grams of up to 2"),
+    _words("tfidf-3", "n-grams of up to 3"),
+    _words("tfidf-all-words", "words, stop words kept"),
+    _words("tfidf-2-all-words", "n-grams of up to 2, stop words kept"),
+    _words("tfidf-3-all-words", "n-grams of up to 3, stop words kept"),
+    _baseline("tfidf-title", "tfidf", "words", scorer="tfidf", reads="title"),
+    _baseline("svm", "svm", "linear ranking SVM over similarity measures"),
+    _encoder("cnn", "max"),
+    _encoder("cnn", "normalised-mean", name="mean"),
+    _encoder("lstm", "last"),
+    _encoder("lstm", "normalised-mean", name="mean"),
+    _encoder("gru", "last"),
+    _encoder("gru", "normalised-mean", name="mean"),
+    _encoder("rcnn", "last"),
+    _encoder("rcnn", "normalised-mean", name="mean"),
+    _encoder("rcnn", "mean", name="plain-mean"),
+    _encoder("rcnn", "last", "title"),
+    _encoder("rcnn", "normalised-mean", "title", name="mean"),
+    _encoder("lstm", "last", is_pretrained=True),
+    _encoder("gru", "last", is_pretrained=True),
+    _encoder("rcnn", "last", is_pretrained=True),
+)
+
+ROWS: Final[Mapping[str, LeiRow]] = {row.id: row for row in _ALL}
+"""id → row, in the order of the table. "mean" is the mean of states that were brought to length 1, which the thesis
+found better; "plain-mean" is the mean of the states as they are."""
+
+COMPARED: Final[Sequence[tuple[str, str]]] = (
+    ("rcnn-last", "lstm-last"),
+    ("rcnn-last", "gru-last"),
+    ("rcnn-mean", "lstm-mean"),
+    ("rcnn-mean", "gru-mean"),
+    ("rcnn-mean", "cnn-mean"),
+    ("rcnn-last", "rcnn-mean"),
+    ("rcnn-mean", "rcnn-plain-mean"),
+    ("rcnn-last", "rcnn-last-title"),
+    ("rcnn-mean", "rcnn-mean-title"),
+    ("lstm-last-pretrained", "lstm-last"),
+    ("gru-last-pretrained", "gru-last"),
+    ("rcnn-last-pretrained", "rcnn-last"),
+    ("rcnn-last-pretrained", "lstm-last-pretrained"),
+    ("rcnn-last-pretrained", "gru-last-pretrained"),
+    ("rcnn-last-pretrained", "bm25"),
+)
+"""What paper and thesis say of rows, in order: the RCNN beats others of its size, the last state beats the mean, states
+brought to length 1 are better, bodies help, pre-training helps, and the best of all beats BM25."""

@@ -1,0 +1,203 @@
+"""The data of the tables: AskUbuntu's folder as it was released, or what stands in for it.
+
+================= ============================================= ===================================================
+set               training pairs; the SVM's examples            dev and test
+================= ============================================= ===================================================
+askubuntu         labelled pairs of the training file; its first the released 200 + 200 queries with 20 candidates,
+                  queries with 20 of their random questions     judged by experts, BM25 scores of Lucene
+travel            duplicate links of the train components; the  the lexical search's 20 best for the duplicates of the
+                  lexical search's 20 best for them             dev and test components; positive where linked
+semeval           positive pairs of the training files; all     dev; test 2016 and 2017, official protocol; BM25 is
+                  their candidates                              computed
+================= ============================================= ===================================================
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import islice
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Final
+
+from askalike.errors import FormatError
+from askalike.forum import Forum
+from askalike.forum_evaluation.forum_tasks import forum_rerank_task
+from askalike.forum_evaluation.links import duplicate_task
+from askalike.forum_evaluation.tasks import RerankTask, bm25_task, questions_of, released_task
+from askalike.models.similarity.ranking_svm import LabelledCandidates
+from askalike.read.askubuntu import heldout_ids, training_pairs
+from askalike.read.detection import named
+from askalike.read.frame import ReadContext
+from askalike.read.judged import read_judged
+from askalike.training.corpus import TrainingData
+from askalike.types import Question
+
+SVM_QUERIES: Final = 1000
+SVM_NEGATIVES: Final = 20
+
+
+@dataclass(frozen=True)
+class LeiSet:
+    """Everything that a row needs.
+
+    Args:
+        name: "askubuntu", "travel" or "semeval".
+        title: what it is, for the table.
+        is_original: the data that the reported figures are of.
+        questions: all texts, for pre-training and word vectors; each id once.
+        pairs: ids of labelled pairs to learn from; none of dev or test.
+        examples: labelled candidates of training queries, for the SVM.
+        heldout: ids of questions whose text is kept out of pre-training, for perplexity.
+        dev: chooses epochs and settings.
+        tests: scored with what dev chose.
+    """
+
+    name: str
+    title: str
+    is_original: bool
+    questions: tuple[Question, ...]
+    pairs: tuple[tuple[str, str], ...]
+    examples: tuple[LabelledCandidates, ...]
+    heldout: frozenset[str]
+    dev: RerankTask
+    tests: tuple[RerankTask, ...]
+
+    @cached_property
+    def digest(self) -> str:
+        """The SHA-256 of all texts, labelled pairs and judgements, in hexadecimal."""
+        known = TrainingData(self.questions, self.pairs).digest()
+        shown = [(TrainingData((one.query, *one.candidates)).digest(), list(one.labels)) for one in self.examples]
+        judged = [task.digest() for task in self.tasks()]
+        content = json.dumps([known, shown, sorted(self.heldout), judged])
+        return hashlib.sha256(content.encode()).hexdigest()
+
+    def tasks(self) -> tuple[RerankTask, ...]:
+        """Return dev and tests."""
+        return (self.dev, *self.tests)
+
+
+def find_sets(folder: Path) -> dict[str, Callable[[], LeiSet]]:
+    """Return what a folder holds, by name; a set is read when it is called for.
+
+    Args:
+        folder: AskUbuntu's, a folder with ``travel-stackexchange`` and ``semeval-task3-b``, or one of those two.
+
+    Raises:
+        FormatError: it holds none of them.
+    """
+    if not folder.is_dir():
+        raise FormatError(f"there is no folder {folder}", "give the folder of the data")
+    if (folder / "train_random.txt").exists() or (folder / "train_random.txt.gz").exists():
+        return {"askubuntu": lambda: _askubuntu(folder)}
+    places: tuple[tuple[str, str, Callable[[Path], LeiSet]], ...] = (
+        ("travel", "travel-stackexchange", _travel),
+        ("semeval", "semeval-task3-b", _semeval),
+    )
+    found: dict[str, Callable[[], LeiSet]] = {}
+    for name, inner, read in places:
+        path = folder if folder.name == inner else folder / inner
+        if path.is_dir():
+            found[name] = _reader(read, path)
+    if not found:
+        raise FormatError(
+            f"{folder} holds no train_random.txt (AskUbuntu) and no {' or '.join(inner for _, inner, _ in places)}",
+            "give the folder of one of them, or the folder above them",
+        )
+    return found
+
+
+def labelled(task: RerankTask) -> tuple[LabelledCandidates, ...]:
+    """Return a task's queries with their candidates, 1 for a positive one and 0 for others."""
+    return tuple(
+        LabelledCandidates(
+            task.queries[query],
+            [task.documents[document] for document, _ in found],
+            [int(task.qrels[query].get(document, 0) > 0) for document, _ in found],
+        )
+        for query, found in task.given.items()
+    )
+
+
+def _reader(read: Callable[[Path], LeiSet], path: Path) -> Callable[[], LeiSet]:
+    return lambda: read(path)
+
+
+def _askubuntu(folder: Path) -> LeiSet:
+    questions = tuple(
+        record for record in named("askubuntu").read(folder, ReadContext()) if isinstance(record, Question)
+    )
+    known = {question.id: question for question in questions}
+    lines = list(training_pairs(folder))
+    examples = [
+        _example(known, line.query_id, line.positive_ids, line.negative_ids[:SVM_NEGATIVES])
+        for line in islice(lines, SVM_QUERIES)
+    ]
+    return LeiSet(
+        name="askubuntu",
+        title="AskUbuntu, the data of the paper",
+        is_original=True,
+        questions=questions,
+        pairs=tuple((line.query_id, positive) for line in lines for positive in line.positive_ids),
+        examples=tuple(examples),
+        heldout=frozenset(heldout_ids(folder)),
+        dev=released_task(read_judged(folder, "askubuntu", "dev"), "askubuntu", questions),
+        tests=(released_task(read_judged(folder, "askubuntu", "test"), "askubuntu", questions),),
+    )
+
+
+def _travel(folder: Path) -> LeiSet:
+    with TemporaryDirectory() as work, Forum.create(Path(work) / "travel.forum") as forum:
+        forum.load(folder)
+        splits = {one: forum_rerank_task("travel", forum, duplicate_task(forum, one)) for one in ("dev", "test")}
+        learned = duplicate_task(forum, "train")
+        train = forum_rerank_task("travel", forum, learned)
+        questions = tuple(forum.questions())
+        links = [(link.source_id, link.target_id) for link in forum.links() if link.kind == "duplicate"]
+    return LeiSet(
+        name="travel",
+        title="duplicates of travel.stackexchange.com, standing in for AskUbuntu",
+        is_original=False,
+        questions=questions,
+        pairs=tuple(sorted(pair for pair in links if pair[0] in learned.queries)),
+        examples=labelled(train),
+        heldout=frozenset(),
+        dev=splits["dev"],
+        tests=(splits["test"],),
+    )
+
+
+def _semeval(folder: Path) -> LeiSet:
+    sets = {split: read_judged(folder, "semeval", split) for split in ("train", "dev", "test2016", "test2017")}
+    questions = tuple(
+        {question.id: question for split in ("train", "dev") for question in questions_of(sets[split])}.values()
+    )
+    tasks = {split: bm25_task(judged, "semeval", questions) for split, judged in sets.items()}
+    pairs = [
+        (query, document)
+        for query, grades in sets["train"].qrels.items()
+        for document, grade in grades.items()
+        if grade > 0
+    ]
+    return LeiSet(
+        name="semeval",
+        title="SemEval Task 3 B (Qatar Living), standing in for AskUbuntu",
+        is_original=False,
+        questions=questions,
+        pairs=tuple(pairs),
+        examples=labelled(tasks["train"]),
+        heldout=frozenset(),
+        dev=tasks["dev"],
+        tests=(tasks["test2016"], tasks["test2017"]),
+    )
+
+
+def _example(
+    known: dict[str, Question], query: str, positives: Iterable[str], negatives: Iterable[str]
+) -> LabelledCandidates:
+    labels = {**dict.fromkeys(negatives, 0), **dict.fromkeys(positives, 1)}
+    return LabelledCandidates(known[query], [known[identifier] for identifier in labels], list(labels.values()))

@@ -1,0 +1,188 @@
+"""The judged sets of SemEval Task 3 B, and the unlabelled texts that autoencoders learn from.
+
+Texts come in this order, and a size takes the first of them: the questions of the training and dev files, their
+comments, then the questions of the archives that were named, in their order; an archive of SemEval's format brings its
+comments after its questions, but for those on questions of the test files. Another kind may be brought to the front, to
+learn from it alone. Every text is taken once, by its words: a thread of the forum is a candidate under several ids, and
+a twin of a held-out text would not be held out. For the same reason every text of the test files is left out, though no
+label would come with it: half of the candidates of 2016's test, and a fifth of those of 2017's, are candidates of the
+training and dev files too.
+
+Differs: the paper has the forum's whole archive, 189,941 questions and 1,894,456 comments, which an archive that is
+named can bring in.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence, Set
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Final
+
+from askalike.errors import FormatError, SettingError
+from askalike.forum_evaluation.tasks import RerankTask, bm25_task, questions_of
+from askalike.read.detection import choose, named
+from askalike.read.frame import ReadContext
+from askalike.read.judged import read_judged
+from askalike.types import Answer, Question
+
+TESTS: Final = ("test2016", "test2017")
+FOLDER: Final = "semeval-task3-b"
+_TAKEN: Final = ("semeval", "comment", "questions", "comments")
+
+
+@dataclass(frozen=True, slots=True)
+class ZhangData:
+    """What the tables need.
+
+    Args:
+        dev: chooses settings; its candidates are in the search engine's order, beside their BM25 scores.
+        tests: by name.
+        texts: to learn from, each text once, in the order in which a size takes them.
+        kinds: how many texts are of each kind, in their order.
+        rejected: archive → how many of its records could not be read, of those with any.
+    """
+
+    dev: RerankTask
+    tests: dict[str, RerankTask]
+    texts: tuple[Question, ...]
+    kinds: dict[str, int]
+    rejected: dict[str, int] = field(default_factory=dict)
+
+    def first(self, size: int) -> tuple[Question, ...]:
+        """Return so many texts, or all for 0.
+
+        Raises:
+            SettingError: there are fewer.
+        """
+        if size > len(self.texts):
+            raise SettingError(
+                f"{size:,} texts to learn from, but there are {len(self.texts):,}",
+                "name more archives with --unlabelled, or a smaller --amount",
+            )
+        return self.texts[: size or None]
+
+    def beginning_with(self, kind: str) -> ZhangData:
+        """Return the same with all texts of one kind before the others.
+
+        Args:
+            kind: ``questions``, ``comments`` or an archive's name.
+
+        Raises:
+            SettingError: there is none.
+        """
+        if kind not in self.kinds:
+            raise SettingError(f"there are no texts {kind!r} to learn from", f"they are of {', '.join(self.kinds)}")
+        parts: dict[str, tuple[Question, ...]] = {}
+        begin = 0
+        for name, count in self.kinds.items():
+            parts[name], begin = self.texts[begin : begin + count], begin + count
+        order = [kind, *(name for name in self.kinds if name != kind)]
+        texts = tuple(text for name in order for text in parts[name])
+        return replace(self, texts=texts, kinds={name: self.kinds[name] for name in order})
+
+
+def read_data(folder: Path, archives: Sequence[Path] = ()) -> ZhangData:
+    """Return the judged sets and the texts of a folder, and of more archives.
+
+    Args:
+        folder: of the SemEval files, or the folder above it.
+        archives: of any format that ``askalike index`` reads.
+
+    Raises:
+        FormatError: a file is missing or has no labels.
+        InputError: an archive cannot be read.
+        SettingError: two archives have the same name, or one has a name that is taken.
+    """
+    _check_names([name for archive in archives for name in (archive.name, f"{archive.name} comments")])
+    place = folder / FOLDER if (folder / FOLDER).is_dir() else folder
+    sets = {split: read_judged(place, "semeval", split) for split in ("train", "dev", *TESTS)}
+    own = [question for split in ("train", "dev") for question in questions_of(sets[split])]
+    tests = {_content(question) for split in TESTS for question in questions_of(sets[split])}
+    seen = set(tests)
+    texts: dict[str, Question] = {}
+    kept = [question for question in own if _is_new(question, seen)]
+    texts |= {f"semeval/{question.id}": question for question in kept}
+    kinds = {"questions": len(texts)}
+    for answer in _comments(place, {question.id for question in kept}):
+        comment = _as_text(answer)
+        if _is_new(comment, seen):
+            texts[f"comment/{answer.id}"] = comment
+    kinds["comments"] = len(texts) - kinds["questions"]
+    rejected: dict[str, int] = {}
+    for archive in archives:
+        context = ReadContext()
+        for kind, found in _by_kind(archive, tests, context).items():
+            before = len(texts)
+            for text in found:
+                if _is_new(text, seen):
+                    texts.setdefault(f"{kind}/{text.id}", text)
+            kinds[kind] = len(texts) - before
+        if context.rejects.count:
+            rejected[archive.name] = context.rejects.count
+    statistics = tuple(own)
+    return ZhangData(
+        bm25_task(sets["dev"], "semeval", statistics),
+        {test: bm25_task(sets[test], "semeval", statistics) for test in TESTS},
+        tuple(_renamed(texts.items())),
+        kinds,
+        rejected,
+    )
+
+
+def _is_new(question: Question, seen: set[str]) -> bool:
+    """Return whether a text was not seen yet, and see it; one without words never is new."""
+    content = _content(question)
+    is_new = bool(content) and content not in seen
+    seen.add(content)
+    return is_new
+
+
+def _content(question: Question) -> str:
+    """Return what makes two texts the same: all but case and white space."""
+    return " ".join(f"{question.title} {question.body}".casefold().split())
+
+
+def _check_names(names: Sequence[str]) -> None:
+    """Raise SettingError where the texts of two archives would have the same ids."""
+    for place, name in enumerate(names):
+        if name in _TAKEN or name in names[:place]:
+            raise SettingError(f"more than one source of texts is called {name!r}", "give the archive another name")
+
+
+def _comments(folder: Path, questions: set[str]) -> Iterator[Answer]:
+    """Yield the comments on these questions."""
+    for record in named("semeval").read(folder, ReadContext()):
+        if isinstance(record, Answer) and record.question_id in questions:
+            yield record
+
+
+def _by_kind(archive: Path, tests: Set[str], context: ReadContext) -> dict[str, list[Question]]:
+    """Return the questions of an archive, and its comments where it is of the judged sets' own format.
+
+    Args:
+        tests: contents of questions whose comments are left out.
+    """
+    if not archive.exists():
+        raise FormatError(f"there is no archive {archive}", "look at its name")
+    reader = choose(archive)
+    questions: list[Question] = []
+    comments: list[Question] = []
+    excluded: set[str] = set()
+    for record in reader.read(archive, context):
+        if isinstance(record, Question):
+            questions.append(record)
+            if _content(record) in tests:
+                excluded.add(record.id)
+        elif isinstance(record, Answer) and reader.name == "semeval" and record.question_id not in excluded:
+            comments.append(_as_text(record))
+    return {archive.name: questions} | ({f"{archive.name} comments": comments} if comments else {})
+
+
+def _as_text(answer: Answer) -> Question:
+    return Question(answer.id, "", answer.body, answer.markup)
+
+
+def _renamed(texts: Iterable[tuple[str, Question]]) -> Iterator[Question]:
+    for name, one in texts:
+        yield Question(name, one.title, one.body, one.markup)

@@ -1,0 +1,1 @@
+"""Training: models made from a forum's texts, answers and labelled pairs."""

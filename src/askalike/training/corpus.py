@@ -1,0 +1,259 @@
+"""What a model is trained on: questions, which of them are labelled as duplicates, and answers; the same as ids.
+
+``TrainingData`` holds plain values. Texts as numbers are all words of all texts in one array, each text a slice of it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from array import array
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from askalike.errors import SettingError
+from askalike.evaluation import CandidateTask
+from askalike.models.encoders.vocabulary import Reader, Vocabulary
+from askalike.text.markup import plain_text
+from askalike.types import Answer, Question
+
+
+@dataclass(frozen=True, slots=True)
+class Texts:
+    """Texts as ids of one vocabulary.
+
+    Args:
+        ids: the words of all texts, one text after the other.  # (W,) int32
+        starts: where each text begins; the last number is W.  # (N + 1,) int64
+
+    >>> texts = Texts(np.array([5, 6, 7], np.int32), np.array([0, 2, 2, 3]))
+    >>> len(texts), texts[0].tolist(), texts.lengths().tolist(), texts.counts(9).tolist()
+    (3, [5, 6], [2, 0, 1], [0, 0, 0, 0, 0, 1, 1, 1, 0])
+    """
+
+    ids: NDArray[np.int32]
+    starts: NDArray[np.int64]
+
+    def __len__(self) -> int:
+        return len(self.starts) - 1
+
+    def __getitem__(self, row: int) -> NDArray[np.int32]:
+        return self.ids[self.starts[row] : self.starts[row + 1]]
+
+    def lengths(self) -> NDArray[np.int64]:
+        """Return the words of each text.  # (N,)"""
+        return np.diff(self.starts)
+
+    def counts(self, size: int) -> NDArray[np.int64]:
+        """Return how often each id below ``size`` occurs; all are below it.  # (size,)"""
+        return np.bincount(self.ids, minlength=size).astype(np.int64)
+
+
+class WordList:
+    """Texts over the words that occur in them, before there is a vocabulary: words are numbered as they come.
+
+    >>> read = WordList([["wifi", "drops"], ["wifi"]])
+    >>> read.words, read.texts.ids.tolist(), read.counts()
+    (['wifi', 'drops'], [0, 1, 0], {'wifi': 2, 'drops': 1})
+    """
+
+    def __init__(self, texts: Iterable[list[str]]) -> None:
+        numbers: dict[str, int] = {}
+        ids, starts = array("i"), array("q", [0])
+        for text in texts:
+            ids.extend([numbers.setdefault(word, len(numbers)) for word in text])
+            starts.append(len(ids))
+        self.words = list(numbers)
+        self.texts = Texts(np.array(ids, np.int32), np.array(starts, np.int64))
+
+    def counts(self) -> dict[str, int]:
+        """Return how often each word occurs."""
+        found = np.bincount(self.texts.ids, minlength=len(self.words)).tolist()
+        return dict(zip(self.words, found, strict=True))
+
+    def over(self, vocabulary: Vocabulary) -> Texts:
+        """Return the texts as ids of ``vocabulary``, 0 for words that it does not hold."""
+        ids = np.array(vocabulary.ids(self.words), np.int32)
+        return Texts(ids[self.texts.ids] if len(ids) else self.texts.ids, self.texts.starts)
+
+    def sentences(self) -> Iterator[list[str]]:
+        """Yield the words of each text again."""
+        for row in range(len(self.texts)):
+            yield [self.words[number] for number in self.texts[row].tolist()]
+
+
+_REPORTED: Final = 1000  # questions between two reports
+
+
+@dataclass(frozen=True, slots=True)
+class TrainingData:
+    """Questions and what is known of them.
+
+    Args:
+        questions: each id once.
+        pairs: ids of two questions labelled as duplicates.
+        answers: answers to the questions, by ``Answer.question_id``.
+        hard_negatives: question id → ids of questions that look alike without a label, the most alike first.
+        dev: name → judged candidates, to stop by; never what a test is scored on.
+    """
+
+    questions: Sequence[Question]
+    pairs: Sequence[tuple[str, str]] = ()
+    answers: Sequence[Answer] = ()
+    hard_negatives: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    dev: Mapping[str, CandidateTask] = field(default_factory=dict)
+
+    def digest(self) -> str:
+        """Return the SHA-256 of everything that is learned from, in hexadecimal; dev sets are not."""
+        found = hashlib.sha256()
+        for question in self.questions:
+            tags = question.tags[:1]
+            _add(found, "question", question.id, question.title, question.markup, question.body, *tags)
+        for pair in self.pairs:
+            _add(found, "pair", *pair)
+        for answer in self.answers:
+            _add(found, "answer", answer.question_id, answer.markup, answer.body)
+        for identifier, others in self.hard_negatives.items():
+            _add(found, "hard negatives", identifier, *others)
+        return found.hexdigest()
+
+    def dev_digest(self) -> str:
+        """Return the SHA-256 of the dev sets' questions, in hexadecimal: they decide when training stops."""
+        found = hashlib.sha256()
+        for name, task in self.dev.items():
+            _add(found, name, *map(str, task.queries.tolist()))
+            for question in task.questions:
+                _add(found, question.title, question.markup, question.body)
+        return found.hexdigest()
+
+
+@dataclass(frozen=True, slots=True)
+class DevSet:
+    """Judged candidates with the texts of their questions: row 2i the title of question i, row 2i + 1 its body."""
+
+    task: CandidateTask
+    texts: Texts
+
+
+@dataclass(frozen=True, slots=True)
+class Corpus:
+    """Training data as ids.
+
+    Args:
+        texts: row 2i is the title of question i, row 2i + 1 its body; the answers follow.
+        size: questions, N.
+        pairs: two questions that ask the same.  # (M, 2) int64
+        answers: a question and the row of one of its answers.  # (K, 2) int64
+        hard_negatives: of each question, or nothing; -1 where there are fewer.  # (N, H) int64
+        topics: a number for each question, the same for those with the same first tag.  # (N,) int64
+        dev: name → judged candidates.
+    """
+
+    texts: Texts
+    size: int
+    pairs: NDArray[np.int64]
+    answers: NDArray[np.int64]
+    hard_negatives: NDArray[np.int64]
+    topics: NDArray[np.int64]
+    dev: Mapping[str, DevSet]
+
+    def usable_pairs(self) -> NDArray[np.int64]:
+        """Return the labelled pairs of two different questions that have words.  # (M', 2)"""
+        lengths = self.texts.lengths()[: 2 * self.size]
+        has_words = (lengths[0::2] + lengths[1::2]) > 0
+        is_usable = has_words[self.pairs].all(axis=1) & (self.pairs[:, 0] != self.pairs[:, 1])
+        return np.asarray(self.pairs[is_usable])
+
+    def labelled(self) -> dict[int, frozenset[int]]:
+        """Return question → its labelled duplicates, whichever was named first; only questions that have some."""
+        found: defaultdict[int, set[int]] = defaultdict(set)
+        for first, second in self.pairs.tolist():
+            found[first].add(second)
+            found[second].add(first)
+        return {question: frozenset(others - {question}) for question, others in found.items()}
+
+
+class WordSource:
+    """Training data read once into words; vocabulary and vectors are made from it, then the corpus.
+
+    Args:
+        data: what to learn from.
+        reader: how a model reads questions.
+        report: called with how many questions were read since the last call.
+    """
+
+    def __init__(self, data: TrainingData, reader: Reader, report: Callable[[int], None]) -> None:
+        self.data = data
+        self._reader = reader
+        self.words = WordList(_all_words(data, reader, report))
+
+    def vocabulary(self, min_count: int, max_size: int | None) -> Vocabulary:
+        """Return the most frequent words of the data."""
+        return Vocabulary.from_counts(self.words.counts(), min_count=min_count, max_size=max_size)
+
+    def corpus(self, vocabulary: Vocabulary) -> Corpus:
+        """Return the data as ids.
+
+        Raises:
+            SettingError: a pair, an answer or a hard negative names a question that is not there.
+        """
+        data = self.data
+        rows = {question.id: row for row, question in enumerate(data.questions)}
+        if len(rows) != len(data.questions):
+            raise SettingError(f"{len(data.questions)} questions with {len(rows)} ids, expected each id once")
+        pairs = np.array(_located(rows, data.pairs), np.int64).reshape(-1, 2)
+        asked = _located(rows, [(answer.question_id,) for answer in data.answers])
+        answers = np.array([[row, 2 * len(rows) + place] for place, (row,) in enumerate(asked)], np.int64)
+        width = max(map(len, data.hard_negatives.values()), default=0)
+        hard = np.full((len(rows), width), -1, np.int64)
+        for identifier, others in data.hard_negatives.items():
+            located = _located(rows, [(identifier, *others)])[0]
+            hard[located[0], : len(others)] = located[1:]
+        dev = {
+            name: DevSet(task, WordList(_question_words(task.questions, self._reader)).over(vocabulary))
+            for name, task in data.dev.items()
+        }
+        return Corpus(self.words.over(vocabulary), len(rows), pairs, answers.reshape(-1, 2), hard, _topics(data), dev)
+
+
+def _topics(data: TrainingData) -> NDArray[np.int64]:
+    numbers: dict[str, int] = {}
+    tags = ("".join(question.tags[:1]) for question in data.questions)
+    return np.array([numbers.setdefault(tag, len(numbers)) for tag in tags], np.int64)
+
+
+def _all_words(data: TrainingData, reader: Reader, report: Callable[[int], None]) -> Iterator[list[str]]:
+    for done, question in enumerate(data.questions, start=1):
+        yield from _question_words([question], reader)
+        if done % _REPORTED == 0 or done == len(data.questions):
+            report((done - 1) % _REPORTED + 1)
+    for answer in data.answers:
+        yield reader.text(plain_text(answer.body, answer.markup))
+
+
+def _question_words(questions: Iterable[Question], reader: Reader) -> Iterator[list[str]]:
+    for question in questions:
+        yield reader.title(question)
+        yield reader.body(question)
+
+
+def _add(found: hashlib._Hash, *fields: str) -> None:
+    """Hash fields with their lengths, so that no two lists of them give the same bytes."""
+    for text in fields:
+        content = text.encode(errors="surrogatepass")
+        found.update(b"%d:" % len(content) + content)
+    found.update(b";")
+
+
+def _located(rows: Mapping[str, int], named: Sequence[Sequence[str]]) -> list[list[int]]:
+    try:
+        return [[rows[identifier] for identifier in entry] for entry in named]
+    except KeyError as error:
+        raise SettingError(
+            f"training data names question {error.args[0]!r}, which is not among its questions",
+            "give the questions of all pairs, answers and hard negatives",
+        ) from None

@@ -1,0 +1,243 @@
+"""From training data and a recipe to a model: words, then one stage after the other.
+
+Everything is written to a work folder on the way; a training that was stopped goes on from there, one that had ended
+is only read again.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from askalike.errors import SettingError
+from askalike.models.encoders.model import Model
+from askalike.models.encoders.networks.encoder import EncoderNetwork, build, from_arrays, to_arrays
+from askalike.models.encoders.settings import check_number, check_whole
+from askalike.models.encoders.vocabulary import Reader, Vocabulary
+from askalike.progress import Progress, SilentProgress
+from askalike.training.corpus import Corpus, TrainingData, WordSource
+from askalike.training.distributed import DistributedContext, joined
+from askalike.training.log import write_examples
+from askalike.training.loop import StageContext, run_stage
+from askalike.training.network import TextNetwork
+from askalike.training.objectives.contrastive import Contrastive
+from askalike.training.objectives.decoding import Decoding
+from askalike.training.objectives.max_margin import MaxMargin
+from askalike.training.objectives.objective import Objective
+from askalike.training.objectives.reconstruction import Reconstruction
+from askalike.training.recipe import DecodingOptions, MaxMarginOptions, Recipe, ReconstructionOptions, StageSettings
+from askalike.training.words import InitialWords, make_words
+
+
+@dataclass(frozen=True, slots=True)
+class TrainingRun:
+    """Where and as what a training runs.
+
+    Args:
+        folder: for checkpoints, word vectors and the log; belongs to this training alone.
+        seed: of everything that is drawn, 0 to 2³² - 1.
+        device: ``cpu`` or ``cuda``, with a number if need be.
+        start: a model to go on from: its words, word vectors and encoder are where training begins.
+        progress: shows what goes on.
+        checkpoint_s: seconds between checkpoints within an epoch, ≥ 0.
+
+    Raises:
+        SettingError: a seed or a time out of range.
+    """
+
+    folder: Path
+    seed: int = 0
+    device: str = "cpu"
+    start: Model | None = None
+    progress: Progress = field(default_factory=SilentProgress)
+    checkpoint_s: float = 120.0
+
+    def __post_init__(self) -> None:
+        check_whole("seed", self.seed, 0)
+        check_number("seed", self.seed, below=2**32)
+        check_number("checkpoint_s", self.checkpoint_s, least=0)
+
+
+def train_encoder(recipe: Recipe, data: TrainingData, run: TrainingRun) -> Model:
+    """Return the model that the recipe makes of the data.
+
+    The same recipe, data and seed give the same model on the same machine, stopped on the way or not. Where several
+    processes train together, each of them is given the model, and the first alone writes to the folder.
+
+    Raises:
+        SettingError: data and recipe do not fit each other, or the device is not there.
+        InputError: the file of word vectors cannot be read.
+        ModelError: the loss of a stage is no number.
+        DamagedModelError: a file that was kept of the stopped training cannot be read.
+        MissingExtraError: gensim is wanted and not installed.
+    """
+    device = device_named(run.device)
+    with _arithmetic(recipe), joined(device) as distributed:
+        run = run if distributed.is_first else replace(run, progress=SilentProgress())
+        run.folder.mkdir(parents=True, exist_ok=True)
+        run.progress.start("reading", len(data.questions), "questions")
+        source = WordSource(data, Reader(recipe.reads, recipe.word_limit, recipe.stems), run.progress.advance)
+        with distributed.first_alone():
+            words = make_words(recipe.words, source, run.start, run.folder, (run.seed, run.progress))
+        corpus = source.corpus(words.vocabulary)
+        network = TextNetwork(
+            _encoder(recipe, run),
+            torch.from_numpy(words.embedding.copy()),
+            is_embedding_trained=recipe.words.is_trained,
+            is_unknown_zero=recipe.words.unknown == "zero",
+        )
+        beginning = _beginning(data, words, network, (run.seed, distributed.size))
+        _run_stages(recipe, corpus, words.vocabulary, network, run, (device, distributed, beginning))
+        return _model(recipe, words.vocabulary, network, data, corpus)
+
+
+def _run_stages(
+    recipe: Recipe,
+    corpus: Corpus,
+    vocabulary: Vocabulary,
+    network: TextNetwork,
+    run: TrainingRun,
+    within: tuple[torch.device, DistributedContext, str],
+) -> None:
+    device, distributed, beginning = within
+    names = [f"{number}-{stage.objective}" for number, stage in enumerate(recipe.stages, start=1)]
+    has_trained = False
+    for number, (stage, name) in enumerate(zip(recipe.stages, names, strict=True), start=1):
+        least = 1 if stage.objective == "max-margin" else 2  # of one pair alone the others learn nothing
+        pairs = len(corpus.usable_pairs())
+        if stage.needs == "pairs" and pairs < least:
+            run.progress.notice(f"stage {name} is skipped: it needs {least} labelled pairs, and the data has {pairs}")
+            continue
+        network.dropout = stage.dropout
+        context = StageContext(
+            run.folder,
+            stage=name,
+            identity=_identity(recipe, number, beginning),
+            earlier=tuple(names[: number - 1]),
+            seed=run.seed + number,
+            device=device,
+            distributed=distributed,
+            progress=run.progress,
+            checkpoint_s=run.checkpoint_s,
+        )
+        objective = _objective(stage, network, corpus, run.seed)
+        run_stage(objective, stage.loop, _judge(network, corpus), context)
+        if distributed.is_first:
+            write_examples(objective.examples(), vocabulary, run.folder)
+        has_trained = True
+    if not has_trained:
+        raise SettingError(
+            f"every stage of the recipe needs labelled pairs, and the data has {len(corpus.pairs)}",
+            "label duplicates, or take a recipe that learns without labels",
+        )
+
+
+def _beginning(data: TrainingData, words: InitialWords, network: TextNetwork, drawn: tuple[int, int]) -> str:
+    """Return a name of everything but the recipe that a training depends on."""
+    found = hashlib.sha256(f"{data.digest()}{data.dev_digest()}{words.digest()}{drawn}".encode())
+    for name, array in to_arrays(network.encoder).items():
+        found.update(name.encode() + array.tobytes())
+    return found.hexdigest()
+
+
+def _identity(recipe: Recipe, number: int, beginning: str) -> str:
+    """Return what a stage's checkpoint is recognised by; stages after it and how the model is kept do not matter."""
+    chosen: list[object] = [recipe.encoder.to_json(), asdict(recipe.words)]
+    chosen += [recipe.reads, recipe.word_limit, recipe.arithmetic]
+    chosen += [recipe.stems] if recipe.stems else []  # checkpoints from before there were stems stay good
+    stages = [asdict(stage) for stage in recipe.stages[:number]]
+    return hashlib.sha256(json.dumps([chosen, stages, beginning], sort_keys=True).encode()).hexdigest()
+
+
+def _encoder(recipe: Recipe, run: TrainingRun) -> EncoderNetwork:
+    if run.start is None:
+        return build(recipe.encoder, run.seed)
+    of_start = run.start.settings.encoder
+    if of_start.kind != recipe.encoder.kind or of_start.shapes() != recipe.encoder.shapes():
+        raise SettingError(
+            f"the model to go on from has the encoder {of_start.to_json()}, the recipe {recipe.encoder.to_json()}",
+            "write the same encoder into the recipe",
+        )
+    if run.start.settings.stems != recipe.stems:
+        raise SettingError(
+            f"the model to go on from has stems {run.start.settings.stems!r}, the recipe {recipe.stems!r}",
+            "write the same stems into the recipe",
+        )
+    return from_arrays(recipe.encoder, run.start.parameters())
+
+
+@contextmanager
+def _arithmetic(recipe: Recipe) -> Iterator[None]:
+    """Set the arithmetic of matrix products, and set it back."""
+    before = torch.get_float32_matmul_precision()
+    torch.set_float32_matmul_precision("medium" if recipe.arithmetic == "bfloat16" else "highest")
+    try:
+        yield
+    finally:
+        torch.set_float32_matmul_precision(before)
+
+
+def _objective(stage: StageSettings, network: TextNetwork, corpus: Corpus, seed: int) -> Objective:
+    options = stage.options
+    if isinstance(options, DecodingOptions):
+        return Decoding(network, corpus, options, seed=seed)
+    if isinstance(options, MaxMarginOptions):
+        return MaxMargin(network, corpus, options)
+    if isinstance(options, ReconstructionOptions):
+        return Reconstruction(network, corpus, options, seed=seed)
+    return Contrastive(network, corpus, options)
+
+
+def _judge(network: TextNetwork, corpus: Corpus) -> Callable[[], dict[str, float]]:
+    """Return the function that measures the network on the dev sets: MRR and MAP of each, and their means."""
+
+    def judge() -> dict[str, float]:
+        found: dict[str, float] = {}
+        for name, dev in corpus.dev.items():
+            vectors = network.all_questions(dev.texts)
+            found[f"{name} mrr"], found[f"{name} map"] = dev.task.mrr(vectors), dev.task.map(vectors)
+        for measure in ("mrr", "map"):
+            values = [value for key, value in found.items() if key.endswith(f" {measure}")]
+            if values:
+                found[measure] = sum(values) / len(values)
+        return found
+
+    return judge
+
+
+def _model(recipe: Recipe, vocabulary: Vocabulary, network: TextNetwork, data: TrainingData, corpus: Corpus) -> Model:
+    embedding: NDArray[np.float32] = network.embedding.detach().cpu().numpy()
+    return Model.build(
+        recipe.model_settings(),
+        vocabulary,
+        embedding,
+        to_arrays(network.encoder),
+        counts=corpus.texts.counts(len(vocabulary)),
+        training_data=data.digest(),
+        dev_scores=_judge(network, corpus)(),
+    )
+
+
+def device_named(name: str) -> torch.device:
+    """Return a device to train on.
+
+    Raises:
+        SettingError: it is not known, or not there.
+    """
+    try:
+        device = torch.device(name)
+    except RuntimeError as error:
+        raise SettingError(f"device {name!r} is not known", "expected cpu, cuda or cuda:N") from error
+    if device.type not in ("cpu", "cuda"):
+        raise SettingError(f"device {name!r} is not supported", "expected cpu, cuda or cuda:N")
+    if device.type == "cuda" and (device.index or 0) >= torch.cuda.device_count():
+        raise SettingError(f"device {name!r}, but torch finds no such device here", "use cpu")
+    return device

@@ -1,0 +1,1 @@
+"""What training makes smaller: one file per objective."""

@@ -1,0 +1,380 @@
+"""A recipe: everything that decides how a model is trained, as a file that can be read, kept and cited.
+
+It is a ``Recipe`` of an encoder, a ``LanguageRecipe`` or a ``SiameseRecipe``; reading one does not need torch.
+Settings that cannot be used raise SettingError when they are made.
+"""
+
+from __future__ import annotations
+
+import json
+import tomllib
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, fields
+from pathlib import Path
+from typing import Any, Final, Literal, TypeAlias, get_args
+
+from askalike.errors import SettingError
+from askalike.models.encoders.settings import (
+    EncoderConfig,
+    ModelSettings,
+    Precision,
+    Reads,
+    Unknown,
+    check_choice,
+    check_number,
+    check_whole,
+)
+from askalike.models.language.kinds import KINDS
+from askalike.models.siamese.config import SIAMESE_KINDS
+from askalike.training.bounds import check_bounds
+from askalike.training.language import LanguageRecipe
+from askalike.training.settings import LoopSettings, made, table
+from askalike.training.siamese.recipe import SiameseRecipe
+from askalike.training.vector_files import FORMATS, VectorFormat
+
+CONTEXTS: Final = ("title", "body", "similar")
+"""What a title is written from: the title itself, the body, the title or body of a labelled duplicate."""
+
+VIEWS: Final = ("title-body", "marked", "answers")
+"""Two views of the same thing: title and body, two questions labelled as duplicates, a question and its answer."""
+
+
+@dataclass(frozen=True, slots=True)
+class DecodingOptions:
+    """Of the encoder-decoder.
+
+    Args:
+        contexts: names in ``CONTEXTS``, each once.
+        batch_size: titles in a batch, ≥ 1.
+        held_out: questions that are never learned from, to measure perplexity on; a tenth of all at most.
+    """
+
+    contexts: tuple[str, ...] = CONTEXTS
+    batch_size: int = 256
+    held_out: int = 2_000
+
+    def __post_init__(self) -> None:
+        for name in self.contexts:
+            check_choice("a name in contexts", name, CONTEXTS)
+        if not self.contexts or len(set(self.contexts)) != len(self.contexts):
+            raise SettingError(f"contexts {list(self.contexts)}, but expected at least one, each once", "set contexts")
+        check_whole("batch_size", self.batch_size, 1)
+        check_whole("held_out", self.held_out, 0)
+
+
+@dataclass(frozen=True, slots=True)
+class MaxMarginOptions:
+    """Of max-margin.
+
+    Args:
+        batch_size: pairs in a batch, ≥ 1.
+        negatives: random questions for each pair and epoch, K ≥ 1.
+        margin: δ > 0.
+    """
+
+    batch_size: int = 25
+    negatives: int = 20
+    margin: float = 0.2
+
+    def __post_init__(self) -> None:
+        check_whole("batch_size", self.batch_size, 1)
+        check_whole("negatives", self.negatives, 1)
+        check_number("margin", self.margin, above=0)
+
+
+@dataclass(frozen=True, slots=True)
+class ContrastiveOptions:
+    """Of symmetric InfoNCE.
+
+    Args:
+        views: name in ``VIEWS`` → how often an epoch goes over them, ≥ 0; 0.5 takes half of them each time.
+        batch_size: pairs of views in a batch, ≥ 2.
+        temperature: τ > 0.
+        hard_negatives: of each question, at most so many.
+        topical: share of the batches that hold questions of one topic, or of few: negatives that are harder to tell
+            from the partner than random ones.
+    """
+
+    views: Mapping[str, float]
+    batch_size: int = 256
+    temperature: float = 0.05
+    hard_negatives: int = 0
+    topical: float = 0.0
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.views, Mapping) or not self.views:
+            raise SettingError(f"views is {self.views!r}, but expected a table", "write views = { title-body = 1.0 }")
+        for name, share in self.views.items():
+            check_choice("a name in views", name, VIEWS)
+            check_number(f"views.{name}", share, least=0)
+        if not sum(self.views.values()):
+            raise SettingError(f"views {dict(self.views)}, but expected a share above 0", "set a larger share")
+        check_whole("batch_size", self.batch_size, 2)
+        check_number("temperature", self.temperature, above=0)
+        check_whole("hard_negatives", self.hard_negatives, 0)
+        check_number("topical", self.topical, least=0, most=1)
+
+
+@dataclass(frozen=True, slots=True)
+class ReconstructionOptions:
+    """Of the autoencoder; its decoder follows from the encoder's kind.
+
+    Args:
+        batch_size: texts in a batch, ≥ 1.
+        held_out: questions that are never learned from, to measure perplexity on; a tenth of all at most.
+    """
+
+    batch_size: int = 48
+    held_out: int = 2_000
+
+    def __post_init__(self) -> None:
+        check_whole("batch_size", self.batch_size, 1)
+        check_whole("held_out", self.held_out, 0)
+
+
+Options: TypeAlias = DecodingOptions | MaxMarginOptions | ContrastiveOptions | ReconstructionOptions
+
+ObjectiveName = Literal["decoding", "max-margin", "contrastive", "reconstruction"]
+
+OBJECTIVES: Final[Mapping[str, type[Options]]] = {
+    "decoding": DecodingOptions,
+    "max-margin": MaxMarginOptions,
+    "contrastive": ContrastiveOptions,
+    "reconstruction": ReconstructionOptions,
+}
+"""Objective → its options."""
+
+
+SHIPPED: Final = Path(__file__).parent / "recipes"
+"""The recipes that come with the package, one TOML file each."""
+
+Arithmetic = Literal["float32", "bfloat16"]
+Needs = Literal["", "pairs"]
+
+
+@dataclass(frozen=True, slots=True)
+class WordSettings:
+    """Vocabulary and word vectors.
+
+    Args:
+        max_size: words of the vocabulary, the most frequent, ≥ 1.
+        min_count: how often a word must occur, ≥ 1.
+        vectors: ``word2vec`` (trained on the data), ``random``, or the path of a file of vectors, from where the
+            training is started.
+        vectors_format: of that file: ``word2vec-text``, ``word2vec-binary`` or ``glove``.
+        size: dimensions of a word vector.
+        epochs: of word2vec.
+        workers: threads of word2vec; with more than one, no two trainings are equal.
+        is_trained: word vectors learn in every stage, or stay fixed.
+        unknown: what stands for unknown words.
+    """
+
+    max_size: int = 60_000
+    min_count: int = 2
+    vectors: str = "word2vec"
+    vectors_format: VectorFormat = "word2vec-text"
+    size: int = 200
+    epochs: int = 5
+    workers: int = 1
+    is_trained: bool = False
+    unknown: Unknown = "vector"
+
+    def __post_init__(self) -> None:
+        for name in ("max_size", "min_count", "size", "epochs", "workers"):
+            check_whole(name, getattr(self, name), 1)
+        check_choice("vectors_format", self.vectors_format, FORMATS)
+        check_choice("unknown", self.unknown, get_args(Unknown))
+        if not self.vectors:
+            raise SettingError("vectors is '', but expected word2vec, random, or the path of a file", "set vectors")
+
+
+@dataclass(frozen=True, slots=True)
+class StageSettings:
+    """One objective and how it is made smaller.
+
+    Args:
+        objective: a name in ``OBJECTIVES``.
+        options: the objective's own.
+        loop: epochs, learning rate and so on.
+        dropout: share of numbers left out, in [0, 1).
+        needs: "" or "pairs": the stage is left out where the data has no labelled pairs.
+    """
+
+    objective: ObjectiveName
+    options: Options
+    loop: LoopSettings = field(default_factory=LoopSettings)
+    dropout: float = 0.1
+    needs: Needs = ""
+
+    def __post_init__(self) -> None:
+        check_choice("objective", self.objective, OBJECTIVES)
+        if not isinstance(self.options, OBJECTIVES[self.objective]):
+            raise SettingError(f"options of {self.objective} are {self.options!r}", "give those of the objective")
+        check_number("dropout", self.dropout, least=0, below=1)
+        check_choice("needs", self.needs, get_args(Needs))
+        if not self.loop.stop_on.endswith((" mrr", " map")):
+            check_choice("stop_on", self.loop.stop_on, ("mrr", "map", *self._held_out(), '"NAME mrr"', '"NAME map"'))
+
+    def _held_out(self) -> tuple[str, ...]:
+        """Return the measures of held-out texts that the objective has."""
+        if isinstance(self.options, DecodingOptions):
+            return tuple(f"perplexity from {context}" for context in self.options.contexts)
+        return ("perplexity",) if isinstance(self.options, ReconstructionOptions) else ()
+
+
+@dataclass(frozen=True, slots=True)
+class Recipe:
+    """How a model is trained.
+
+    Args:
+        words: vocabulary and word vectors.
+        encoder: the network; its ``input_size`` is that of the word vectors.
+        stages: one after the other, at least one.
+        reads: what of a question is encoded.
+        word_limit: words of a title or body that are read, or of both where they are joined.
+        arithmetic: of matrix products in training: ``bfloat16`` is faster where the processor has it.
+        embedding_precision: how the finished model keeps word vectors.
+        encoder_precision: how it keeps the encoder's parameters.
+        stems: the Snowball language to whose stems words are brought, or "" for words as they are written.
+        ranker: the ranker of a forum that the model is for, such as "ramn", or "" for the forum's own model.
+    """
+
+    encoder: EncoderConfig
+    stages: tuple[StageSettings, ...]
+    words: WordSettings = field(default_factory=WordSettings)
+    reads: Reads = "title and body"
+    word_limit: int = 100
+    arithmetic: Arithmetic = "float32"
+    embedding_precision: Precision = "int8"
+    encoder_precision: Precision = "float16"
+    stems: str = ""
+    ranker: str = ""
+
+    def __post_init__(self) -> None:
+        if not self.stages:
+            raise SettingError("a recipe without a stage", "add [[stage]] with an objective")
+        if self.encoder.input_size != self.words.size:
+            raise SettingError(
+                f"an encoder of {self.encoder.input_size} numbers a word, but word vectors of {self.words.size}",
+                "set both to the same size",
+            )
+        check_choice("arithmetic", self.arithmetic, get_args(Arithmetic))
+        self.model_settings()
+
+    def model_settings(self) -> ModelSettings:
+        """Return the settings of the model that comes out."""
+        return ModelSettings(
+            self.encoder,
+            self.reads,
+            self.word_limit,
+            self.words.unknown,
+            self.embedding_precision,
+            self.encoder_precision,
+            self.stems,
+        )
+
+    def hard_negatives(self) -> int:
+        """Return how many hard negatives of a question some stage takes at most."""
+        options = (stage.options for stage in self.stages)
+        return max(one.hard_negatives if isinstance(one, ContrastiveOptions) else 0 for one in options)
+
+    def to_json(self) -> str:
+        """Return the recipe as text; the same for one that was made before there was a setting."""
+        stored = asdict(self) | {"encoder": self.encoder.to_json()}
+        for name in ("stems", "ranker"):
+            if not stored[name]:
+                del stored[name]
+        return json.dumps(stored, sort_keys=True)
+
+    @classmethod
+    def from_mapping(cls, stored: Mapping[str, Any]) -> Recipe:
+        """Return the recipe of a TOML file's contents.
+
+        Raises:
+            SettingError: a name that is no setting, or a value that cannot be used; names the place.
+        """
+        plain = {key: value for key, value in stored.items() if key not in ("words", "encoder", "stage")}
+        if "stages" in plain:
+            raise SettingError("top level: stages, but expected [[stage]], once for each stage", "correct it")
+        words = made(WordSettings, table(stored, "words", {}), "words")
+        encoder = table(stored, "encoder")
+        check_bounds(EncoderConfig, encoder, "encoder")
+        config = EncoderConfig.from_json({"input_size": words.size, **encoder})
+        stages = stored.get("stage", [])
+        if not isinstance(stages, list):
+            raise SettingError("[stage] is a single table, but expected a list", "write [[stage]], also for one")
+        listed = tuple(_stage(stage, f"stage {place}") for place, stage in enumerate(stages, start=1))
+        return made(cls, {**plain, "encoder": config, "words": words, "stages": listed}, "top level")
+
+
+AnyRecipe = Recipe | LanguageRecipe | SiameseRecipe
+"""What a file can hold."""
+
+
+def shipped_recipes() -> list[str]:
+    """Return the names of the recipes that come with the package."""
+    return sorted(found.stem for found in SHIPPED.glob("*.toml"))
+
+
+def network_recipe(name: str | Path) -> Recipe:
+    """Return the recipe of an encoder in a file, or one of those that ship by its name.
+
+    Raises:
+        SettingError: there is none, it cannot be used, or it is that of a language model or a siamese network.
+    """
+    found = load_recipe(name)
+    if not isinstance(found, Recipe):
+        raise SettingError(f"the recipe {str(name)!r} trains no encoder, but {found.ranker}", "name another recipe")
+    return found
+
+
+def load_recipe(name: str | Path) -> AnyRecipe:
+    """Return the recipe in a file, or one of those that ship by its name; its contents say which kind it is.
+
+    Raises:
+        SettingError: there is none, or it cannot be used; names the file.
+    """
+    path = SHIPPED / f"{name}.toml"
+    if not path.is_file() or path.parent != SHIPPED:
+        path = Path(name)
+    if not path.is_file():
+        raise SettingError(
+            f"there is no recipe {str(name)!r}", f"give a file, or one of: {', '.join(shipped_recipes())}"
+        )
+    try:
+        stored = tomllib.loads(path.read_text(encoding="utf-8"))
+        for kind in (LanguageRecipe, SiameseRecipe):
+            if kind.is_meant(stored):
+                return kind.from_mapping(stored)
+        if "ranker" in stored and "encoder" not in stored:
+            known = ", ".join(sorted((*KINDS, *SIAMESE_KINDS)))
+            raise SettingError(f"no recipe without an encoder has the ranker {stored['ranker']!r}", f"expected {known}")
+        return Recipe.from_mapping(stored)
+    except OSError as error:
+        raise SettingError(f"recipe {path} cannot be read: {error.strerror}", "look at its permissions") from error
+    except ValueError as error:  # also of a number with too many digits to be read
+        raise SettingError(f"recipe {path} is no TOML: {error}", "correct it") from error
+    except RecursionError as error:
+        raise SettingError(f"recipe {path} nests tables or lists too deeply to be read", "write it flat") from error
+    except OverflowError as error:
+        raise SettingError(f"recipe {path} has a number that is too large: {error}", "write a smaller one") from error
+    except SettingError as error:
+        raise SettingError(f"recipe {path}: {error.message}", error.hint) from error
+
+
+def _stage(stored: object, where: str) -> StageSettings:
+    if not isinstance(stored, Mapping):
+        raise SettingError(f"{where} is {stored!r}, but expected a table", "write [[stage]] and its settings below")
+    objective = stored.get("objective")
+    if not isinstance(objective, str) or objective not in OBJECTIVES:
+        raise SettingError(f"{where}: objective is {objective!r}, but expected one of: {', '.join(OBJECTIVES)}")
+    where = f"{where} ({objective})"
+    kind = OBJECTIVES[objective]
+    known = {part: [entry.name for entry in fields(part)] for part in (kind, LoopSettings)}
+    own = ("objective", "dropout", "needs")
+    if unknown := sorted(set(stored) - {*known[kind], *known[LoopSettings], *own}):
+        expected = ", ".join((*own, *known[kind], *known[LoopSettings]))
+        raise SettingError(f"{where}: {', '.join(unknown)} is unknown, expected only: {expected}", "correct it")
+    options, loop = (made(part, {key: stored[key] for key in known[part] if key in stored}, where) for part in known)
+    plain = {key: stored[key] for key in own if key in stored}
+    return made(StageSettings, {**plain, "options": options, "loop": loop}, where)

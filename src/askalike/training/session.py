@@ -1,0 +1,450 @@
+"""A training of a forum's own model, or of what one of its rankers learns: planned, run, compared, taken.
+
+::
+
+    with TrainingSession(forum, "default") as session:
+        plan = session.plan()      # reads the forum, and holds the folder that the training works in
+        result = session.run()     # trains what is not finished, compares, and takes the model where it is better
+
+A model is better where the dev split says so; without one it is taken where nothing but words answered before, or where
+it is to be kept. What a ranker has learned is taken in any case: it answers where it is asked for by its name.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import time
+from collections.abc import Mapping
+from contextlib import ExitStack
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from types import TracebackType
+from typing import Final
+
+from askalike.archive import Layout
+from askalike.data import DEFAULT_MODEL_LANGUAGE, default_model
+from askalike.errors import MissingExtraError, SettingError
+from askalike.evaluation import Comparison, Report, compare
+from askalike.forum import Forum
+from askalike.forum.model_source import ModelSource, fingerprint, general_model, own_model, wanted_model
+from askalike.forum_evaluation.ramn import likeness, ramn_score
+from askalike.forum_evaluation.scorers import Encoder, VectorScorer
+from askalike.forum_evaluation.splits import keep_learned, keep_splits
+from askalike.forum_evaluation.systems import cosine_run, hybrid_run, likelihood_score
+from askalike.forum_evaluation.tasks import RerankTask, judge
+from askalike.models.encoders.model import Model
+from askalike.models.language.kinds import KINDS
+from askalike.models.language.model import LanguageModel
+from askalike.models.siamese.config import SIAMESE_KINDS
+from askalike.models.siamese.model import SiameseModel
+from askalike.progress import Progress, SilentProgress
+from askalike.rank import learned_as, learned_with
+from askalike.training.forum_data import ForumTraining, forum_training
+from askalike.training.language import LanguageRecipe, learn_language_model
+from askalike.training.recipe import AnyRecipe, Recipe, load_recipe
+from askalike.training.siamese.recipe import SiameseRecipe
+from askalike.training.work_folder import MODEL, Beginning, clear_work, is_finished, keep_finished, work_folder
+
+DEFAULT: Final = "default"
+OF_NETWORKS: Final = ("ramn",)
+"""The rankers that look at the states of a network."""
+
+
+@dataclass(frozen=True, slots=True)
+class TrainingOptions:
+    """Where and how a training runs, beside its recipe.
+
+    Args:
+        start: "general", "own" (the forum's), "nothing", or a model's folder to go on from; "" takes the general model
+            for the default recipe, where the package carries one for the forum's language, and nothing for others.
+        is_test_held_out: leave the links of the test split alone, for an evaluation afterwards.
+        seed: of everything that is drawn.
+        device: cpu, cuda or cuda:N.
+        threads: of each process; 0 takes torch's choice.
+        processes: that share the batches; on cuda one a GPU.
+        is_fresh: begin anew where a stopped training could go on.
+        is_kept: take the new model even if it is not better, or cannot be compared.
+    """
+
+    start: str = ""
+    is_test_held_out: bool = False
+    seed: int = 0
+    device: str = "cpu"
+    threads: int = 0
+    processes: int = 1
+    is_fresh: bool = False
+    is_kept: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class TrainingPlan:
+    """What is going to be done.
+
+    Args:
+        name: of the recipe, as it was asked for.
+        start: name of the model to go on from, or "".
+        training: what is learned from.
+        folder: that the training works in.
+        is_taken_with_keep_alone: nothing will show whether the new model is better than the one that answers now.
+    """
+
+    forum: Path
+    name: str
+    recipe: AnyRecipe
+    start: str
+    training: ForumTraining
+    folder: Path
+    beginning: Beginning
+    is_taken_with_keep_alone: bool
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class DevScore:
+    """How well the dev queries' candidates are ordered; the search decides, then the cosine.
+
+    Args:
+        search: MRR by words and vectors together, as the forum searches; by words alone where there is no model.
+        cosine: MRR by vectors alone; 0 where there is no model.
+        report: the search query by query, to be compared with another's; None where nothing is to be.
+    """
+
+    search: float
+    cosine: float
+    report: Report | None = field(default=None, compare=False, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class TrainingResult:
+    """What came of a training.
+
+    Args:
+        ranker: that has learned, or "" for the forum's own model.
+        folder: where the new model lies: in the forum where it was taken, else in the training's folder.
+        is_taken: whether it answers from now on.
+        present: what answered before: "own", "general", or "" for words alone; always "" for a ranker.
+        before, after: dev scores; None where there is no dev split. Of a ranker, before is the search by words, and
+            after is None: see ``rankers``.
+        is_better: on dev; None where there is none, or nothing was compared.
+        comparison: of the search after and before, query by query, with interval and p; None where there is none.
+        was_taken_before: a training that was stopped while its model encoded had taken it; nothing was compared.
+        rankers: MRR of dev by each ranker that uses what was learned.
+        likeness: of the states of a ranker's words, where it compares these; see ``forum_evaluation.ramn``.
+        seconds: from the beginning of the session.
+    """
+
+    ranker: str
+    folder: Path
+    is_taken: bool
+    present: str = ""
+    before: DevScore | None = None
+    after: DevScore | None = None
+    is_better: bool | None = None
+    comparison: Comparison | None = None
+    was_taken_before: bool = False
+    rankers: Mapping[str, float] = field(default_factory=dict)
+    likeness: float | None = None
+    seconds: float = 0.0
+
+
+def checked_recipe(name: str | Path, options: TrainingOptions) -> AnyRecipe:
+    """Return a recipe that these options fit, and that can be run here; nothing of a forum is read for that.
+
+    Raises:
+        SettingError: there is none, options do not fit it, or the device is not there.
+        MissingExtraError: torch is not installed, and it trains a network.
+    """
+    recipe = load_recipe(name)
+    if options.is_kept and recipe.ranker:
+        raise SettingError(f"--keep with a recipe of {recipe.ranker}, whose model is taken in any case", "leave it out")
+    given = {
+        "--from": bool(options.start),
+        "--processes": options.processes > 1,
+        "--device": options.device != "cpu",
+        "--threads": options.threads > 0,
+    }
+    if isinstance(recipe, LanguageRecipe):
+        _refuse(given, recipe.ranker, "trains no network")
+        return recipe.seeded(options.seed) if options.seed else recipe
+    if importlib.util.find_spec("torch") is None:
+        raise MissingExtraError("training needs torch, which is not installed", "train")
+    from askalike.training.encoder import device_named  # within functions, since importing this must not load torch
+
+    device_named(options.device)
+    if isinstance(recipe, SiameseRecipe):
+        one_process = {name: given[name] for name in ("--from", "--processes")}
+        _refuse(one_process, recipe.ranker, "begins anew, in one process")
+    elif recipe.ranker not in ("", *OF_NETWORKS):
+        raise SettingError(
+            f"the recipe trains a network for the ranker {recipe.ranker!r}",
+            f"expected one of {', '.join(OF_NETWORKS)} where there is an encoder",
+        )
+    return recipe
+
+
+def _refuse(given: Mapping[str, bool], ranker: str, why: str) -> None:
+    """Raise SettingError where options were given that a recipe has no use for."""
+    if wrong := [option for option, is_given in given.items() if is_given]:
+        raise SettingError(f"{wrong[0]} with a recipe of {ranker}, which {why}", "leave it out")
+
+
+class TrainingSession:
+    """One training of an open forum; a context manager, which holds the training's folder from ``plan`` on.
+
+    Args:
+        forum: read, and given the model. Its questions are encoded where it was opened with vectors.
+        recipe: the name of one that ships, or a file.
+
+    Raises:
+        SettingError: options and recipe do not fit each other, or the model to go on from is not there.
+        MissingExtraError: torch is not installed, and the recipe trains a network.
+        ModelError: there is no model in the folder to go on from.
+    """
+
+    def __init__(self, forum: Forum, recipe: str | Path = DEFAULT, options: TrainingOptions | None = None) -> None:
+        self._began = time.monotonic()
+        self._forum, self._name, self._options = forum, str(recipe), options or TrainingOptions()
+        self._layout = Layout(forum.path)
+        self._held = ExitStack()
+        chosen = checked_recipe(recipe, self._options)
+        self._start = self._starting_model()
+        if self._start is not None and self._name == DEFAULT and isinstance(chosen, Recipe):
+            chosen = going_on(chosen, Model.load(self._start.folder))
+        if isinstance(chosen, SiameseRecipe):
+            chosen = replace(chosen, text=forum.analyzer.settings)
+        self._recipe = chosen
+        self._folder = self._layout.training(chosen.ranker)
+        self._plan: TrainingPlan | None = None
+
+    def __enter__(self) -> TrainingSession:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._held.close()
+
+    def plan(self, progress: Progress | None = None) -> TrainingPlan:
+        """Read the forum, and return what is going to be done.
+
+        Raises:
+            BusyForumError: another training of this forum runs.
+        """
+        if self._plan is None:
+            (progress or SilentProgress()).start("reading the forum", 0, "")
+            training = self._read()
+            dev = "" if training.dev is None else repr(sorted(training.dev.qrels.items()))
+            plan = {**self._asked(), "data": training.data.digest(), "dev": dev}
+            beginning = self._held.enter_context(work_folder(self._folder, plan, is_fresh=self._options.is_fresh))
+            if is_finished(self._folder, self._asked(), training.data) and (self._options.is_kept or self._is_taken()):
+                beginning = "finished"
+            keep_splits(self._forum.path, training.splits)
+            is_uncompared = not (self._recipe.ranker or training.dev or self._options.is_kept)
+            self._plan = TrainingPlan(
+                self._forum.path,
+                self._name,
+                self._recipe,
+                self._start.name if self._start else "",
+                training,
+                self._folder,
+                beginning,
+                is_uncompared and self._present() is not None,
+            )
+        return self._plan
+
+    def run(self, progress: Progress | None = None) -> TrainingResult:
+        """Train what is not finished, compare it on dev, and take it where it is better.
+
+        It can be interrupted; the same session again goes on where it was.
+
+        Raises:
+            SettingError, InputError: data and recipe do not fit each other, or a file that it names cannot be read.
+            ModelError: the training failed, or a model cannot be read.
+        """
+        shown = progress or SilentProgress()
+        plan = self.plan(shown)
+        if plan.beginning != "finished":
+            self._make(plan.training, shown)
+            keep_finished(self._folder, self._asked(), plan.training.data)
+        result = self._take_ranker(plan.training) if self._recipe.ranker else self._compare(plan.training)
+        if result.is_taken and not result.ranker:
+            self._take(plan.training, shown)
+        return replace(result, seconds=round(time.monotonic() - self._began, 1))
+
+    # -- what is learned from, and what is gone on from ----------------------------------------------------------
+
+    def _asked(self) -> dict[str, str | int]:
+        """Return what decides the model beside its data."""
+        return {
+            "recipe": self._recipe.to_json(),
+            "start": self._start.fingerprint if self._start else "",
+            "seed": self._options.seed,
+            "processes": self._options.processes,
+        }
+
+    def _read(self) -> ForumTraining:
+        recipe = self._recipe
+        return forum_training(
+            self._forum,
+            is_test_held_out=self._options.is_test_held_out,
+            answers=recipe.options.most_answers if isinstance(recipe, LanguageRecipe) else 1,
+            hard_negatives=recipe.hard_negatives() if isinstance(recipe, Recipe) else 0,
+        )
+
+    def _starting_model(self) -> ModelSource | None:
+        start, language = self._options.start, self._forum.analyzer.settings.language
+        if start == "nothing" or (not start and self._name != DEFAULT):
+            return None
+        if not start and (default_model() is None or language != DEFAULT_MODEL_LANGUAGE):
+            return None
+        if start in ("", "general"):
+            return general_model(language)
+        if start == "own":
+            found = own_model(self._layout)
+            if found is None:
+                raise SettingError(
+                    f"the forum at {self._forum.path} has no model of its own",
+                    "give --from general or nothing, or a model's folder",
+                )
+            return found
+        Model.load(start)
+        return ModelSource(Path(start), start, fingerprint(Path(start)))
+
+    # -- training ------------------------------------------------------------------------------------------------
+
+    def _make(self, training: ForumTraining, progress: Progress) -> None:
+        """Put what the recipe makes of the forum into the work folder."""
+        recipe, data, made = self._recipe, training.data, self._folder / MODEL
+        if isinstance(recipe, LanguageRecipe):
+            learn_language_model(recipe, data, self._forum.analyzer.settings, progress).save(made)
+            return
+        import torch
+
+        from askalike.training.encoder import TrainingRun, train_encoder
+        from askalike.training.siamese.fit import fit_siamese
+
+        options = self._options
+        run = TrainingRun(self._folder, options.seed, options.device, progress=progress)
+        if options.threads and options.processes == 1:
+            torch.set_num_threads(options.threads)
+        if isinstance(recipe, SiameseRecipe):
+            fit_siamese(recipe, data, run).save(made)
+        elif options.processes > 1:
+            from askalike.training.processes import fit_together
+
+            start = self._start.folder if self._start else None
+            fit_together(recipe, data, run, start, (options.processes, options.threads)).save(made)
+        else:
+            start_model = Model.load(self._start.folder) if self._start else None
+            train_encoder(recipe, data, replace(run, start=start_model)).save(made)
+
+    # -- comparing and taking ------------------------------------------------------------------------------------
+
+    def _present(self) -> ModelSource | None:
+        """Return the model that is to answer now."""
+        return wanted_model(self._layout, self._forum.analyzer.settings.language)
+
+    def _is_taken(self) -> bool:
+        """Return whether the forum's own model is the finished one."""
+        present = own_model(self._layout)
+        return present is not None and present.fingerprint == fingerprint(self._folder / MODEL)
+
+    def _compare(self, training: ForumTraining) -> TrainingResult:
+        """Return whether the new model is better on dev than what answers now; nothing is compared where it is that."""
+        if self._is_taken():
+            return TrainingResult("", self._layout.model, is_taken=True, present="own", was_taken_before=True)
+        present, new = self._present(), self._folder / MODEL
+        before = after = None
+        if training.dev is not None:
+            weight = self._forum.settings.search.join.weight
+            before = dev_score(training.dev, Model.load(present.folder) if present else None, weight)
+            after = dev_score(training.dev, Model.load(new), weight)
+        found = compared(before, after, present.name if present else "", is_kept=self._options.is_kept)
+        return replace(found, folder=self._layout.model if found.is_taken else new)
+
+    def _take(self, training: ForumTraining, progress: Progress) -> None:
+        """Let the finished model answer; a session after one that was stopped here goes on."""
+        learned = {one for pair in training.data.pairs for one in pair}
+        start = self._start.fingerprint if self._start else ""
+        keep_learned(self._forum.path, fingerprint(self._folder / MODEL), learned, start)
+        if not self._is_taken():
+            self._forum.use_model(self._folder / MODEL)
+        self._forum.encode(progress=progress)
+        clear_work(self._folder)
+
+    def _take_ranker(self, training: ForumTraining) -> TrainingResult:
+        """Let the ranker answer with what it has learned, and return how good it is on dev."""
+        name, dev = self._recipe.ranker, training.dev
+        self._forum.use_ranker(name, self._folder / MODEL)
+        scores = {one: ranker_score(dev, self._forum, one) for one in learned_with(name)} if dev else {}
+        alike = likeness(Model.load(self._folder / MODEL), training.data.questions) if name in OF_NETWORKS else None
+        clear_work(self._folder)
+        words = dev_score(dev, None, 0.0) if dev else None
+        place = self._layout.ranker(name)
+        return TrainingResult(name, place, is_taken=True, before=words, rankers=scores, likeness=alike)
+
+
+def going_on(recipe: Recipe, start: Model) -> Recipe:
+    """Return the recipe with everything that the model to go on from has settled: encoder, reading, precisions."""
+    settings = start.settings
+    return replace(
+        recipe,
+        encoder=settings.encoder,
+        words=replace(recipe.words, size=settings.encoder.input_size, unknown=settings.unknown),
+        reads=settings.reads,
+        word_limit=settings.word_limit,
+        embedding_precision=settings.embedding_precision,
+        encoder_precision=settings.encoder_precision,
+        stems=settings.stems,
+    )
+
+
+def dev_score(dev: RerankTask, model: Encoder | None, weight: float) -> DevScore:
+    """Return how well a model orders the dev candidates.
+
+    Args:
+        model: None for the search by words alone.
+        weight: of the cosine in the search's weighted sum, in [0, 1].
+    """
+    if model is None:
+        words = judge(dev, dev.lexical)
+        return DevScore(words.means["mrr"], 0.0, words)
+    cosines = cosine_run(dev, VectorScorer(model))
+    search = judge(dev, hybrid_run(dev, cosines, weight))
+    return DevScore(search.means["mrr"], judge(dev, cosines).means["mrr"], search)
+
+
+def compared(before: DevScore | None, after: DevScore | None, present: str, *, is_kept: bool) -> TrainingResult:
+    """Return whether a new model is taken: where it is better on dev, where it is to be, or, without dev, where no
+    model was there before.
+
+    >>> compared(DevScore(0.5, 0.3), DevScore(0.5, 0.4), "own", is_kept=False).is_taken
+    True
+    >>> compared(DevScore(0.5, 0.0), DevScore(0.5, 0.4), "", is_kept=False).is_taken  # words alone do as well
+    False
+    >>> compared(None, None, "general", is_kept=False).is_taken
+    False
+    """
+    is_better = comparison = None
+    if before is not None and after is not None:
+        is_better = after > before if present else after.search > before.search
+        if before.report and after.report:
+            comparison = compare(after.report, before.report, "mrr")
+    is_taken = is_kept or (is_better if is_better is not None else not present)
+    return TrainingResult("", Path(), is_taken, present, before, after, is_better, comparison)
+
+
+def ranker_score(task: RerankTask, forum: Forum, name: str) -> float:
+    """Return the MRR of a task's candidates in the order that a ranker gives them with what the forum has learned.
+
+    Raises:
+        ModelError: the forum has not learned it, or it cannot be read.
+    """
+    folder, search = Layout(forum.path).ranker(learned_as(name)), forum.settings.search
+    if name in KINDS:
+        return likelihood_score(task, LanguageModel.load(folder), forum.answers)
+    if learned_as(name) not in SIAMESE_KINDS:
+        return ramn_score(task, Model.load(folder), search.ramn)
+    run = cosine_run(task, VectorScorer(SiameseModel.load(folder)))
+    if name not in SIAMESE_KINDS:
+        run = hybrid_run(task, run, search.textual.alpha)
+    return judge(task, run).means["mrr"]

@@ -1,0 +1,189 @@
+"""Training a siamese model: questions near their answers and away from others', the loss of SCQA.
+
+::
+
+    loss(q, a) = 1 - cos(q, a)            y = 1,  a the best answer to q
+                 max(0, cos(q, a) - m)    y = -1, a the answer to another random question
+    L          = Σ loss over the samples of a batch
+
+The state of the training and a log are written to a work folder on the way; a training that was stopped goes on from
+there, one that had ended is only read again.
+
+Source: Das et al. 2016 (ACL), section 4, with equation 2.
+Reading: equation 2 is a sum over the batch, and the learning rate of table 1 is taken to be for that sum. So a last
+batch of fewer samples makes a smaller step.
+Differs: the other question is one of the same batch, each as likely as any, so that its answer is encoded already. The
+order of the pairs is drawn anew for each epoch, and the other is random all the same.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Final
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+from torch.nn import functional
+
+from askalike.errors import SettingError
+from askalike.models.siamese.config import SIDES, SiameseSettings
+from askalike.models.siamese.model import SiameseModel
+from askalike.models.siamese.network import SiameseNetwork, build, to_arrays
+from askalike.training.corpus import TrainingData
+from askalike.training.encoder import TrainingRun, device_named
+from askalike.training.loop import StageContext, run_stage
+from askalike.training.objectives.objective import Trainable, in_batches, random_stream
+from askalike.training.siamese.corpus import PairCorpus, read_pairs
+from askalike.training.siamese.recipe import HELD_OUT_LOSS, PairOptions, SiameseRecipe
+
+
+def pair_loss(cosines: Tensor, others: Tensor, margin: float) -> Tensor:
+    """Return the sum of the loss over positive and negative samples.
+
+    Args:
+        cosines: cos(q, a) of questions with their answers.  # (P,)
+        others: cos(q, a) of questions with answers to other questions.  # (N,)
+        margin: m.
+
+    >>> round(pair_loss(torch.tensor([0.75, 1.0]), torch.tensor([0.5, 0.125]), margin=0.25).item(), 4)  # 0.25 + 0.25
+    0.5
+    """
+    return (1 - cosines).sum() + (others - margin).clamp_min(0).sum()
+
+
+class QuestionAnswer(Trainable):
+    """The loss over the pairs of a corpus; each epoch gives every question another random one's answer.
+
+    Args:
+        network: what is trained.
+        corpus: what it is trained on.
+        options: batch size and margin.
+    """
+
+    def __init__(self, network: SiameseNetwork, corpus: PairCorpus, options: PairOptions) -> None:
+        super().__init__()
+        self.network = network
+        self._corpus: Final = corpus
+        self._options: Final = options
+
+    def batches(self, epoch: int, seed: int) -> Sequence[NDArray[np.int64]]:
+        """Return arrays (P, 2): a pair, and the pair whose answer is the negative; a last part of one is left out."""
+        random = random_stream(seed, epoch)
+        parts = in_batches(random.permutation(self._corpus.learned), self._options.batch_size // 2)
+        found = []
+        for part in parts:
+            if len(part) > 1:
+                found.append(np.stack([part, np.roll(part, random.integers(1, len(part)))], axis=1))
+        return found
+
+    def forward(self, batch: NDArray[np.int64]) -> Tensor:
+        """Return the sum of the loss over the 2 P samples of P pairs with their others, (P, 2)."""
+        distinct, places = np.unique(batch, return_inverse=True)
+        corpus, network = self._corpus, self.network
+        asked = functional.normalize(network.encode(corpus.questions, batch[:, 0], SIDES[0]))  # (P, D)
+        answered = functional.normalize(network.encode(corpus.answers, distinct, SIDES[1]))
+        own, other = torch.from_numpy(places.reshape(batch.shape)).to(answered.device).T
+        cosines = [(asked * answered.index_select(0, some)).sum(dim=1) for some in (own, other)]
+        return pair_loss(cosines[0], cosines[1], self._options.margin)
+
+    @torch.no_grad()
+    def held_out(self) -> dict[str, float]:
+        """Return the mean loss of the samples of the pairs that are kept out, the others always the same."""
+        pairs = self._corpus.held_out
+        if len(pairs) < 2:
+            return {}
+        batches = in_batches(np.stack([pairs, np.roll(pairs, 1)], axis=1), self._options.batch_size // 2)
+        return {HELD_OUT_LOSS: sum(float(self(batch)) for batch in batches) / (2 * len(pairs))}
+
+
+STAGE = "siamese"
+"""The name of the one stage, in the log and of its checkpoint."""
+
+
+@dataclass(frozen=True, slots=True)
+class Epoch:
+    """Where a training is.
+
+    Args:
+        number: epochs that are done, 0 before the first.
+        measures: as the log has them: ``loss`` from epoch 1 on, ``held-out loss``, ``mrr`` and ``map`` of dev sets.
+        model: makes the model as it is now; to be called before the next epoch begins.
+    """
+
+    number: int
+    measures: Mapping[str, float]
+    model: Callable[[], SiameseModel]
+
+
+def fit_siamese(
+    recipe: SiameseRecipe, data: TrainingData, run: TrainingRun, on_epoch: Callable[[Epoch], None] = lambda _: None
+) -> SiameseModel:
+    """Return the model that the recipe makes of questions and their best answers.
+
+    The same recipe, data and seed give the same model on the same machine, stopped on the way or not.
+
+    Args:
+        on_epoch: called after each epoch. A training that goes on calls it for those that are new, and for the last
+            again where it was stopped before its checkpoint was written.
+
+    Raises:
+        SettingError: data and recipe do not fit each other, the device is not there, or a model to go on from is given.
+        ModelError: the loss is no number.
+        DamagedModelError: a file that was kept of the stopped training cannot be read.
+    """
+    if run.start is not None:
+        raise SettingError("a siamese model begins anew, but a model to go on from is given", "leave it out")
+    device = device_named(run.device)
+    run.folder.mkdir(parents=True, exist_ok=True)
+    run.progress.start("reading", len({answer.question_id for answer in data.answers}), "answered questions")
+    corpus = read_pairs(data, recipe, run.seed, run.progress.advance)
+    config = recipe.network(len(corpus.vocabulary.words))
+    network = build(config, run.seed, recipe.initial)
+    settings = SiameseSettings(config, recipe.text, recipe.reads)
+    judge = _judge(network, corpus, data)
+
+    def model(scores: Mapping[str, float]) -> SiameseModel:
+        return SiameseModel.build(
+            settings, corpus.vocabulary, to_arrays(network), training_data=data.digest(), dev_scores=scores
+        )
+
+    place = StageContext(
+        run.folder,
+        stage=STAGE,
+        identity=_identity(recipe, data, run.seed),
+        seed=run.seed,
+        device=device,
+        progress=run.progress,
+        checkpoint_s=run.checkpoint_s,
+        on_epoch=lambda number, measures: on_epoch(Epoch(number, measures, lambda: model({}))),
+    )
+    run_stage(QuestionAnswer(network, corpus, recipe.pairs), recipe.loop, judge, place)
+    return model(judge())
+
+
+def _identity(recipe: SiameseRecipe, data: TrainingData, seed: int) -> str:
+    """Return a name of everything that the training depends on."""
+    parts = [asdict(recipe), data.digest(), data.dev_digest(), seed]
+    return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
+
+
+def _judge(network: SiameseNetwork, corpus: PairCorpus, data: TrainingData) -> Callable[[], dict[str, float]]:
+    """Return the function that measures questions beside questions on the dev sets: MRR, MAP, and their means."""
+
+    def judge() -> dict[str, float]:
+        found: dict[str, float] = {}
+        for name, task in data.dev.items():
+            vectors: NDArray[np.float32] = network.encode_all(corpus.dev[name])
+            found[f"{name} mrr"], found[f"{name} map"] = task.mrr(vectors), task.map(vectors)
+        for measure in ("mrr", "map"):
+            values = [value for key, value in found.items() if key.endswith(f" {measure}")]
+            if values:
+                found[measure] = sum(values) / len(values)
+        return found
+
+    return judge

@@ -1,0 +1,356 @@
+"""Word vectors from files of the usual formats, and to word2vec's text format.
+
+``word2vec-text`` has a header line (words, dimensions), then a line for each word with its numbers; ``glove`` the same
+without a header; ``word2vec-binary`` the header, then for each word its bytes, a space and D little-endian float32, and
+in the authors' program a line feed.
+
+Files are streamed and not trusted: nothing is allocated because a header says so, and what does not fit is refused with
+file and line. Nothing is unpickled. Numbers of words that are not wanted are counted, not parsed.
+docs/decisions/0022 compares this with gensim's loader.
+"""
+
+from __future__ import annotations
+
+import gzip
+import os
+import re
+import zlib
+from collections.abc import Callable, Container, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import BinaryIO, Literal, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from askalike.durable import sync_folder, writing_whole
+from askalike.errors import DamagedInputError, FormatError, InputError, SettingError
+from askalike.models.encoders.vocabulary import Vocabulary
+
+VectorFormat = Literal["word2vec-text", "word2vec-binary", "glove"]
+
+_MOST_DIMENSIONS = 4096
+_MOST_WORDS = 10**9
+_LONGEST_LINE = 32 * _MOST_DIMENSIONS + 4096
+_LONGEST_WORD = 4096
+_BLOCK_BYTES = 1 << 20
+_HEADER = re.compile(rb"(\d{1,20}) (\d{1,20})\s*")
+_MOST_HEADER_BYTES = 64
+_GET_AGAIN = "get the file again from its source"
+
+
+@dataclass(frozen=True, slots=True)
+class FoundVectors:
+    """Words and a vector for each.
+
+    Args:
+        words: each once, in the order of the file.
+        vectors: (n, D) float32, finite.
+        record_count: records that were read to find them, unwanted ones included.
+
+    Raises:
+        SettingError: words and vectors are not equally many, a word occurs twice, or a number is not finite.
+    """
+
+    words: tuple[str, ...]
+    vectors: NDArray[np.float32]
+    record_count: int = 0
+
+    def __post_init__(self) -> None:
+        if self.vectors.ndim != 2 or len(self.words) != len(self.vectors) or len(set(self.words)) != len(self.words):
+            raise SettingError(
+                f"{len(self.words)} words ({len(set(self.words))} different) and vectors of shape {self.vectors.shape}",
+                "give each word once, and one row a word",
+            )
+        if not np.isfinite(self.vectors).all():
+            raise SettingError("word vectors that are not finite", "train them with a lower learning rate")
+
+    @classmethod
+    def trained(cls, vocabulary: Vocabulary, vectors: NDArray[np.float32]) -> FoundVectors:
+        """Return what ``train_word2vec`` gave, (V, D); a row of zeros is none found, row 0 has no word."""
+        if len(vocabulary) != len(vectors):
+            raise SettingError(f"{len(vocabulary)} ids but {len(vectors)} vectors", "give one row an id")
+        rows = np.flatnonzero(vectors[1:].any(axis=1))
+        return cls(tuple(vocabulary.words[row] for row in rows), vectors[1:][rows])
+
+
+def read_vectors(
+    path: Path, file_format: VectorFormat, *, wanted: Container[str] | None = None, limit: int = 1_000_000
+) -> FoundVectors:
+    """Return the vectors of a file, unpacking ``.gz``.
+
+    Words are compared as they are written: vectors for ``Paris`` are not those of the word ``paris``.
+
+    Args:
+        wanted: the words to look for, for example a ``Vocabulary``; None for all.
+        limit: at most this many are kept, the first of the file; reading stops there, and what follows is not checked.
+
+    Raises:
+        SettingError: an unknown format, or a limit below 1.
+        InputError: the file cannot be opened, a word is not UTF-8, or a wanted word occurs twice.
+        FormatError: the file is in another format.
+        DamagedInputError: the file is truncated, or a record does not fit the others; names line or record.
+    """
+    if file_format not in FORMATS:
+        raise SettingError(f"vector format {file_format!r}, expected one of: {', '.join(FORMATS)}")
+    if limit < 1:
+        raise SettingError(f"a limit of {limit} words, expected ≥ 1", "leave it out for a million")
+    kept = _KeptWords(path.name, "record" if file_format == "word2vec-binary" else "line", wanted, limit)
+    try:
+        with _opened(path) as stream:
+            dimensions = FORMATS[file_format](stream, kept)
+    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+        raise DamagedInputError(
+            f"{path.name}: damaged gzip data after {kept.record_count} words ({error})", _GET_AGAIN
+        ) from error
+    vectors = np.frombuffer(kept.numbers, np.float32).reshape(-1, dimensions)
+    return FoundVectors(tuple(kept.places), vectors, kept.record_count)
+
+
+@contextmanager
+def _opened(path: Path) -> Iterator[BinaryIO]:
+    try:
+        if path.exists() and not path.is_file():  # opening a pipe could wait for ever
+            raise InputError(f"{path} is not a file", "name a file of word vectors")
+        file = path.open("rb")
+    except OSError as error:
+        raise InputError(f"{path} cannot be opened: {error.strerror}", "check the path and its permissions") from error
+    with file:
+        if path.name.lower().endswith(".gz"):
+            with gzip.GzipFile(fileobj=file) as unpacked:
+                yield cast("BinaryIO", unpacked)
+        else:
+            yield file
+
+
+class _KeptWords:
+    """The wanted words of a file and their numbers, collected record by record."""
+
+    def __init__(self, name: str, unit: str, wanted: Container[str] | None, limit: int) -> None:
+        self.name, self._unit, self._wanted, self._limit = name, unit, wanted, limit
+        self.places: dict[str, int] = {}  # word → line or record
+        self.numbers = bytearray()
+        self.record_count = 0
+
+    @property
+    def is_full(self) -> bool:
+        return len(self.places) >= self._limit
+
+    def wants(self, place: int, raw_word: bytes) -> str | None:
+        """Return the word where its numbers are wanted; every record of the file is shown here once."""
+        self.record_count += 1
+        try:
+            word = raw_word.decode()
+        except UnicodeDecodeError as error:
+            raise self.fault(place, f"a word that is not UTF-8: {raw_word[:40]!r}", "convert the file") from error
+        if not word:
+            raise self.fault(place, "no word before the numbers", _GET_AGAIN)
+        if self._wanted is not None and word not in self._wanted:
+            return None
+        if word in self.places:
+            first = f"after {self._unit} {self.places[word]}"
+            raise self.fault(place, f"the word {word[:40]!r} again, {first}", "remove one of them")
+        return word
+
+    def keep(self, place: int, word: str, vector: NDArray[np.float32]) -> None:
+        if not np.isfinite(vector).all():
+            raise self.damage(place, f"the vector of {word[:40]!r} has a number that is not finite")
+        self.places[word] = place
+        self.numbers += vector.tobytes()
+
+    def fault(self, place: int, what: str, hint: str) -> InputError:
+        return InputError(f"{self.name}, {self._unit} {place}: {what}", hint)
+
+    def damage(self, place: int, what: str) -> DamagedInputError:
+        return DamagedInputError(f"{self.name}, {self._unit} {place}: {what}", f"{_GET_AGAIN}, or name another format")
+
+
+def _header(line: bytes, name: str) -> tuple[int, int]:
+    """Return (words, dimensions) of the first line of a word2vec file.
+
+    >>> _header(b"3000000 300\\n", "news.bin")
+    (3000000, 300)
+    """
+    match = _HEADER.fullmatch(line)
+    if match is None:
+        raise FormatError(
+            f"{name}, line 1: {line[:40]!r} is no word2vec header, expected the numbers of words and of dimensions",
+            "a file without that line is in the format glove",
+        )
+    count, dimensions = int(match[1]), int(match[2])
+    if not (1 <= dimensions <= _MOST_DIMENSIONS and count <= _MOST_WORDS):
+        raise FormatError(
+            f"{name}, line 1: a header of {count} words with {dimensions} dimensions, "
+            f"expected at most {_MOST_WORDS} and 1 to {_MOST_DIMENSIONS}",
+            "the file is damaged or in another format",
+        )
+    return count, dimensions
+
+
+def _read_word2vec_text(stream: BinaryIO, kept: _KeptWords) -> int:
+    """Collect the wanted words of a text file with a header; return D."""
+    lines = _lines(stream, kept)
+    count, dimensions = _header(next(lines, (1, b""))[1], kept.name)
+    for number, line in lines:
+        if kept.record_count == count:
+            raise kept.damage(number, f"more lines than the {count} words of the header")
+        _take_line(number, line, dimensions, kept)
+        if kept.is_full:
+            return dimensions
+    if kept.record_count < count:
+        raise kept.damage(kept.record_count + 2, f"the file ends, but its header says {count} words")
+    return dimensions
+
+
+def _read_glove(stream: BinaryIO, kept: _KeptWords) -> int:
+    """Collect the wanted words of a text file whose first line shows how many numbers a word has; return D."""
+    dimensions = 0
+    for number, line in _lines(stream, kept):
+        dimensions = dimensions or _dimensions(line, kept.name)
+        _take_line(number, line, dimensions, kept)
+        if kept.is_full:
+            break
+    if not dimensions:
+        raise kept.damage(1, "the file is empty")
+    return dimensions
+
+
+def _dimensions(line: bytes, name: str) -> int:
+    fields = line.split(b" ")
+    if len(fields) == 2 and fields[0].isdigit() and fields[1].isdigit():
+        raise FormatError(f"{name}, line 1: a header, expected a word and its numbers", "read it as word2vec-text")
+    if not (1 <= len(fields) - 1 <= _MOST_DIMENSIONS) or not all(map(_is_number, fields[1:])):
+        raise FormatError(
+            f"{name}, line 1: {line[:40]!r}, expected a word and 1 to {_MOST_DIMENSIONS} numbers", "name another format"
+        )
+    return len(fields) - 1
+
+
+def _lines(stream: BinaryIO, kept: _KeptWords) -> Iterator[tuple[int, bytes]]:
+    """Yield (number, line) without the white space at its end."""
+    number = 0
+    while line := stream.readline(_LONGEST_LINE + 1):
+        number += 1
+        if len(line) > _LONGEST_LINE:
+            raise kept.damage(number, f"a line longer than {_LONGEST_LINE:,} bytes")
+        yield number, line.rstrip(b" \r\n\t")
+
+
+def _take_line(number: int, line: bytes, dimensions: int, kept: _KeptWords) -> None:
+    fields = line.rsplit(b" ", dimensions)
+    raw_word = fields[0]
+    if len(fields) != dimensions + 1:
+        raise kept.damage(number, f"{len(fields) - 1} numbers, expected {dimensions}")
+    if b" " in raw_word and _is_number(raw_word.rpartition(b" ")[2]):  # GloVe has words of several parts: ". . ."
+        raise kept.damage(number, f"{line.count(b' ')} numbers, expected {dimensions}")
+    word = kept.wants(number, raw_word)
+    if word is None:
+        return
+    try:
+        numbers = list(map(float, fields[1:]))
+    except ValueError as error:
+        raise kept.damage(number, f"the vector of {word[:40]!r} has something that is no number") from error
+    with np.errstate(over="ignore"):  # what float32 cannot hold becomes infinite, and is refused as such
+        kept.keep(number, word, np.array(numbers, np.float32))
+
+
+def _is_number(field: bytes) -> bool:
+    try:
+        float(field)
+    except ValueError:
+        return False
+    return True
+
+
+def _read_word2vec_binary(stream: BinaryIO, kept: _KeptWords) -> int:
+    """Collect the wanted words of a binary file; return D."""
+    count, dimensions = _header(stream.readline(_MOST_HEADER_BYTES), kept.name)
+    window = _Window(stream)
+    for record in range(1, count + 1):
+        raw_word = window.until_space()
+        if raw_word is None:
+            what = "the file ends" if window.is_at_end else f"a word longer than {_LONGEST_WORD} bytes"
+            raise kept.damage(record, f"{what}, but the header says {count} words of {dimensions} dimensions")
+        numbers = window.take(4 * dimensions)
+        if len(numbers) < 4 * dimensions:
+            raise kept.damage(record, f"the file ends within a vector of {dimensions} numbers")
+        word = kept.wants(record, raw_word.lstrip(b"\n"))
+        if word is not None:
+            kept.keep(record, word, np.frombuffer(numbers, "<f4").astype(np.float32))
+            if kept.is_full:
+                return dimensions
+    if window.take(_LONGEST_WORD).strip():
+        raise kept.damage(count + 1, f"the file goes on after the {count} words of its header")
+    return dimensions
+
+
+class _Window:
+    """A stream read in blocks, of which the part not yet used is at hand."""
+
+    def __init__(self, stream: BinaryIO) -> None:
+        self._stream = stream
+        self._block = b""
+        self._start = 0
+        self.is_at_end = False
+
+    def _fill(self, count: int) -> None:
+        """Have ``count`` bytes at hand, or all that is left."""
+        while not self.is_at_end and len(self._block) - self._start < count:
+            more = self._stream.read(_BLOCK_BYTES)
+            self.is_at_end = not more
+            self._block = self._block[self._start :] + more
+            self._start = 0
+
+    def until_space(self) -> bytes | None:
+        """Return the bytes before the next space, which is used up too; None where it does not come."""
+        end = self._block.find(b" ", self._start, self._start + _LONGEST_WORD)
+        if end < 0:
+            self._fill(_LONGEST_WORD)
+            end = self._block.find(b" ", self._start, self._start + _LONGEST_WORD)
+            if end < 0:
+                return None
+        found = self._block[self._start : end]
+        self._start = end + 1
+        return found
+
+    def take(self, count: int) -> bytes:
+        """Return the next bytes, fewer at the end."""
+        self._fill(count)
+        found = self._block[self._start : self._start + count]
+        self._start += len(found)
+        return found
+
+
+FORMATS: Mapping[str, Callable[[BinaryIO, _KeptWords], int]] = {
+    "word2vec-text": _read_word2vec_text,
+    "word2vec-binary": _read_word2vec_binary,
+    "glove": _read_glove,
+}
+"""Format → what reads it into the words that are kept, and returns D."""
+
+
+def write_word2vec_text(path: Path, vocabulary: Vocabulary, vectors: NDArray[np.float32]) -> None:
+    """Write the known words' vectors as word2vec text; what is read back has the same bits.
+
+    Args:
+        path: is replaced in one step.
+        vectors: (V, D) float32, row 0 for unknown words, which has no word and is left out.
+
+    Raises:
+        SettingError: rows and ids are not equally many, or a number is not finite.
+    """
+    if vectors.ndim != 2 or len(vectors) != len(vocabulary) or not np.isfinite(vectors).all():
+        raise SettingError(
+            f"vectors of shape {vectors.shape} for {len(vocabulary)} ids, expected one finite row an id",
+            "give the vectors of this vocabulary",
+        )
+    temporary = path.with_name(f"{path.name}.{os.getpid()}.tmp")
+    temporary.unlink(missing_ok=True)
+    with writing_whole(temporary) as file:
+        file.write(f"{len(vocabulary.words)} {vectors.shape[1]}\n".encode())
+        for word, vector in zip(vocabulary.words, vectors[1:].astype(np.float32), strict=True):
+            numbers = " ".join(f"{number:.9g}" for number in vector.tolist())  # nine digits hold every float32
+            file.write(f"{word} {numbers}\n".encode())
+    temporary.replace(path)
+    sync_folder(path.parent)

@@ -1,0 +1,383 @@
+"""One table of formats and one of hostile inputs: whatever a file holds, reading it into a forum ends in a clear error,
+or in records of which each is stored or counted as rejected; and what was stored can be read back.
+"""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+import json
+import os
+from collections.abc import Callable, Iterator, Mapping
+from html import escape
+from pathlib import Path
+
+import py7zr
+import pytest
+
+from askalike.archive import Archive
+from askalike.errors import AskalikeError
+from askalike.forum.importing import ImportOptions, ImportReport, import_archive
+from askalike.progress import SilentProgress
+from askalike.read.detection import find_archive
+from askalike.read.frame import Limits, ReadOptions
+from askalike.read.registry import READERS
+
+Values = Mapping[str, str]
+USUAL: Values = {"id": "7", "title": "Why?", "body": "Because", "date": "2020-01-01", "score": "3", "answer": "So."}
+LIMITS = Limits(line_bytes=1 << 20, document_bytes=1 << 20, field_chars=1 << 18, archive_free_bytes=1 << 20)
+
+
+def _json(values: Values) -> dict[str, object]:
+    """Return values as they are, and those that are JSON already as what they say."""
+    return {name: _Raw(value) if value.startswith("\0json") else value for name, value in values.items()}
+
+
+class _Raw(str):
+    """A value that is written into JSON as it is."""
+
+
+def _dumps(value: object) -> str:
+    if isinstance(value, _Raw):
+        return value.removeprefix("\0json")
+    if isinstance(value, dict):
+        return "{" + ", ".join(f"{json.dumps(name)}: {_dumps(one)}" for name, one in value.items()) + "}"
+    return "[" + ", ".join(map(_dumps, value)) + "]" if isinstance(value, list) else json.dumps(value)
+
+
+def _text(value: str) -> str:
+    return value.removeprefix("\0json")
+
+
+def _stackexchange(values: Values) -> str:
+    found = {name: escape(_text(value)) for name, value in values.items()}
+    return (
+        f'<posts>\n<row Id="{found["id"]}" PostTypeId="1" Title="{found["title"]}" Body="{found["body"]}"'
+        f' CreationDate="{found["date"]}" Score="{found["score"]}" Tags="&lt;a&gt;" />\n'
+        f'<row Id="8" PostTypeId="2" ParentId="{found["id"]}" Body="{found["answer"]}" />\n'
+        '<row Id="9" PostTypeId="1" Title="How?" Body="x" />\n</posts>\n'
+    )
+
+
+def _discourse(values: Values) -> str:
+    one = _json(values)
+    posts: list[object] = [
+        {"id": 1, "post_number": 1, "cooked": one["body"], "like_count": one["score"]},
+        {"id": 2, "post_number": 2, "cooked": one["answer"], "created_at": one["date"]},
+    ]
+    topic = {"id": one["id"], "title": one["title"], "created_at": one["date"], "post_stream": {"posts": posts}}
+    return _dumps([topic, {"id": 9, "title": "How?", "post_stream": {"posts": [{"post_number": 1, "raw": "x"}]}}])
+
+
+def _jsonl(values: Values) -> str:
+    one = _json(values)
+    answers: object = [{"body": one["answer"], "created": one["date"], "score": one["score"]}]
+    first = {name: one[name] for name in ("id", "title", "body", "score")} | {"created": one["date"]}
+    return _dumps({**first, "answers": answers}) + '\n{"id": "9", "title": "How?"}\n'
+
+
+def _table(values: Values) -> str:
+    cells = ",".join('"' + _text(value).replace('"', '""') + '"' for value in values.values())
+    return f"id,title,body,created,score,answer\n{cells}\n9,How?,x,,,\n"
+
+
+def _pairs(values: Values) -> str:
+    return f"{_text(values['id'])}\t{_text(values['title'])}\tduplicate\n7\t9\trelated\n"
+
+
+def _semeval(values: Values) -> str:
+    found = {name: escape(_text(value)) for name, value in values.items()}
+    return (
+        f'<xml><OrgQuestion ORGQ_ID="{found["id"]}"><OrgQSubject>{found["title"]}</OrgQSubject><OrgQBody/>'
+        f'<Thread><RelQuestion RELQ_ID="{found["id"]}_R1" RELQ_RANKING_ORDER="1" RELQ_RELEVANCE2ORGQ="Relevant"'
+        f' RELQ_DATE="{found["date"]}"><RelQSubject>How?</RelQSubject><RelQBody>{found["body"]}</RelQBody>'
+        f'</RelQuestion><RelComment RELC_ID="c" RELC_DATE="{found["date"]}"><RelCText>{found["answer"]}</RelCText>'
+        "</RelComment></Thread></OrgQuestion></xml>"
+    )
+
+
+def _yahoo(values: Values) -> str:
+    found = {name: escape(_text(value)) for name, value in values.items()}
+    first = (
+        f"<uri>{found['id']}</uri><subject>{found['title']}</subject><content>{found['body']}</content>"
+        f"<bestanswer>{found['answer']}</bestanswer><date>{found['date']}</date>"
+    )
+    documents = [f"<document>{one}</document>" for one in (first, "<uri>9</uri><subject>How?</subject>")]
+    return "".join(f"<vespaadd>{document}</vespaadd>\n" for document in documents)
+
+
+def _liveqa(values: Values) -> str:
+    found = {name: _text(value) for name, value in values.items()}
+    first = f"{found['id']}\tBooks\tArts\t{found['date']}\t{found['title']}\t{found['body']}\n"
+    return first + "20130824170310AA9\tBooks\tArts\t2013-08-25\tHow?\tx\n"
+
+
+def _threads(values: Values) -> str:
+    cells = [repr(_text(values[name]).encode("utf-8", "surrogatepass")) for name in ("title", "body", "answer")]
+    row = ",".join('"' + cell.replace('"', '""') + '"' for cell in [*cells, cells[-1]])
+    return f"subject,content,bestanswer,ans0\n{row}\nb'How?',,b'x',b'x'\n"
+
+
+def _askubuntu(values: Values) -> str:
+    return f"{_text(values['id'])}\t{_text(values['title'])}\t{_text(values['body'])}\n9\tHow?\tx\n"
+
+
+def _beir(values: Values) -> str:
+    one = _json(values)
+    return _dumps({"_id": one["id"], "title": one["title"], "text": one["body"]}) + '\n{"_id": "9", "text": "x"}\n'
+
+
+FORMATS: dict[str, tuple[str, Callable[[Values], str]]] = {
+    "stackexchange": ("Posts.xml", _stackexchange),
+    "discourse": ("topics.json", _discourse),
+    "jsonl": ("questions.jsonl", _jsonl),
+    "table": ("posts.csv", _table),
+    "pairs": ("links.tsv", _pairs),
+    "semeval": ("task.xml", _semeval),
+    "yahoo": ("archive.xml", _yahoo),
+    "yahoo-liveqa": ("liveqa.txt", _liveqa),
+    "yahoo-threads": ("threads.csv", _threads),
+    "askubuntu": ("text_tokenized.txt", _askubuntu),
+    "beir": ("corpus.jsonl", _beir),
+}
+"""Format → a file's name and the file, of one question with these values and a plain one."""
+
+VALUES: dict[str, Values] = {
+    "nothing": dict.fromkeys(USUAL, ""),
+    "white space": dict.fromkeys(USUAL, " \t\v\f\u2028\u00a0"),
+    "line ends": dict.fromkeys(USUAL, "a\r\nb\rc\nd"),
+    "NUL": dict.fromkeys(USUAL, "a\0b"),
+    "controls": dict.fromkeys(USUAL, "\x1b[31m\x07\x7f\x85\ufffe\ufeff\u202e"),
+    "half a surrogate pair": dict.fromkeys(USUAL, "a\ud800b"),
+    "quotes": dict.fromkeys(USUAL, '"\'`\\,;|\\"\'\'\'"""'),
+    "separators": dict.fromkeys(USUAL, ",\t;|\x1c\x1d\x1e"),
+    "markup": dict.fromkeys(USUAL, "]]><!--<script>alert(1)</script>&#0;&#xFFFFFFFFFF;&nope;" + "&#9" * 400),
+    "nested markup": {**USUAL, "body": "<div>" * 40_000, "answer": "> " * 40_000},
+    "long": dict.fromkeys(USUAL, "x" * 300_000),
+    "an id too long": {**USUAL, "id": "7" * 5_000},
+    "an id with letters that combine": {**USUAL, "id": "e\u0301" * 200},
+    "an id like that of the other": {**USUAL, "id": "9"},
+    "an id like that of the answer": {**USUAL, "id": "8"},
+    **{
+        f"the date {date}": {**USUAL, "date": date}
+        for date in (
+            "9999-12-31T23:59:59-14:00",
+            "0001-01-01T00:00:00+14:00",
+            "0000-00-00",
+            "2020-02-30",
+            "2020-W01-1",
+            "20200101",
+            "yesterday",
+            "1e308",
+            "-99999999999999999999",
+            "9" * 5_000,
+            "nan",
+            "2020-01-01T00:00:00.123456789Z",
+            "2020-01-01T24:00:00",
+            "२०२०-०१-०१",
+        )
+    },
+    **{
+        f"the score {score}": {**USUAL, "score": score}
+        for score in ("nan", "inf", "-inf", "1e308", "9" * 30, "9" * 5_000, "-0", "1_000", "٣", "0x10", "3,5", "true")
+    },
+    **{
+        f"the JSON {value[:20]}": dict.fromkeys(USUAL, f"\0json{value}")
+        for value in (
+            "null",
+            "true",
+            "NaN",
+            "-Infinity",
+            "1e400",
+            "-1e400",
+            "9" * 4_000,
+            "9" * 5_000,
+            "0.1",
+            "[]",
+            "{}",
+            '[["a"]]',
+            '{"name": {"name": 1}}',
+            '"\\ud800"',
+            '"\\u0000"',
+            "[" * 500 + "]" * 500,
+            "[" * 100_000,
+        )
+    },
+}
+"""Values of a record that a hostile or clumsy person may give; those of JSON go into formats of JSON as they are."""
+
+_DEEP = 100_000
+_BOMB = b"x" * 4_000_000
+CONTENTS: dict[str, bytes] = {
+    "empty": b"",
+    "white space": b" \n\r\n\t\n",
+    "a byte order mark": b"\xef\xbb\xbf",
+    "NUL bytes": b"\0" * 100_000,
+    "random bytes": bytes((n * 7919 + n // 13) % 256 for n in range(50_000)),
+    "UTF-16": '{"id": "1", "title": "é"}\n'.encode("utf-16"),
+    "a long line": b"x" * 3_000_000,
+    "a long quoted cell": b'id,title\n1,"' + b"x\n" * 20_000,
+    "many columns": b"id,title" + b",x" * 100_000 + b"\n" + b"1,t" + b"," * 100_000 + b"\n",
+    "many cells": b"id,title\n" + b"," * 500_000 + b"\n",
+    "columns of one name": b"id,id,title,title\n1,2,a,b\n",
+    "deep lists": b"[" * _DEEP + b"]" * _DEEP,
+    "deep objects": b'{"a":' * _DEEP,
+    "a line of deep lists": b'{"id": 1, "title": ' + b"[" * _DEEP + b"]" * _DEEP + b"}\n",
+    "a number of many digits": b'{"id": ' + b"9" * 5_000 + b', "title": "t"}\n',
+    "deep elements": b"<posts>" + b"<row>" * _DEEP,
+    "many attributes": b"<posts><row " + b" ".join(b'a%d=""' % n for n in range(50_000)) + b"/></posts>",
+    "entities": b'<!DOCTYPE a [<!ENTITY b "bb">]><posts><row Id="1" Title="&b;"/></posts>',
+    "a document type outside": b'<!DOCTYPE a SYSTEM "file:///etc/passwd"><posts/>',
+    "an encoding that there is not": b'<?xml version="1.0" encoding="klingon"?><posts/>',
+    "XML that ends early": b'<posts><row Id="1" Title="t"',
+    "a tag without end": b"<posts><row " + b"x" * 2_000_000,
+    "many questions without end": b"<vespaadd>" * 20_000,
+    "lines of tabs": b"\t" * 200_000 + b"\n" + b"\t\t\t\t\t\n" * 1_000,
+    "old line ends": b"id,title\r1,a\r2,b\r",
+    "quotes without end": b'id,title\n1,"a\n2,b\n',
+    "a Python expression": b'subject,content,bestanswer,ans0\n"b\'\'.__class__","(1).__pow__(9)",,\n',
+    "null": b"null\n",
+    "a list of numbers": b"[1, 2, 3]",
+    "an empty list": b"[]",
+    "a list of lists without end": b"[[[[",
+}
+
+
+@pytest.fixture
+def archive(tmp_path: Path) -> Iterator[Archive]:
+    made = Archive.create(tmp_path / "forum" / "archive.sqlite", {"language": "english"})
+    yield made
+    made.close()
+
+
+def ends_well(archive: Archive, path: Path, name: str, folder: Path) -> ImportReport | None:
+    """Read an archive into a forum: check what every reading promises, and return its report, None after an error."""
+    options = ImportOptions(format=name, read=ReadOptions(limits=LIMITS))
+    rejects = folder / "rejects.jsonl"
+    try:
+        report = import_archive(archive, path, options, rejects, SilentProgress())
+    except AskalikeError as error:
+        refused: AskalikeError | None = error
+    else:
+        refused = None
+    if refused is not None:
+        assert len(refused.message) < 2_000, "an error can be read"
+        assert archive.count_questions() == 0, "after an error nothing is stored"
+        return None
+    counts = (report.load.questions, report.load.answers, report.load.links)
+    taken = sum(one.added + one.edited + one.unchanged for one in counts)
+    assert report.records_in == taken + report.rejected
+    lines = rejects.read_text(encoding="utf-8").splitlines() if rejects.exists() else []
+    assert len(lines) == report.rejected
+    assert all(isinstance(json.loads(line), dict) for line in lines)
+    stored = [question for _, question in archive.all_questions()]
+    assert len(stored) == report.load.questions.added
+    assert sum(len(archive.answers(question.id)) for question in stored) == report.load.answers.added
+    return report
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_every_format_is_in_the_table_and_its_usual_file_is_read(archive: Archive, tmp_path: Path, name: str) -> None:
+    assert FORMATS.keys() == READERS.keys()
+    file, made = FORMATS[name]
+    (tmp_path / file).write_text(made(USUAL), encoding="utf-8")
+    report = ends_well(archive, tmp_path / file, name, tmp_path)
+    assert name == "pairs" or (report is not None and report.load.questions.added == 2 and not report.rejected)
+
+
+@pytest.mark.parametrize("values", VALUES)
+@pytest.mark.parametrize("name", FORMATS)
+def test_odd_values_are_stored_mended_or_rejected(archive: Archive, tmp_path: Path, name: str, values: str) -> None:
+    file, made = FORMATS[name]
+    (tmp_path / file).write_bytes(made(VALUES[values]).encode("utf-8", "surrogatepass"))
+    READERS[name].matches(tmp_path / file)
+    ends_well(archive, tmp_path / file, name, tmp_path)
+
+
+@pytest.mark.parametrize("content", CONTENTS)
+@pytest.mark.parametrize("name", FORMATS)
+def test_odd_files_are_read_or_refused(archive: Archive, tmp_path: Path, name: str, content: str) -> None:
+    file, made = FORMATS[name]
+    for place, written in enumerate((CONTENTS[content], made(USUAL).encode() + CONTENTS[content])):
+        path = tmp_path / str(place) / file
+        path.parent.mkdir()
+        path.write_bytes(written)
+        READERS[name].matches(path)
+        if ends_well(archive, path, name, tmp_path) is not None:
+            break
+
+
+PACKED: dict[str, Callable[[bytes], bytes]] = {
+    "cut off": lambda content: gzip.compress(content * 50)[:-20],
+    "with more behind it": lambda content: gzip.compress(content) + b"\0" * 100 + b"more",
+    "with a wrong sum": lambda content: gzip.compress(content)[:-8] + b"\0" * 8,
+    "not packed": lambda content: content,
+    "of nothing": lambda content: gzip.compress(b""),
+    "twice": lambda content: gzip.compress(gzip.compress(content)),
+    "in two streams": lambda content: gzip.compress(content[:20]) + gzip.compress(content[20:]),
+    "a bomb": lambda content: gzip.compress(content + b"\n" + _BOMB),
+    "bzip2": bz2.compress,
+}
+
+
+@pytest.mark.parametrize("how", PACKED)
+@pytest.mark.parametrize("name", FORMATS)
+def test_packed_files_are_read_or_refused(archive: Archive, tmp_path: Path, name: str, how: str) -> None:
+    file, made = FORMATS[name]
+    (tmp_path / f"{file}.gz").write_bytes(PACKED[how](made(USUAL).encode()))
+    READERS[name].matches(tmp_path / f"{file}.gz")
+    ends_well(archive, tmp_path / f"{file}.gz", name, tmp_path)
+
+
+def _is_pipe(path: Path) -> None:
+    os.mkfifo(path)
+
+
+def _is_folder(path: Path) -> None:
+    path.mkdir()
+    (path / path.name).mkdir()
+
+
+def _is_loop(path: Path) -> None:
+    path.symlink_to(path.name)
+
+
+def _leads_nowhere(path: Path) -> None:
+    path.symlink_to("none")
+
+
+def _is_device(path: Path) -> None:
+    path.symlink_to("/dev/zero")
+
+
+@pytest.mark.parametrize("make", [_is_pipe, _is_folder, _is_loop, _leads_nowhere, _is_device])
+@pytest.mark.parametrize("name", FORMATS)
+def test_what_is_no_file_is_refused_alone_and_in_a_folder(
+    archive: Archive, tmp_path: Path, name: str, make: Callable[[Path], None]
+) -> None:
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    make(folder / FORMATS[name][0])
+    for path in (folder / FORMATS[name][0], folder):
+        with pytest.raises(AskalikeError):
+            find_archive(path)
+        assert ends_well(archive, path, name, tmp_path) is None
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_a_name_that_is_no_utf8_is_read_and_shown(archive: Archive, tmp_path: Path, name: str) -> None:
+    file, made = FORMATS[name]
+    folder = tmp_path / os.fsdecode(b"caf\xe9 \xff")
+    folder.mkdir()
+    (folder / file).write_text(made(USUAL), encoding="utf-8")
+    report = ends_well(archive, folder / file, name, tmp_path)
+    if report is not None:
+        assert "caf\\xe9 \\xff" in report.source
+
+
+@pytest.mark.parametrize("content", ["empty", "NUL bytes", "deep elements", "entities", "random bytes"])
+def test_odd_members_of_an_archive_are_refused(archive: Archive, tmp_path: Path, content: str) -> None:
+    with py7zr.SevenZipFile(tmp_path / "site.7z", "w") as packed:
+        packed.writestr(CONTENTS[content], "Posts.xml")
+        packed.writestr(CONTENTS[content], "PostLinks.xml")
+    assert ends_well(archive, tmp_path / "site.7z", "stackexchange", tmp_path) is None

@@ -1,0 +1,171 @@
+"""A library user trains a forum: one call, with progress, a result, and the model in use afterwards."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.command import Run
+
+from askalike import Forum, Question
+from askalike.data import bundled_forum
+from askalike.errors import BusyForumError, ModelError, SettingError
+from askalike.forum import ForumSettings
+from askalike.progress import SilentProgress
+from askalike.training.corpus import TrainingData
+from askalike.training.recipe import network_recipe
+from askalike.training.session import DevScore, TrainingSession
+
+TINY = """
+[words]
+size = 8
+vectors = "random"
+
+[encoder]
+kind = "rcnn"
+hidden_size = 8
+
+[[stage]]
+objective = "contrastive"
+views = { title-body = 1.0, answers = 1.0 }
+batch_size = 64
+epochs = 2
+"""
+
+
+class Phases(SilentProgress):
+    """Keeps the phases that began, and what they were advanced by."""
+
+    def __init__(self) -> None:
+        self.phases: dict[str, int] = {}
+
+    def start(self, phase: str, total: int, unit: str) -> None:
+        self.phases[phase] = 0
+
+    def advance(self, count: int) -> None:
+        self.phases[list(self.phases)[-1]] += count
+
+
+@pytest.fixture(autouse=True)
+def no_general_model(monkeypatch: pytest.MonkeyPatch) -> None:
+    for user in ("askalike.training.session", "askalike.forum.model_source"):
+        monkeypatch.setattr(f"{user}.default_model", lambda: None)
+
+
+@pytest.fixture
+def recipe(tmp_path: Path) -> Path:
+    pytest.importorskip("torch", reason="training needs torch, which is not installed")
+    path = tmp_path / "tiny.toml"
+    path.write_text(TINY, encoding="utf-8")
+    return path
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Path:
+    with Forum.create(tmp_path / "home.forum") as made:
+        made.load(bundled_forum())
+    return tmp_path / "home.forum"
+
+
+def test_an_open_forum_is_trained_and_searches_with_what_it_has_learned(home: Path, recipe: Path) -> None:
+    shown = Phases()
+    with Forum.open(home) as forum:
+        assert forum.vectors.model == ""
+        result = forum.train(recipe, is_kept=True, progress=shown)
+        assert (result.ranker, result.is_taken, result.folder) == ("", True, home / "model")
+        assert result.before is not None
+        assert result.after is not None
+        assert result.comparison is not None
+        assert result.comparison.difference.mean == pytest.approx(result.after.search - result.before.search)
+        assert forum.vectors.model == "own (rcnn, 8 dimensions)"
+        assert len(forum.similar("wifi drops", ranker="vector")) == 10
+    assert {"reading the forum", "reading"} <= set(shown.phases)
+    assert any("contrastive" in phase and done for phase, done in shown.phases.items())
+
+
+def test_a_model_that_is_not_better_stays_in_the_work_folder(
+    home: Path, recipe: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("askalike.training.session.dev_score", lambda *_: DevScore(0.3, 0.1))
+    with Forum.open(home) as forum:
+        result = forum.train(recipe)
+        assert (result.is_taken, result.is_better, result.folder) == (False, False, home / "training" / "model")
+        assert result.folder.is_dir()
+        assert forum.vectors.model == ""
+
+
+def test_a_ranker_is_learned_and_asked_for_by_its_name(home: Path) -> None:
+    with Forum.open(home) as forum:
+        result = forum.train("lmir")
+        assert (result.ranker, result.is_taken, result.folder) == ("lmir", True, home / "rankers" / "lmir")
+        assert set(result.rankers) == {"lmir"}
+        assert forum.similar("wifi drops", ranker="lmir")
+
+
+def test_a_forum_that_was_opened_without_vectors_takes_the_model_and_encodes_later(home: Path, recipe: Path) -> None:
+    with Forum.open(home, settings=ForumSettings(has_vectors=False)) as forum:
+        assert forum.train(recipe, is_kept=True).is_taken
+    with Forum.open(home) as forum:
+        assert forum.vectors.model == "own (rcnn, 8 dimensions)"
+
+
+def test_the_plan_is_there_before_anything_is_trained_and_a_second_session_waits(home: Path, recipe: Path) -> None:
+    with Forum.open(home) as forum, TrainingSession(forum, recipe) as session:
+        plan = session.plan()
+        assert (plan.training.links, plan.beginning, plan.start) == (60, "anew", "")
+        assert session.plan() is plan
+        with TrainingSession(forum, recipe) as second, pytest.raises(BusyForumError, match="another training"):
+            second.plan()
+
+
+def test_wrong_options_are_refused_before_the_forum_is_read(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Forum, "questions", lambda *_: pytest.fail("the forum was read"))
+    with Forum.open(home) as forum:
+        with pytest.raises(SettingError, match="no recipe 'magic'"):
+            forum.train("magic")
+        with pytest.raises(SettingError, match="lmir, which trains no network"):
+            forum.train("lmir", processes=2)
+    assert not (home / "training").exists()
+
+
+def test_the_command_opens_the_forum_once(run: Run, home: Path, recipe: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    opened: list[Path] = []
+    really: Callable[..., Forum] = Forum.open
+
+    def counted(path: Path, **choices: Any) -> Forum:
+        opened.append(path)
+        return really(path, **choices)
+
+    monkeypatch.setattr(Forum, "open", counted)
+    done = run("train", home, "--recipe", recipe, "--keep")
+    assert done.code == 0
+    assert opened == [home]
+
+
+def test_two_processes_train_one_model_and_the_first_ones_progress_is_shown(home: Path, recipe: Path) -> None:
+    shown = Phases()
+    with Forum.open(home) as forum:
+        assert forum.train(recipe, processes=2, threads=1, is_kept=True, progress=shown).is_taken
+        assert forum.vectors.model == "own (rcnn, 8 dimensions)"
+    assert any("contrastive" in phase and done for phase, done in shown.phases.items())
+
+
+def test_what_a_process_of_a_training_fails_with_is_raised(tmp_path: Path, recipe: Path) -> None:
+    with Forum.create(tmp_path / "f") as forum:
+        forum.add([Question(str(number), f"wifi drops {number}") for number in range(6)])
+        with pytest.raises(SettingError, match="titles alone"):
+            forum.train(recipe, processes=2, threads=1)
+
+
+def test_a_process_that_ends_without_a_message_is_an_error(tmp_path: Path, recipe: Path) -> None:
+    from askalike.training.encoder import TrainingRun
+    from askalike.training.processes import fit_together
+
+    (tmp_path / "file").touch()
+    run = TrainingRun(tmp_path / "file" / "work")
+    with pytest.raises(ModelError, match="ended with code 1"):
+        fit_together(network_recipe(recipe), TrainingData([]), run, None, (1, 1))
+    with pytest.raises(ModelError, match="no model at"):
+        fit_together(network_recipe(recipe), TrainingData([]), run, tmp_path / "nowhere", (1, 1))

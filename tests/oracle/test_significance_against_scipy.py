@@ -1,0 +1,32 @@
+"""The paired test, the bootstrap and the area under the ROC curve, where SciPy defines them alike."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from askalike.evaluation import bootstrap_mean, randomisation_test, roc_area
+
+stats = pytest.importorskip("scipy.stats")
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_an_exact_p_value_is_that_of_scipys_permutation_test(seed: int) -> None:
+    differences = np.random.default_rng(seed).normal(0.2, 1.0, size=9)
+    expected = stats.permutation_test((differences,), np.mean, permutation_type="samples").pvalue
+    assert randomisation_test(differences.tolist(), [0.0] * 9).p_value == pytest.approx(expected, abs=1e-12)
+
+
+def test_a_bootstrap_interval_is_that_of_scipys_percentile_method() -> None:
+    values = np.random.default_rng(1).random(80)
+    expected = stats.bootstrap(
+        (values,), np.mean, method="percentile", n_resamples=1000, rng=np.random.default_rng(7)
+    ).confidence_interval
+    found = bootstrap_mean(values.tolist(), rounds=1000, seed=7)
+    assert (found.low, found.high) == pytest.approx((expected.low, expected.high), abs=1e-12)
+
+
+def test_the_area_under_the_roc_curve_is_that_of_the_mann_whitney_statistic() -> None:
+    scores, labels = np.random.default_rng(2).random(500).round(2), np.random.default_rng(3).random(500) < 0.3
+    statistic = stats.mannwhitneyu(scores[labels], scores[~labels]).statistic
+    assert roc_area(scores, labels.astype(np.int64)) == pytest.approx(statistic / (labels.sum() * (~labels).sum()))

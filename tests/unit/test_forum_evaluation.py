@@ -1,0 +1,155 @@
+"""What is a query and what is relevant to it, on marks that can be checked by hand."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from askalike import Forum, Link, Question, TextSettings
+from askalike.errors import EvaluationError, ForumError, SettingError
+from askalike.evaluation import check_leaks
+from askalike.forum_evaluation.evaluation import TASKS, evaluate_forum
+from askalike.forum_evaluation.forum_tasks import collection_run, forum_run
+from askalike.forum_evaluation.links import duplicate_task, judge_candidates
+from askalike.forum_evaluation.scorers import make_scorer
+from askalike.forum_evaluation.splits import SPLITS
+from askalike.progress import SilentProgress
+
+pytestmark = pytest.mark.usefixtures("words_alone")
+
+
+class Told(SilentProgress):
+    """Keeps of every phase how many units it announced and how many were done."""
+
+    def __init__(self) -> None:
+        self.phases: dict[str, list[int]] = {}
+
+    def start(self, phase: str, total: int, unit: str) -> None:
+        assert unit == "queries"
+        self.phases[phase] = [total, 0]
+
+    def advance(self, count: int) -> None:
+        self.phases[list(self.phases)[-1]][1] += count
+
+
+@pytest.fixture
+def forum(tmp_path: Path) -> Iterator[Forum]:
+    # b and c are duplicates of a; d is a duplicate of c; e is merely related; x is alone
+    with Forum.create(tmp_path / "f") as made:
+        made.add([Question(name, f"printer offline number {name}") for name in "abcdex"])
+        made.add_links([Link("b", "a"), Link("c", "a"), Link("d", "c"), Link("e", "a", "related")])
+        yield made
+
+
+def test_relevant_are_direct_marks_and_other_duplicates_of_the_same_original(forum: Forum) -> None:
+    task = duplicate_task(forum)
+    assert set(task.queries) == {"b", "c", "d"}
+    assert {query: set(grades) for query, grades in task.qrels.items()} == {
+        "b": {"a", "c"},
+        "c": {"a", "b", "d"},
+        "d": {"c"},
+    }
+
+
+def test_a_query_is_never_found_itself(forum: Forum) -> None:
+    for query, found in forum_run(forum, duplicate_task(forum), 10).items():
+        assert query not in [document for document, _ in found]
+        assert len(found) == 5
+
+
+def test_scoring_the_whole_collection_finds_the_best_pairs_without_the_query(forum: Forum) -> None:
+    collection = [*forum.questions(), Question("y", "printer offline number b")]
+    for system in ("bm25", "tfidf"):
+        scorer = make_scorer(system, collection, TextSettings())
+        run = collection_run(duplicate_task(forum), scorer, collection, 3)
+        assert run["b"][0][0] == "y"
+        assert len(run["b"]) == 3
+        assert "b" not in [document for document, _ in run["b"]]
+
+
+def test_what_is_written_meanwhile_is_no_part_of_a_trial(forum: Forum, monkeypatch: pytest.MonkeyPatch) -> None:
+    links, ranking = Forum.links, Forum.ranking
+    late = iter(range(1000))
+
+    def links_later(self: Forum) -> list[Link]:
+        self.add(Question(f"late{next(late)}", "printer offline number b"))
+        self.add_links([Link("late0", "a")])
+        self.delete("x")
+        return links(self)
+
+    def ranking_later(self: Forum, *words: Any, **choices: Any) -> list[tuple[str, float]]:
+        self.add(Question(f"late{next(late)}", "printer offline number b"))
+        return ranking(self, *words, **choices)
+
+    for task in TASKS:
+        with monkeypatch.context() as patched:
+            patched.setattr(Forum, "links", links_later)
+            patched.setattr(Forum, "ranking", ranking_later)
+            trial = evaluate_forum(forum, task, ("lexical", "bm25"))
+        assert set(trial.qrels) == {"b", "c", "d"}
+        found = {document for run in trial.runs.values() for entries in run.values() for document, _ in entries}
+        assert found <= set("abcdex")
+        forum.delete([question.id for question in list(forum.questions()) if question.id.startswith("late")])
+        forum.add(Question("x", "printer offline number x"))
+        late = iter(range(1000))
+
+
+def test_candidates_are_all_judged(forum: Forum) -> None:
+    task = duplicate_task(forum)
+    judged = judge_candidates(task, {"b": [("a", 2.0), ("x", 1.0)], "c": []})
+    assert judged == {"b": {"a": 1, "x": 0}}
+
+
+def test_a_forum_without_marks_cannot_be_evaluated(tmp_path: Path) -> None:
+    with Forum.create(tmp_path / "g") as bare:
+        bare.add(Question("a", "t"))
+        with pytest.raises(EvaluationError, match="no duplicate links"):
+            duplicate_task(bare)
+
+
+def test_an_unknown_part_or_task_is_refused(forum: Forum) -> None:
+    with pytest.raises(EvaluationError, match="expected all or one of train, dev, test"):
+        duplicate_task(forum, "tset")
+    with pytest.raises(SettingError, match="no task 'magic'"):
+        evaluate_forum(forum, "magic", ("search",))
+
+
+def test_the_parts_of_a_forum_share_no_component(tmp_path: Path) -> None:
+    with Forum.create(tmp_path / "g") as many:
+        many.add([Question(f"q{number}", "t") for number in range(120)])
+        links = [Link(f"q{3 * number + copy}", f"q{3 * number}") for number in range(40) for copy in (1, 2)]
+        many.add_links(links)
+        parts = {part: set(duplicate_task(many, part).queries) for part in SPLITS}
+    check_leaks([(link.source_id, link.target_id) for link in links], parts)
+    assert sum(len(part) for part in parts.values()) == 80
+    assert all(parts.values())
+
+
+def test_rankers_retrieve_and_reorder_the_lexical_searchs_candidates(forum: Forum) -> None:
+    own = evaluate_forum(forum, "rerank", ("search", "lexical"))
+    assert own.runs["search"] == own.runs["lexical"], "without vectors the default is lexical"
+    assert evaluate_forum(forum, "retrieval", ("lexical",)).runs["lexical"]["b"][0][0] in "acdex"
+    with pytest.raises(ForumError):
+        evaluate_forum(forum, "retrieval", ("hybrid",))
+
+
+def test_a_system_that_is_not_there_is_told_before_any_is_tried(forum: Forum, monkeypatch: pytest.MonkeyPatch) -> None:
+    def tried(*_: object) -> None:
+        raise AssertionError("a system was tried")
+
+    monkeypatch.setattr("askalike.forum_evaluation.evaluation._retrieve", tried)
+    with pytest.raises(SettingError, match="no system 'nope'") as caught:
+        evaluate_forum(forum, "retrieval", ("search", "nope"))
+    assert "hybrid" in str(caught.value)
+
+
+def test_every_system_of_a_trial_is_a_phase_over_all_queries(forum: Forum) -> None:
+    told = Told()
+    evaluate_forum(forum, "retrieval", ("lexical", "bm25"), progress=told)
+    assert told.phases == {"retrieval, lexical": [3, 3], "retrieval, bm25": [3, 3]}
+    told = Told()
+    evaluate_forum(forum, "rerank", ("search", "tfidf"), progress=told)
+    assert told.phases == {"candidates to re-rank": [3, 3], "re-ranking, search": [3, 3], "re-ranking, tfidf": [3, 3]}

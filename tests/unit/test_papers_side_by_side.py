@@ -1,0 +1,95 @@
+"""Trainings beside each other: each is done once and told of; one that fails ends the others; a kill ends all."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from askalike.papers.side_by_side import do_each
+
+REPOSITORY = Path(__file__).resolve().parents[2]
+
+PROGRAM = """
+import sys
+from pathlib import Path
+from askalike.papers.side_by_side import do_each
+from tests.unit.test_papers_side_by_side import write_number
+
+if __name__ == "__main__":
+    do_each(write_number, Path(sys.argv[1]), ["a", "b"], lambda *_: None, 2)
+"""
+
+
+def write_number(folder: Path, name: str) -> None:
+    (folder / f"{name}.part").write_text(str(os.getpid()))
+    (folder / f"{name}.part").rename(folder / name)
+    time.sleep(600)  # longer than anybody waits: it has to be ended
+
+
+def is_running(number: int) -> bool:
+    try:
+        state = Path(f"/proc/{number}/stat").read_text().rpartition(")")[2].split()[0]
+    except FileNotFoundError:
+        return False
+    return state != "Z"  # ended, and nobody has asked how
+
+
+def until(happened: Callable[[], bool], seconds: float = 60.0) -> bool:
+    end = time.monotonic() + seconds
+    while not happened() and time.monotonic() < end:
+        time.sleep(0.02)
+    return happened()
+
+
+def write(folder: Path, name: str) -> None:
+    if name == "bad":
+        raise ValueError("it cannot be trained")
+    if name == "slow":
+        time.sleep(60)
+    (folder / name).touch()
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_each_is_done_and_told_of(tmp_path: Path, jobs: int) -> None:
+    told: list[tuple[str, str]] = []
+    do_each(write, tmp_path, ["a", "b", "c"], lambda one, how: told.append((one, how)), jobs)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["a", "b", "c"]
+    assert sorted(one for one, _ in told) == ["a", "b", "c"]
+    assert [how.partition(",")[0] for _, how in told] == ["1 of 3 done", "2 of 3 done", "3 of 3 done"]
+
+
+def test_one_that_fails_does_not_wait_for_the_others(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="it cannot be trained"):
+        do_each(write, tmp_path, ["slow", "bad", "slow"], lambda *_: None, 2)
+    assert not list(tmp_path.iterdir())
+
+
+def test_nothing_is_done_of_nothing(tmp_path: Path) -> None:
+    do_each(write, tmp_path, [], lambda *_: None, 2)
+
+
+@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="it looks for processes in /proc")
+@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGTERM])
+def test_no_training_goes_on_alone(tmp_path: Path, how: signal.Signals) -> None:
+    program = tmp_path / "program.py"
+    program.write_text(PROGRAM)
+    found = tmp_path / "found"
+    found.mkdir()
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join(["src", "."])}
+    with subprocess.Popen([sys.executable, str(program), str(found)], cwd=REPOSITORY, env=environment) as process:
+        began = until(lambda: (found / "a").exists() and (found / "b").exists())
+        process.send_signal(how)
+    assert began
+    numbers = [int((found / name).read_text()) for name in "ab"]
+    try:
+        assert until(lambda: not any(map(is_running, numbers)))
+    finally:
+        for number in filter(is_running, numbers):
+            os.kill(number, signal.SIGKILL)

@@ -1,0 +1,76 @@
+"""Whitened states: a worked example, degenerate ones, and states that are changed on their way to a matcher."""
+
+from __future__ import annotations
+
+import doctest
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+from tests.tiny_models import synonym_model
+
+from askalike.forum.states import ModelStates
+from askalike.papers.zhang2018 import states as module
+from askalike.papers.zhang2018.states import LEAST_SHARE, ChangedStates, Whitening
+from askalike.rank.query import Query
+from askalike.types import Question
+
+
+def test_the_worked_example_holds() -> None:
+    assert doctest.testmod(module) == (0, 2)
+
+
+def test_whitened_states_have_mean_zero_and_covariance_one() -> None:
+    chance = np.random.default_rng(1)
+    mixed = (chance.normal(size=(500, 5)) @ chance.normal(size=(5, 5)) + 7).astype(np.float32)
+    found = Whitening.of(mixed).applied(mixed)
+    np.testing.assert_allclose(found.mean(axis=0), 0, atol=1e-4)
+    np.testing.assert_allclose(found.T @ found / len(found), np.eye(5), atol=1e-3)
+    assert found.dtype == np.float32
+
+
+def test_directions_without_variance_are_not_blown_up() -> None:
+    flat = np.zeros((50, 3), np.float32)
+    flat[:, 0] = np.linspace(-1, 1, 50)
+    made = Whitening.of(flat)
+    largest = float(np.var(flat[:, 0]))
+    assert np.abs(made.matrix).max() == pytest.approx(1 / np.sqrt(LEAST_SHARE * largest), rel=1e-3)
+    same = np.full((4, 3), 2.5, np.float32)
+    assert Whitening.of(same).applied(same).tolist() == np.zeros((4, 3)).tolist()
+
+
+def test_states_that_are_all_nearly_alike_are_told_apart() -> None:
+    """What an encoder in its first epochs gives: one large direction that every word has."""
+    words = np.random.default_rng(2).normal(size=(400, 8)).astype(np.float32) * 0.1
+    words[:, 0] += 5
+
+    def mean_cosine(states: NDArray[np.float32]) -> float:
+        unit = states / np.linalg.norm(states, axis=1, keepdims=True)
+        return float(np.abs(unit @ unit.T).mean())
+
+    assert mean_cosine(words) > 0.99
+    assert mean_cosine(Whitening.of(words).applied(words)) < 0.4
+
+
+def test_of_many_texts_evenly_spread_ones_are_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
+    states = ModelStates(synonym_model())
+    texts = [
+        Question(str(number), title) for number, title in enumerate(("wifi drops", "?!", "printer silent", "lost"))
+    ]
+    found = Whitening.of_texts(states, texts)
+    read = np.concatenate([one.states for one in states.of_questions([(9, texts[0]), (8, texts[2]), (7, texts[3])])])
+    np.testing.assert_allclose(found.mean, read.mean(axis=0), atol=1e-6)
+    monkeypatch.setattr(module, "WHITENED", 2)
+    fewer = Whitening.of_texts(states, texts)
+    np.testing.assert_allclose(fewer.mean, np.concatenate([read[:2], read[2:4]]).mean(axis=0), atol=1e-6)
+
+
+def test_the_words_stay_and_their_states_are_changed() -> None:
+    states = ModelStates(synonym_model())
+    query, question = Query("wifi drops printer", "", "plain"), Question("1", "printer silent")
+    doubled = ChangedStates(states, lambda found: 2 * found)
+    assert doubled.of_query(query).words == states.of_query(query).words
+    np.testing.assert_array_equal(doubled.of_query(query).states, 2 * states.of_query(query).states)
+    (before,), (after,) = states.of_questions([(1, question)]), doubled.of_questions([(1, question)])
+    np.testing.assert_array_equal(after.states, 2 * before.states)
+    assert doubled.frequencies(["printer"]).tolist() == states.frequencies(["printer"]).tolist()

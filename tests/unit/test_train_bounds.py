@@ -1,0 +1,116 @@
+"""Every number of every kind of recipe has a range, and a number beyond it is refused with setting, value and range."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import fields
+from pathlib import Path
+from typing import Any, get_type_hints
+
+import pytest
+
+from askalike.errors import SettingError
+from askalike.models.encoders.settings import EncoderConfig
+from askalike.models.language.kinds import KINDS
+from askalike.models.translation.ibm1 import Alignment
+from askalike.training.bounds import BOUNDS, bounds_of, check_bounds
+from askalike.training.language import LanguageRecipe
+from askalike.training.recipe import OBJECTIVES, Recipe, StageSettings, WordSettings, load_recipe, shipped_recipes
+from askalike.training.settings import LoopSettings, SgdSettings
+from askalike.training.siamese.recipe import PairOptions, SiameseRecipe
+
+NETWORK = (Recipe, WordSettings, EncoderConfig, StageSettings, LoopSettings, *OBJECTIVES.values())
+LANGUAGE = (LanguageRecipe, Alignment, *KINDS.values())
+SIAMESE = (SiameseRecipe, PairOptions, SgdSettings)
+SETTINGS: tuple[type, ...] = (*NETWORK, *LANGUAGE, *SIAMESE)
+
+ENCODER = """
+[words]
+size = {size}
+max_size = {max_size}
+[encoder]
+kind = "gru"
+hidden_size = {hidden_size}
+[[stage]]
+objective = "contrastive"
+views = {{ marked = {share} }}
+epochs = {epochs}
+"""
+SMALL = {"size": 4, "max_size": 9, "hidden_size": 4, "share": 1.0, "epochs": 2}
+
+
+@pytest.mark.parametrize("kind", SETTINGS, ids=lambda kind: kind.__name__)
+def test_every_number_of_a_class_of_settings_has_a_range(kind: Any) -> None:
+    hints = get_type_hints(kind)
+    numbers = {one.name for one in fields(kind) if re.search(r"\b(int|float)\b", str(hints[one.name]))}
+    assert set(bounds_of(kind)) == numbers
+
+
+def test_no_range_is_of_a_class_that_there_is_not() -> None:
+    assert set(BOUNDS) == {kind.__name__ for kind in SETTINGS if kind.__name__ in BOUNDS}
+
+
+@pytest.mark.parametrize("kind", SETTINGS, ids=lambda kind: kind.__name__)
+def test_what_is_just_within_a_range_is_taken_and_what_is_beyond_is_refused(kind: type) -> None:
+    for name, (least, most) in bounds_of(kind).items():
+        check_bounds(kind, {name: least}, "here")
+        check_bounds(kind, {name: most}, "here")
+        for beyond in (least - 1, most * 2, 10**5_000, float("nan"), float("inf"), [least, most * 2], {"a": most * 2}):
+            with pytest.raises(
+                SettingError, match=rf"here: {name}.* is .*, but expected a number from .* to"
+            ) as caught:
+                check_bounds(kind, {name: beyond}, "here")
+            assert len(caught.value.message) < 200
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "said"),
+    [
+        ("size", 2_147_483_648, "words: size is 2147483648, but expected a number from 1 to 4,096"),
+        ("max_size", 10**12, "words: max_size is 1000000000000, but expected a number from 1 to 10,000,000"),
+        ("hidden_size", 10**9, "encoder: hidden_size is 1000000000, but expected a number from 1 to 4,096"),
+        ("share", 1e9, "stage 1 (contrastive): views.marked is 1000000000.0, but expected a number from 0 to 1000"),
+        (
+            "epochs",
+            10**400,
+            "stage 1 (contrastive): epochs is a number of more than 30 digits, but expected a number from 1 to",
+        ),
+    ],
+)
+def test_a_number_that_no_machine_could_train_is_named_with_its_range(
+    tmp_path: Path, name: str, value: float, said: str
+) -> None:
+    path = tmp_path / "mine.toml"
+    path.write_text(ENCODER.format(**SMALL), encoding="utf-8")
+    load_recipe(path)
+    path.write_text(ENCODER.format(**{**SMALL, name: value}), encoding="utf-8")
+    with pytest.raises(SettingError, match=re.escape(f"mine.toml: {said}")):
+        load_recipe(path)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ('ranker = "lmir"\n[options]\nweight = 1e300', "options: weight is 1e+300"),
+        ('ranker = "qatm"\n[options]\ntopics = 2147483648', "options: topics is 2147483648"),
+        ('ranker = "translm"\n[alignment]\niterations = 10000000000', "alignment: iterations is 10000000000"),
+        ('ranker = "translm"\npair_terms = 10000000000', "top level: pair_terms is 10000000000"),
+        ('ranker = "scqa"\n[network]\noutput_size = 2147483648', "recipe: output_size is 2147483648"),
+        ('ranker = "scqa"\n[network]\nchannels = [8, 2147483648, 8]', "recipe: channels, number 2, is 2147483648"),
+        ('ranker = "dsqa"\n[pairs]\nbatch_size = 2147483648', "pairs: batch_size is 2147483648"),
+        (
+            'ranker = "dsqa"\n[loop]\nmomentum = 0.9999',
+            "loop: momentum is 0.9999, but expected a number from 0 to 0.999",
+        ),
+    ],
+)
+def test_recipes_of_language_models_and_siamese_networks_have_ranges_too(tmp_path: Path, text: str, said: str) -> None:
+    path = tmp_path / "mine.toml"
+    path.write_text(text, encoding="utf-8")
+    with pytest.raises(SettingError, match=re.escape(f"mine.toml: {said}")):
+        load_recipe(path)
+
+
+def test_every_recipe_that_ships_is_within_the_ranges() -> None:
+    for name in shipped_recipes():
+        load_recipe(name)
