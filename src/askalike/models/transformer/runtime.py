@@ -215,10 +215,7 @@ def _tokenizer(folder: TransformerFolder) -> Any:
 
 
 def _missing(name: str) -> MissingExtraError:
-    return MissingExtraError(
-        f"the package {name} is not installed, which runs sentence transformers",
-        "install onnxruntime, onnx and tokenizers",
-    )
+    return MissingExtraError(f"the package {name} is not installed, which runs sentence transformers", "transformers")
 
 
 def _session(folder: TransformerFolder, precision: Precision, threads: int) -> Any:
