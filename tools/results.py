@@ -75,6 +75,7 @@ PAGES: Mapping[str, Page] = {
             "updates": searching.updates,
             "serve-load": service.load,
             "encode-runtime": encoders.runtime,
+            "transformer-runtime": encoders.transformers,
             "vector-search": encoders.vectors,
             "ramn-speed": searching.reranking,
             "language-speed": language.speed,

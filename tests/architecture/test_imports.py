@@ -68,6 +68,7 @@ ALLOWED: dict[str, set[str]] = {
         "forum_evaluation",
         "data",
     },
+    "models.transformer": {"errors"},
     "models.siamese": {"types", "errors", "_version", "text", "models.encoders"},
     "vectors": {"types", "errors", "durable", "mark", "removal"},
     "models.ramn": {"types", "errors"},

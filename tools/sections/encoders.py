@@ -7,8 +7,6 @@ from typing import Any
 
 from tools.sections.cells import table
 
-__all__ = ["recurrence", "runtime", "vectors"]
-
 VECTOR_COLUMNS = ("recall_at_10", "build_s", "size_mb")
 OURS, RIVAL = "askalike", "minilm"
 
@@ -145,4 +143,28 @@ def recurrence(result: Mapping[str, Any]) -> list[str]:
         f"With texts of 1 to {batch['words']} words ({batch['ragged_tokens']:,} words in all) the LSTM gets a padded"
         f" batch, its fastest input, and only real words count. Three steps raise a process' memory by"
         f" {memory['rcnn']} MB with the RCNN and by {memory['lstm']} MB with the LSTM.",
+    ]
+
+
+def transformers(result: Mapping[str, Any]) -> list[str]:
+    """Return how fast a sentence transformer runs without torch, beside the library that it comes from."""
+    rows = [
+        (
+            name,
+            f"{values['texts_per_cpu_s']:.1f}",
+            f"{values['times_as_fast']:.2f}",
+            f"{values['title_p50_ms']:.1f}",
+            f"{values['least_cosine']:.4f}",
+            f"{values['mean_cosine']:.4f}",
+        )
+        for name, values in result["systems"].items()
+    ]
+    header = ("runtime", "texts a processor second", "times as fast", "a title, p50 ms", "least cosine", "mean cosine")
+    return [
+        "## Sentence transformers without torch",
+        "",
+        f"{result['model']} over {result['texts']} real questions with title and body, one thread; the best of the"
+        " rounds that took turns. The cosine is that to the vectors of sentence-transformers.",
+        "",
+        *table(header, rows),
     ]

