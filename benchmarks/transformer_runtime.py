@@ -1,7 +1,7 @@
 """How fast sentence transformers run without torch, beside sentence-transformers in the same run.
 
-Command: ``OMP_NUM_THREADS=1 python -m benchmarks.transformer_runtime``. all-MiniLM-L6-v2 over the first real questions of
-Reddit (title and body, cut at 256 pieces), one thread; rounds of the systems take turns, and the best round of each
+Command: ``OMP_NUM_THREADS=1 python -m benchmarks.transformer_runtime``. all-MiniLM-L6-v2 over the first questions
+of Reddit (title and body, cut at 256 pieces), one thread; rounds of the systems take turns, and the best round of each
 counts, since the machine is shared. The cosine is that to sentence-transformers' vectors.
 """
 
