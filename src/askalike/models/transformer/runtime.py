@@ -106,7 +106,8 @@ class Transformer:
 def normalised(vectors: Array) -> Array:
     """Return vectors at length 1; those without a direction stay zeros.  # (N, D)"""
     lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
-    return np.divide(vectors, lengths, out=np.zeros_like(vectors), where=lengths > 0)
+    found: Array = np.divide(vectors, lengths, out=np.zeros_like(vectors), where=lengths > 0)
+    return found
 
 
 def _batches(lengths: Sequence[int]) -> Iterator[list[int]]:
@@ -127,7 +128,8 @@ def _mean(states: Array, mask: NDArray[np.bool_]) -> Array:
 
 def _mean_by_root(states: Array, mask: NDArray[np.bool_]) -> Array:
     counts = mask.sum(axis=1, keepdims=True).astype(np.float32)
-    return _mean(states, mask) * np.sqrt(counts)
+    found: Array = _mean(states, mask) * np.sqrt(counts)
+    return found
 
 
 def _maximum(states: Array, mask: NDArray[np.bool_]) -> Array:
@@ -136,7 +138,8 @@ def _maximum(states: Array, mask: NDArray[np.bool_]) -> Array:
 
 
 def _last(states: Array, mask: NDArray[np.bool_]) -> Array:
-    return states[np.arange(len(states)), mask.sum(axis=1) - 1]
+    found: Array = states[np.arange(len(states)), mask.sum(axis=1) - 1]
+    return found
 
 
 POOLINGS: Final[Mapping[Pooling, Callable[[Array, NDArray[np.bool_]], Array]]] = {
