@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import contextlib
+import gc
 import sqlite3
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -16,7 +18,7 @@ from askalike.errors import BusyForumError, DamagedForumError
 from askalike.forum import pair_store
 from askalike.forum import pairs as pairs_module
 from askalike.forum.clusters import clusters
-from askalike.forum.pair_store import Pair
+from askalike.forum.pair_store import Pair, PairStore
 
 pytestmark = pytest.mark.usefixtures("words_alone")
 
@@ -367,3 +369,22 @@ def test_two_forums_over_one_folder_share_the_work(forum: Forum) -> None:
         assert other.pairs.advance(LONG) == 0
         assert forum.pairs.waiting() == 0
         assert set(pairs(other)) == {"ab", "ac", "de"}
+
+
+@pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="the system does not list a process's file handles")
+def test_threads_that_have_ended_leave_no_file_handles(tmp_path: Path) -> None:
+    store = PairStore(tmp_path / "pairs.sqlite")
+
+    def read_elsewhere() -> None:
+        thread = threading.Thread(target=store.waiting)
+        thread.start()
+        thread.join()
+
+    store.waiting()
+    read_elsewhere()
+    gc.collect()  # what other tests have left open
+    before = len(list(Path("/proc/self/fd").iterdir()))
+    for _ in range(40):
+        read_elsewhere()
+    assert len(list(Path("/proc/self/fd").iterdir())) == before
+    store.close()
