@@ -20,6 +20,7 @@ free licence is at hand, so the shares below are estimates that keep the order o
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import lru_cache
 from string import ascii_lowercase
 from typing import Final
 
@@ -77,28 +78,28 @@ def meant(word: str, letters: str = ascii_lowercase) -> dict[str, float]:
     (0.00364, 0.00364)
     """
     found: dict[str, float] = {}
-
-    def add(other: str, likelihood: float) -> None:
-        if other != word:
-            found[other] = found.get(other, 0.0) + likelihood
-
     length = len(word)
     shares = {size: _place_share(size) for size in (length - 1, length, length + 1)}
     for at in range(length + 1):
         before, after = word[:at], word[at:]
         weight = FIRST if at == 0 else 1.0
+        likelihood = LEFT_OUT * weight * shares[length + 1]
         for letter in letters:  # that was left out here
+            other = before + letter + after
             twice = SECOND_OF_TWO if before.endswith(letter) else 1.0
-            add(before + letter + after, LEFT_OUT * weight * twice * shares[length + 1])
+            found[other] = found.get(other, 0.0) + likelihood * twice
         if not after:
             break
         here, rest = after[0], after[1:]
-        add(before + rest, PUT_IN * weight * shares[length] * _put_in(here, before[-1:], rest[:1]))
-        for letter in letters:  # that was changed to this one
-            if letter != here:
-                add(before + letter + rest, CHANGED * weight * shares[length] * _changed(letter, here))
+        other = before + rest
+        likelihood = PUT_IN * weight * shares[length] * _put_in(here, before[-1:], rest[:1])
+        found[other] = found.get(other, 0.0) + likelihood
+        for letter, share in _changes(here, letters):  # that was changed to this one
+            other = before + letter + rest
+            found[other] = found.get(other, 0.0) + CHANGED * weight * shares[length] * share
         if rest and rest[0] != here:
-            add(before + rest[0] + here + rest[1:], SWAPPED * weight * shares[length])
+            other = before + rest[0] + here + rest[1:]
+            found[other] = found.get(other, 0.0) + SWAPPED * weight * shares[length]
     return found
 
 
@@ -115,6 +116,12 @@ def _put_in(letter: str, before: str, after: str) -> float:
         return 0.0
     around = set(NEIGHBOURS.get(before, "") + NEIGHBOURS.get(after, ""))
     return (_SLIPS / len(around) if letter in around else 0.0) + _ANY / 26
+
+
+@lru_cache(1024)
+def _changes(written: str, letters: str) -> tuple[tuple[str, float], ...]:
+    """Return the other letters that a letter may have been, each with how likely it is changed so."""
+    return tuple((letter, _changed(letter, written)) for letter in letters if letter != written)
 
 
 def _changed(meant_letter: str, written: str) -> float:
