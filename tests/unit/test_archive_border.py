@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from askalike import Answer, Forum, Link, Question
 from askalike.archive import Archive, Layout, check, load, put_answers, schema, unreadable_dates
 from askalike.archive.feedback import add_feedback, all_feedback
-from askalike.errors import InputError
+from askalike.errors import DamagedForumError, InputError
 from askalike.types import Feedback, Filters, Reject, Source
 
 pytestmark = pytest.mark.usefixtures("words_alone")
@@ -205,3 +205,14 @@ def test_an_answer_and_a_judgement_are_refused_or_read_back_equal(
     assert list(all_feedback(shared))[-1] == given_one
     shared.put_links([Link(answer.question_id, "other one")])
     assert Link(answer.question_id, "other one") in shared.links()
+
+
+def test_damage_that_sqlite_quotes_is_told_as_damage(archive: Archive) -> None:
+    archive.add_questions([Question("a", "t")])
+    archive.connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    archive.close()
+    content = archive.path.read_bytes()
+    assert b"CREATE TABLE answers (" in content
+    archive.path.write_bytes(content.replace(b"CREATE TABLE answers (", b"CREATE TABL\xc8 answers ("))
+    with pytest.raises(DamagedForumError, match=r"archive\.sqlite is damaged"):
+        Archive(archive.path).answers("a")

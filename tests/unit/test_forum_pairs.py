@@ -388,3 +388,17 @@ def test_threads_that_have_ended_leave_no_file_handles(tmp_path: Path) -> None:
         read_elsewhere()
     assert len(list(Path("/proc/self/fd").iterdir())) == before
     store.close()
+
+
+def test_damage_that_sqlite_quotes_is_mended(forum: Forum) -> None:
+    pairs(forum)
+    forum.pairs.close()
+    path = Layout(forum.path).pairs
+    with contextlib.closing(sqlite3.connect(path)) as connection:
+        connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    content = path.read_bytes()
+    assert b"CREATE TABLE todo (num" in content
+    path.write_bytes(content.replace(b"CREATE TABLE todo (num", b"CREATE TABL\xc8 todo (num"))
+    with pytest.raises(DamagedForumError, match=r"pairs\.sqlite is damaged"):
+        forum.pairs.page(0.3, 100)
+    assert set(pairs(forum)) == {"ab", "ac", "de"}

@@ -109,38 +109,42 @@ class Connection(sqlite3.Connection):
         return found
 
 
+_FAULTS = (sqlite3.Error, UnicodeDecodeError)
+"""What SQLite raises; the second where it quotes a damaged name in what it says."""
+
+
 class _Cursor(sqlite3.Cursor):
     def execute(self, *given: Any) -> Self:
         try:
             return super().execute(*given)
-        except sqlite3.Error as error:
+        except _FAULTS as error:
             self._raise(error)
 
     def executemany(self, *given: Any) -> Self:
         try:
             return super().executemany(*given)
-        except sqlite3.Error as error:
+        except _FAULTS as error:
             self._raise(error)
 
     def fetchone(self) -> Any:
         try:
             return super().fetchone()
-        except sqlite3.Error as error:
+        except _FAULTS as error:
             self._raise(error)
 
     def fetchall(self) -> list[Any]:
         try:
             return super().fetchall()
-        except sqlite3.Error as error:
+        except _FAULTS as error:
             self._raise(error)
 
     def __next__(self) -> Any:
         try:
             return super().__next__()
-        except sqlite3.Error as error:
+        except _FAULTS as error:
             self._raise(error)
 
-    def _raise(self, error: sqlite3.Error) -> NoReturn:
+    def _raise(self, error: sqlite3.Error | UnicodeDecodeError) -> NoReturn:
         refused = refusal(cast(Connection, self.connection).path, error)
         if refused is None:
             raise error
@@ -224,8 +228,10 @@ def busy(path: Path) -> BusyForumError:
     return BusyForumError(f"{path.parent} is being written by another process", "wait until it has finished")
 
 
-def refusal(path: Path, error: sqlite3.Error) -> ForumError | None:
+def refusal(path: Path, error: sqlite3.Error | UnicodeDecodeError) -> ForumError | None:
     """Return what an error of SQLite means for the user, or None where it is a mistake of this program."""
+    if isinstance(error, UnicodeDecodeError):
+        return DamagedForumError(f"{path} is damaged: {error}", "restore it from a backup; nothing was changed")
     if not isinstance(error, sqlite3.DatabaseError):
         return None
     code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_ERROR) & 0xFF  # the rest tells details

@@ -216,10 +216,12 @@ class PairStore:
             self.path.with_name(name).unlink(missing_ok=True)
 
     @contextlib.contextmanager
-    def _informativeness(self) -> Iterator[None]:
+    def _explained(self) -> Iterator[None]:
         """Raise what an error of SQLite means for the caller: a file that is in use is not a damaged one."""
         try:
             yield
+        except UnicodeDecodeError as error:  # SQLite quotes a damaged name in what it says
+            raise self._damaged(str(error)) from error
         except sqlite3.DatabaseError as error:
             code = getattr(error, "sqlite_errorcode", 0) & 0xFF  # the rest tells details
             if code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
@@ -243,12 +245,12 @@ class PairStore:
     # -- opening -----------------------------------------------------------------------------------------------
 
     def _rows(self, statement: str, *values: object) -> list[Any]:
-        with self._informativeness():
+        with self._explained():
             return self._connection.execute(statement, values).fetchall()
 
     def _run(self, statement: str, *rows: Sequence[object]) -> None:
         """Execute a statement, once for each row of values where it takes any."""
-        with self._informativeness():
+        with self._explained():
             if "?" in statement:
                 self._connection.executemany(statement, rows)
             else:
