@@ -2,5 +2,5 @@
 
 ::
 
-    http.py ─▶ engine.py ─▶ Forum            engine.py and views.py know no HTTP; http.py and its kind know no store
+    http.py ─▶ engine.py ─▶ Forum            engine.py and schemas.py know no HTTP; http.py and its kind know no store
 """
