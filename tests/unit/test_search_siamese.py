@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 from numpy.typing import NDArray
-from tests.unit.test_rank import ListEngine
+from tests.unit.test_search import ListEngine
 
 from askalike.errors import SettingError
 from askalike.search import Query, Searcher, SearchSettings
