@@ -42,7 +42,7 @@ from askalike.errors import AskalikeError
 from askalike.forum import CheckReport, ImportOptions
 from askalike.models.encoders.settings import EncoderConfig, ModelSettings
 from askalike.models.encoders.vocabulary import Vocabulary
-from askalike.serve.keys import Keys
+from askalike.server.keys import Keys
 from askalike.text.tokens import words
 from benchmarks.record import WORK, need_data, write
 

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from askalike.cli.progress import BarProgress
-from askalike.forum_evaluation.tasks import RerankTask
+from askalike.evaluation.forum.tasks import RerankTask
 from askalike.papers.das2016.data import DasData, read_data
 from askalike.papers.das2016.rows import REPORTED_ALPHA, ROWS, DasRow
 from askalike.papers.das2016.table import runner_of, table_object

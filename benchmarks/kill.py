@@ -39,12 +39,12 @@ from datetime import UTC, datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any, Final
 
-from askalike.archive import Archive, Layout
-from askalike.archive import check as check_archive
 from askalike.errors import ForumNotFoundError, InputError, UnknownIdError
 from askalike.forum import Forum, ImportOptions
-from askalike.read.frame import ReadContext
-from askalike.read.registry import READERS
+from askalike.readers.detection import READERS
+from askalike.readers.frame import ReadContext
+from askalike.store import Archive, Layout
+from askalike.store import check as check_archive
 from askalike.types import Answer, Link, Question
 from benchmarks.record import REPOSITORY, WORK, need_data, write
 

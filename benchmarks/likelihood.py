@@ -4,8 +4,8 @@ Command: ``python -m benchmarks.likelihood``. The cosines of the general model b
 Quora's pairs, the candidates of SemEval (relevant or not), and the five best that the search finds for travel's
 duplicates (marked or not; marks miss much that asks the same). Fitted are Quora's dev half and SemEval's training part;
 each is also judged by a fit of the other alone. The strength of the prior is chosen there and on travel's dev split.
-Test splits are looked at with what is in ``rank/calibration.py``. Verdicts are drawn from a set, and judged on the rest
-of it. Writes ``results/likelihood.json``.
+Test splits are looked at with what is in ``search/calibration.py``. Verdicts are drawn from a set, and judged on the
+rest of it. Writes ``results/likelihood.json``.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import log_loss, roc_auc_score
 
 from askalike.data import default_model
+from askalike.evaluation.forum.tasks import RerankTask
 from askalike.forum import Forum
-from askalike.forum_evaluation.tasks import RerankTask
 from askalike.models.encoders.model import Model
 from askalike.papers.lei2016.sets import labelled
-from askalike.rank import calibration
-from askalike.rank.calibration import DEFAULT_PRIOR, Calibration, posterior
+from askalike.search import calibration
+from askalike.search.calibration import DEFAULT_PRIOR, Calibration, posterior
 from askalike.types import Filters, Question
 from benchmarks.quality_sets import SEMEVAL_PARTS, forum_folder, quora_tasks, semeval_task, travel_tasks
 from benchmarks.record import write

@@ -23,11 +23,11 @@ import numpy as np
 
 from askalike.data import default_model
 from askalike.evaluation import bootstrap_difference, bootstrap_mean, randomisation_test
+from askalike.evaluation.forum.scorers import VectorScorer
 from askalike.forum import Forum, ForumSettings
-from askalike.forum_evaluation.scorers import VectorScorer
 from askalike.models.encoders.model import Model
 from askalike.models.siamese.model import SiameseModel
-from askalike.rank import SearchSettings
+from askalike.search import SearchSettings
 from askalike.text.markup import plain_text
 from askalike.text.stop_words import STOP_WORDS
 from askalike.types import Filters, Question, Run

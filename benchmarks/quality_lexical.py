@@ -12,10 +12,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from askalike.evaluation import Report, bootstrap_mean, compare, evaluate
+from askalike.evaluation.forum.evaluation import TASKS, evaluate_forum
+from askalike.evaluation.forum.scorers import SCORERS, make_scorer, rerank
 from askalike.forum import Forum, ForumSettings
-from askalike.forum_evaluation.evaluation import TASKS, evaluate_forum
-from askalike.forum_evaluation.scorers import SCORERS, make_scorer, rerank
-from askalike.read.judged import read_judged
+from askalike.readers.research.judged import read_judged
 from askalike.text.settings import TextSettings
 from askalike.types import Judged, Question
 from benchmarks.record import WORK, need_data, write

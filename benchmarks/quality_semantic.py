@@ -18,11 +18,11 @@ from pathlib import Path
 from typing import Any
 
 from askalike.evaluation import pair_average_precision
-from askalike.forum_evaluation.scorers import VectorScorer
-from askalike.forum_evaluation.systems import best_weight
-from askalike.forum_evaluation.tasks import RerankTask
+from askalike.evaluation.forum.scorers import VectorScorer
+from askalike.evaluation.forum.systems import best_weight
+from askalike.evaluation.forum.tasks import RerankTask
 from askalike.models.encoders.model import Model
-from askalike.rank.settings import JoinSettings
+from askalike.search.settings import JoinSettings
 from benchmarks.minilm import MiniLM
 from benchmarks.quality_rows import pair_rows, ranking_rows, shown
 from benchmarks.quality_sets import SETS, Task, present_sets

@@ -6,14 +6,12 @@ import shutil
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 
+from askalike.evaluation.forum.links import duplicate_task, related_task
+from askalike.evaluation.forum.tasks import RerankTask, bm25_task, forum_rerank_task, questions_of, released_task
 from askalike.forum import Forum, ForumSettings
-from askalike.forum_evaluation.forum_tasks import forum_rerank_task
-from askalike.forum_evaluation.links import duplicate_task, related_task
-from askalike.forum_evaluation.tasks import RerankTask, bm25_task, questions_of, released_task
-from askalike.read.detection import named
-from askalike.read.frame import ReadContext
-from askalike.read.judged import read_judged
-from askalike.read.labelled import read_pairs
+from askalike.readers.detection import named
+from askalike.readers.frame import ReadContext
+from askalike.readers.research.judged import read_judged, read_pairs
 from askalike.types import Judged, Question
 from benchmarks.record import DATA, WORK, need_data
 from benchmarks.systems import PairTask, RetrievalTask, forum_retrieval_task, pair_task

@@ -14,13 +14,13 @@ from typing import Any
 
 import numpy as np
 
-from askalike.forum.states import ModelStates
+from askalike.index.states import ModelStates
 from askalike.models.encoders.model import Model
 from askalike.models.encoders.vocabulary import Vocabulary
 from askalike.models.ramn.score import FORUM
-from askalike.rank import Query
-from askalike.rank.pool import Pooled
-from askalike.rank.ramn import RamnReranker
+from askalike.search import Query
+from askalike.search.pool import Pooled
+from askalike.search.ramn import RamnReranker
 from askalike.text.stemmer import stemmer_of
 from askalike.text.tokens import words
 from askalike.training.recipe import load_recipe

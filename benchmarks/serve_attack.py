@@ -27,7 +27,7 @@ from typing import Any, Final
 
 from askalike import Forum
 from askalike.client import Client
-from askalike.serve.routes import ROUTES
+from askalike.server.routes import ROUTES
 from benchmarks.record import WORK, need_data, percentiles, write
 from benchmarks.serving import memory_mb, serving
 

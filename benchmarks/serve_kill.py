@@ -32,10 +32,10 @@ from pathlib import Path
 from typing import Final
 
 from askalike import Forum
-from askalike.archive import Archive, Layout
-from askalike.archive import check as check_archive
 from askalike.client import Client, ServiceError
 from askalike.forum import ForumSettings, ImportOptions
+from askalike.store import Archive, Layout
+from askalike.store import check as check_archive
 from benchmarks.kill import (
     HOSTILE,
     QUESTIONS,

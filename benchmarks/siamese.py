@@ -26,8 +26,8 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from askalike.data import bundled_forum, default_model
+from askalike.evaluation.forum.scorers import Encoder
 from askalike.forum import Forum, ForumSettings
-from askalike.forum_evaluation.scorers import Encoder
 from askalike.models.encoders.model import Model
 from askalike.models.encoders.vocabulary import Vocabulary
 from askalike.models.siamese.config import SiameseConfig, SiameseSettings

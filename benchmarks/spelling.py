@@ -35,18 +35,19 @@ from unittest import mock
 
 import numpy as np
 
-from askalike.archive import Archive, Layout
 from askalike.data import default_model
 from askalike.evaluation import bootstrap_difference, bootstrap_mean, randomisation_test
 from askalike.forum import Forum
 from askalike.forum.engine import LocalEngine
-from askalike.lexical import FieldWeights, LexicalIndex
+from askalike.index.words import FieldWeights, LexicalIndex
 from askalike.models.encoders.model import Model
-from askalike.rank import Query, search
-from askalike.rank.correction import Frequencies, Speller, corrected
-from askalike.rank.query import TermCounts
-from askalike.read.frame import ReadContext
-from askalike.read.registry import READERS
+from askalike.readers.detection import READERS
+from askalike.readers.frame import ReadContext
+from askalike.search import Query
+from askalike.search import searcher as search
+from askalike.search.correction import Frequencies, Speller, corrected
+from askalike.search.query import TermCounts
+from askalike.store import Archive, Layout
 from askalike.text.analyzer import Analyzer
 from askalike.text.markup import plain_text, segments
 from askalike.text.misspelling import NEIGHBOURS, meant

@@ -20,11 +20,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from askalike.evaluation import Report, compare
+from askalike.evaluation.forum.links import duplicate_task
+from askalike.evaluation.forum.scorers import make_scorer, rerank
+from askalike.evaluation.forum.tasks import RerankTask, bm25_task, forum_rerank_task, judge, questions_of
 from askalike.forum import Forum
-from askalike.forum_evaluation.forum_tasks import forum_rerank_task
-from askalike.forum_evaluation.links import duplicate_task
-from askalike.forum_evaluation.scorers import make_scorer, rerank
-from askalike.forum_evaluation.tasks import RerankTask, bm25_task, judge, questions_of
 from askalike.models.encoders.vocabulary import Vocabulary
 from askalike.models.similarity.features import SimilarityFeatures
 from askalike.models.similarity.ranking_svm import (
@@ -35,9 +34,9 @@ from askalike.models.similarity.ranking_svm import (
     choose_cost,
     ranking_groups,
 )
-from askalike.read.frame import ReadContext
-from askalike.read.judged import read_judged
-from askalike.read.registry import READERS
+from askalike.readers.detection import READERS
+from askalike.readers.frame import ReadContext
+from askalike.readers.research.judged import read_judged
 from askalike.text.markup import readable
 from askalike.text.settings import TextSettings
 from askalike.text.tokens import words

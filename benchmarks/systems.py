@@ -15,17 +15,16 @@ from numpy.typing import NDArray
 
 from askalike.errors import EvaluationError
 from askalike.evaluation import Report, evaluate, split_components
+from askalike.evaluation.forum import tasks as reranking
+from askalike.evaluation.forum.links import HALVES, DuplicateTask
+from askalike.evaluation.forum.scorers import JoinedTerms, VectorScorer, make_scorer, over_all, rerank
+from askalike.evaluation.forum.systems import best_weight, blend, cosine_run, hybrid_run
+from askalike.evaluation.forum.tasks import RerankTask, lexical_run
 from askalike.forum import Forum
-from askalike.forum_evaluation import tasks as reranking
-from askalike.forum_evaluation.forum_tasks import lexical_run
-from askalike.forum_evaluation.links import HALVES, DuplicateTask
-from askalike.forum_evaluation.scorers import JoinedTerms, VectorScorer, make_scorer, over_all, rerank
-from askalike.forum_evaluation.systems import best_weight, blend, cosine_run, hybrid_run
-from askalike.forum_evaluation.tasks import RerankTask
 from askalike.models.encoders.model import Model
-from askalike.rank.interaction import WeighedStates, interactions, meaning, rarities
-from askalike.rank.settings import JoinSettings
-from askalike.read.labelled import Pair
+from askalike.readers.research.judged import Pair
+from askalike.search.interaction import WeighedStates, interactions, meaning, rarities
+from askalike.search.settings import JoinSettings
 from askalike.text.settings import TextSettings
 from askalike.types import Qrels, Question, Run
 

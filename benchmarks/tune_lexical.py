@@ -14,12 +14,12 @@ from dataclasses import asdict
 
 from askalike.data import bundled_forum
 from askalike.evaluation import evaluate
+from askalike.evaluation.forum.links import DuplicateTask, duplicate_task
+from askalike.evaluation.forum.tasks import forum_run
 from askalike.forum import Forum
 from askalike.forum.forum import ForumSettings
-from askalike.forum_evaluation.forum_tasks import forum_run
-from askalike.forum_evaluation.links import DuplicateTask, duplicate_task
-from askalike.lexical import FieldWeights
-from askalike.rank import QuerySettings, SearchSettings
+from askalike.index.words import FieldWeights
+from askalike.search import QuerySettings, SearchSettings
 from askalike.types import Run
 from benchmarks.record import WORK, need_data, write
 

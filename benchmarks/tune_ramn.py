@@ -23,19 +23,19 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from askalike.archive import Layout
+from askalike.evaluation.forum.ramn import Matcher
+from askalike.evaluation.forum.tasks import RerankTask, judge
 from askalike.forum import Forum
-from askalike.forum.states import ModelStates
-from askalike.forum_evaluation.ramn import Matcher
-from askalike.forum_evaluation.tasks import RerankTask, judge
+from askalike.index.states import ModelStates
 from askalike.models.encoders.model import Model
 from askalike.models.ramn.comparison import Similarity, WordStates
 from askalike.models.ramn.score import FORUM, RamnSettings
 from askalike.papers.zhang2018.data import read_data
 from askalike.papers.zhang2018.states import ChangedStates, Whitening, all_alike
 from askalike.papers.zhang2018.training import Autoencoder
-from askalike.rank.query import Query
-from askalike.rank.ramn import StateSource
+from askalike.search.query import Query
+from askalike.search.ramn import StateSource
+from askalike.store import Layout
 from askalike.training.forum_data import forum_training
 from askalike.types import Question
 from benchmarks.record import need_data, write

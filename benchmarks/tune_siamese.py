@@ -21,10 +21,10 @@ from typing import Any
 import numpy as np
 import torch
 
+from askalike.evaluation.forum.links import related_task
+from askalike.evaluation.forum.scorers import VectorScorer
+from askalike.evaluation.forum.tasks import forum_rerank_task
 from askalike.forum import Forum
-from askalike.forum_evaluation.forum_tasks import forum_rerank_task
-from askalike.forum_evaluation.links import related_task
-from askalike.forum_evaluation.scorers import VectorScorer
 from askalike.models.siamese.model import SiameseModel
 from askalike.training.encoder import TrainingRun
 from askalike.training.siamese.corpus import paired

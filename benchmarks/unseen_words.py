@@ -23,11 +23,10 @@ from scipy import sparse
 
 from askalike.data import bundled_forum
 from askalike.evaluation import Report, compare
+from askalike.evaluation.forum.links import duplicate_task
+from askalike.evaluation.forum.scorers import VectorScorer
+from askalike.evaluation.forum.tasks import RerankTask, forum_rerank_task, judge
 from askalike.forum import Forum
-from askalike.forum_evaluation.forum_tasks import forum_rerank_task
-from askalike.forum_evaluation.links import duplicate_task
-from askalike.forum_evaluation.scorers import VectorScorer
-from askalike.forum_evaluation.tasks import RerankTask, judge
 from askalike.models.encoders.vocabulary import Vocabulary
 from askalike.text.markup import plain_text
 from askalike.text.tokens import words

@@ -21,7 +21,7 @@ import faiss
 import numpy as np
 from numpy.typing import NDArray
 
-from askalike.vectors import GraphSettings, VectorIndex
+from askalike.index.vectors import GraphSettings, VectorIndex
 from benchmarks.record import percentiles, write
 
 COMMAND = "OMP_NUM_THREADS=2 python -m benchmarks.vector_search"

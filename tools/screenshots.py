@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING
 
 from askalike import Forum
 from askalike.data import bundled_forum
-from askalike.serve.http import build
-from askalike.serve.settings import Limits, ServeSettings
+from askalike.server.http import build
+from askalike.server.settings import Limits, ServeSettings
 from tools.results import REPOSITORY
 from tools.serving import serving, wait_for_pairs
 

@@ -16,14 +16,13 @@ from dataclasses import replace
 from pathlib import Path
 
 from askalike.evaluation import CandidateTask, split_components
+from askalike.evaluation.forum.links import duplicate_task
+from askalike.evaluation.forum.splits import SPLIT_SEED, SPLITS
+from askalike.evaluation.forum.tasks import bm25_task, candidate_task, forum_rerank_task, questions_of
 from askalike.forum import Forum
-from askalike.forum_evaluation.forum_tasks import forum_rerank_task
-from askalike.forum_evaluation.links import duplicate_task
-from askalike.forum_evaluation.splits import SPLIT_SEED, SPLITS
-from askalike.forum_evaluation.tasks import bm25_task, candidate_task, questions_of
-from askalike.read.detection import choose
-from askalike.read.frame import ReadContext, ReadOptions, Rejects
-from askalike.read.judged import read_judged
+from askalike.readers.detection import choose
+from askalike.readers.frame import ReadContext, ReadOptions, Rejects
+from askalike.readers.research.judged import read_judged
 from askalike.training.corpus import TrainingData
 from askalike.types import Answer, Link, Question, Record
 

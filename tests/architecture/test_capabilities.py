@@ -18,8 +18,8 @@ from askalike.cli.main import app
 from askalike.cli.reproduce import PAPERS
 from askalike.evaluation import MEASURES, PROTOCOLS
 from askalike.evaluation.files import FORMATS
-from askalike.forum_evaluation.evaluation import SYSTEMS, TASKS
-from askalike.forum_evaluation.splits import SPLITS
+from askalike.evaluation.forum.evaluation import SYSTEMS, TASKS
+from askalike.evaluation.forum.splits import SPLITS
 from askalike.models.encoders.settings import KINDS as ENCODERS
 from askalike.models.encoders.settings import POOLINGS
 from askalike.models.language.kinds import KINDS as LANGUAGE_MODELS
@@ -28,9 +28,9 @@ from askalike.papers.das2016 import rows as das2016
 from askalike.papers.das2016.data import SETS as DAS2016_SETS
 from askalike.papers.lei2016 import rows as lei2016
 from askalike.papers.zhang2018 import rows as zhang2018
-from askalike.rank import RANKER_NAMES
-from askalike.read.judged import JUDGED
-from askalike.read.registry import READERS
+from askalike.readers.detection import READERS
+from askalike.readers.research.judged import JUDGED
+from askalike.search import RANKER_NAMES
 from askalike.text.settings import LANGUAGES
 from askalike.training.recipe import OBJECTIVES, shipped_recipes
 from askalike.training.vector_files import FORMATS as WORD_VECTORS

@@ -17,8 +17,8 @@ from askalike.cli.main import app, main
 from askalike.data import bundled_forum, default_model
 from askalike.evaluation import MEASURES, PROTOCOLS
 from askalike.evaluation.files import FORMATS
-from askalike.forum_evaluation.evaluation import SYSTEMS
-from askalike.read.registry import READERS
+from askalike.evaluation.forum.evaluation import SYSTEMS
+from askalike.readers.detection import READERS
 from askalike.text.settings import LANGUAGES
 from askalike.training.recipe import load_recipe
 

@@ -95,8 +95,8 @@ def foreign() -> Iterator[Site]:
 
 @pytest.fixture(scope="package")
 def service(browser: Browser, foreign: Site, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    from askalike.serve.http import build
-    from askalike.serve.settings import Limits, ServeSettings
+    from askalike.server.http import build
+    from askalike.server.settings import Limits, ServeSettings
 
     path = tmp_path_factory.mktemp("browser") / "homenet.forum"
     with Forum.create(path) as forum:

@@ -15,13 +15,12 @@ from pathlib import Path
 import py7zr
 import pytest
 
-from askalike.archive import Archive
 from askalike.errors import AskalikeError
 from askalike.forum.importing import ImportOptions, ImportReport, import_archive
 from askalike.progress import SilentProgress
-from askalike.read.detection import find_archive
-from askalike.read.frame import Limits, ReadOptions
-from askalike.read.registry import READERS
+from askalike.readers.detection import READERS, find_archive
+from askalike.readers.frame import Limits, ReadOptions
+from askalike.store import Archive
 
 Values = Mapping[str, str]
 USUAL: Values = {"id": "7", "title": "Why?", "body": "Because", "date": "2020-01-01", "score": "3", "answer": "So."}

@@ -9,8 +9,8 @@ import pytest
 
 from askalike.data import bundled_forum
 from askalike.errors import InputError
-from askalike.read.frame import ReadContext, Rejects
-from askalike.read.registry import READERS
+from askalike.readers.detection import READERS
+from askalike.readers.frame import ReadContext, Rejects
 
 ODD: dict[str, bytes] = {
     "empty": b"",

@@ -15,9 +15,9 @@ from askalike.models.language.kinds import KINDS
 from askalike.models.siamese.config import SIAMESE_KINDS
 from askalike.models.siamese.model import SiameseModel
 from askalike.progress import SilentProgress
-from askalike.rank import RERANKERS, Query, Reranker, SearchSettings, learned_as
-from askalike.rank.pool import Pooled
-from askalike.rank.reranker import BY_LETTERS
+from askalike.search import RERANKERS, Query, Reranker, SearchSettings, learned_as
+from askalike.search.pool import Pooled
+from askalike.search.reranker import BY_LETTERS
 from askalike.text.settings import TextSettings
 from askalike.training.corpus import TrainingData
 from askalike.training.language import LanguageRecipe, learn_language_model

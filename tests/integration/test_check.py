@@ -14,8 +14,8 @@ from tests.command import Run
 from tests.tiny_models import synonym_model
 
 from askalike import Answer, Forum, Question
-from askalike.archive import Archive, Layout
 from askalike.errors import DamagedForumError, ForumNotFoundError, ModelError
+from askalike.store import Archive, Layout
 
 QUESTIONS = [
     Question(
@@ -123,7 +123,7 @@ def test_rows_that_are_not_what_was_written_are_named(path: Path, statement: str
 
 
 def test_a_date_that_no_calendar_has_is_named(path: Path) -> None:
-    from askalike.archive import rows
+    from askalike.store import rows
 
     columns = ", ".join(rows.QUESTION_COLUMNS)
     with closing(sqlite3.connect(Layout(path).archive)) as connection, connection:

@@ -47,7 +47,7 @@ epochs = 1
 
 @pytest.fixture(autouse=True)
 def no_general_model(monkeypatch: pytest.MonkeyPatch) -> None:
-    for user in ("askalike.training.session", "askalike.forum.model_source"):
+    for user in ("askalike.training.session", "askalike.index.model_source"):
         monkeypatch.setattr(f"{user}.default_model", lambda: None)
 
 
@@ -199,7 +199,7 @@ def test_without_marks_texts_alone_are_learned_from_and_nothing_is_compared(
 def general(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Let the package carry a model."""
     synonym_model().save(tmp_path / "packaged")
-    for user in ("askalike.training.session", "askalike.forum.model_source"):
+    for user in ("askalike.training.session", "askalike.index.model_source"):
         monkeypatch.setattr(f"{user}.default_model", lambda: tmp_path / "packaged")
 
 
@@ -309,7 +309,7 @@ def test_a_way_leads_back_to_the_general_model(
     monkeypatch.chdir(tmp_path)
     run("encode", forum, "--model", "./general")
     assert (forum / "model").is_dir()
-    monkeypatch.setattr("askalike.forum.model_source.default_model", lambda: None)
+    monkeypatch.setattr("askalike.index.model_source.default_model", lambda: None)
     done = run("encode", forum, "--model", "general")
     assert done.code == 2
     assert "carries no general model" in done.err
@@ -353,7 +353,7 @@ def test_stopped_while_the_new_model_encodes_the_same_again_goes_on_with_encodin
     words = ("train", forum, "--recipe", recipe)
     with monkeypatch.context() as patched:
         patched.setattr(Forum, "encode", stopped)
-        patched.setattr("askalike.forum.vectors.AT_ONCE", 0)
+        patched.setattr("askalike.index.vector_sets.AT_ONCE", 0)
         assert run(*words).code == 130
         assert run("info", forum, "--json").json["encoded"] == 0
         assert (forum / "model").is_dir()

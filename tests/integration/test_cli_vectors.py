@@ -12,20 +12,20 @@ from tests.command import Run
 from tests.tiny_models import gated_model, synonym_model
 
 from askalike import Forum, ForumSettings, Question
-from askalike.archive import Archive, Layout
-from askalike.cli.explained import bar
+from askalike.cli.display import bar
 from askalike.data import bundled_forum
-from askalike.forum.catchup import Steps
-from askalike.forum.vector_indexer import VectorIndexer
-from askalike.forum.vector_set import lock_of_makers
-from askalike.forum.word_indexer import fingerprint
-from askalike.lexical import LexicalIndex
+from askalike.index.catchup import Steps
+from askalike.index.vector_indexer import VectorIndexer
+from askalike.index.vector_set import lock_of_makers
+from askalike.index.word_indexer import fingerprint
+from askalike.index.words import LexicalIndex
 from askalike.models.encoders.model import Model
+from askalike.store import Archive, Layout
 
 
 @pytest.fixture
 def forum(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setattr("askalike.forum.model_source.default_model", lambda: None)
+    monkeypatch.setattr("askalike.index.model_source.default_model", lambda: None)
     with Forum.create(tmp_path / "my.forum") as made:
         made.add([Question("wifi", "Wifi drops"), Question("printer", "Printer is offline")])
     return tmp_path / "my.forum"
@@ -94,8 +94,8 @@ def test_encoding_that_is_stopped_says_what_stays_and_how_to_go_on(
         monkeypatch.setattr("askalike.models.encoders.model.Model.encode", encode)
 
     real, forum = Model.encode, tmp_path / "f"
-    monkeypatch.setattr("askalike.forum.model_source.default_model", lambda: model)
-    monkeypatch.setattr("askalike.forum.vectors.AT_ONCE", 1)
+    monkeypatch.setattr("askalike.index.model_source.default_model", lambda: model)
+    monkeypatch.setattr("askalike.index.vector_sets.AT_ONCE", 1)
     monkeypatch.setattr(VectorIndexer.__init__, "__defaults__", (Steps(batch=64, scan=64, changes=64),))
     words = ("index", bundled_forum(), "--into", forum)
     stop_after(1)
@@ -175,8 +175,8 @@ def test_explain_without_a_model_shows_the_lexical_score(run: Run, forum: Path) 
 def test_index_encodes_unless_told_not_to(
     run: Run, tmp_path: Path, model: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("askalike.forum.model_source.default_model", lambda: model)
-    monkeypatch.setattr("askalike.forum.vectors.AT_ONCE", 1)
+    monkeypatch.setattr("askalike.index.model_source.default_model", lambda: model)
+    monkeypatch.setattr("askalike.index.vector_sets.AT_ONCE", 1)
     assert run("index", bundled_forum(), "--into", tmp_path / "f", "--no-encode").code == 0
     waiting = run("info", tmp_path / "f", "--json").json
     assert (waiting["model"], waiting["next_model"], waiting["not_encoded"]) == (
@@ -223,7 +223,7 @@ def test_search_says_what_is_not_encoded_where_meaning_is_searched(
     assert run("search", forum, "wifi").err == ""
     with Forum.open(forum, settings=ForumSettings(has_vectors=False)) as words:
         words.add([Question("a", "Wlan lost"), Question("b", "Wlan silent")])
-    monkeypatch.setattr("askalike.forum.vectors.AT_ONCE", 1)
+    monkeypatch.setattr("askalike.index.vector_sets.AT_ONCE", 1)
     for words_of_ranker in ((), ("--ranker", "hybrid"), ("--ranker", "fusion"), ("--ranker", "vector"), ("--json",)):
         said = run("search", forum, "wifi", *words_of_ranker).err.splitlines()
         assert said == [
@@ -243,8 +243,8 @@ def test_search_says_what_is_not_encoded_where_meaning_is_searched(
 def test_index_says_what_it_left_to_encode(
     run: Run, tmp_path: Path, model: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("askalike.forum.model_source.default_model", lambda: model)
-    monkeypatch.setattr("askalike.forum.vectors.AT_ONCE", 1)
+    monkeypatch.setattr("askalike.index.model_source.default_model", lambda: model)
+    monkeypatch.setattr("askalike.index.vector_sets.AT_ONCE", 1)
     Forum.create(tmp_path / "f").close()
     with lock_of_makers(tmp_path / "f" / "vectors"):  # another process is encoding
         done = run("index", bundled_forum(), "--into", tmp_path / "f")

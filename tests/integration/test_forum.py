@@ -21,7 +21,6 @@ import filelock
 import pytest
 
 from askalike import Answer, Filters, Forum, ImportOptions, Link, Question, TextSettings
-from askalike.archive import Archive, Layout
 from askalike.data import bundled_forum
 from askalike.errors import (
     BusyForumError,
@@ -34,11 +33,12 @@ from askalike.errors import (
     SettingError,
     UnknownIdError,
 )
-from askalike.forum.catchup import Steps, catch_up
 from askalike.forum.indexes import Indexes
-from askalike.forum.word_indexer import WordIndexer, fingerprint
-from askalike.lexical import LexicalIndex
+from askalike.index.catchup import Steps, catch_up
+from askalike.index.word_indexer import WordIndexer, fingerprint
+from askalike.index.words import LexicalIndex
 from askalike.progress import SilentProgress
+from askalike.store import Archive, Layout
 from askalike.text.analyzer import Analyzer
 
 pytestmark = pytest.mark.usefixtures("words_alone")
@@ -464,7 +464,7 @@ def test_a_new_index_takes_each_question_once(small: Forum) -> None:
 def test_a_forum_that_cannot_be_written_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     import sqlite3
 
-    from askalike.archive import schema
+    from askalike.store import schema
 
     Forum.create(tmp_path / "f").close()
     connect = sqlite3.connect

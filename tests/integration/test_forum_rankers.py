@@ -15,10 +15,10 @@ from askalike import Forum, ForumSettings, Question
 from askalike.cli.train import result_lines, result_object
 from askalike.data import bundled_forum
 from askalike.errors import DamagedModelError, ForumError, ModelError, SettingError
+from askalike.evaluation.forum.ramn import likeness
 from askalike.forum.rerankers import MAKERS
-from askalike.forum.states import ModelStates
-from askalike.forum_evaluation.ramn import likeness
-from askalike.rank import RANKER_NAMES, RERANKERS, Query, SearchSettings, learned_as
+from askalike.index.states import ModelStates
+from askalike.search import RANKER_NAMES, RERANKERS, Query, SearchSettings, learned_as
 from askalike.training.session import DevScore, TrainingResult
 
 QUESTIONS = [
@@ -60,7 +60,7 @@ def model(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def forum(tmp_path: Path, model: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setattr("askalike.forum.model_source.default_model", lambda: None)
+    monkeypatch.setattr("askalike.index.model_source.default_model", lambda: None)
     with Forum.create(tmp_path / "my.forum") as made:
         made.add(QUESTIONS)
         made.use_ranker("ramn", model)

@@ -12,10 +12,10 @@ from tests.tiny_models import synonym_model, trigram_model
 
 from askalike import Answer, Filters, Forum, ForumSettings, Link, Question
 from askalike.errors import DamagedModelError, ForumError, SettingError
-from askalike.forum.siamese_vectors import ModelVectors
+from askalike.forum.rerankers import ModelVectors
 from askalike.models.siamese.model import SiameseModel
-from askalike.rank import Query, SearchSettings
-from askalike.rank.siamese import TextualSettings
+from askalike.search import Query, SearchSettings
+from askalike.search.settings import TextualSettings
 
 WORDS = ["router", "antenna", "wireless", "printer", "toner", "paper", "battery", "charger", "laptop", "evening"]
 QUESTIONS = [
@@ -43,7 +43,7 @@ epochs = 3
 
 @pytest.fixture(autouse=True)
 def no_general_model(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("askalike.forum.model_source.default_model", lambda: None)
+    monkeypatch.setattr("askalike.index.model_source.default_model", lambda: None)
 
 
 @pytest.fixture

@@ -50,7 +50,7 @@ class Phases(SilentProgress):
 
 @pytest.fixture(autouse=True)
 def no_general_model(monkeypatch: pytest.MonkeyPatch) -> None:
-    for user in ("askalike.training.session", "askalike.forum.model_source"):
+    for user in ("askalike.training.session", "askalike.index.model_source"):
         monkeypatch.setattr(f"{user}.default_model", lambda: None)
 
 

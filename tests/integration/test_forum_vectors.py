@@ -13,7 +13,6 @@ import pytest
 from tests.tiny_models import SYNONYMS, gated_model, synonym_model
 
 from askalike import Filters, Forum, ForumSettings, Hit, Model, Question
-from askalike.archive import Archive, Layout
 from askalike.data import bundled_forum
 from askalike.errors import (
     BusyForumError,
@@ -23,15 +22,16 @@ from askalike.errors import (
     ModelError,
     ModelNotFoundError,
 )
-from askalike.forum import vectors as vectors_module
-from askalike.forum.catchup import Steps, catch_up
-from askalike.forum.model_source import own_model
-from askalike.forum.vector_indexer import VectorIndexer
-from askalike.forum.vector_set import VectorSet, forget_sets, make_set
+from askalike.index import vector_sets as vectors_module
+from askalike.index.catchup import Steps, catch_up
+from askalike.index.model_source import own_model
+from askalike.index.vector_indexer import VectorIndexer
+from askalike.index.vector_set import VectorSet, forget_sets, make_set
+from askalike.index.vectors import GraphSettings
 from askalike.progress import SilentProgress
-from askalike.rank import JoinSettings, Ranking, Searcher, SearchSettings
-from askalike.rank.calibration import DEFAULT_PRIOR
-from askalike.vectors import GraphSettings
+from askalike.search import JoinSettings, Ranking, Searcher, SearchSettings
+from askalike.search.calibration import DEFAULT_PRIOR
+from askalike.store import Archive, Layout
 
 WIFI = Question("wifi", "Wifi drops", tags=("Network", "home"), created=datetime(2020, 1, 1, tzinfo=UTC))
 PRINTER = Question("printer", "Printer offline", tags=("printer",), created=datetime(2021, 1, 1, tzinfo=UTC))
@@ -248,7 +248,7 @@ def test_explanations_weigh_words_where_the_model_has_a_gate(small: Forum, tmp_p
 
 
 def test_a_forum_without_a_model_is_searched_by_words(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("askalike.forum.model_source.default_model", lambda: None)
+    monkeypatch.setattr("askalike.index.model_source.default_model", lambda: None)
     with Forum.create(tmp_path / "f") as forum:
         forum.add(WIFI)
         assert forum.similar("wifi")[0].components.keys() == {"bm25"}
@@ -262,7 +262,7 @@ def test_a_forum_without_a_model_is_searched_by_words(tmp_path: Path, monkeypatc
 
 def test_a_forum_without_a_model_of_its_own_takes_the_packages(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = saved(synonym_model(), tmp_path / "general")
-    monkeypatch.setattr("askalike.forum.model_source.default_model", lambda: folder)
+    monkeypatch.setattr("askalike.index.model_source.default_model", lambda: folder)
     with Forum.create(tmp_path / "f") as forum:
         forum.load(bundled_forum())
         assert forum.vectors == vectors_module.VectorsState("general (cnn, 4 dimensions)", 252)

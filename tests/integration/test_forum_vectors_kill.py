@@ -13,7 +13,7 @@ import pytest
 from tests.tiny_models import synonym_model
 
 from askalike import Forum, Question
-from askalike.archive import Layout
+from askalike.store import Layout
 
 WORKER = """
 import sys

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from askalike.errors import DamagedModelError, ModelError, ModelExistsError, ModelNotFoundError, ModelVersionError
-from askalike.forum.model_source import fingerprint
+from askalike.index.model_source import fingerprint
 from askalike.models.encoders import folder
 from askalike.models.encoders.folder import MAX_BYTES, Contents, Manifest, ModelLayout, digest
 from askalike.models.encoders.model import Model

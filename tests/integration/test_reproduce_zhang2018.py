@@ -13,9 +13,9 @@ from tests.command import Run
 from tests.tiny_models import synonym_model
 
 from askalike.errors import FormatError, SettingError
-from askalike.forum.states import ModelStates
-from askalike.forum_evaluation.ramn import Matcher
-from askalike.forum_evaluation.tasks import RerankTask, judge
+from askalike.evaluation.forum.ramn import Matcher
+from askalike.evaluation.forum.tasks import RerankTask, judge
+from askalike.index.states import ModelStates
 from askalike.models.ramn.score import RamnSettings
 from askalike.papers.harness import tie_settings
 from askalike.papers.zhang2018.choices import PARTS, choose_settings, choose_weights, combined_run, parts

@@ -11,7 +11,7 @@ import pytest
 from askalike import Forum, Link, Question
 from askalike.data import bundled_forum, default_model
 from askalike.forum.engine import LocalEngine
-from askalike.rank.engine import CandidateSource, RecordSource
+from askalike.search.engine import CandidateSource, RecordSource
 
 MOST_CALLS = 9
 BODY = "It began after the last update. The router is in the cellar, and every evening all the laptops lose it. " * 5

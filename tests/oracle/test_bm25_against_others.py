@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from askalike.lexical import BM25, CollectionStatistics, FieldWeights, IndexEntry, LexicalIndex
+from askalike.index.words import FieldWeights, IndexEntry, LexicalIndex
+from askalike.models.term_weighting import BM25, CollectionStatistics
 
 
 def test_pair_scores_equal_the_engines_on_short_texts(tmp_path: Path) -> None:

@@ -20,12 +20,12 @@ from benchmarks.systems import (
 from numpy.typing import NDArray
 from tests.tiny_models import synonym_model
 
-from askalike.forum_evaluation.scorers import VectorScorer
-from askalike.forum_evaluation.systems import WEIGHTS, best_weight, blend
-from askalike.forum_evaluation.tasks import RerankTask
-from askalike.rank.interaction import WeighedStates, interactions, rarities
-from askalike.rank.settings import JoinSettings
-from askalike.rank.weighted_sum import shares, weighted_sum
+from askalike.evaluation.forum.scorers import VectorScorer
+from askalike.evaluation.forum.systems import WEIGHTS, best_weight, blend
+from askalike.evaluation.forum.tasks import RerankTask
+from askalike.search.interaction import WeighedStates, interactions, rarities
+from askalike.search.rankers import shares, weighted_sum
+from askalike.search.settings import JoinSettings
 from askalike.types import Question
 
 ANGLES = {"q": 0, "a": 60, "b": 30, "c": 90}

@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 from tests.tiny_das2016 import write_yahoo
 
 from askalike.errors import DamagedInputError, FormatError
-from askalike.forum_evaluation.systems import Likelihoods
-from askalike.forum_evaluation.tasks import judge
+from askalike.evaluation.forum.systems import Likelihoods
+from askalike.evaluation.forum.tasks import judge
 from askalike.models.language.kinds import KINDS, Learned
 from askalike.models.language.model import LanguageModel, LanguageSettings
 from askalike.models.topics.learning import TopicLearning

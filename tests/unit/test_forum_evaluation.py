@@ -11,11 +11,11 @@ import pytest
 from askalike import Forum, Link, Question, TextSettings
 from askalike.errors import EvaluationError, ForumError, SettingError
 from askalike.evaluation import check_leaks
-from askalike.forum_evaluation.evaluation import TASKS, evaluate_forum
-from askalike.forum_evaluation.forum_tasks import collection_run, forum_run
-from askalike.forum_evaluation.links import duplicate_task, judge_candidates
-from askalike.forum_evaluation.scorers import make_scorer
-from askalike.forum_evaluation.splits import SPLITS
+from askalike.evaluation.forum.evaluation import TASKS, evaluate_forum
+from askalike.evaluation.forum.links import duplicate_task, judge_candidates
+from askalike.evaluation.forum.scorers import make_scorer
+from askalike.evaluation.forum.splits import SPLITS
+from askalike.evaluation.forum.tasks import collection_run, forum_run
 from askalike.progress import SilentProgress
 
 pytestmark = pytest.mark.usefixtures("words_alone")
@@ -140,7 +140,7 @@ def test_a_system_that_is_not_there_is_told_before_any_is_tried(forum: Forum, mo
     def tried(*_: object) -> None:
         raise AssertionError("a system was tried")
 
-    monkeypatch.setattr("askalike.forum_evaluation.evaluation._retrieve", tried)
+    monkeypatch.setattr("askalike.evaluation.forum.evaluation._retrieve", tried)
     with pytest.raises(SettingError, match="no system 'nope'") as caught:
         evaluate_forum(forum, "retrieval", ("search", "nope"))
     assert "hybrid" in str(caught.value)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from askalike.forum_evaluation.systems import Likelihoods, likelihood_score
-from askalike.forum_evaluation.tasks import RerankTask
+from askalike.evaluation.forum.systems import Likelihoods, likelihood_score
+from askalike.evaluation.forum.tasks import RerankTask
 from askalike.models.encoders.vocabulary import Vocabulary
 from askalike.models.language.kinds import KINDS, Learned, TopicOptions, TransLMOptions
 from askalike.models.language.model import LanguageModel, LanguageSettings

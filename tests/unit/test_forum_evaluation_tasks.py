@@ -12,10 +12,9 @@ from benchmarks.systems import forum_retrieval_task, judge, pair_task
 
 from askalike import Forum, Link, Question
 from askalike.errors import EvaluationError
-from askalike.forum_evaluation.forum_tasks import forum_rerank_task
-from askalike.forum_evaluation.links import HALVES, duplicate_task, related_task
-from askalike.forum_evaluation.tasks import bm25_task, candidate_task, questions_of, released_task
-from askalike.read.labelled import Pair
+from askalike.evaluation.forum.links import HALVES, duplicate_task, related_task
+from askalike.evaluation.forum.tasks import bm25_task, candidate_task, forum_rerank_task, questions_of, released_task
+from askalike.readers.research.judged import Pair
 from askalike.types import Judged
 
 

@@ -13,12 +13,12 @@ import filelock
 import pytest
 
 from askalike import Forum, Link, Question
-from askalike.archive import Layout
 from askalike.errors import BusyForumError, DamagedForumError
 from askalike.forum import pair_store
 from askalike.forum import pairs as pairs_module
-from askalike.forum.clusters import clusters
 from askalike.forum.pair_store import Pair, PairStore
+from askalike.forum.pairs import clusters
+from askalike.store import Layout
 
 pytestmark = pytest.mark.usefixtures("words_alone")
 

@@ -17,9 +17,9 @@ from askalike.cli.train import result_lines, result_object
 from askalike.data import bundled_forum
 from askalike.errors import BusyForumError, DamagedForumError
 from askalike.evaluation import components, evaluate, split_components
+from askalike.evaluation.forum.links import duplicate_task
+from askalike.evaluation.forum.splits import SPLIT_SEED, SPLITS, keep_splits, kept_splits
 from askalike.forum import ForumSettings
-from askalike.forum_evaluation.links import duplicate_task
-from askalike.forum_evaluation.splits import SPLIT_SEED, SPLITS, keep_splits, kept_splits
 from askalike.models.encoders.model import Model
 from askalike.training.forum_data import forum_training
 from askalike.training.recipe import SHIPPED, Recipe, load_recipe, network_recipe

@@ -9,10 +9,10 @@ import pytest
 from numpy.typing import NDArray
 from tests.tiny_models import synonym_model
 
-from askalike.forum.states import ModelStates
+from askalike.index.states import ModelStates
 from askalike.papers.zhang2018 import states as module
 from askalike.papers.zhang2018.states import LEAST_SHARE, ChangedStates, Whitening
-from askalike.rank.query import Query
+from askalike.search.query import Query
 from askalike.types import Question
 
 

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from askalike.errors import SettingError
-from askalike.lexical import BM25, CollectionStatistics, TfIdf
 from askalike.models.similarity.features import MEASURES, SimilarityFeatures
+from askalike.models.term_weighting import BM25, CollectionStatistics, TfIdf
 from askalike.text.analyzer import Analyzer
 from askalike.text.settings import TextSettings
 from askalike.types import Question

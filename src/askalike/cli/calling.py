@@ -1,12 +1,18 @@
-"""How this command is called again: by its name, or by its path where a shell lacks the name."""
+"""How a command was called, for commands to copy, and what it says when Ctrl-C stops it."""
 
 from __future__ import annotations
 
 import shlex
 import shutil
 import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
+
+import typer
+
+from askalike.cli.display import errors, print_whole
 
 NAME: Final = "askalike"
 _MODULE: Final = Path(__file__).parent.parent / "__main__.py"
@@ -29,3 +35,27 @@ def command(*words: object) -> str:
     if not is_script or (found and Path(found).samefile(called)):
         called = NAME
     return shlex.join([called, *map(str, words)])
+
+
+STOPPED: Final = 130
+"""The exit code of a command that Ctrl-C stopped, as shells have it."""
+
+
+@contextmanager
+def telling_how_to_go_on(found: Callable[[], tuple[str, str]]) -> Iterator[None]:
+    """Let Ctrl-C end the command with exit code 130.
+
+    Args:
+        found: asked then: what became of what was done, and the command that goes on.
+    """
+    try:
+        yield
+    except KeyboardInterrupt:
+        kept, again = found()
+        print_whole(f"stopped; {kept}. To go on:\n  {again}", errors)
+        raise typer.Exit(STOPPED) from None
+
+
+def same_again() -> str:
+    """Return the command as it was given, but for ``--fresh``."""
+    return command(*(word for word in sys.argv[1:] if word != "--fresh"))

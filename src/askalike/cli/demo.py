@@ -11,8 +11,7 @@ from rich.text import Text
 
 from askalike.cli.arguments import JsonOption
 from askalike.cli.calling import command
-from askalike.cli.display import console, print_hits, print_json, print_whole
-from askalike.cli.explained import scores
+from askalike.cli.display import console, print_hits, print_json, print_whole, scores
 from askalike.cli.progress import BarProgress
 from askalike.data import bundled_forum
 from askalike.errors import ForumNotFoundError, SettingError

@@ -7,14 +7,13 @@ from typing import Annotated
 
 import typer
 
-from askalike.archive import Layout
 from askalike.cli.arguments import ForumArgument, JsonOption
-from askalike.cli.calling import command
+from askalike.cli.calling import command, same_again, telling_how_to_go_on
 from askalike.cli.display import console, print_json, print_whole, safe
 from askalike.cli.progress import BarProgress
-from askalike.cli.stopping import same_again, telling_how_to_go_on
 from askalike.forum import Forum
-from askalike.forum.model_source import remove_own_model
+from askalike.index.model_source import remove_own_model
+from askalike.store import Layout
 
 
 def encode(

@@ -14,9 +14,9 @@ from askalike.cli.progress import BarProgress
 from askalike.cli.score import comparison_line, comparison_object, notes, report_object, report_table
 from askalike.errors import SettingError
 from askalike.evaluation import compare, write_trec_qrels, write_trec_run
+from askalike.evaluation.forum.evaluation import SYSTEMS, TASKS, ForumEvaluation, evaluate_forum
+from askalike.evaluation.forum.splits import SPLITS
 from askalike.forum import Forum
-from askalike.forum_evaluation.evaluation import SYSTEMS, TASKS, ForumEvaluation, evaluate_forum
-from askalike.forum_evaluation.splits import SPLITS
 
 DEFAULT_SYSTEMS = ("search", "bm25", "tfidf")
 

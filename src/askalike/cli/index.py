@@ -12,21 +12,19 @@ from typing import Annotated, Any, cast, get_args
 
 import typer
 
-from askalike.archive import Layout
 from askalike.cli.arguments import ForumArgument, JsonOption
-from askalike.cli.calling import command
+from askalike.cli.calling import command, same_again, telling_how_to_go_on
 from askalike.cli.display import console, print_json, print_whole, safe
 from askalike.cli.progress import BarProgress
-from askalike.cli.stopping import same_again, telling_how_to_go_on
 from askalike.data import DEFAULT_MODEL_LANGUAGE
 from askalike.errors import ForumNotFoundError, SettingError
 from askalike.forum import Forum, ForumSettings, ImportOptions, ImportReport
-from askalike.read.detection import find_archive
-from askalike.read.frame import ReadOptions
-from askalike.read.registry import READERS
-from askalike.text.function_words import reads_like
+from askalike.readers.detection import READERS, find_archive
+from askalike.readers.frame import ReadOptions
+from askalike.store import Layout
 from askalike.text.markup import plain_text
 from askalike.text.settings import NO_LANGUAGE, TextSettings, language_name
+from askalike.text.stop_words import reads_like
 from askalike.types import Markup
 
 SHOWN_REJECTS = 5

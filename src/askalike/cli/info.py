@@ -7,11 +7,11 @@ from typing import Any
 from rich.table import Table
 from rich.text import Text
 
-from askalike.archive.rows import from_microseconds
 from askalike.cli.arguments import ForumArgument, JsonOption
 from askalike.cli.display import print_aligned, print_json, safe
 from askalike.forum import Forum, Info
-from askalike.rank import RERANKERS
+from askalike.search import RERANKERS
+from askalike.store.rows import from_microseconds
 from askalike.wire import moment_text
 
 UNUSUAL = ("answers_without_question", "marks_without_question", "judgements_without_question", "unreadable_dates")

@@ -7,12 +7,12 @@ from typing import Annotated
 
 import typer
 
-from askalike.archive import Archive, Layout
 from askalike.cli.arguments import ForumArgument, JsonOption
 from askalike.cli.calling import command
 from askalike.cli.display import console, print_json, print_whole, safe
 from askalike.errors import SettingError
-from askalike.serve.keys import Keys
+from askalike.server.keys import Keys
+from askalike.store import Archive, Layout
 
 
 def keys(

@@ -10,15 +10,14 @@ import typer
 
 from askalike.cli.arguments import ForumArgument, JsonOption, body_text, moment
 from askalike.cli.calling import command
-from askalike.cli.display import console, errors, print_hits, print_json, print_whole, safe
-from askalike.cli.explained import hit_lines, query_lines
+from askalike.cli.display import console, errors, hit_lines, print_hits, print_json, print_whole, query_lines, safe
 from askalike.cli.progress import BarProgress
 from askalike.errors import SettingError
 from askalike.forum import Forum, ForumSettings
-from askalike.forum.vectors import VectorsState
-from askalike.rank import RANKER_NAMES
-from askalike.rank.rankers import ranker_named
-from askalike.rank.threshold import ALL, THRESHOLDS
+from askalike.index.vector_sets import VectorsState
+from askalike.search import RANKER_NAMES
+from askalike.search.rankers import ranker_named
+from askalike.search.settings import ALL, THRESHOLDS
 from askalike.types import Explanation, Filters, Hit
 from askalike.wire import explanation_object, hit_object
 

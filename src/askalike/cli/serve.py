@@ -47,8 +47,8 @@ def serve(
     needed: askalike keys makes them. Ctrl-C stops it when what is under way is done.
     """
     _need_extra()
-    from askalike.serve.run import run
-    from askalike.serve.settings import Limits, ServeSettings
+    from askalike.server.run import run
+    from askalike.server.settings import Limits, ServeSettings
 
     settings = ServeSettings(
         forum=str(forum),

@@ -9,17 +9,16 @@ from typing import Annotated, Any, Final
 
 import typer
 
-from askalike.archive import Layout
 from askalike.cli.arguments import ForumArgument, JsonOption
-from askalike.cli.calling import command
+from askalike.cli.calling import command, same_again, telling_how_to_go_on
 from askalike.cli.display import print_json, print_whole, safe
 from askalike.cli.progress import BarProgress
-from askalike.cli.stopping import same_again, telling_how_to_go_on
 from askalike.evaluation import Comparison
+from askalike.evaluation.forum.ramn import COLLAPSED
 from askalike.forum import Forum, ForumSettings
 from askalike.forum.info import size_bytes
-from askalike.forum_evaluation.ramn import COLLAPSED
-from askalike.rank import learned_with
+from askalike.search import learned_with
+from askalike.store import Layout
 from askalike.training.language import LanguageRecipe
 from askalike.training.recipe import Recipe, shipped_recipes
 from askalike.training.session import (

@@ -6,7 +6,14 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from askalike.archive import (
+from askalike.forum.indexes import Indexes
+from askalike.forum.info import Info, forum_info
+from askalike.forum.pairs import Pairs
+from askalike.forum.settings import with_zone
+from askalike.index.vector_sets import VectorsState
+from askalike.search import RANKERS, RERANKERS, Query, Search, Suggestions, learned_as, suggestions
+from askalike.search.calibration import Calibration
+from askalike.store import (
     Archive,
     Layout,
     all_feedback,
@@ -16,13 +23,6 @@ from askalike.archive import (
     standing_verdicts,
     verdicts_on,
 )
-from askalike.forum.filters import with_zone
-from askalike.forum.indexes import Indexes
-from askalike.forum.info import Info, forum_info
-from askalike.forum.pairs import Pairs
-from askalike.forum.vectors import VectorsState
-from askalike.rank import RANKERS, RERANKERS, Query, Search, Suggestions, learned_as, suggestions
-from askalike.rank.calibration import Calibration
 from askalike.text.analyzer import Analyzer
 from askalike.types import Answer, Correction, Explanation, Feedback, Filters, Hit, Link, Markup, Question
 

@@ -8,10 +8,10 @@ from typing import Final
 
 import numpy as np
 
-from askalike.archive import Archive, feedback_version, standing_verdicts
-from askalike.forum.blas import one_blas_thread
-from askalike.forum.vector_set import VectorSet
-from askalike.rank.calibration import DEFAULT_PRIOR, Calibration, fits, posterior
+from askalike.index.vector_set import VectorSet
+from askalike.processes import one_blas_thread
+from askalike.search.calibration import DEFAULT_PRIOR, Calibration, fits, posterior
+from askalike.store import Archive, feedback_version, standing_verdicts
 
 MOST_VERDICTS: Final = 2000
 """The newest so many count."""

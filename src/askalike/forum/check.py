@@ -11,30 +11,84 @@ import os
 import sqlite3
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator
+from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
-from typing import Final
+from typing import Final, Literal
 
-from askalike.archive import Layout, soundness
-from askalike.archive.layout import not_found
-from askalike.archive.soundness import Contents
-from askalike.errors import AskalikeError, ForumError, ModelNotFoundError, SettingError
-from askalike.forum.findings import CheckReport, Finding, Part, refused
+from askalike.errors import AskalikeError, DamagedForumError, ForumError, ModelNotFoundError, SettingError
+from askalike.files import REFUSED, Owned, foreign_in, is_link
 from askalike.forum.rerankers import MAKERS, load_learned
-from askalike.forum.vector_set import OWNED as VECTOR_FILES
-from askalike.forum.vector_set import has_its_model, parse_current, read_current
-from askalike.forum.word_indexer import fingerprint
-from askalike.lexical import LexicalIndex, sums
-from askalike.lexical.index import schema
-from askalike.lexical.mark import OWNED as LEXICAL_FILES
-from askalike.mark import Mark
+from askalike.index.cursor import Mark
+from askalike.index.vector_set import OWNED as VECTOR_FILES
+from askalike.index.vector_set import has_its_model, parse_current, read_current
+from askalike.index.vectors import VectorIndex
+from askalike.index.word_indexer import fingerprint
+from askalike.index.words import LexicalIndex, sums
+from askalike.index.words.index import schema
+from askalike.index.words.mark import OWNED as LEXICAL_FILES
 from askalike.models.encoders.folder import OWNED as MODEL_FILES
 from askalike.models.encoders.model import Model
 from askalike.progress import Progress
-from askalike.removal import Owned, foreign_in, is_link
+from askalike.store import Layout, soundness
+from askalike.store.layout import not_found
+from askalike.store.soundness import Contents
 from askalike.text.analyzer import Analyzer
 from askalike.text.settings import TextSettings
-from askalike.vectors import VectorIndex
+
+Part = Literal["archive", "words", "vectors", "pairs", "model", "ranker", "files"]
+
+REPAIR: Final = 'run "askalike check FORUM --repair"'
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """Something that is not as it should be.
+
+    Args:
+        path: of the file or folder, within the forum's.
+        what: is the matter with it.
+        mend: what mends it; "" where nothing needs to be done.
+        is_damage: False for what does no harm, such as a file that is nobody's.
+    """
+
+    part: Part
+    path: str
+    what: str
+    mend: str = REPAIR
+    is_damage: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class CheckReport:
+    """What a check found.
+
+    Args:
+        repaired: what was made anew, such as "words".
+    """
+
+    findings: tuple[Finding, ...]
+    repaired: tuple[str, ...] = ()
+
+    @property
+    def is_sound(self) -> bool:
+        """Return whether nothing is damaged."""
+        return not any(finding.is_damage for finding in self.findings)
+
+    def damaged(self, part: Part) -> list[Finding]:
+        """Return the damage of one part."""
+        return [finding for finding in self.findings if finding.part == part and finding.is_damage]
+
+
+def refused(part: Part, path: str, error: Exception, mend: str = REPAIR) -> Finding:
+    """Return the finding of what could not be read; where only rights are lacking, nothing is to be repaired."""
+    what = error.message if isinstance(error, AskalikeError) else str(error)
+    if isinstance(error, ForumError) and not isinstance(error, DamagedForumError):
+        mend = error.hint
+    elif isinstance(error, OSError) and error.errno in REFUSED:
+        mend = "check the rights of the forum's folder"
+    return Finding(part, path, what, mend)
+
 
 MOST_NAMED: Final = 1000
 """Findings of one part that are named."""

@@ -6,11 +6,11 @@ import contextlib
 import json
 from pathlib import Path
 
-from askalike.archive import Archive, Layout, is_loading
 from askalike.errors import BusyForumError, ForumExistsError, ForumNotFoundError
-from askalike.forum.vector_set import OWNED as VECTOR_FILES
-from askalike.lexical.mark import OWNED as LEXICAL_FILES
-from askalike.removal import Owned, remove_owned
+from askalike.files import Owned, remove_owned
+from askalike.index.vector_set import OWNED as VECTOR_FILES
+from askalike.index.words.mark import OWNED as LEXICAL_FILES
+from askalike.store import Archive, Layout, is_loading
 from askalike.text.settings import TextSettings
 
 _FORUM = Owned(

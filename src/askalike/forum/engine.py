@@ -8,19 +8,19 @@ from collections.abc import Collection, Mapping, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from askalike.archive import Archive
-from askalike.forum.blas import one_blas_thread
 from askalike.forum.settings import Neighbours
-from askalike.forum.vector_set import VectorSet
-from askalike.forum.vectors import has_faiss
-from askalike.lexical import FieldWeights, LexicalSnapshot
+from askalike.index.vector_set import VectorSet
+from askalike.index.vector_sets import has_faiss
+from askalike.index.vectors import VectorSnapshot
+from askalike.index.words import FieldWeights, LexicalSnapshot
 from askalike.models.encoders.model import WordStates
-from askalike.rank import Candidate, Query
-from askalike.rank.engine import DuplicateLinks, TermStatistics
-from askalike.rank.interaction import WeighedStates, rarities
+from askalike.processes import one_blas_thread
+from askalike.search import Candidate, Query
+from askalike.search.engine import DuplicateLinks, TermStatistics
+from askalike.search.interaction import WeighedStates, rarities
+from askalike.store import Archive
 from askalike.text.analyzer import Analyzer
 from askalike.types import Answer, Filters, Question
-from askalike.vectors import VectorSnapshot
 
 FEW_SHARE = 0.2
 """Up to this share of the questions, those that satisfy a filter are listed first, in 7 ms of 200,000 at most; of
@@ -119,7 +119,7 @@ class LocalEngine:
 
 
 class QueryEncoder:
-    """``rank.Encoder`` and ``rank.correction.Speller`` through the model of a set of vectors.
+    """``rank.Encoder`` and ``search.correction.Speller`` through the model of a set of vectors.
 
     Args:
         analyzer: the forum's; a word that it makes no term of (a stop word) tells nothing.

@@ -9,20 +9,19 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING
 
-from askalike.archive import Archive, Layout, Operation, add_feedback, delete_answers, delete_links, put_answers
 from askalike.errors import BusyForumError
 from askalike.forum.asking import Asking
-from askalike.forum.check import check_forum
+from askalike.forum.check import CheckReport, check_forum
 from askalike.forum.creation import discard_if_empty, new_archive
-from askalike.forum.findings import CheckReport
 from askalike.forum.importing import ImportOptions, ImportReport, import_archive
 from askalike.forum.indexes import Indexes, remove_indexes
-from askalike.forum.model_source import wanted_model
 from askalike.forum.repair import clear_damage
 from askalike.forum.rerankers import take_ranker
 from askalike.forum.settings import ForumSettings, stored_text_settings
+from askalike.index.model_source import wanted_model
 from askalike.models.encoders.model import Model
 from askalike.progress import Progress, SilentProgress
+from askalike.store import Archive, Layout, Operation, add_feedback, delete_answers, delete_links, put_answers
 from askalike.text.analyzer import Analyzer
 from askalike.text.settings import TextSettings
 from askalike.types import Answer, Feedback, Link, Question, Verdict

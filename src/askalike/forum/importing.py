@@ -8,12 +8,12 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from askalike.archive import Archive, LoadReport, load
-from askalike.archive.rows import is_storable
 from askalike.errors import InputError, SettingError
 from askalike.progress import Progress
-from askalike.read.detection import find_archive
-from askalike.read.frame import ReadContext, Reader, ReadOptions, Rejects
+from askalike.readers.detection import find_archive
+from askalike.readers.frame import ReadContext, Reader, ReadOptions, Rejects
+from askalike.store import Archive, LoadReport, load
+from askalike.store.rows import is_storable
 from askalike.types import Record, Reject, Source
 
 
@@ -22,7 +22,7 @@ class ImportOptions:
     """How an archive is read into a forum.
 
     Args:
-        format: a name from ``read.registry.READERS``; "" detects it.
+        format: a name from ``readers.detection.READERS``; "" detects it.
         source: what the records belong to; reading the same source again also deletes what has gone from it.
             "" takes the archive's own path.
         is_mass_delete_allowed: go on when more than half of the source's questions would be deleted.

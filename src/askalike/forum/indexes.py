@@ -9,20 +9,20 @@ from typing import TypeVar
 
 import filelock
 
-from askalike.archive import Archive, Layout
 from askalike.errors import BusyForumError, DamagedModelError
+from askalike.files import UnlockableError, held
 from askalike.forum.calibrations import Calibrations
-from askalike.forum.catchup import catch_up
 from askalike.forum.engine import LocalEngine, QueryEncoder
-from askalike.forum.locks import UnlockableError, held
 from askalike.forum.rerankers import Rerankers
 from askalike.forum.settings import ForumSettings
-from askalike.forum.vector_set import forget_sets, lock_of_makers
-from askalike.forum.vectors import Vectors, VectorsState
-from askalike.forum.word_indexer import WordIndexer, fitting_index, open_index
-from askalike.lexical import LexicalIndex
+from askalike.index.catchup import catch_up
+from askalike.index.vector_set import forget_sets, lock_of_makers
+from askalike.index.vector_sets import Vectors, VectorsState
+from askalike.index.word_indexer import WordIndexer, fitting_index, open_index
+from askalike.index.words import LexicalIndex
 from askalike.progress import Progress
-from askalike.rank import Searcher
+from askalike.search import Searcher
+from askalike.store import Archive, Layout
 from askalike.text.analyzer import Analyzer
 
 LOCK_TIMEOUT_S = 10.0

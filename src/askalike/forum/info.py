@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
 
-from askalike.archive import Archive, Counts, count, unreadable_dates
 from askalike.forum.indexes import Indexes
-from askalike.forum.vectors import VectorsState
+from askalike.index.vector_sets import VectorsState
+from askalike.store import Archive, Counts, count, unreadable_dates
 
 MOST_NAMED = 20
 

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from askalike.archive.connections import ThreadConnections
 from askalike.errors import BusyForumError, DamagedForumError, ForumError
+from askalike.store.schema import ThreadConnections
 
 FORMAT: Final = 2
 BUSY_TIMEOUT_S: Final = 10.0

@@ -1,4 +1,4 @@
-"""Which questions of a forum may ask the same: each is compared with all others, bit by bit, and again when it changes.
+"""Which questions of a forum may ask the same: each is compared with all others, and again when it changes; groups.
 
 Questions with the same text come first, however many: each is the pair of the first of them, with the score 1, and
 only that one is compared with questions of other texts, for all. Two texts are the same when they differ in nothing but
@@ -18,24 +18,75 @@ from __future__ import annotations
 import hashlib
 import threading
 import time
-from collections.abc import Callable
-from dataclasses import replace
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Final
 
 import filelock
 
-from askalike.archive import Archive, Layout, changed_questions, numbers, verdicts_on
+from askalike.files import held
 from askalike.forum.indexes import Indexes
-from askalike.forum.locks import held
 from askalike.forum.pair_store import DamagedPairsError, Pair, PairStore, Place
-from askalike.rank import Query, Searcher
-from askalike.rank.originals import reached
-from askalike.rank.scored import Scored
-from askalike.rank.settings import MAX_HITS
-from askalike.rank.weighted_sum import weighted_sum
+from askalike.search import Query, Searcher
+from askalike.search.pool import Scored
+from askalike.search.rankers import weighted_sum
+from askalike.search.settings import MAX_HITS
+from askalike.search.suggestions import reached
+from askalike.store import Archive, Layout, changed_questions, numbers, verdicts_on
 from askalike.text.markup import readable
 from askalike.types import Filters, Question
+
+
+@dataclass(frozen=True, slots=True)
+class Cluster:
+    """Questions each of which leads to every other over pairs and marks.
+
+    Args:
+        id: the least number among them; it stays while that question stays.
+        nums: ascending.
+        pairs: how many pairs are open between them.
+        best: the greatest score of these.
+    """
+
+    id: int
+    nums: tuple[int, ...]
+    pairs: int
+    best: float
+
+
+def clusters(pairs: Iterable[Pair], marks: Iterable[tuple[int, int]]) -> list[Cluster]:
+    """Return the clusters that have an open pair, largest first, of equals the one with the least number.
+
+    >>> found = clusters([Pair(1, 2, 0.9), Pair(8, 9, 0.5)], [(2, 5), (3, 4)])
+    >>> [(one.nums, one.pairs, one.best) for one in found]
+    [((1, 2, 5), 1, 0.9), ((8, 9), 1, 0.5)]
+    """
+    listed = list(pairs)
+    leader: dict[int, int] = {}
+    for one, other in [*((pair.first, pair.second) for pair in listed), *marks]:
+        first, second = sorted((_lead(leader, one), _lead(leader, other)))
+        leader[second] = first
+    members: dict[int, list[int]] = {}
+    for num in leader:
+        members.setdefault(_lead(leader, num), []).append(num)
+    counts: dict[int, tuple[int, float]] = {}
+    for pair in listed:
+        lead = _lead(leader, pair.first)
+        count, best = counts.get(lead, (0, 0.0))
+        counts[lead] = (count + 1, max(best, pair.score))
+    found = [Cluster(lead, tuple(sorted(members[lead])), count, best) for lead, (count, best) in counts.items()]
+    return sorted(found, key=lambda one: (-len(one.nums), one.id))
+
+
+def _lead(leader: dict[int, int], num: int) -> int:
+    """Return the least number that is known to hang together with this one; ways are shortened as they are walked."""
+    leader.setdefault(num, num)
+    while leader[num] != num:
+        leader[num] = leader[leader[num]]
+        num = leader[num]
+    return num
+
 
 PARTNERS: Final = 5
 """So many of the best are kept for each question."""

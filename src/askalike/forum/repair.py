@@ -10,19 +10,16 @@ from typing import Final
 
 import filelock
 
-from askalike.archive import Layout
-from askalike.durable import sync_folder, writing_whole
 from askalike.errors import BusyForumError, ForumError, ModelError
-from askalike.forum.check import unusable_locks
-from askalike.forum.findings import CheckReport
+from askalike.files import foreign_in, held, remove_file, remove_owned, sync_folder, writing_whole
+from askalike.forum.check import CheckReport, unusable_locks
 from askalike.forum.indexes import LOCK_TIMEOUT_S, remove_indexes
-from askalike.forum.locks import held
-from askalike.forum.model_source import fingerprint
 from askalike.forum.settings import ForumSettings
-from askalike.forum.vector_set import has_its_model, parse_current, read_current
+from askalike.index.model_source import fingerprint
+from askalike.index.vector_set import has_its_model, parse_current, read_current
 from askalike.models.encoders.folder import OWNED, ModelLayout
 from askalike.models.encoders.model import Model
-from askalike.removal import foreign_in, remove_file, remove_owned
+from askalike.store import Layout
 
 _PAIRS: Final = ("pairs.sqlite", "pairs.sqlite-wal", "pairs.sqlite-shm", "pairs.sqlite-journal")
 

@@ -18,9 +18,9 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final, Generic, Protocol, Self, TypeVar
 
-from askalike.durable import replace_whole
 from askalike.errors import MissingExtraError, SettingError
-from askalike.forum_evaluation.tasks import RerankTask, judge
+from askalike.evaluation.forum.tasks import RerankTask, judge
+from askalike.files import replace_whole
 from askalike.papers.means import Compared, SeedMean, Values, compare_rows, over_seeds, row_means
 from askalike.papers.side_by_side import do_each
 from askalike.types import Run

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from typing import Any, TypeVar
 
-from askalike.orphan import end_with_parent
+from askalike.processes import end_with_parent
 
 _One = TypeVar("_One")
 _Held = TypeVar("_Held")

@@ -9,14 +9,26 @@ largest of 8,596 posts of four Stack Exchange sites has 364 tags and 21,025 char
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 from html import unescape
-from typing import Final
+from typing import Final, Literal
 
 from selectolax.lexbor import LexborHTMLParser
 
 from askalike.text.banner import drop_html_banners, may_hold_banner
 from askalike.text.characters import safe
-from askalike.text.segment import Segment
+
+
+@dataclass(frozen=True, slots=True)
+class Segment:
+    """A stretch of a post, in the order of the post; ``text`` is not empty and free of markup and control characters.
+
+    Prose keeps the line ends of its source and has one at each block element; code keeps its lines as they are.
+    """
+
+    kind: Literal["prose", "code"]
+    text: str
+
 
 MOST_TAGS: Final = 1_000
 LONGEST_PARSED: Final = 100_000  # characters

@@ -13,8 +13,7 @@ from __future__ import annotations
 import re
 
 from askalike.text.characters import safe
-from askalike.text.hypertext import unescaped
-from askalike.text.segment import Segment
+from askalike.text.hypertext import Segment, unescaped
 
 _SIGNS_OF_CODE = ("    ", "\t", "```", "~~~")
 _FENCE = re.compile(r" {0,3}(`{3,}(?=[^`]*$)|~{3,})")

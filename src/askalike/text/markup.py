@@ -9,9 +9,8 @@ from typing import Final
 from askalike.errors import SettingError
 from askalike.text.banner import without_banner
 from askalike.text.characters import safe
-from askalike.text.hypertext import read_html
+from askalike.text.hypertext import Segment, read_html
 from askalike.text.markdown import read_markdown
-from askalike.text.segment import Segment
 from askalike.types import Markup
 
 __all__ = ["Segment", "excerpt", "plain_text", "readable", "segments"]

@@ -20,11 +20,10 @@ from typing import Final
 
 from askalike.errors import EvaluationError
 from askalike.evaluation import components
+from askalike.evaluation.forum.links import DuplicateLinks, duplicate_task, read_duplicate_links
+from askalike.evaluation.forum.splits import kept_splits, split_links
+from askalike.evaluation.forum.tasks import RerankTask, candidate_task, forum_rerank_task
 from askalike.forum import Forum
-from askalike.forum_evaluation.forum_tasks import forum_rerank_task
-from askalike.forum_evaluation.links import DuplicateLinks, duplicate_task, read_duplicate_links
-from askalike.forum_evaluation.splits import kept_splits, split_links
-from askalike.forum_evaluation.tasks import RerankTask, candidate_task
 from askalike.training.corpus import TrainingData
 from askalike.types import Answer, Filters, Question
 

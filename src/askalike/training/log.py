@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from askalike.durable import replace_whole
 from askalike.errors import DamagedModelError
+from askalike.files import replace_whole
 from askalike.models.encoders.vocabulary import UNKNOWN, Vocabulary
 from askalike.training.objectives.objective import Example
 

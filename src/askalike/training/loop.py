@@ -21,8 +21,8 @@ import safetensors.torch
 import torch
 from torch import Tensor, nn
 
-from askalike.durable import replace_whole
 from askalike.errors import DamagedModelError, ModelError
+from askalike.files import replace_whole
 from askalike.progress import Progress, SilentProgress
 from askalike.training.distributed import DistributedContext
 from askalike.training.log import Log

@@ -19,7 +19,7 @@ import torch
 
 from askalike.errors import AskalikeError, ModelError
 from askalike.models.encoders.model import Model
-from askalike.orphan import end_with_parent
+from askalike.processes import end_with_parent
 from askalike.progress import Progress, SilentProgress
 from askalike.training.corpus import TrainingData
 from askalike.training.encoder import TrainingRun, train_encoder

@@ -21,24 +21,24 @@ from pathlib import Path
 from types import TracebackType
 from typing import Final
 
-from askalike.archive import Layout
 from askalike.data import DEFAULT_MODEL_LANGUAGE, default_model
 from askalike.errors import MissingExtraError, SettingError
 from askalike.evaluation import Comparison, Report, compare
+from askalike.evaluation.forum.ramn import likeness, ramn_score
+from askalike.evaluation.forum.scorers import Encoder, VectorScorer
+from askalike.evaluation.forum.splits import keep_learned, keep_splits
+from askalike.evaluation.forum.systems import cosine_run, hybrid_run, likelihood_score
+from askalike.evaluation.forum.tasks import RerankTask, judge
 from askalike.forum import Forum
-from askalike.forum.model_source import ModelSource, fingerprint, general_model, own_model, wanted_model
-from askalike.forum_evaluation.ramn import likeness, ramn_score
-from askalike.forum_evaluation.scorers import Encoder, VectorScorer
-from askalike.forum_evaluation.splits import keep_learned, keep_splits
-from askalike.forum_evaluation.systems import cosine_run, hybrid_run, likelihood_score
-from askalike.forum_evaluation.tasks import RerankTask, judge
+from askalike.index.model_source import ModelSource, fingerprint, general_model, own_model, wanted_model
 from askalike.models.encoders.model import Model
 from askalike.models.language.kinds import KINDS
 from askalike.models.language.model import LanguageModel
 from askalike.models.siamese.config import SIAMESE_KINDS
 from askalike.models.siamese.model import SiameseModel
 from askalike.progress import Progress, SilentProgress
-from askalike.rank import learned_as, learned_with
+from askalike.search import learned_as, learned_with
+from askalike.store import Layout
 from askalike.training.forum_data import ForumTraining, forum_training
 from askalike.training.language import LanguageRecipe, learn_language_model
 from askalike.training.recipe import AnyRecipe, Recipe, load_recipe
@@ -128,7 +128,7 @@ class TrainingResult:
         comparison: of the search after and before, query by query, with interval and p; None where there is none.
         was_taken_before: a training that was stopped while its model encoded had taken it; nothing was compared.
         rankers: MRR of dev by each ranker that uses what was learned.
-        likeness: of the states of a ranker's words, where it compares these; see ``forum_evaluation.ramn``.
+        likeness: of the states of a ranker's words, where it compares these; see ``evaluation.forum.ramn``.
         seconds: from the beginning of the session.
     """
 

@@ -24,8 +24,8 @@ from typing import BinaryIO, Literal, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from askalike.durable import sync_folder, writing_whole
 from askalike.errors import DamagedInputError, FormatError, InputError, SettingError
+from askalike.files import sync_folder, writing_whole
 from askalike.models.encoders.vocabulary import Vocabulary
 
 VectorFormat = Literal["word2vec-text", "word2vec-binary", "glove"]

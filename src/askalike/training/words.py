@@ -14,8 +14,8 @@ import safetensors
 import safetensors.numpy
 from numpy.typing import NDArray
 
-from askalike.durable import replace_whole
 from askalike.errors import DamagedModelError, SettingError
+from askalike.files import replace_whole
 from askalike.models.encoders.model import Model
 from askalike.models.encoders.vocabulary import UNKNOWN, Vocabulary
 from askalike.progress import Progress

@@ -25,11 +25,10 @@ from typing import Final, Literal
 
 import filelock
 
-from askalike.durable import replace_whole
 from askalike.errors import BusyForumError
-from askalike.forum.model_source import fingerprint
+from askalike.files import Owned, remove_owned, replace_whole
+from askalike.index.model_source import fingerprint
 from askalike.models.encoders.folder import OWNED, refuse_foreign
-from askalike.removal import Owned, remove_owned
 from askalike.training.corpus import TrainingData
 
 Beginning = Literal["anew", "goes on", "changed", "finished"]

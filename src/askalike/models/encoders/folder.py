@@ -25,7 +25,6 @@ import safetensors.numpy
 from numpy.typing import NDArray
 
 from askalike._version import __version__
-from askalike.durable import sync_folder, writing_whole
 from askalike.errors import (
     DamagedModelError,
     ModelError,
@@ -34,8 +33,8 @@ from askalike.errors import (
     ModelVersionError,
     SettingError,
 )
+from askalike.files import Owned, foreign_in, is_link, remove_owned, sync_folder, writing_whole
 from askalike.models.encoders.vocabulary import Vocabulary
-from askalike.removal import Owned, foreign_in, is_link, remove_owned
 
 MAX_BYTES: Final[dict[str, int]] = {
     "manifest.json": 1 << 16,

@@ -17,8 +17,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from askalike.errors import SettingError
-from askalike.lexical import BM25, CollectionStatistics, TfIdf
-from askalike.lexical.bm25 import inverse_document_frequency, saturation
 from askalike.models.similarity.measures import (
     Profile,
     WordVectors,
@@ -40,6 +38,7 @@ from askalike.models.similarity.measures import (
     product_sums,
     vector_cosine,
 )
+from askalike.models.term_weighting import BM25, CollectionStatistics, TfIdf, inverse_document_frequency, saturation
 from askalike.text.analyzer import Analyzer
 from askalike.text.markup import readable
 from askalike.text.settings import TextSettings

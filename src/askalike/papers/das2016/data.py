@@ -39,14 +39,13 @@ from tempfile import TemporaryDirectory
 from typing import Final
 
 from askalike.errors import DamagedInputError, FormatError
+from askalike.evaluation.forum.links import related_task
+from askalike.evaluation.forum.tasks import RerankTask, bm25_task, forum_rerank_task
 from askalike.forum import Forum, ForumSettings
-from askalike.forum_evaluation.forum_tasks import forum_rerank_task
-from askalike.forum_evaluation.links import related_task
-from askalike.forum_evaluation.tasks import RerankTask, bm25_task
 from askalike.papers.lei2016.sets import LeiSet, find_sets
-from askalike.read.detection import choose, named
-from askalike.read.frame import ReadContext
-from askalike.read.judged import JUDGED, read_judged
+from askalike.readers.detection import choose, named
+from askalike.readers.frame import ReadContext
+from askalike.readers.research.judged import JUDGED, read_judged
 from askalike.types import Answer, Judged, Question
 
 PAIRS: Final = 2_000_000

@@ -27,7 +27,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from askalike.errors import ModelError
-from askalike.forum_evaluation.tasks import RerankTask, judge
+from askalike.evaluation.forum.tasks import RerankTask, judge
 from askalike.models.encoders.vocabulary import Vocabulary
 from askalike.models.language.kinds import KINDS, Learned, Options, PhraseOptions, TopicOptions, TransLMOptions
 from askalike.models.language.model import LanguageModel, LanguageSettings, TermReader

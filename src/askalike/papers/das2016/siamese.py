@@ -18,9 +18,9 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final
 
-from askalike.forum_evaluation.scorers import VectorScorer
-from askalike.forum_evaluation.systems import best_weight, cosine_run, hybrid_run
-from askalike.forum_evaluation.tasks import candidate_task, judge
+from askalike.evaluation.forum.scorers import VectorScorer
+from askalike.evaluation.forum.systems import best_weight, cosine_run, hybrid_run
+from askalike.evaluation.forum.tasks import candidate_task, judge
 from askalike.models.siamese.model import SiameseModel
 from askalike.papers.das2016.data import DasData
 from askalike.papers.harness import Answered, need_torch

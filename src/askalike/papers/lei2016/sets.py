@@ -25,15 +25,14 @@ from tempfile import TemporaryDirectory
 from typing import Final
 
 from askalike.errors import FormatError
+from askalike.evaluation.forum.links import duplicate_task
+from askalike.evaluation.forum.tasks import RerankTask, bm25_task, forum_rerank_task, questions_of, released_task
 from askalike.forum import Forum
-from askalike.forum_evaluation.forum_tasks import forum_rerank_task
-from askalike.forum_evaluation.links import duplicate_task
-from askalike.forum_evaluation.tasks import RerankTask, bm25_task, questions_of, released_task
 from askalike.models.similarity.ranking_svm import LabelledCandidates
-from askalike.read.askubuntu import heldout_ids, training_pairs
-from askalike.read.detection import named
-from askalike.read.frame import ReadContext
-from askalike.read.judged import read_judged
+from askalike.readers.detection import named
+from askalike.readers.frame import ReadContext
+from askalike.readers.research.askubuntu import heldout_ids, training_pairs
+from askalike.readers.research.judged import read_judged
 from askalike.training.corpus import TrainingData
 from askalike.types import Question
 

@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
-from askalike.forum_evaluation.scorers import Encoder, PairScorer, VectorScorer, make_scorer, rerank
-from askalike.forum_evaluation.tasks import RERANK_MEASURES, RerankTask, judge
+from askalike.evaluation.forum.scorers import Encoder, PairScorer, VectorScorer, make_scorer, rerank
+from askalike.evaluation.forum.tasks import RERANK_MEASURES, RerankTask, judge
 from askalike.models.similarity.features import SimilarityFeatures
 from askalike.models.similarity.ranking_svm import RankingGroup, RankingSvm, SimilaritySvm, choose_cost, ranking_groups
 from askalike.papers.harness import Answered, RowResult, Runner, chosen_rows, compared, tie_settings
@@ -18,8 +18,8 @@ from askalike.papers.lei2016.training import EncoderTrainer
 from askalike.papers.means import comparison_objects, means_object
 from askalike.papers.paper import OTHER_DATA, Options, Paper, Part, not_run, row_table
 from askalike.progress import Progress, SilentProgress
-from askalike.read.detection import choose
-from askalike.read.frame import ReadContext
+from askalike.readers.detection import choose
+from askalike.readers.frame import ReadContext
 from askalike.text.settings import TextSettings
 from askalike.training.recipe import network_recipe
 from askalike.types import Question, Run

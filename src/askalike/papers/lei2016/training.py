@@ -22,7 +22,7 @@ from pathlib import Path
 
 import filelock
 
-from askalike.forum_evaluation.tasks import candidate_task
+from askalike.evaluation.forum.tasks import candidate_task
 from askalike.models.encoders.model import Model
 from askalike.models.encoders.vocabulary import Reader
 from askalike.papers.harness import need_torch

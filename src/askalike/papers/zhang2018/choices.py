@@ -31,8 +31,8 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from askalike.forum_evaluation.ramn import Matcher
-from askalike.forum_evaluation.tasks import RerankTask, judge
+from askalike.evaluation.forum.ramn import Matcher
+from askalike.evaluation.forum.tasks import RerankTask, judge
 from askalike.models.ramn.comparison import Comparison, Similarity
 from askalike.models.ramn.score import ALPHAS, RamnSettings, Repeats, backward_means, log_scores, reduced
 from askalike.types import Run

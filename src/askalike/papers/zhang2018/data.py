@@ -20,10 +20,10 @@ from pathlib import Path
 from typing import Final
 
 from askalike.errors import FormatError, SettingError
-from askalike.forum_evaluation.tasks import RerankTask, bm25_task, questions_of
-from askalike.read.detection import choose, named
-from askalike.read.frame import ReadContext
-from askalike.read.judged import read_judged
+from askalike.evaluation.forum.tasks import RerankTask, bm25_task, questions_of
+from askalike.readers.detection import choose, named
+from askalike.readers.frame import ReadContext
+from askalike.readers.research.judged import read_judged
 from askalike.types import Answer, Question
 
 TESTS: Final = ("test2016", "test2017")

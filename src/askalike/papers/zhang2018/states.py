@@ -21,8 +21,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from askalike.models.ramn.comparison import WordStates
-from askalike.rank.query import Query
-from askalike.rank.ramn import StateSource
+from askalike.search.query import Query
+from askalike.search.ramn import StateSource
 from askalike.types import Question
 
 Floats = NDArray[np.float32]

@@ -7,9 +7,9 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any, Final
 
 from askalike.errors import SettingError
-from askalike.forum.states import ModelStates
-from askalike.forum_evaluation.ramn import Matcher
-from askalike.forum_evaluation.tasks import RerankTask
+from askalike.evaluation.forum.ramn import Matcher
+from askalike.evaluation.forum.tasks import RerankTask
+from askalike.index.states import ModelStates
 from askalike.papers.harness import RowResult, compared, judged, tie_settings
 from askalike.papers.means import Compared, Values, comparison_objects, means_object
 from askalike.papers.paper import Options, Paper, Part, row_table, seed_count

@@ -13,7 +13,7 @@ import json
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from askalike.forum_evaluation.tasks import candidate_task
+from askalike.evaluation.forum.tasks import candidate_task
 from askalike.models.encoders.model import Model
 from askalike.papers.harness import need_torch
 from askalike.papers.zhang2018.data import ZhangData

@@ -17,9 +17,8 @@ from numpy.typing import NDArray
 
 from askalike.errors import SettingError
 from askalike.models.encoders.numpy_runtime.attention import Attention
-from askalike.models.encoders.numpy_runtime.gru import Gru
-from askalike.models.encoders.numpy_runtime.lstm import Lstm
 from askalike.models.encoders.numpy_runtime.rcnn import Cnn, Rcnn
+from askalike.models.encoders.numpy_runtime.recurrent import Gru, Lstm
 from askalike.models.encoders.numpy_runtime.words import (
     BatchWords,
     GatheredWords,

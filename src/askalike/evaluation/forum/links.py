@@ -1,0 +1,176 @@
+"""A forum's own links as test collections: duplicates, and topics that are merely related.
+
+Policy for duplicates, in this one place:
+
+- A *query* is a question with a duplicate link to another one that the forum holds, or one that a person judged to be
+  a duplicate; people's judgements count above links.
+- *Relevant* to it is every question that it is linked with, in either direction, and every other question that is
+  a duplicate of the same canonical question. Links are not followed further: chains of them join questions that ask
+  different things (one component of the travel forum has 206 questions).
+- The *collection* is every question of the forum but the query itself.
+- A *split* keeps whole components together, so that nothing learned on one split was seen in another; see ``splits``
+  for what a training keeps of it.
+
+Policy for related topics, which nobody judged to ask the same:
+
+- A *query* is a topic that links to another one; *relevant* are the topics that it links to or that link to it.
+- A link is left out when the query's own text quotes the other topic's title: it would be found by its quotation. So
+  give links that were made in replies where that is known.
+- The splits hold whole components of the links.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from askalike.errors import EvaluationError
+from askalike.evaluation import split_components
+from askalike.evaluation.forum.splits import SPLIT_SEED, SPLITS, split_links
+from askalike.forum import Forum
+from askalike.text.markup import plain_text
+from askalike.types import Qrels, Question, Run
+
+HALVES: Final[Mapping[str, float]] = {"dev": 0.5, "test": 0.5}
+_LEAST_TITLE: Final = 10
+"""A shorter title may occur in a text by chance."""
+
+
+@dataclass(frozen=True, slots=True)
+class DuplicateTask:
+    """Queries and what is relevant to them.
+
+    Args:
+        split: "train", "dev", "test" or "all".
+        queries: id → question, ordered by id.
+        qrels: query id → {relevant id: 1}.
+        collection: id → question, oldest first. What came to the forum later is no part of the task.
+    """
+
+    split: str
+    queries: Mapping[str, Question]
+    qrels: Qrels
+    collection: Mapping[str, Question]
+
+
+@dataclass(frozen=True, slots=True)
+class DuplicateLinks:
+    """A forum's questions and the duplicate links between them, read once: others may write to the forum meanwhile.
+
+    Args:
+        questions: id → question, oldest first.
+        pairs: (duplicate, canonical question), ordered.
+    """
+
+    questions: Mapping[str, Question]
+    pairs: Sequence[tuple[str, str]]
+
+
+def read_duplicate_links(forum: Forum) -> DuplicateLinks:
+    """Return the forum's questions, and its duplicate links between these.
+
+    A pair that a person judged a duplicate counts as a link, and one that was judged different does not.
+    """
+    questions = {question.id: question for question in forum.questions()}
+    judgements = forum.verdicts()
+    different = {frozenset((one.question_id, one.candidate_id)) for one in judgements if one.verdict == "different"}
+    linked = {(link.source_id, link.target_id) for link in forum.links() if link.kind == "duplicate"}
+    judged = {(one.question_id, one.candidate_id) for one in judgements if one.verdict == "duplicate"}
+    judged -= {(target, source) for source, target in linked}  # judged the other way round: one link, not two
+    pairs = sorted(pair for pair in linked | judged if frozenset(pair) not in different)
+    return DuplicateLinks(questions, [pair for pair in pairs if questions.keys() >= {*pair}])
+
+
+def duplicate_task(
+    forum: Forum, split: str = "all", seed: int = SPLIT_SEED, links: DuplicateLinks | None = None
+) -> DuplicateTask:
+    """Return the forum's duplicate links as a task.
+
+    Args:
+        links: as they were read, or None to read them.
+
+    Raises:
+        EvaluationError: the forum has no duplicate links, or none in this split.
+    """
+    links = links or read_duplicate_links(forum)
+    pairs = links.pairs
+    if not pairs:
+        raise EvaluationError(
+            f"the forum at {forum.path} has no duplicate links to evaluate on",
+            "index an archive that has them, or score runs on judged data with askalike score",
+        )
+    wanted = _members(forum, pairs, split, seed)
+    relevant = _relevant(pairs)
+    queries = sorted({source for source, _ in pairs if source in wanted})
+    if not queries:
+        raise EvaluationError(f"no duplicate link falls into the split {split!r}", "use --split all for a small forum")
+    return DuplicateTask(
+        split=split,
+        queries={query: links.questions[query] for query in queries},
+        qrels={query: dict.fromkeys(sorted(relevant[query]), 1) for query in queries},
+        collection=links.questions,
+    )
+
+
+def judge_candidates(task: DuplicateTask, candidates: Run) -> Qrels:
+    """Return a judgement, 1 or 0, for every candidate of every query that has candidates."""
+    return {
+        query: {document: task.qrels[query].get(document, 0) for document, _ in found}
+        for query, found in candidates.items()
+        if found
+    }
+
+
+def related_task(forum: Forum, links: Iterable[tuple[str, str]], half: str) -> DuplicateTask:
+    """Return one half of the links between related topics as queries and what is relevant to them.
+
+    Args:
+        links: (topic, topic that it links to); links from or to topics that the forum lacks are left out.
+
+    Raises:
+        EvaluationError: there is no such half, or no link falls into it.
+    """
+    if half not in HALVES:
+        raise EvaluationError(f"there is no half {half!r} of the links", f"expected one of {', '.join(HALVES)}")
+    known = {question.id: question for question in forum.questions()}
+    held = sorted({(source, target) for source, target in links if {source, target} <= known.keys()})
+    members = set(split_components(held, HALVES, SPLIT_SEED)[half])
+    relevant: dict[str, set[str]] = {}
+    for source, target in held:
+        relevant.setdefault(source, set()).add(target)
+        relevant.setdefault(target, set()).add(source)
+    sources = sorted({source for source, _ in held if source in members})
+    fair = {
+        query: sorted(found for found in relevant[query] if found != query and not _quotes(known[query], known[found]))
+        for query in sources
+    }
+    qrels = {query: dict.fromkeys(found, 1) for query, found in fair.items() if found}
+    if not qrels:
+        raise EvaluationError(f"no link falls into the half {half!r}", "give links between topics that the forum holds")
+    return DuplicateTask(half, {query: known[query] for query in qrels}, qrels, known)
+
+
+def _relevant(pairs: Sequence[tuple[str, str]]) -> dict[str, set[str]]:
+    copies: dict[str, set[str]] = {}
+    for source, target in pairs:
+        copies.setdefault(target, set()).add(source)
+    relevant: dict[str, set[str]] = {}
+    for source, target in pairs:
+        relevant.setdefault(source, set()).update({target, *copies[target]} - {source})
+        relevant.setdefault(target, set()).add(source)
+    return relevant
+
+
+def _members(forum: Forum, pairs: Sequence[tuple[str, str]], split: str, seed: int) -> set[str]:
+    if split == "all":
+        return {member for pair in pairs for member in pair}
+    if split not in SPLITS:
+        raise EvaluationError(f"there is no split {split!r}", f"expected all or one of {', '.join(SPLITS)}")
+    return set(split_links(forum.path, pairs, seed)[split])
+
+
+def _quotes(query: Question, other: Question) -> bool:
+    title = other.title.casefold()
+    text = f"{query.title}\n{plain_text(query.body, query.markup)}".casefold()
+    return len(title) >= _LEAST_TITLE and title in text

@@ -1,0 +1,261 @@
+"""The vectors of a forum: which set of them answers, and the making of another when the model changes.
+
+::
+
+    no set ──encode──▶ set of model A answers ──a new model──▶ A answers, B is made ──complete──▶ B answers, A is gone
+
+Changes reach the set that answers as they reach the candidate index. What would take long is left to ``encode``: until
+then questions are found by their words, and ``state`` says how many wait. A process that is killed leaves either the
+old set answering or the new one; making a set goes on from its mark.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import secrets
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, ExitStack, contextmanager
+from dataclasses import dataclass
+
+import filelock
+
+from askalike.errors import BusyForumError, DamagedForumError, ModelNotFoundError
+from askalike.files import held
+from askalike.index.catchup import catch_up, fits
+from askalike.index.model_source import ModelSource, describe, wanted_model
+from askalike.index.vector_indexer import STEPS, VectorIndexer
+from askalike.index.vector_set import (
+    Current,
+    VectorSet,
+    has_its_model,
+    lock_of_makers,
+    make_set,
+    parse_current,
+    read_current,
+    remove_sets,
+)
+from askalike.index.vectors import GraphSettings, VectorIndex
+from askalike.progress import Progress
+from askalike.store import Archive, Layout
+
+AT_ONCE = 2_000
+"""Questions that are encoded when a forum is opened or changed, in a second or two; more is left to ``encode``."""
+
+Locked = Callable[[], AbstractContextManager[None]]
+"""Holds the lock of who writes the indexes that answer."""
+
+
+@dataclass(frozen=True, slots=True)
+class VectorsState:
+    """How far the vectors have come.
+
+    Args:
+        model: what answers, such as "own (rcnn, 400 dimensions)"; "" where words alone do.
+        entries: vectors in the set that answers.
+        next_model: the model whose vectors are still to be made, or "".
+        next_entries: vectors by the next model that are made already; they answer when all are.
+        waiting: questions and changes that are still to be encoded, for the model that is wanted.
+        has_graph: whether a neighbour graph was built.
+    """
+
+    model: str = ""
+    entries: int = 0
+    next_model: str = ""
+    waiting: int = 0
+    has_graph: bool = False
+    next_entries: int = 0
+
+
+class Vectors:
+    """The sets of vectors in a forum's folder; any thread may ask, one process at a time makes a set."""
+
+    def __init__(self, layout: Layout, archive: Archive, graph: GraphSettings, language: str) -> None:
+        self._layout = layout
+        self._folder = layout.vectors
+        self._archive = archive
+        self._graph = graph
+        self._language = language
+        self._opening = threading.Lock()
+        self._seen: bytes | None = None
+        self._answering: VectorSet | None = None
+
+    def answering(self) -> VectorSet | None:
+        """Return the set that answers, as it is on disk now; None where words alone do.
+
+        Raises:
+            DamagedForumError: its files are damaged.
+        """
+        state = read_current(self._folder)
+        if state != self._seen:
+            with self._opening:
+                if state != self._seen:
+                    self._answering = None if state is None else self._open(state)
+                    self._seen = state
+        answering = self._answering
+        if answering is not None:
+            answering.index.refresh()
+        return answering
+
+    def _open(self, state: bytes) -> VectorSet | None:
+        """Open the set that the file names.
+
+        None where it belongs to a newer archive than this, is not complete, or has another model than its own.
+        """
+        current = parse_current(state, self._folder)
+        place = self._folder / current.fingerprint
+        try:
+            found = VectorSet(place, current.model)
+            mark = found.index.mark
+            if mark.is_complete and fits(mark, current.fingerprint, self._archive) and has_its_model(place):
+                return found
+        except DamagedForumError:
+            if read_current(self._folder) == state:
+                raise
+        newer = read_current(self._folder)
+        return None if newer in (None, state) else self._open(newer)  # it was removed while it was opened
+
+    def follow(self, progress: Progress) -> None:
+        """Bring the set that answers in step, or make one, where that is soon done; the caller holds the lock.
+
+        Raises:
+            ModelError, DamagedForumError: a model or a set cannot be read.
+        """
+        source = wanted_model(self._layout, self._language)
+        answering = self.answering()
+        if answering is not None and self._waiting(answering.index) <= AT_ONCE:
+            catch_up(self._archive, VectorIndexer(answering), progress)
+        if source is None or (answering is not None and answering.fingerprint == source.fingerprint):
+            return
+        if self._waiting(self._begun(source)) <= AT_ONCE:
+            with self._making(is_waiting=False) as is_ours:
+                if is_ours:
+                    self._make(source, progress, _no_lock)
+
+    def encode(self, progress: Progress, locked: Locked) -> None:
+        """Encode all that waits, however long it takes; switch to the wanted model's vectors when they are complete.
+
+        Args:
+            locked: taken for moments, so that others may write meanwhile.
+
+        Raises:
+            BusyForumError: another process is at it.
+            ModelNotFoundError: there is no model.
+            ModelError, DamagedForumError: a model or a set cannot be read.
+        """
+        source = wanted_model(self._layout, self._language)
+        if source is None:
+            raise ModelNotFoundError(
+                f"the forum at {self._layout.folder} has no model, and this package carries none for {self._language}",
+                'train one with "askalike train FORUM", or give one with "askalike encode FORUM --model FOLDER"',
+            )
+        with self._making(is_waiting=True):
+            answering = self.answering()
+            if answering is None or answering.fingerprint != source.fingerprint:
+                answering = self._make(source, progress, locked)
+            else:
+                self._finish_changes(answering, progress, locked)
+                remove_sets(self._folder, [source.fingerprint])
+            self._build_graph(answering, progress)  # until it is built, all vectors are looked at
+            self._finish_changes(answering, progress, locked)  # what was written while it was built
+
+    def state(self) -> VectorsState:
+        """Return what answers, and what waits.
+
+        Raises:
+            ModelError, DamagedForumError: a model or a set cannot be read.
+        """
+        source = wanted_model(self._layout, self._language)
+        answering = self.answering()
+        is_wanted = source is None or (answering is not None and source.fingerprint == answering.fingerprint)
+        begun = None if source is None or is_wanted else self._begun(source)
+        made = 0 if begun is None else begun.entries
+        if answering is None:
+            waiting = 0 if source is None else self._waiting(begun)
+            return VectorsState(next_model=_shown(source), waiting=waiting, next_entries=made)
+        index = answering.index
+        return VectorsState(
+            model=f"{answering.name} ({describe(answering.folder / 'model')})",
+            entries=index.entries,
+            next_model="" if is_wanted else _shown(source),
+            waiting=self._waiting(index if is_wanted else begun),
+            has_graph=index.has_graph,
+            next_entries=made,
+        )
+
+    def _begun(self, source: ModelSource) -> VectorIndex | None:
+        """Return the index of the set for this model, if one was begun that can be gone on with."""
+        folder = self._folder / source.fingerprint / "index"
+        if not VectorIndex.exists(folder) or not has_its_model(folder.parent):
+            return None
+        index = VectorIndex(folder)
+        return index if fits(index.mark, source.fingerprint, self._archive) else None
+
+    def _waiting(self, index: VectorIndex | None) -> int:
+        """Return how many questions are to be encoded until the index is in step."""
+        if index is None:
+            return self._archive.count_questions()
+        waiting = self._archive.count_question_changes(index.mark.applied)
+        return waiting if index.mark.is_complete else self._archive.count_questions(index.mark.scanned)
+
+    def _make(self, source: ModelSource, progress: Progress, locked: Locked) -> VectorSet:
+        """Make the set for a model, going on with one that was begun, and switch to it."""
+        last_change = self._archive.last_change()
+        made = make_set(self._folder, source, last_change, is_new=self._begun(source) is None)
+        follower = VectorIndexer(made)
+        catch_up(self._archive, follower, progress)
+        with locked():
+            catch_up(self._archive, follower, progress)  # what was written meanwhile
+            Current(source.fingerprint, source.name, secrets.token_hex(8)).write(self._folder)
+        remove_sets(self._folder, [source.fingerprint])
+        return made
+
+    def _finish_changes(self, answering: VectorSet, progress: Progress, locked: Locked) -> None:
+        """Encode changes some at a time, so that who writes one question need not wait for all."""
+        follower = VectorIndexer(answering)
+        waiting = self._waiting(answering.index)
+        if waiting > STEPS.changes:
+            progress.start(follower.phase, waiting, "changes")
+        while waiting:
+            with locked():
+                catch_up(self._archive, follower, progress, STEPS.changes)
+            waiting = self._waiting(answering.index)
+
+    def _build_graph(self, of: VectorSet, progress: Progress) -> None:
+        if of.index.wants_graph(self._graph) and has_faiss():
+            progress.start("building the vector index", of.index.entries, "vectors")
+            of.index.build_graph(self._graph, progress.advance)
+
+    @contextmanager
+    def _making(self, *, is_waiting: bool) -> Iterator[bool]:
+        """Hold the lock of makers; gives False, or raises, where another process holds it.
+
+        Raises:
+            BusyForumError: another process holds it, and ``is_waiting``.
+        """
+        with ExitStack() as locks:
+            try:
+                locks.enter_context(held(lock_of_makers(self._folder), 0))
+                is_ours = True
+            except filelock.Timeout as error:
+                if is_waiting:
+                    raise BusyForumError(
+                        f"another process is encoding {self._layout.folder}", "wait until it has finished"
+                    ) from error
+                is_ours = False
+            yield is_ours
+
+
+def has_faiss() -> bool:
+    """Return whether FAISS is installed; without it vectors are searched exactly."""
+    return importlib.util.find_spec("faiss") is not None
+
+
+@contextmanager
+def _no_lock() -> Iterator[None]:
+    """Hold nothing: the caller holds the lock already."""
+    yield
+
+
+def _shown(source: ModelSource | None) -> str:
+    return "" if source is None else f"{source.name} ({describe(source.folder)})"

@@ -1,0 +1,163 @@
+"""The writer: puts and removals are gathered; a commit writes them as one segment and merges what has become too many.
+
+A segment is taken up when more than a quarter of it is dead. Then, the smallest first, every segment less than twice as
+large as what is being written: sizes fall by half from segment to segment, so there are about log₂ N, and each entry
+is written about log₂ N times in all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from askalike.errors import SettingError
+from askalike.index.cursor import Mark
+from askalike.index.vectors.codes import encode, finite_vectors
+from askalike.index.vectors.folder import clear_orphaned_files, file_name
+from askalike.index.vectors.mark import Contents, FileEntry, SegmentEntry, writing
+from askalike.index.vectors.segment import Rows, write_dead, write_segment
+from askalike.index.vectors.snapshot import Snapshot
+
+SMALL = 512
+"""Below this, writing anew costs no more than the file does."""
+
+
+def segments_to_merge(sizes: Sequence[tuple[int, int]], arriving: int) -> list[int]:
+    """Return the positions of the segments to write anew, ascending.
+
+    Args:
+        sizes: (rows alive, rows dead) of each segment.
+        arriving: new rows of this commit.
+
+    >>> segments_to_merge([(100_000, 0), (50_000, 0)], arriving=30_000)  # 50,000 < 2 · 30,000; 100,000 < 2 · 80,000
+    [0, 1]
+    >>> segments_to_merge([(100_000, 0), (300, 0)], arriving=1)
+    [1]
+    >>> segments_to_merge([(70, 30), (5_000, 0)], arriving=0)
+    [0]
+    """
+    chosen = {position for position, (alive, dead) in enumerate(sizes) if 4 * dead > alive + dead}
+    total = arriving + sum(sizes[position][0] for position in chosen)
+    if total == 0:
+        return sorted(chosen)
+    rest = sorted((alive, position) for position, (alive, _) in enumerate(sizes) if position not in chosen)
+    for alive, position in rest:
+        if alive >= 2 * max(total, SMALL):
+            break
+        chosen.add(position)
+        total += alive
+    if arriving == 0 and len(chosen) == 1 and sizes[next(iter(chosen))][1] == 0:
+        return []
+    return sorted(chosen)
+
+
+class VectorWriter:
+    """Adds, replaces and removes entries; nothing is seen or kept before ``commit``."""
+
+    def __init__(self, folder: Path, contents: Contents, snapshot: Snapshot) -> None:
+        self._folder = folder
+        self._contents = contents
+        self._snapshot = snapshot
+        self._batches: list[NDArray[np.int16]] = []
+        self._arriving: dict[int, tuple[int, int]] = {}  # number → (batch, position in it)
+        self._leaving: set[int] = set()
+
+    def put(self, nums: ArrayLike, vectors: ArrayLike) -> None:
+        """Add entries, or replace those with their numbers.
+
+        Args:
+            nums: (n,) whole numbers, each once.
+            vectors: (n, D); only their directions are kept. A vector of zeros is kept and never found.
+
+        Raises:
+            SettingError: counts or dimensions do not fit, a number is given twice, a value is NaN or infinite.
+        """
+        numbers = whole_numbers(nums)
+        array = finite_vectors(vectors, self._contents.dimensions, "vector")
+        if len(numbers) != len(array):
+            raise SettingError(f"{len(numbers)} numbers but {len(array)} vectors, expected as many")
+        if len(np.unique(numbers)) != len(numbers):
+            raise SettingError("a number is given twice in one put, expected each once")
+        batch = len(self._batches)
+        self._batches.append(encode(array))
+        self._arriving.update((num, (batch, position)) for position, num in enumerate(numbers.tolist()))
+
+    def remove(self, nums: ArrayLike) -> None:
+        """Remove the entries with these numbers; nothing happens where there is none."""
+        for num in whole_numbers(nums).tolist():
+            self._arriving.pop(num, None)
+            self._leaving.add(num)
+
+    def commit(self, mark: Mark) -> None:
+        """Put everything so far on disk, then the mark; a crash before the end leaves the last commit.
+
+        Raises:
+            ForumError: the index cannot be written, as on a full disk; the last commit stays.
+        """
+        with writing(self._folder):
+            self._commit(mark)
+
+    def _commit(self, mark: Mark) -> None:
+        touched = self._snapshot.locate(np.array([*self._leaving, *self._arriving], np.int64))
+        touched = np.unique(touched[touched >= 0])
+        contents = self._write(touched) if len(touched) or self._arriving else self._contents
+        contents = replace(contents, mark=mark)
+        contents.write(self._folder)
+        known = {segment.entry.digest: segment for segment in self._snapshot.segments}
+        self._snapshot = Snapshot.read(self._folder, contents, known)
+        self._contents = contents
+        self._batches, self._arriving, self._leaving = [], {}, set()
+        clear_orphaned_files(self._folder, named=contents.names())
+
+    def _write(self, touched: NDArray[np.int64]) -> Contents:
+        """Write segments and tombstones, and return contents that name them."""
+        snapshot, generation = self._snapshot, self._contents.generation + 1
+        dead = [
+            np.union1d(old, touched[(touched >= start) & (touched < stop)] - start)
+            for old, start, stop in zip(snapshot.dead, snapshot.offsets[:-1], snapshot.offsets[1:], strict=True)
+        ]
+        sizes = [
+            (segment.entry.rows - len(gone), len(gone)) for segment, gone in zip(snapshot.segments, dead, strict=True)
+        ]
+        merged = segments_to_merge(sizes, len(self._arriving))
+        entries: list[SegmentEntry] = []
+        for position, old in enumerate(self._contents.segments):
+            if position not in merged:
+                is_same = len(dead[position]) == len(snapshot.dead[position])
+                entries.append(old if is_same else replace(old, dead=self._write_dead(dead[position], generation)))
+        parts = [self._new_rows(generation)] if self._arriving else []
+        for position in merged:
+            rows = snapshot.segments[position].rows
+            parts.append((rows, np.setdiff1d(np.arange(len(rows.nums)), dead[position], assume_unique=True)))
+        if any(len(taken) for _, taken in parts):
+            path = self._folder / file_name(generation, "segment")
+            entries.append(SegmentEntry(write_segment(path, self._contents.dimensions, parts)))
+        return replace(self._contents, generation=generation, segments=tuple(entries))
+
+    def _write_dead(self, dead: NDArray[np.int64], generation: int) -> FileEntry:
+        return write_dead(self._folder / file_name(generation, "dead"), dead)
+
+    def _new_rows(self, generation: int) -> tuple[Rows, NDArray[np.int64]]:
+        nums = np.fromiter(self._arriving, np.int64, len(self._arriving))
+        starts = np.cumsum([0, *(len(batch) for batch in self._batches)])
+        taken = np.array([starts[batch] + position for batch, position in self._arriving.values()], np.int64)
+        codes = np.concatenate(self._batches)[taken]
+        return Rows(nums, np.full(len(nums), generation, np.int64), codes), np.arange(len(nums))
+
+
+def whole_numbers(nums: ArrayLike | Iterable[int]) -> NDArray[np.int64]:
+    """Return numbers of entries as an array (n,).
+
+    Raises:
+        SettingError: they are no whole numbers.
+    """
+    array = np.asarray(nums if isinstance(nums, np.ndarray) else list(nums))  # type: ignore[arg-type]
+    if array.size == 0:
+        return np.zeros(0, np.int64)
+    if array.ndim != 1 or array.dtype.kind not in "iu":
+        raise SettingError(f"numbers of type {array.dtype} and shape {array.shape}, expected a row of whole numbers")
+    return array.astype(np.int64)

@@ -1,0 +1,237 @@
+"""Discourse topics as the site's API gives them (``/t/ID.json``): one file, a list, JSON Lines, or a folder of them.
+
+Private messages, deleted posts, and posts that the system or a moderator's action wrote are no records: they are
+counted as skipped. A category becomes the first tag.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+from askalike.errors import FormatError
+from askalike.readers.files import first_bytes, folder_members, member, plain_suffix, regular_size
+from askalike.readers.frame import ReadContext
+from askalike.readers.json_items import read_json_items
+from askalike.readers.values import Unreadable, check_has_text, identifier, moment, one_line, tags, text, whole_number
+from askalike.types import Answer, Link, Markup, Question, Record
+
+_SUFFIXES = (".json", ".jsonl", ".ndjson")
+_CATEGORIES = "categories.json"
+_HAS_POSTS = re.compile(rb'"post_stream"\s*:')
+_REGULAR_POST = 1
+_LIKE = 2
+_TOPIC_PATH = re.compile(
+    r"^(?:https?://[^/]+)?/t/(?:(?P<bare>\d+)(?:/\d+)?|[^/?#]+/(?P<named>\d+)(?:/\d+)?)/?(?:[?#].*)?$"
+)
+_SNIFFED_FILES = 5
+
+_Object = dict[str, object]
+
+
+class DiscourseReader:
+    """Reads topics of a Discourse site."""
+
+    name = "discourse"
+    title = "Discourse topics as JSON (/t/ID.json): one topic, a list, JSON Lines, or a folder of them"
+
+    def matches(self, path: Path) -> bool:
+        """Say whether a file, or one of a folder's first files, has a ``post_stream``."""
+        if path.is_dir():
+            files = (file for file in sorted(path.iterdir()) if plain_suffix(file) in _SUFFIXES)
+            return any(
+                self.matches(file) for _, file in zip(range(_SNIFFED_FILES), files, strict=False) if file.is_file()
+            )
+        return plain_suffix(path) in _SUFFIXES and _HAS_POSTS.search(first_bytes(path)) is not None
+
+    def size_bytes(self, path: Path) -> int:
+        """Return the size of the topics' files."""
+        return sum(map(regular_size, _topic_files(path)))
+
+    def read(self, path: Path, context: ReadContext) -> Iterator[Record]:
+        """Yield every topic's question, answers and links."""
+        files = _topic_files(path)
+        if not files:
+            raise FormatError(
+                f"{path} holds no topic: no file that ends in {', '.join(_SUFFIXES)}", "name another --format"
+            )
+        categories = _categories(path, context) if path.is_dir() else {}
+        for file in files:
+            for line, data in read_json_items(file, file.name, context):
+                yield from _Topic(file.name, line, data, categories, context).records()
+
+
+def _topic_files(path: Path) -> list[Path]:
+    if not path.is_dir():
+        return [path]
+    return [file for file in folder_members(path, *_SUFFIXES) if file.name != _CATEGORIES]
+
+
+def _categories(folder: Path, context: ReadContext) -> dict[str, str]:
+    """Return category id → name from ``categories.json``, where there is one."""
+    path = member(folder, _CATEGORIES)
+    names: dict[str, str] = {}
+    if path is None:
+        return names
+    silent = ReadContext(options=context.options)  # not part of the progress, and it holds no records
+    for _, data in read_json_items(path, _CATEGORIES, silent):
+        for category in _objects(_object(data.get("category_list")).get("categories", data.get("categories"))):
+            if isinstance(category.get("name"), str):
+                names[str(category.get("id"))] = one_line(category["name"], "category", context)
+    return names
+
+
+class _Topic:
+    """One topic on its way to records."""
+
+    def __init__(self, file: str, line: int, data: _Object, categories: dict[str, str], context: ReadContext) -> None:
+        self.file = file
+        self.line = line
+        self.data = data
+        self.categories = categories
+        self.context = context
+        self.posts = _objects(_object(data.get("post_stream")).get("posts"))
+
+    def records(self) -> Iterator[Record]:
+        """Yield the question, the answers and the links of a topic that is public and not deleted."""
+        context, data = self.context, self.data
+        if data.get("archetype") == "private_message":
+            context.skipped["private message"] += 1
+            return
+        if data.get("deleted_at"):
+            context.skipped["deleted topic"] += 1
+            return
+        topic_id = ""
+        try:
+            topic_id = identifier(data.get("id", self.posts[0].get("topic_id") if self.posts else None), "topic id")
+            question = self._question(topic_id)
+        except Unreadable as error:
+            context.reject(self.file, self.line, topic_id, str(error))
+            return
+        if question is not None:
+            context.records_in += 1
+            yield question
+        yield from self._answers(topic_id)
+        yield from self._links(topic_id)
+        self._count_missing()
+
+    def _question(self, topic_id: str) -> Question | None:
+        """Return the question, or None for a further page of posts, which has neither a title nor post 1."""
+        data, context = self.data, self.context
+        first = next((post for post in self.posts if post.get("post_number") == 1), {})
+        if not first and "title" not in data:
+            return None
+        title = one_line(data.get("title"), "title", context)
+        body, markup = _body(first, context)
+        check_has_text(title, body, markup, "title and first post are empty")
+        slug = one_line(data.get("slug"), "slug", context) or "-"
+        return Question(
+            id=topic_id,
+            title=title,
+            body=body,
+            markup=markup,
+            tags=tuple(dict.fromkeys([*self._category(), *tags(data.get("tags"), context)])),
+            created=moment(data.get("created_at") or first.get("created_at"), context),
+            score=_likes(first, context),
+            url=context.address(topic_id, f"/t/{slug}/{{id}}"),
+            author=one_line(first.get("username"), "username", context),
+        )
+
+    def _category(self) -> list[str]:
+        category = self.data.get("category", self.data.get("category_name"))
+        name = category.get("name") if isinstance(category, dict) else category
+        if isinstance(name, str) and name.strip():
+            return [one_line(name, "category", self.context)]
+        number = self.data.get("category_id")
+        return [] if number is None else [self.categories.get(str(number), f"category-{number}")]
+
+    def _answers(self, topic_id: str) -> Iterator[Answer]:
+        accepted = _object(self.data.get("accepted_answer")).get("post_number")
+        for post in self.posts:
+            number = post.get("post_number")
+            if number == 1:
+                continue
+            if post.get("post_type", _REGULAR_POST) != _REGULAR_POST or post.get("action_code"):
+                self.context.skipped["system post"] += 1
+                continue
+            if post.get("deleted_at") or post.get("user_deleted") is True:
+                self.context.skipped["deleted post"] += 1
+                continue
+            post_id = f"{topic_id}-{number}"
+            try:
+                if post.get("id") is not None:
+                    post_id = identifier(post["id"], "post id")
+                answer = self._answer(topic_id, post_id, post)
+            except Unreadable as error:
+                self.context.reject(self.file, self.line, post_id[:100], f"post {number} of topic {topic_id}: {error}")
+                continue
+            self.context.records_in += 1
+            is_accepted = post.get("accepted_answer") is True or (number is not None and number == accepted)
+            yield answer if not is_accepted else _accepted(answer)
+
+    def _answer(self, topic_id: str, post_id: str, post: _Object) -> Answer:
+        body, markup = _body(post, self.context)
+        if not body.strip():
+            raise Unreadable("the post is empty")
+        created, score = moment(post.get("created_at"), self.context), _likes(post, self.context)
+        return Answer(
+            post_id, topic_id, body, markup, created, score, one_line(post.get("username"), "name", self.context)
+        )
+
+    def _links(self, topic_id: str) -> Iterator[Link]:
+        found = _objects(_object(self.data.get("details")).get("links"))
+        for post in self.posts:
+            found.extend(_objects(post.get("link_counts")))
+        targets: dict[str, None] = {}
+        for link in found:
+            if link.get("reflection") is True or link.get("internal") is False:
+                continue  # a reflection is the other topic's link to this one
+            path = _TOPIC_PATH.match(str(link.get("url", "")))
+            if path is not None:
+                targets[path["bare"] or path["named"]] = None
+        targets.pop(topic_id, None)
+        for target in targets:
+            self.context.records_in += 1
+            yield Link(topic_id, target, "related")
+
+    def _count_missing(self) -> None:
+        stream = _object(self.data.get("post_stream")).get("stream")
+        missing = len(stream) - len(self.posts) if isinstance(stream, list) else 0
+        if missing > 0:
+            if not self.context.skipped["post that the topic's file does not hold"]:
+                self.context.notice(
+                    f"{self.file}, line {self.line}: the topic has {missing} more posts than its file holds"
+                    " (the API gives 20 at a time; ask for /t/ID.json?print=true)"
+                )
+            self.context.skipped["post that the topic's file does not hold"] += missing
+
+
+def _accepted(answer: Answer) -> Answer:
+    return Answer(
+        answer.id, answer.question_id, answer.body, answer.markup, answer.created, answer.score, answer.author, True
+    )
+
+
+def _body(post: _Object, context: ReadContext) -> tuple[str, Markup]:
+    """Return the post as written (Markdown) where the file has it, else as shown (HTML)."""
+    if isinstance(post.get("raw"), str):
+        return text(post["raw"], "raw", context), "markdown"
+    return text(post.get("cooked"), "cooked", context), "html"
+
+
+def _likes(post: _Object, context: ReadContext) -> int | None:
+    if "like_count" in post:
+        return whole_number(post["like_count"], context)
+    if not isinstance(post.get("actions_summary"), list):
+        return None
+    likes = [action.get("count", 0) for action in _objects(post["actions_summary"]) if action.get("id") == _LIKE]
+    return whole_number(likes[0], context) if likes else 0
+
+
+def _object(value: object) -> _Object:
+    return value if isinstance(value, dict) else {}
+
+
+def _objects(value: object) -> list[_Object]:
+    return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []

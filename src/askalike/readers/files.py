@@ -1,0 +1,296 @@
+"""Opens the files of an input: plain or packed, cut into parts, inside the folder that was given, line by line."""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+import io
+import os
+import zlib
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO, BinaryIO, cast
+
+from askalike.errors import DamagedInputError, FormatError, InputError, UnsafeInputError
+from askalike.readers.frame import Limits, ReadContext
+
+_BLOCK_BYTES = 1 << 18
+_SNIFF_BYTES = 1 << 16
+_BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+_FETCH_AGAIN = "fetch the file again from where it came"
+
+
+class _Counted(io.RawIOBase):
+    """A raw file that reports how many of its bytes have been read."""
+
+    def __init__(self, file: IO[bytes], advance: Callable[[int], None]) -> None:
+        self._file = file
+        self._advance = advance
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: object) -> int:
+        count = cast("io.FileIO", self._file).readinto(buffer)  # type: ignore[arg-type]
+        if count:
+            self._advance(count)
+        return count or 0
+
+    def close(self) -> None:
+        self._file.close()
+        super().close()
+
+
+class _Capped(io.RawIOBase):
+    """The unpacked bytes of a file, of which only so many are believed."""
+
+    def __init__(self, unpacked: gzip.GzipFile, path: Path, limits: Limits) -> None:
+        self._unpacked = unpacked
+        self._name, self._packed = path.name, path.stat().st_size
+        self._limits = limits
+        self._total = 0
+
+    def readable(self) -> bool:
+        return True
+
+    def read(self, size: int = -1) -> bytes:
+        block = self._unpacked.read(_BLOCK_BYTES if size < 0 else size)
+        self._total += len(block)
+        self._limits.check_unpacked(self._name, self._total, self._packed)
+        return block
+
+
+def plain_suffix(path: Path) -> str:
+    """Return a name's ending without ``.gz``, in lower case.
+
+    >>> plain_suffix(Path("posts.CSV.gz")), plain_suffix(Path("posts"))
+    ('.csv', '')
+    """
+    name = path.name.lower().removesuffix(".gz")
+    return Path(name).suffix
+
+
+@contextmanager
+def _gzip_damage_named(where: str) -> Iterator[None]:
+    try:
+        yield
+    except EOFError as error:
+        raise DamagedInputError(f"{where}: the gzip file ends too early", _FETCH_AGAIN) from error
+    except (zlib.error, gzip.BadGzipFile) as error:
+        raise DamagedInputError(f"{where}: damaged gzip data ({error})", _FETCH_AGAIN) from error
+
+
+@contextmanager
+def open_bytes(path: Path, context: ReadContext) -> Iterator[BinaryIO]:
+    """Open a file for bytes, unpacking ``.gz``; progress counts the bytes as they are stored.
+
+    Raises:
+        InputError: the file is not there, may not be read, or is no file (opening a pipe could wait for ever).
+        DamagedInputError: while reading: the gzip stream is truncated or damaged.
+        UnsafeInputError: while reading: it unpacks to more than ``limits`` allow.
+    """
+    if path.exists() and not path.is_file() and not path.is_dir():
+        raise InputError(f"{path} is a device, a pipe or a socket, expected a file", "save what it gives in a file")
+    try:
+        raw = path.open("rb", buffering=0)
+    except OSError as error:
+        hint = "look at the path and its permissions"
+        raise InputError(f"{path} cannot be opened: {error.strerror}", hint) from error
+    with io.BufferedReader(_Counted(raw, context.advance), _BLOCK_BYTES) as stream:
+        if path.name.lower().endswith(".gz"):
+            with gzip.GzipFile(fileobj=stream) as unpacked, _gzip_damage_named(path.name):
+                yield cast("BinaryIO", _Capped(unpacked, path, context.options.limits))
+        else:
+            yield cast("BinaryIO", stream)
+
+
+def read_blocks(path: Path, name: str, context: ReadContext) -> Iterator[bytes]:
+    """Yield a file's bytes, unpacked, in blocks; the last may be short.
+
+    Raises:
+        DamagedInputError: the file is empty, or its gzip stream is truncated or damaged; names file and line.
+    """
+    line, is_empty = 1, True
+    with open_bytes(path, context) as stream:
+        while True:
+            with _gzip_damage_named(f"{name}, line {line}"):
+                block = stream.read(_BLOCK_BYTES)
+            if not block:
+                break
+            is_empty = False
+            line += block.count(b"\n")
+            yield block
+    if is_empty:
+        raise DamagedInputError(f"{name} is empty", _FETCH_AGAIN)
+
+
+def read_lines(path: Path, name: str, context: ReadContext) -> Iterator[tuple[int, bytes]]:
+    """Yield (number, line) without the line's end; the first is 1, and a byte order mark before it is left out.
+
+    Raises:
+        DamagedInputError: the file is empty, a gzip stream is damaged, or a line is longer than ``limits.line_bytes``.
+    """
+    limit = context.options.limits.line_bytes
+    number, rest, is_first = 0, b"", True
+    for block in read_blocks(path, name, context):
+        if is_first:
+            block = block.removeprefix(_BYTE_ORDER_MARK)
+            is_first = False
+        lines = (rest + block).split(b"\n")
+        rest = lines.pop()
+        for line in lines:
+            number += 1
+            yield number, line
+        if len(rest) > limit:
+            raise DamagedInputError(
+                f"{name}, line {number + 1}: a line longer than {limit:,} bytes",
+                "the file is damaged or no text with one record a line",
+            )
+    if rest:
+        yield number + 1, rest
+
+
+def first_bytes(path: Path, count: int = _SNIFF_BYTES) -> bytes:
+    """Return a file's first bytes, unpacked and without a byte order mark; b"" for whatever cannot be read."""
+    try:
+        if not path.is_file():
+            return b""
+        with path.open("rb") as stream:
+            if path.name.lower().endswith(".gz"):
+                with gzip.GzipFile(fileobj=stream) as unpacked:
+                    return unpacked.read(count).removeprefix(_BYTE_ORDER_MARK)
+            return stream.read(count).removeprefix(_BYTE_ORDER_MARK)
+    except (OSError, EOFError, zlib.error):
+        return b""
+
+
+def member(folder: Path, *names: str) -> Path | None:
+    """Return the first of the named files that a folder holds, or None.
+
+    Raises:
+        UnsafeInputError: it is a symbolic link that leads out of the folder.
+        DamagedInputError: it is a symbolic link that leads nowhere.
+    """
+    for name in names:
+        path = folder / name
+        if path.is_symlink() and not Path(os.path.realpath(path)).is_relative_to(os.path.realpath(folder)):
+            raise UnsafeInputError(
+                f"{path} is a symbolic link that leads out of the folder", "copy the file there, or give its own path"
+            )
+        if path.is_symlink() and not path.exists():
+            raise DamagedInputError(f"{path} is a symbolic link that leads nowhere", "mend the link, or remove it")
+        if path.is_file():
+            return path
+    return None
+
+
+def folder_members(folder: Path, *suffixes: str) -> list[Path]:
+    """Return a folder's files with one of these endings (``.gz`` apart), by name; subfolders are not entered.
+
+    Raises:
+        UnsafeInputError: one is a symbolic link that leads out of the folder.
+        DamagedInputError: one is a symbolic link that leads nowhere.
+    """
+    names = sorted(path.name for path in folder.iterdir() if plain_suffix(path) in suffixes)
+    return [path for path in (member(folder, name) for name in names) if path is not None]
+
+
+def regular_size(path: Path) -> int:
+    """Return a file's size in bytes, 0 where there is no regular file."""
+    try:
+        return path.stat().st_size if path.is_file() else 0
+    except OSError:
+        return 0
+
+
+def text_lines(path: Path, name: str, context: ReadContext) -> Iterator[tuple[int, str]]:
+    """Yield (number, line) of every line that is not blank; the first line of the file is 1, line ends are dropped.
+
+    Raises:
+        DamagedInputError: empty, truncated, not UTF-8, or a line too long; names file and line.
+    """
+    for number, line in read_lines(path, name, context):
+        try:
+            text = line.removesuffix(b"\r").decode("utf-8")
+        except UnicodeDecodeError as error:
+            raise DamagedInputError(
+                f"{name}, line {number}: byte {error.start + 1} of it is not UTF-8", "convert the file to UTF-8"
+            ) from error
+        if text and not text.isspace():
+            yield number, text
+
+
+class BlockStream:
+    """Blocks as something to read from: every call returns the next block, whatever size is asked for."""
+
+    def __init__(self, blocks: Iterator[bytes]) -> None:
+        self._blocks = blocks
+
+    def read(self, size: int = -1) -> bytes:
+        """Return the next block, b"" at the end."""
+        return next(self._blocks, b"")
+
+
+def joined_blocks(paths: Sequence[Path], context: ReadContext) -> Iterator[bytes]:
+    """Yield the unpacked bytes of all files, one after the other.
+
+    Raises:
+        DamagedInputError: a file is empty, or its packing is damaged or ends too early; names the file.
+        UnsafeInputError: a file unpacks to more than ``limits`` allow.
+    """
+    for path in paths:
+        blocks = read_blocks(path, path.name, context)
+        yield from _unpack_bzip2(blocks, path, context.options.limits) if path.suffix.lower() == ".bz2" else blocks
+
+
+def first_bzip2_bytes(path: Path, count: int = 1 << 14) -> bytes:
+    """Return the first unpacked bytes of a bzip2 file; b"" for whatever cannot be read."""
+    try:
+        with bz2.BZ2File(path) as stream:
+            return stream.read(count)
+    except (OSError, EOFError):
+        return b""
+
+
+def _unpack_bzip2(blocks: Iterator[bytes], path: Path, limits: Limits) -> Iterator[bytes]:
+    """Unpack all streams of a bzip2 file (parallel packers write many), never more than a block at a time."""
+    unpacker = bz2.BZ2Decompressor()
+    name, packed, total = path.name, path.stat().st_size, 0
+    for block in blocks:
+        while block or not (unpacker.needs_input or unpacker.eof):
+            if unpacker.eof:
+                unpacker = bz2.BZ2Decompressor()
+            try:
+                unpacked = unpacker.decompress(block, _BLOCK_BYTES)
+            except OSError as error:
+                raise DamagedInputError(f"{name}: damaged bzip2 data ({error})", _FETCH_AGAIN) from error
+            block = unpacker.unused_data if unpacker.eof else b""
+            if unpacked:
+                total += len(unpacked)
+                limits.check_unpacked(name, total, packed)
+                yield unpacked
+    if not unpacker.eof:
+        raise DamagedInputError(f"{name}: the bzip2 file ends too early", _FETCH_AGAIN)
+
+
+def stored_file(folder: Path, name: str) -> Path | None:
+    """Return the file of this name in a folder, plain or with ``.gz`` behind its name, or None.
+
+    Raises:
+        UnsafeInputError: it is a symbolic link that leads out of the folder.
+    """
+    return member(folder, name, f"{name}.gz")
+
+
+def needed_file(folder: Path, name: str, hint: str) -> Path:
+    """Return what ``stored_file`` finds.
+
+    Raises:
+        FormatError: it finds nothing.
+        UnsafeInputError: it is a symbolic link that leads out of the folder.
+    """
+    found = stored_file(folder, name)
+    if found is None:
+        raise FormatError(f"{folder.name} lacks {name} (or {name}.gz)", hint)
+    return found

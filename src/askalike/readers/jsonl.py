@@ -1,0 +1,295 @@
+"""The native format: JSON Lines, one question a line with its answers and links, plain or gzipped.
+
+``date`` is taken for ``created``, ``text`` for ``body``, and ``links`` (pairs of a post's number and the question that
+it links to) for ``related``, so that the export of a Discourse site as one topic a line is read too.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import chain, islice
+from pathlib import Path
+from typing import cast, get_args
+
+from askalike.errors import FormatError
+from askalike.readers.files import first_bytes, member, plain_suffix, read_lines, regular_size
+from askalike.readers.frame import ReadContext
+from askalike.readers.pairs import read_pairs
+from askalike.readers.values import (
+    ESCAPED_TITLES,
+    MADE_IDS,
+    SAMPLED_TITLES,
+    MadeIds,
+    Unreadable,
+    are_escaped,
+    check_has_text,
+    identifier,
+    moment,
+    one_line,
+    tags,
+    text,
+    unescaped,
+    whole_number,
+)
+from askalike.types import Answer, Link, LinkKind, Markup, Question, Record
+
+ARRAY_HINT = "write it so, as with: jq -c '.[]' questions.json > questions.jsonl"
+"""What to do with an array of objects."""
+
+_ANSWER_NAMES = frozenset(["id", "body", "text", "markup", "created", "date", "score", "author", "accepted"])
+_LINK_NAMES = frozenset(["duplicate_of", "related", "links"])
+_QUESTION_NAMES = (_ANSWER_NAMES - {"accepted"}) | _LINK_NAMES | {"title", "tags", "closed", "url", "answers"}
+_MARKUPS = frozenset(get_args(Markup))
+_LOOKS_NATIVE = re.compile(rb'"id"\s*:')
+_HAS_TEXT = re.compile(rb'"(title|body)"\s*:')
+_HAS_ANSWERS = re.compile(rb'"answers"\s*:\s*\[')
+_SAMPLE_BYTES = 4 << 20
+_BEGINS_ARRAY = re.compile(rb"\s*\[\s*(\{|$)")
+_MOST_NAMES_TOLD = 20
+
+
+def load_object(line: bytes) -> dict[str, object]:
+    """Return the JSON object that a line holds.
+
+    Raises:
+        Unreadable: not UTF-8, not JSON, or no object.
+    """
+    try:
+        value = json.loads(line.decode("utf-8"))
+    except UnicodeDecodeError as error:
+        raise Unreadable(f"not UTF-8 at byte {error.start + 1} of the line") from error
+    except RecursionError as error:
+        raise Unreadable("JSON nested too deep") from error
+    except ValueError as error:
+        raise Unreadable(f"not JSON: {error}") from error
+    if not isinstance(value, dict):
+        raise Unreadable(f"a JSON {type(value).__name__}, expected an object")
+    return value
+
+
+class JsonlReader:
+    """Reads the native format."""
+
+    name = "jsonl"
+    title = "JSON Lines, one question a line: id, title, body, tags, created, answers, duplicate_of, related"
+
+    def matches(self, path: Path) -> bool:
+        """Say whether the first line has a title or body, and an id or answers, under our names."""
+        if path.is_dir():
+            return any(self.matches(path / name) for name in ("questions.jsonl", "questions.jsonl.gz"))
+        if plain_suffix(path) not in (".jsonl", ".ndjson"):
+            return False
+        start = first_bytes(path).lstrip().split(b"\n", 1)[0]
+        is_native = _LOOKS_NATIVE.search(start) or _HAS_ANSWERS.search(start)
+        return start.startswith(b"{") and bool(is_native) and bool(_HAS_TEXT.search(start))
+
+    def size_bytes(self, path: Path) -> int:
+        """Return the size of the files that ``read`` will open."""
+        return sum(map(regular_size, _parts(path)[0])) if path.is_dir() else regular_size(path)
+
+    def read(self, path: Path, context: ReadContext) -> Iterator[Record]:
+        """Yield every question with its answers and links, then the links of the tables beside it."""
+        questions = path
+        tables: list[tuple[Path, LinkKind]] = []
+        if path.is_dir():
+            (questions, *_), tables = _parts(path)
+            others = {file.name for file in path.iterdir()} - {questions.name, *(table.name for table, _ in tables)}
+            if others:
+                context.notice(f"{path.name}: not read: {', '.join(sorted(others))[:200]}")
+        numbered = read_lines(questions, questions.name, context)
+        sample = list(_first(numbered))
+        lines = _Lines(questions.name, _style(questions.name, sample, context), context)
+        for number, line in chain(sample, numbered):
+            if not line or line.isspace():
+                context.skipped["blank line"] += 1
+            elif not context.records_in and _BEGINS_ARRAY.match(line):
+                raise FormatError(f"{questions.name} is a JSON array, expected one object a line", ARRAY_HINT)
+            else:
+                yield from lines.records(number, line)
+        for table, kind in tables:
+            yield from read_pairs(table, table.name, kind, context)
+
+
+def _parts(folder: Path) -> tuple[list[Path], list[tuple[Path, LinkKind]]]:
+    """Return all files of a folder in reading order, and those among them that hold links."""
+    questions = member(folder, "questions.jsonl", "questions.jsonl.gz")
+    if questions is None:
+        raise FormatError(f"{folder} has no questions.jsonl", "name another --format")
+    tables: list[tuple[Path, LinkKind]] = []
+    for stem, kind in (("duplicates", "duplicate"), ("linked", "related")):
+        table = member(folder, f"{stem}.tsv", f"{stem}.tsv.gz")
+        if table is not None:
+            tables.append((table, cast("LinkKind", kind)))
+    return [questions, *(table for table, _ in tables)], tables
+
+
+def _first(lines: Iterator[tuple[int, bytes]]) -> Iterator[tuple[int, bytes]]:
+    """Yield the first lines, from which it is told how a file is written: not many, and not long ones."""
+    left = _SAMPLE_BYTES
+    for number, line in islice(lines, SAMPLED_TITLES):
+        yield number, line
+        left -= len(line)
+        if left < 0:
+            return
+
+
+@dataclass(frozen=True)
+class _Style:
+    """How the records of a file are written."""
+
+    has_ids: bool
+    has_escaped_titles: bool
+    has_escaped_texts: bool
+
+
+def _style(name: str, sample: Sequence[tuple[int, bytes]], context: ReadContext) -> _Style:
+    """Find out from the first lines whether questions have ids, and whether titles are escaped for HTML."""
+    found: list[dict[str, object]] = []
+    for _, line in sample:
+        with contextlib.suppress(Unreadable):  # rejected when its turn comes
+            found.append(load_object(line))
+    has_ids = not found or any("id" in data for data in found)
+    if not has_ids:
+        context.notice(f"{name}: {MADE_IDS}")
+    if (is_said := context.options.is_html_escaped_twice) is not None:
+        return _Style(has_ids, is_said, is_said)
+    titles = (data.get("title") for data in found)
+    has_escaped_titles = are_escaped(title for title in titles if isinstance(title, str))
+    if has_escaped_titles:
+        context.notice(f"{name}: {ESCAPED_TITLES}")
+    return _Style(has_ids, has_escaped_titles, False)
+
+
+class _Lines:
+    """The lines of one file: turns each into records, and remembers which unknown names were shown."""
+
+    def __init__(self, file: str, style: _Style, context: ReadContext) -> None:
+        self.file = file
+        self.style = style
+        self.context = context
+        self.made_ids = MadeIds()
+        self.markup: Markup = context.options.markup or "markdown"
+        self.told: set[str] = set()
+
+    def records(self, number: int, line: bytes) -> Iterator[Record]:
+        """Yield a line's question, answers and links; reject what cannot be read."""
+        question_id, data = "", {}
+        try:
+            data = load_object(line)
+            question_id = identifier(data.get("id")) if self.style.has_ids else ""
+            question = self._question(question_id, data)
+            question_id = question.id
+            answers = _list(data.get("answers"), "answers")
+            links = [] if _LINK_NAMES.isdisjoint(data) else list(self._links(question_id, data))
+        except Unreadable as error:
+            self.context.reject(self.file, number, question_id, str(error))
+            return
+        if not data.keys() <= _QUESTION_NAMES:
+            self._tell(data.keys() - _QUESTION_NAMES, "questions")
+        self.context.records_in += 1 + len(links)
+        yield question
+        for position, answer in enumerate(answers, start=1):
+            yield from self._answers(question, position, answer, number)
+        yield from links
+
+    def _question(self, question_id: str, data: dict[str, object]) -> Question:
+        context = self.context
+        title = one_line(_plain(data.get("title"), self.style.has_escaped_titles), "title", context)
+        body = self._text(data, "body")
+        markup = _markup(data.get("markup"), self.markup)
+        check_has_text(title, body, markup)
+        found = Question(
+            id=question_id,
+            title=title,
+            body=body,
+            markup=markup,
+            tags=tags(data.get("tags"), context),
+            created=moment(data["created"] if "created" in data else data.get("date"), context),
+            closed=moment(data.get("closed"), context),
+            score=whole_number(data.get("score"), context),
+            url=one_line(data.get("url"), "url", context) or context.address(question_id, "/questions/{id}"),
+            author=one_line(data.get("author"), "author", context),
+        )
+        return found if question_id else replace(found, id=self.made_ids.of(found))
+
+    def _text(self, data: dict[str, object], name: str) -> str:
+        value = data["body"] if "body" in data else data.get("text")
+        return text(_plain(value, self.style.has_escaped_texts), name, self.context)
+
+    def _answers(self, question: Question, position: int, data: object, number: int) -> Iterator[Answer]:
+        context = self.context
+        answer_id = f"{question.id}-a{position}"
+        try:
+            if not isinstance(data, dict):
+                raise Unreadable(f"the answer is a {type(data).__name__}, expected an object")
+            if data.get("id") is not None:
+                answer_id = identifier(data["id"], "answer id")
+            body = self._text(data, "answer's body")
+            if not body.strip():
+                raise Unreadable("the answer is empty")
+            answer = Answer(
+                id=answer_id,
+                question_id=question.id,
+                body=body,
+                markup=_markup(data.get("markup"), question.markup),
+                created=moment(data["created"] if "created" in data else data.get("date"), context),
+                score=whole_number(data.get("score"), context),
+                author=one_line(data.get("author"), "author", context),
+                is_accepted=data.get("accepted") is True,
+            )
+        except Unreadable as error:
+            context.reject(self.file, number, answer_id, str(error))
+            return
+        if not data.keys() <= _ANSWER_NAMES:
+            self._tell(data.keys() - _ANSWER_NAMES, "answers")
+        context.records_in += 1
+        yield answer
+
+    def _links(self, question_id: str, data: dict[str, object]) -> Iterator[Link]:
+        originals = [identifier(value, "duplicate_of") for value in _list(data.get("duplicate_of"), "duplicate_of")]
+        related = [identifier(value, "related") for value in _list(data.get("related"), "related")]
+        for pair in _list(data.get("links"), "links"):
+            if not isinstance(pair, list) or len(pair) != 2:
+                raise Unreadable("links is expected to hold pairs of a post's number and a question's id")
+            related.append(identifier(pair[1], "link's target"))
+        for target in dict.fromkeys(originals):
+            yield Link(question_id, target, "duplicate")
+        for target in dict.fromkeys(related):
+            if target == question_id:
+                self.context.skipped["link of a question to itself"] += 1
+            else:
+                yield Link(question_id, target, "related")
+
+    def _tell(self, names: set[str], kind: str) -> None:
+        fresh = sorted(name for name in names if f"{kind}.{name}" not in self.told)
+        if fresh and len(self.told) < _MOST_NAMES_TOLD:
+            self.told.update(f"{kind}.{name}" for name in fresh)
+            self.context.notice(
+                f"{self.file}: fields of {kind} that are not known are left out: {', '.join(fresh)[:200]}"
+            )
+
+
+def _plain(value: object, is_escaped: bool) -> object:
+    return unescaped(value) if is_escaped and isinstance(value, str) else value
+
+
+def _list(value: object, name: str) -> list[object]:
+    if value is None:
+        return []
+    if isinstance(value, list):
+        return value
+    if isinstance(value, str | int) and name in ("duplicate_of", "related"):
+        return [value]
+    raise Unreadable(f"{name} is a {type(value).__name__}, expected a list")
+
+
+def _markup(value: object, default: Markup) -> Markup:
+    if value is None:
+        return default
+    if not isinstance(value, str) or value not in _MARKUPS:
+        raise Unreadable(f"the markup is {str(value)[:40]!r}, expected one of {', '.join(sorted(_MARKUPS))}")
+    return cast("Markup", value)

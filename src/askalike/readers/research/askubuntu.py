@@ -1,0 +1,214 @@
+"""The AskUbuntu set of Lei et al.: tokenised questions, labelled pairs, and expert judgments of 20 candidates a query.
+
+Source: Lei et al. 2016, "Semi-supervised Question Retrieval with Gated Convolutions", NAACL, section 5.1.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from askalike.errors import DamagedInputError, FormatError
+from askalike.readers.files import first_bytes, needed_file, regular_size, stored_file, text_lines
+from askalike.readers.frame import ReadContext
+from askalike.readers.values import Unreadable, one_line
+from askalike.readers.values import text as checked
+from askalike.types import Judged, Link, Qrels, Question, Record, Run
+
+SPLITS = ("dev", "test")
+_TEXTS = "text_tokenized.txt"
+_TRAIN = "train_random.txt"
+
+
+@dataclass(frozen=True, slots=True)
+class TrainingQuery:
+    """One line of the training file.
+
+    Args:
+        query_id: the question that was marked.
+        positive_ids: questions marked as asking the same, in file order.
+        negative_ids: questions drawn at random by the authors (100 in the released file).
+    """
+
+    query_id: str
+    positive_ids: tuple[str, ...]
+    negative_ids: tuple[str, ...]
+
+
+class AskUbuntuReader:
+    """The texts as questions and the labelled pairs of the training file as duplicates.
+
+    Judgments of dev and test never become links, so a forum made of this folder can be scored on them.
+    """
+
+    name = "askubuntu"
+    title = "AskUbuntu set of Lei et al. (text_tokenized.txt)"
+
+    def matches(self, path: Path) -> bool:
+        """Say whether this is, or holds, a ``text_tokenized.txt`` of three fields."""
+        texts = _texts_file(path)
+        return texts is not None and first_bytes(texts).split(b"\n", 1)[0].count(b"\t") == 2
+
+    def size_bytes(self, path: Path) -> int:
+        """Return the stored size of the texts and the training pairs."""
+        files = (_texts_file(path), stored_file(_folder(path), _TRAIN))
+        return sum(regular_size(file) for file in files if file is not None)
+
+    def read(self, path: Path, context: ReadContext) -> Iterator[Record]:
+        """Yield all questions, then a link for every labelled pair, in file order.
+
+        Raises:
+            FormatError: there are no texts here.
+            DamagedInputError: a file is empty, truncated or not UTF-8.
+        """
+        yield from _questions(_needed_texts(path), context)
+        if stored_file(_folder(path), _TRAIN) is None:
+            context.notice(f"there is no {_TRAIN} beside the texts, so no question is marked as a duplicate")
+            return
+        for line in training_pairs(_folder(path), context):
+            context.records_in += len(line.positive_ids) - 1  # the line counted as one
+            for positive in line.positive_ids:
+                yield Link(line.query_id, positive)
+
+
+def has_askubuntu_judgments(path: Path) -> bool:
+    """Say whether a folder has a ``dev.txt`` or ``test.txt`` of four fields; the texts may be missing."""
+    files = [file for file in (stored_file(path, f"{split}.txt") for split in SPLITS) if file is not None]
+    heads = [first_bytes(file).split(b"\n", 1)[0].split(b"\t") for file in files]
+    return bool(heads) and all(len(head) == 4 and len(head[2].split()) == len(head[3].split()) for head in heads)
+
+
+def training_pairs(path: Path, context: ReadContext | None = None) -> Iterator[TrainingQuery]:
+    """Yield the training file of a folder, line by line.
+
+    Raises:
+        FormatError: the folder lacks the training file.
+        DamagedInputError: the file is empty, truncated or not UTF-8.
+    """
+    context = context or ReadContext()
+    file = needed_file(path, _TRAIN, "give the folder of the released set")
+    for line, text in text_lines(file, file.name, context):
+        fields = text.split("\t")
+        if len(fields) != 3 or not fields[0] or not fields[1].split():
+            context.reject(file.name, line, fields[0], "expected id, similar ids and random ids, split by tabs")
+            continue
+        context.records_in += 1
+        yield TrainingQuery(fields[0], tuple(fields[1].split()), tuple(fields[2].split()))
+
+
+def heldout_ids(path: Path, context: ReadContext | None = None) -> tuple[str, ...]:
+    """Return the ids that are kept out of training (for perplexity), in file order."""
+    file = needed_file(path, "heldout.txt", "give the folder of the released set")
+    return tuple(text.strip() for _, text in text_lines(file, file.name, context or ReadContext()))
+
+
+def read_annotations(file: Path, context: ReadContext | None = None) -> tuple[Run, Qrels]:
+    """Return candidates with the search engine's scores, and grades, of a ``dev.txt`` or ``test.txt``; needs no texts.
+
+    Every candidate is judged: 1 where it is listed as similar, else 0. Queries without a similar candidate are kept:
+    leaving them out is the protocol's business.
+
+    Raises:
+        DamagedInputError: the file is empty, truncated or not UTF-8.
+    """
+    context = context or ReadContext()
+    run: Run = {}
+    qrels: Qrels = {}
+    for line, text in text_lines(file, file.name, context):
+        fields = text.split("\t")
+        wrong = _what_is_wrong(fields, qrels)
+        if wrong:
+            context.reject(file.name, line, fields[0], wrong)
+            continue
+        context.records_in += 1
+        positives, candidates = set(fields[1].split()), fields[2].split()
+        run[fields[0]] = list(zip(candidates, map(float, fields[3].split()), strict=True))
+        qrels[fields[0]] = {candidate: int(candidate in positives) for candidate in candidates}
+    return run, qrels
+
+
+def _what_is_wrong(fields: list[str], seen: Qrels) -> str:
+    if len(fields) != 4 or not fields[0]:
+        return f"{len(fields)} fields, expected id, similar ids, candidate ids and scores, split by tabs"
+    positives, candidates, scores = (field.split() for field in fields[1:])
+    if fields[0] in seen:
+        return "this query has a line already"
+    if len(candidates) != len(scores) or len(set(candidates)) != len(candidates):
+        return f"{len(set(candidates))} different candidates but {len(scores)} scores"
+    if not set(positives) <= set(candidates):
+        return f"{sorted(set(positives) - set(candidates))[0]!r} is similar but no candidate"
+    bad = [score for score in scores if not _is_finite(score)]
+    return f"{bad[0]!r} is not a number" if bad else ""
+
+
+def _is_finite(score: str) -> bool:
+    try:
+        return math.isfinite(float(score))
+    except ValueError:
+        return False
+
+
+def load_askubuntu(path: Path, split: str, context: ReadContext) -> Judged:
+    """Return dev or test with the texts of its queries and candidates (not of the whole corpus: read it as a forum).
+
+    Raises:
+        FormatError: the judgments or the texts are missing; names the file.
+        DamagedInputError: a file is damaged, or a query or candidate has no text.
+    """
+    split = split or SPLITS[0]
+    annotations = needed_file(path, f"{split}.txt", "give the folder of the released set, or another split")
+    texts = _needed_texts(path)
+    run, qrels = read_annotations(annotations, context)
+    wanted = {document for candidates in run.values() for document, _ in candidates} | run.keys()
+    found: dict[str, Question] = {}
+    for question in _questions(texts, context):
+        if question.id in found:
+            raise DamagedInputError(f"{texts.name} has the id {question.id!r} twice", "make the ids unique")
+        if question.id in wanted:
+            found[question.id] = question
+    missing = sorted(wanted - found.keys())
+    if missing:
+        raise DamagedInputError(
+            f"{texts.name} lacks {len(missing)} of the questions that {annotations.name} names, first {missing[0]!r}",
+            "fetch both files from the same release",
+        )
+    documents = {document: found[document] for candidates in run.values() for document, _ in candidates}
+    return Judged(f"askubuntu-{split}", {query: found[query] for query in run}, documents, run, qrels)
+
+
+def _questions(file: Path, context: ReadContext) -> Iterator[Question]:
+    for line, text in text_lines(file, file.name, context):
+        fields = text.split("\t")
+        if len(fields) != 3 or not fields[0]:
+            context.reject(file.name, line, fields[0], f"{len(fields)} fields, expected id, title and body")
+            continue
+        try:
+            title, body = one_line(fields[1], "title", context), checked(fields[2], "body", context).strip()
+            question = Question(fields[0], title, body, url=context.address(fields[0], "/questions/{id}"))
+        except Unreadable as error:
+            context.reject(file.name, line, fields[0], str(error))
+            continue
+        context.records_in += 1
+        yield question
+
+
+def _folder(path: Path) -> Path:
+    return path if path.is_dir() else path.parent
+
+
+def _texts_file(path: Path) -> Path | None:
+    if path.is_dir():
+        return stored_file(path, _TEXTS)
+    return path if path.is_file() and path.name in (_TEXTS, f"{_TEXTS}.gz") else None
+
+
+def _needed_texts(path: Path) -> Path:
+    found = _texts_file(path)
+    if found is None:
+        raise FormatError(
+            f"{path.name} holds no texts: {_TEXTS}.gz is missing",
+            "put it beside the other files; scoring a run needs no texts, only dev.txt or test.txt",
+        )
+    return found

@@ -1,0 +1,275 @@
+"""Yahoo! Answers: Webscope L6, and the questions that the LiveQA track hands out.
+
+The stream is cut at the ends of ``<vespaadd>`` and each question is parsed on its own, so one that is not well formed
+is rejected with its line and the other millions are read. Subject, content and answers are HTML, escaped for XML.
+
+Source: the data set's own description, "ydata-yanswers-all-questions-v1_0", which names the elements.
+"""
+
+from __future__ import annotations
+
+import io
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from askalike.errors import DamagedInputError, FormatError, UnsafeInputError
+from askalike.readers.files import (
+    first_bytes,
+    first_bzip2_bytes,
+    folder_members,
+    joined_blocks,
+    regular_size,
+    text_lines,
+)
+from askalike.readers.frame import ReadContext
+from askalike.readers.values import Unreadable, identifier, moment, one_line, unescaped
+from askalike.readers.values import text as checked
+from askalike.readers.xml import read_xml
+from askalike.types import Answer, Question, Record
+
+_OPEN, _CLOSE = b"<vespaadd>", b"</vespaadd>"
+_ROOT, _ROOT_END = b"<ystfeed", b"</ystfeed>"
+_PART = re.compile(r"\.part(\d+)(?=\.gz$|\.bz2$|$)")
+_BREAK = re.compile(r"<br\s*/?>", re.IGNORECASE)
+
+
+class YahooReader:
+    """Questions and answers of the L6 archive.
+
+    The tags are the main, the sub- and the last category, each once. ``nbestanswers`` holds the best answer too: it
+    is yielded once.
+    """
+
+    name = "yahoo"
+    title = "Yahoo! Answers L6 XML"
+
+    def matches(self, path: Path) -> bool:
+        """Say whether the first bytes of the (first) file hold a ``<vespaadd>``."""
+        files = _files(path)
+        if not files:
+            return False
+        is_bzip2 = files[0].suffix.lower() == ".bz2"
+        return _OPEN in (first_bzip2_bytes(files[0]) if is_bzip2 else first_bytes(files[0]))
+
+    def size_bytes(self, path: Path) -> int:
+        """Return the stored size of all parts."""
+        return sum(regular_size(file) for file in _files(path))
+
+    def read(self, path: Path, context: ReadContext) -> Iterator[Record]:
+        """Yield every question followed by its answers.
+
+        Raises:
+            FormatError: there is no ``<vespaadd>`` in it, or a part is missing.
+            DamagedInputError: the stream is empty, cannot be unpacked, or ends too early.
+            UnsafeInputError: it declares entities, or one question is larger than the limit.
+        """
+        files = _files(path)
+        if not files:
+            raise FormatError(f"{path.name} holds no Yahoo! Answers XML", "give the file, or the folder of its parts")
+        _check_parts(files)
+        name = _PART.sub("", files[0].name)
+        for line, element in _elements(joined_blocks(files, context), name, context.options.limits.xml_token_bytes):
+            yield from _records(element, name, line, context)
+
+
+def _files(path: Path) -> list[Path]:
+    """Return the file, or all parts of it in order when its folder or one part is given."""
+    if path.is_file():
+        part = _PART.search(path.name)
+        return _parts(path.parent, path.name[: part.start()]) if part else [path]
+    if not path.is_dir():
+        return []
+    first = next((file for file in sorted(path.iterdir()) if _PART.search(file.name)), None)
+    if first is not None:
+        return _files(first)
+    return [*folder_members(path, ".xml"), *sorted(path.glob("*.xml.bz2"))][:1]
+
+
+def _parts(folder: Path, stem: str) -> list[Path]:
+    numbered = {
+        int(part[1]): file
+        for file in folder.iterdir()
+        if (part := _PART.search(file.name)) and file.name[: part.start()] == stem
+    }
+    return [numbered[number] for number in sorted(numbered)]
+
+
+def _check_parts(files: list[Path]) -> None:
+    numbers = [int(part[1]) for file in files if (part := _PART.search(file.name))]
+    if numbers != list(range(1, len(numbers) + 1)):
+        found = ", ".join(file.name for file in files)
+        raise FormatError(f"there are {found}, expected parts from 1 on without a gap", "put all parts in one folder")
+
+
+def _elements(blocks: Iterator[bytes], name: str, limit: int) -> Iterator[tuple[int, bytes]]:
+    """Yield (line, bytes) of every ``<vespaadd>`` element, and of what is no element, which then fails to parse."""
+    held = b""
+    while _OPEN not in held and len(held) <= limit and (block := next(blocks, b"")):
+        held += block
+    prologue, _, rest = held.partition(_OPEN)
+    _check_prologue(prologue, name, is_whole=prologue == held)
+    declaration = b"".join(re.findall(rb"<\?xml[^>]*\?>", prologue)[:1])
+    line, held, block = 1 + prologue.count(b"\n"), _OPEN + rest, b"-"
+    while block:
+        while (end := held.find(_CLOSE)) >= 0:
+            stop = end + len(_CLOSE)
+            for start, piece in _pieces(held[:stop]):
+                yield line + held.count(b"\n", 0, start), declaration + piece
+            line += held.count(b"\n", 0, stop)
+            held = held[stop:]
+        if len(held) > limit:
+            raise UnsafeInputError(
+                f"{name}, line {line}: more than {limit:,} bytes without the end of a question",
+                "the file is damaged, or not Yahoo! Answers XML",
+            )
+        block = next(blocks, b"")
+        held += block
+    rest = held.lstrip()
+    if rest.rstrip() != (_ROOT_END if _ROOT in prologue else b""):
+        line += held.count(b"\n", 0, len(held) - len(rest))
+        raise DamagedInputError(
+            f"{name}, line {line}: the file ends too early, or its root is not closed",
+            "fetch it again; a part has to lie beside the other parts",
+        )
+
+
+def _check_prologue(prologue: bytes, name: str, is_whole: bool) -> None:
+    if not prologue and is_whole:
+        raise DamagedInputError(f"{name} is empty", "fetch the file again from where it came")
+    if re.search(rb"<!(?!--)", prologue):
+        raise UnsafeInputError(f"{name}: a document type or entity is declared; this is never read", "remove that part")
+    if is_whole:
+        raise FormatError(f"{name} holds no <vespaadd> element", "give the L6 archive as it was handed out")
+
+
+def _pieces(chunk: bytes) -> Iterator[tuple[int, bytes]]:
+    """Cut at every ``<vespaadd>``, so that a question without an end takes none of its neighbours along."""
+    starts = [match.start() for match in re.finditer(_OPEN, chunk)]
+    if chunk[: starts[0] if starts else None].strip():
+        starts.insert(0, 0)
+    for start, stop in zip(starts, [*starts[1:], len(chunk)], strict=True):
+        yield start, chunk[start:stop]
+
+
+@dataclass
+class _Thread:
+    fields: dict[str, str] = field(default_factory=dict)
+    answers: list[str] = field(default_factory=list)
+
+
+def _records(element: bytes, name: str, line: int, context: ReadContext) -> Iterator[Record]:
+    try:
+        thread = _parse(element, context)
+    except DamagedInputError as error:
+        context.reject(name, line, "", f"this question is not well-formed XML: {error.message}")
+        return
+    fields = thread.fields
+    try:
+        question = _question(fields, context)
+    except Unreadable as error:
+        context.reject(name, line, fields.get("uri", ""), str(error))
+        return
+    context.records_in += 1
+    yield question
+    for answer in _answers(question.id, fields.get("bestanswer", ""), thread.answers, fields):
+        context.records_in += 1
+        yield answer
+
+
+def _question(fields: dict[str, str], context: ReadContext) -> Question:
+    title, body = _one_line(fields.get("subject", ""), context), checked(fields.get("content", ""), "content", context)
+    if not title and not body:
+        raise Unreadable("a question needs <subject> or <content>")
+    categories = [_one_line(fields.get(level, ""), context) for level in ("maincat", "subcat", "cat")]
+    name = identifier(fields.get("uri"), "uri")
+    return Question(
+        name,
+        title,
+        body,
+        "html",
+        tags=tuple(dict.fromkeys(category for category in categories if category)),
+        created=moment(fields.get("date", ""), context),
+        url=context.address(name),
+        author=fields.get("id", "") or fields.get("yid", ""),
+    )
+
+
+def _answers(uri: str, best: str, texts: list[str], fields: dict[str, str]) -> Iterator[Answer]:
+    """Yield the answers in file order; a best answer that is not among them comes first, numbered 0."""
+    author = fields.get("best_id", "") or fields.get("best_yid", "")
+    accepted = texts.index(best) + 1 if best in texts else 0
+    if best and accepted == 0:
+        yield Answer(f"{uri}-0", uri, best, "html", author=author, is_accepted=True)
+    for number, text in enumerate(texts, start=1):
+        is_best = number == accepted and bool(best)
+        yield Answer(f"{uri}-{number}", uri, text, "html", author=author if is_best else "", is_accepted=is_best)
+
+
+def _parse(element: bytes, context: ReadContext) -> _Thread:
+    thread = _Thread()
+    for event in read_xml(io.BytesIO(element), "within it", context.options.limits):
+        text = event.text.strip()
+        if event.kind == "start" or event.tag in ("vespaadd", "document", "nbestanswers"):
+            continue
+        if event.tag != "answer_item":
+            thread.fields[event.tag] = text
+        elif text:
+            thread.answers.append(text)
+        else:
+            context.skipped["empty answers"] += 1
+    return thread
+
+
+def _one_line(text: str, context: ReadContext) -> str:
+    """Turn a subject or category, which is HTML too, into one line of text."""
+    return one_line(unescaped(_BREAK.sub(" ", text)), "subject", context)
+
+
+_FIRST_LINE = re.compile(rb"\d{14}AA\w+\t[^\t]*\t[^\t]*\t\d{4}-\d\d-\d\d\t")
+
+
+class YahooLiveQaReader:
+    """Questions with title, body, date and two categories; further tabs belong to the body."""
+
+    name = "yahoo-liveqa"
+    title = "Yahoo! Answers questions of the LiveQA track (tab-separated)"
+
+    def matches(self, path: Path) -> bool:
+        """Say whether the first line begins with a Yahoo! Answers id, two categories and a date."""
+        return _FIRST_LINE.match(first_bytes(path)) is not None
+
+    def size_bytes(self, path: Path) -> int:
+        """Return the stored size."""
+        return regular_size(path)
+
+    def read(self, path: Path, context: ReadContext) -> Iterator[Record]:
+        """Yield the questions in file order.
+
+        Raises:
+            DamagedInputError: the file is empty, truncated or not UTF-8.
+        """
+        for line, text in text_lines(path, path.name, context):
+            fields = text.split("\t", 5)
+            try:
+                question = _liveqa_question(fields, context)
+            except Unreadable as error:
+                context.reject(path.name, line, fields[0], str(error))
+                continue
+            context.records_in += 1
+            yield question
+
+
+def _liveqa_question(fields: list[str], context: ReadContext) -> Question:
+    if len(fields) != 6:
+        raise Unreadable(f"{len(fields)} fields, expected id, category, main category, date, title and body")
+    name, category, main_category, date, title, body = fields
+    return Question(
+        identifier(name),
+        one_line(unescaped(title), "title", context),
+        checked(unescaped(body), "body", context).strip(),
+        tags=tuple(dict.fromkeys(unescaped(label) for label in (main_category, category) if label)),
+        created=moment(date, context),
+        url=context.address(identifier(name)),
+    )

@@ -1,0 +1,175 @@
+"""Stack Exchange data dumps: ``Posts.xml`` and ``PostLinks.xml``, in a folder, alone, or still in the site's ``.7z``.
+
+PostTypeId 1 is a question and 2 an answer; other kinds, and deleted posts, are counted as skipped. LinkTypeId 3 says
+that PostId is a duplicate of RelatedPostId, 1 that it links to it. An old body may begin with a banner that names the
+original; it is kept here, because the archive holds what the forum holds.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+from askalike.errors import FormatError
+from askalike.readers.accepted import AcceptedAnswers
+from askalike.readers.files import first_bytes, member, open_bytes, regular_size
+from askalike.readers.frame import Limits, ReadContext
+from askalike.readers.values import Unreadable, check_has_text, identifier, moment, one_line, tags, text, whole_number
+from askalike.readers.xml import read_xml
+from askalike.types import Answer, Link, LinkKind, Question, Record
+
+_POSTS, _LINKS = "Posts.xml", "PostLinks.xml"
+_WANTED = frozenset([_POSTS, _LINKS])
+_SEVEN_ZIP = b"7z\xbc\xaf\x27\x1c"
+_ROOT = re.compile(rb"^\s*(<\?xml[^>]*\?>)?\s*<posts[\s/>]")
+_OTHER_POSTS = {
+    "3": "orphaned tag wiki",
+    "4": "tag wiki excerpt",
+    "5": "tag wiki",
+    "6": "moderator nomination",
+    "7": "wiki placeholder",
+    "8": "privilege wiki",
+}
+_LINK_KINDS: dict[str, LinkKind] = {"1": "related", "3": "duplicate"}
+
+
+class StackExchangeReader:
+    """Reads one site's data dump."""
+
+    name = "stackexchange"
+    title = "a Stack Exchange data dump: a folder with Posts.xml (and PostLinks.xml), a Posts.xml, or the site's .7z"
+
+    def matches(self, path: Path) -> bool:
+        """Say whether there is a Posts.xml, a file whose root is ``posts``, or a 7z archive."""
+        if path.is_dir():
+            return (path / _POSTS).is_file()
+        if path.suffix.lower() == ".7z":
+            return first_bytes(path, len(_SEVEN_ZIP)) == _SEVEN_ZIP
+        return path.suffix.lower() == ".xml" and _ROOT.match(first_bytes(path, 4096)) is not None
+
+    def size_bytes(self, path: Path) -> int:
+        """Return the bytes of the XML files; those of a 7z count twice, once to unpack and once to read."""
+        if path.is_dir():
+            return sum(regular_size(path / name) for name in _WANTED)
+        if path.suffix.lower() == ".7z":
+            from askalike.readers.sevenzip import wanted_sizes  # here, since py7zr takes long to import
+
+            return 2 * sum(wanted_sizes(path, _WANTED, Limits()).values())
+        return regular_size(path)
+
+    def read(self, path: Path, context: ReadContext) -> Iterator[Record]:
+        """Yield questions and answers, then links."""
+        if path.is_dir():
+            yield from _read_folder(path, path, context)
+        elif path.suffix.lower() == ".7z":
+            from askalike.readers.sevenzip import unpacked
+
+            with unpacked(path, _WANTED, context) as folder:
+                yield from _read_folder(folder, path, context)
+        else:
+            if (path.parent / _LINKS).is_file():
+                context.notice(f"{_LINKS} lies beside {path.name} and is not read; give the folder to read both")
+            yield from _read_posts(path, path.name, context)
+
+
+def _read_folder(folder: Path, given: Path, context: ReadContext) -> Iterator[Record]:
+    posts, links = member(folder, _POSTS), member(folder, _LINKS)
+    if posts is None:
+        raise FormatError(f"{given} holds no {_POSTS}", "give the dump of one site, or name another --format")
+    yield from _read_posts(posts, _POSTS, context)
+    if links is None:
+        context.notice(f"{given.name} has no {_LINKS}: marks of duplicates are not known")
+    else:
+        yield from _read_links(links, context)
+
+
+def _rows(path: Path, name: str, root: str, context: ReadContext) -> Iterator[tuple[int, dict[str, str]]]:
+    """Yield (line, attributes) of each row of a file whose root element is known."""
+    depth = 0
+    with open_bytes(path, context) as stream:
+        for event in read_xml(stream, name, context.options.limits):
+            if event.kind == "end":
+                depth -= 1
+                continue
+            if depth == 0 and event.tag != root:
+                raise FormatError(f"{name} begins with <{event.tag}>, expected <{root}>", "name another --format")
+            if depth == 1 and event.tag == "row":
+                yield event.line, event.attributes
+            elif depth:
+                context.skipped[f"element <{event.tag[:40]}>"] += 1
+            depth += 1
+
+
+def _read_posts(path: Path, name: str, context: ReadContext) -> Iterator[Record]:
+    accepted = AcceptedAnswers()
+    deleted: set[str] = set()
+    for line, row in _rows(path, name, "posts", context):
+        kind = row.get("PostTypeId", "")
+        if row.get("DeletionDate"):
+            context.skipped["deleted post"] += 1
+            deleted.add(row.get("Id", ""))
+        elif kind == "2" and row.get("ParentId") in deleted:
+            context.skipped["answer to a deleted question"] += 1
+        elif kind in _OTHER_POSTS:
+            context.skipped[_OTHER_POSTS[kind]] += 1
+        else:
+            try:
+                post = _post(row, kind, context)
+            except Unreadable as error:
+                context.reject(name, line, row.get("Id", "")[:100], str(error))
+                continue
+            context.records_in += 1
+            if isinstance(post, Question):
+                yield post
+                yield from accepted.take_question(post.id, row.get("AcceptedAnswerId", ""))
+            else:
+                yield from accepted.take_answer(post)
+    yield from accepted.finish(context)
+
+
+def _post(row: dict[str, str], kind: str, context: ReadContext) -> Question | Answer:
+    post_id = identifier(row.get("Id"), "Id")
+    body = text(row.get("Body"), "Body", context)
+    created = moment(row.get("CreationDate"), context)
+    score = whole_number(row.get("Score"), context)
+    author = one_line(row.get("OwnerDisplayName") or row.get("OwnerUserId"), "author", context)
+    if kind == "2":
+        if not body.strip():
+            raise Unreadable("the answer is empty")
+        return Answer(post_id, identifier(row.get("ParentId"), "ParentId"), body, "html", created, score, author)
+    if kind != "1":
+        raise Unreadable(f"the PostTypeId is {kind[:40]!r}, expected a number from 1 to 8")
+    title = one_line(row.get("Title"), "Title", context)
+    check_has_text(title, body, "html", "Title and Body are empty")
+    return Question(
+        id=post_id,
+        title=title,
+        body=body,
+        markup="html",
+        tags=tags(row.get("Tags"), context),
+        created=created,
+        closed=moment(row.get("ClosedDate"), context),
+        score=score,
+        url=context.address(post_id, "/questions/{id}"),
+        author=author,
+    )
+
+
+def _read_links(path: Path, context: ReadContext) -> Iterator[Link]:
+    for line, row in _rows(path, _LINKS, "postlinks", context):
+        kind = _LINK_KINDS.get(row.get("LinkTypeId", ""))
+        try:
+            source, target = (
+                identifier(row.get("PostId"), "PostId"),
+                identifier(row.get("RelatedPostId"), "RelatedPostId"),
+            )
+            if kind is None:
+                raise Unreadable(f"the LinkTypeId is {row.get('LinkTypeId', '')[:40]!r}, expected 1 or 3")
+            if source == target:
+                raise Unreadable("a post linked to itself")
+        except Unreadable as error:
+            context.reject(_LINKS, line, row.get("Id", "")[:100], str(error))
+            continue
+        context.records_in += 1
+        yield Link(source, target, kind)

@@ -1,0 +1,365 @@
+"""Tables: one question a row, or one post a row with its type and the question that it answers."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import chain, islice
+from pathlib import Path
+
+from askalike.errors import FormatError, SettingError
+from askalike.readers.accepted import AcceptedAnswers
+from askalike.readers.files import first_bytes, plain_suffix, regular_size
+from askalike.readers.frame import ReadContext
+from askalike.readers.jsonl import load_object
+from askalike.readers.table_rows import Row, header_of, open_table
+from askalike.readers.values import (
+    ESCAPED_TITLES,
+    MADE_IDS,
+    SAMPLED_TITLES,
+    MadeIds,
+    Unreadable,
+    are_escaped,
+    check_has_text,
+    identifier,
+    moment,
+    one_line,
+    tags,
+    text,
+    unescaped,
+    whole_number,
+)
+from askalike.types import Answer, Link, Markup, Question, Record
+
+FIELDS: dict[str, tuple[str, ...]] = {
+    "id": ("id", "questionid", "postid", "topicid", "threadid", "qid", "docid", "uid"),
+    "title": ("title", "subject", "questiontitle", "topictitle", "headline", "question"),
+    "body": ("body", "text", "content", "description", "details", "selftext", "message", "questionbody", "bodyhtml"),
+    "tags": ("tags", "tag", "labels", "tagnames", "category", "categories", "subreddit", "forum"),
+    "created": ("created", "creationdate", "createdat", "createdutc", "date", "timestamp", "postedat", "datetime"),
+    "closed": ("closed", "closeddate", "closedat"),
+    "deleted": ("deleted", "deletiondate", "deletedat"),
+    "score": ("score", "votes", "points", "likes", "likecount", "upvotes"),
+    "url": ("url", "link", "permalink"),
+    "author": ("author", "ownerdisplayname", "username", "user", "displayname"),
+    "author_id": ("authorid", "owneruserid", "userid"),
+    "type": ("posttypeid", "posttype", "type"),
+    "parent_id": ("parentid", "parent", "inreplyto"),
+    "accepted_answer_id": ("acceptedanswerid", "solutionid"),
+    "answer": ("answer", "bestanswer", "acceptedanswer"),
+    "duplicate_of": ("duplicateof", "originalid"),
+}
+"""Field → names of columns that are taken for it, the likeliest first; compared by lower case letters and digits."""
+
+_REFERENCES = frozenset(["parent_id", "accepted_answer_id", "duplicate_of"])
+_POSITION = re.compile(r"#([1-9][0-9]{0,8})")
+_NOT_LETTER = re.compile(r"[^a-z0-9]")
+_SHOWN = 12
+
+
+def is_headerless(mapping: Mapping[str, str]) -> bool:
+    """Say whether a mapping names columns by position (``#1`` is the first): then the first line is a record.
+
+    >>> is_headerless({"id": "#1", "title": "#3"}), is_headerless({"id": "key"}), is_headerless({})
+    (True, False, False)
+    """
+    return bool(mapping) and all(_POSITION.fullmatch(column) for column in mapping.values())
+
+
+def is_question_table(header: Sequence[str]) -> bool:
+    """Say whether the names of the columns alone tell where the title is, or the id and the body."""
+    guessed = _guess(header)
+    return ("id" in guessed and "body" in guessed) or ("title" in guessed and not _lacks_id(guessed))
+
+
+def _lacks_id(columns: Mapping[str, int]) -> bool:
+    """Say whether there is no id though other columns refer to ids; else one can be made."""
+    return "id" not in columns and not _REFERENCES.isdisjoint(columns)
+
+
+def choose_columns(header: Sequence[str], mapping: Mapping[str, str], file: str) -> dict[str, int]:
+    """Return field → position of its column, 0 is the first.
+
+    Args:
+        header: the names of the columns (their number counts where the mapping goes by position).
+        mapping: field → column, as the user says; "" for a field that the table does not have. Other fields are
+            guessed, except where the mapping goes by position.
+        file: the table's name for messages.
+
+    >>> choose_columns(["PostId", "Subject", "x"], {}, "posts.csv")
+    {'id': 0, 'title': 1}
+    >>> choose_columns(["PostId", "Subject", "x"], {"title": "", "body": "x"}, "posts.csv")
+    {'id': 0, 'body': 2}
+
+    Raises:
+        SettingError: the mapping names a field that there is not, or a column that the table has not.
+        FormatError: nothing is said or guessed for both title and body, or for an id that other columns refer to.
+    """
+    columns = _said(header, mapping, file)
+    if not is_headerless(mapping):
+        guessed = _guess(header)
+        free = {name: at for name, at in guessed.items() if name not in mapping and at not in columns.values()}
+        columns = {name: (columns | free)[name] for name in FIELDS if name in columns or name in free}
+    if _lacks_id(columns) or not columns.keys() & {"title", "body"}:
+        missing = f"an id, and {_refers(columns)} refers to it" if _lacks_id(columns) else "a title or a body"
+        raise FormatError(
+            f"{file}: no column is known to hold {missing}; the columns are {_listed(header)}",
+            "say which is which, for example --column id=COLUMN --column title=COLUMN --column body=COLUMN",
+        )
+    return columns
+
+
+def describe(header: Sequence[str], columns: Mapping[str, int]) -> str:
+    """Return one line that says which column was taken for what, and which are left out."""
+    taken = ", ".join(f"{name} = {header[position]}" for name, position in columns.items())
+    rest = [name for position, name in enumerate(header) if position not in columns.values()]
+    return f"{taken}; left out: {_listed(rest)}" if rest else taken
+
+
+def _refers(columns: Mapping[str, int]) -> str:
+    return next(name for name in columns if name in _REFERENCES)
+
+
+def _said(header: Sequence[str], mapping: Mapping[str, str], file: str) -> dict[str, int]:
+    columns: dict[str, int] = {}
+    for name, column in mapping.items():
+        if name not in FIELDS:
+            raise SettingError(f"{name!r} is no field of a question", f"the fields are {', '.join(FIELDS)}")
+        if not column:
+            continue
+        position = _POSITION.fullmatch(column) if is_headerless(mapping) else None
+        at = int(position[1]) - 1 if position else -1
+        if position is None and column in header:
+            at = list(header).index(column)
+        if not 0 <= at < len(header):
+            raise SettingError(f"{file} has no column {column!r}", f"its columns are {_listed(header)}")
+        columns[name] = at
+    return columns
+
+
+def _guess(header: Sequence[str]) -> dict[str, int]:
+    names = [_NOT_LETTER.sub("", name.lower()) for name in header]
+    columns: dict[str, int] = {}
+    for field, synonyms in FIELDS.items():
+        position = next((names.index(name) for name in synonyms if name in names), None)
+        if position is not None and position not in columns.values():
+            columns[field] = position
+    return columns
+
+
+def _listed(names: Sequence[str]) -> str:
+    shown = ", ".join(repr(name[:40]) for name in names[:_SHOWN])
+    return f"{shown} and {len(names) - _SHOWN} more" if len(names) > _SHOWN else shown or "none"
+
+
+_SAMPLE_BODIES = 100
+_TAGS = "p|a|br|div|span|pre|code|ul|ol|li|em|strong|b|i|blockquote|img|h[1-6]|hr"
+_TAG = re.compile(rf"</?(?:{_TAGS})(?:\s[^<>]*)?/?>", re.IGNORECASE)
+_ESCAPED_TAG = re.compile(rf"&lt;/?(?:{_TAGS})(?:\s|/|&gt;)", re.IGNORECASE)
+_QUESTION_TYPES = frozenset(["1", "question", "topic", "thread"])
+_ANSWER_TYPES = frozenset(["2", "answer", "reply", "comment"])
+_FALSE = frozenset(["", "0", "false", "no", "none", "null"])
+
+
+class TableReader:
+    """Reads tables of questions or posts."""
+
+    name = "table"
+    title = "a table: CSV, TSV, Parquet or JSON Lines; columns are guessed or given by --column FIELD=COLUMN"
+
+    def matches(self, path: Path) -> bool:
+        """Say whether the columns' names tell where id and title or body are (of Parquet: whether it is one)."""
+        suffix = plain_suffix(path)
+        if suffix == ".parquet":
+            return first_bytes(path, 4) == b"PAR1"
+        start = first_bytes(path)
+        if suffix in (".csv", ".tsv"):
+            return is_question_table(header_of(start.decode("utf-8", "replace"), suffix))
+        if suffix in (".jsonl", ".ndjson"):
+            try:
+                return is_question_table(list(load_object(start.lstrip().split(b"\n", 1)[0])))
+            except Unreadable:
+                return False
+        return False
+
+    def size_bytes(self, path: Path) -> int:
+        """Return the file's size."""
+        return regular_size(path)
+
+    def read(self, path: Path, context: ReadContext) -> Iterator[Record]:
+        """Yield a question or an answer a row, and the links that rows name."""
+        mapping = context.options.mapping
+        table = open_table(path, path.name, context, has_header=not is_headerless(mapping))
+        columns = choose_columns(table.header, mapping, path.name)
+        if not is_headerless(mapping):
+            context.notice(f"{path.name}: {describe(table.header, columns)}; to change it, say --column FIELD=COLUMN")
+        sample = list(islice(table.rows, SAMPLED_TITLES))
+        style = _style(path.name, sample, columns, context)
+        if "id" not in columns:
+            context.notice(f"{path.name}: {MADE_IDS}")
+        rows = _Rows(path.name, columns, style, context)
+        for row in chain(sample, table.rows):
+            yield from rows.records(row)
+        yield from rows.accepted.finish(context)
+
+
+@dataclass(frozen=True)
+class _Style:
+    """How the texts of a table are written."""
+
+    markup: Markup
+    is_escaped: bool
+    has_escaped_titles: bool
+
+
+def _style(name: str, sample: Sequence[Row], columns: dict[str, int], context: ReadContext) -> _Style:
+    """Find out from the first rows how bodies are written, unless the user said it."""
+    places = [columns[name] for name in ("body", "answer") if name in columns]
+    cells = (row.cells[place] for row in sample[:_SAMPLE_BODIES] if not row.problem for place in places)
+    bodies = [cell for cell in cells if isinstance(cell, str) and cell.strip()]
+    escaped = sum(_ESCAPED_TAG.search(body) is not None and _TAG.search(body) is None for body in bodies)
+    is_escaped = context.options.is_html_escaped_twice
+    if is_escaped is None:
+        is_escaped = escaped * 2 > len(bodies)
+        if is_escaped:
+            context.notice(f"{name}: the HTML is escaped once more; that layer is taken off")
+    markup = context.options.markup
+    if markup is None:
+        tagged = escaped if is_escaped else sum(_TAG.search(body) is not None for body in bodies)
+        markup = "html" if tagged * 2 > len(bodies) else "plain"
+        if bodies:
+            context.notice(f"{name}: bodies are read as {'HTML' if markup == 'html' else 'plain text'}")
+    return _Style(markup, is_escaped, is_escaped or _has_escaped_titles(name, sample, columns, context))
+
+
+def _has_escaped_titles(name: str, sample: Sequence[Row], columns: dict[str, int], context: ReadContext) -> bool:
+    if "title" not in columns or context.options.is_html_escaped_twice is not None:
+        return False
+    cells = (row.cells[columns["title"]] for row in sample if not row.problem)
+    is_found = are_escaped(cell for cell in cells if isinstance(cell, str))
+    if is_found:
+        context.notice(f"{name}: {ESCAPED_TITLES}")
+    return is_found
+
+
+class _Rows:
+    """The rows of one table: turns each into records."""
+
+    def __init__(self, file: str, columns: dict[str, int], style: _Style, context: ReadContext) -> None:
+        self.file = file
+        self.columns = columns
+        self.style = style
+        self.context = context
+        self.accepted = AcceptedAnswers()
+        self.deleted: set[str] = set()
+        self.made_ids = MadeIds()
+        self.has_posts = bool(columns.keys() & {"type", "parent_id"})
+
+    def records(self, row: Row) -> Iterator[Record]:
+        """Yield what a row holds; reject what cannot be read."""
+        if row.problem:
+            self.context.reject(self.file, row.line, "", row.problem)
+            return
+        if all(cell is None or cell == "" for cell in row.cells):
+            self.context.skipped["blank row"] += 1
+            return
+        cells = {name: row.cells[position] for name, position in self.columns.items()}
+        if self.style.is_escaped:
+            cells = {name: unescaped(cell) if isinstance(cell, str) else cell for name, cell in cells.items()}
+        elif self.style.has_escaped_titles and isinstance(title := cells["title"], str):
+            cells["title"] = unescaped(title)
+        try:
+            records = list(self._records(cells))
+        except Unreadable as error:
+            self.context.reject(self.file, row.line, str(cells.get("id") or "")[:100], str(error))
+            return
+        self.context.records_in += len(records)
+        for record in records:
+            if isinstance(record, Answer) and self.has_posts:
+                yield from self.accepted.take_answer(record)
+            else:
+                yield record
+            if isinstance(record, Question):
+                yield from self.accepted.take_question(record.id, self._accepted_id(cells))
+
+    def _records(self, cells: dict[str, object]) -> Iterator[Record]:
+        record_id = identifier(cells["id"]) if "id" in cells else ""
+        if str(cells.get("deleted") or "").strip().lower() not in _FALSE:
+            self.context.skipped["deleted post"] += 1
+            self.deleted.add(record_id)
+            return
+        kind = self._kind(cells)
+        if kind == "answer":
+            parent_id = identifier(cells.get("parent_id"), "parent id")
+            if parent_id in self.deleted:
+                self.context.skipped["answer to a deleted question"] += 1
+            else:
+                yield self._answer(record_id, parent_id, cells, "body")
+        elif kind == "question":
+            question = self._question(record_id, cells)
+            record_id = question.id
+            yield question
+            if str(cells.get("answer") or "").strip():
+                yield self._answer(f"{record_id}-a1", record_id, cells, "answer")
+            for original in tags(cells.get("duplicate_of"), self.context):
+                yield Link(record_id, identifier(original), "duplicate")
+        else:
+            self.context.skipped[kind] += 1
+
+    def _kind(self, cells: dict[str, object]) -> str:
+        if "type" not in cells:
+            return "answer" if _reference(cells.get("parent_id")) else "question"
+        kind = _reference(cells["type"]).lower()
+        if kind in _ANSWER_TYPES:
+            return "answer"
+        if kind in _QUESTION_TYPES:
+            return "question"
+        if not kind:
+            raise Unreadable("no post type")
+        return f"post of type {kind[:40]}"
+
+    def _question(self, question_id: str, cells: dict[str, object]) -> Question:
+        context = self.context
+        title = one_line(cells.get("title"), "title", context)
+        body = text(cells.get("body"), "body", context)
+        check_has_text(title, body, self.style.markup)
+        url = one_line(cells.get("url"), "url", context)
+        found = Question(
+            id=question_id,
+            title=title,
+            body=body,
+            markup=self.style.markup,
+            tags=tags(cells.get("tags"), context),
+            created=moment(cells.get("created"), context),
+            closed=moment(cells.get("closed"), context),
+            score=whole_number(cells.get("score"), context),
+            url=url or context.address(question_id, "/questions/{id}"),
+            author=self._author(cells),
+        )
+        return found if question_id else replace(found, id=self.made_ids.of(found))
+
+    def _answer(self, answer_id: str, question_id: str, cells: dict[str, object], column: str) -> Answer:
+        body = text(cells.get(column), column, self.context)
+        if not body.strip():
+            raise Unreadable("the answer is empty")
+        if column == "answer":  # date, score and author of the row are the question's
+            return Answer(answer_id, question_id, body, self.style.markup)
+        created, score = moment(cells.get("created"), self.context), whole_number(cells.get("score"), self.context)
+        return Answer(answer_id, question_id, body, self.style.markup, created, score, self._author(cells))
+
+    def _accepted_id(self, cells: dict[str, object]) -> str:
+        try:
+            return _reference(cells.get("accepted_answer_id"))
+        except Unreadable:
+            self.context.repair("ids of accepted answers that cannot be read, left out")
+            return ""
+
+    def _author(self, cells: dict[str, object]) -> str:
+        name = one_line(cells.get("author"), "author", self.context)
+        return name or _reference(cells.get("author_id"))
+
+
+def _reference(value: object) -> str:
+    """Return another record's id, "" where the cell is empty."""
+    return "" if value is None or value == "" or value != value else identifier(value, "reference")

@@ -1,0 +1,288 @@
+"""One value of a record at a time: text, identifier, number, moment, tags, fit to be stored; ids where there are none.
+
+A value that makes the whole record useless raises ``Unreadable``, and the reader rejects the record with that reason. A
+value that can be missed (a date, a score) is left out and counted in ``ReadContext.repaired``.
+
+Titles are plain text in every format that is read here, so a title that speaks of ``&gt;`` is left as it is. Only
+tables and JSON Lines can come from an interface that escapes, and show it: where titles are escaped, none has a bare
+``<``, ``>`` or ``&``.
+
+An id is made of the question's address; where there is none, of its title (or of its body, if it has no title) and
+its date. So an edited body or tag stays an edit of the same question, and an edited title is a new question that takes
+the place of the old one. Row numbers would keep that one question and confuse all others behind a row that has gone.
+Questions that are alike in all of this are numbered in their order.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import html
+import json
+import math
+import re
+from collections import Counter
+from collections.abc import Iterable
+from datetime import UTC, date, datetime
+from typing import Final
+
+from askalike.readers.frame import ReadContext
+from askalike.text.characters import normalised
+from askalike.text.markup import plain_text
+from askalike.types import Markup, Question
+
+_UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
+_HUGE_REFERENCE = re.compile("&#[0-9]{8,};?")  # beyond every character; Python refuses to read thousands of digits
+_ID_CHARS = 1_000
+_MILLISECONDS_FROM = 100_000_000_000  # as seconds this is the year 5138; such numbers count milliseconds
+_DIGITS = re.compile(r"-?\d{9,}(\.\d+)?")
+_ANGLED = re.compile(r"<([^<>]+)>")
+_LARGEST = 2**63 - 1
+
+
+class Unreadable(ValueError):
+    """A record cannot be used; the message is the reason for its reject."""
+
+
+def text(value: object, name: str, context: ReadContext) -> str:
+    """Return a text; NUL and lone surrogates, which no database or page can hold, become U+FFFD and are counted.
+
+    Args:
+        value: a string, number, or UTF-8 bytes; None is "".
+        name: the field, for the reason.
+
+    Raises:
+        Unreadable: a list or object, or longer than ``limits.field_chars``.
+    """
+    if not isinstance(value, str):
+        value = _as_string(value, name)
+    if len(value) > context.options.limits.field_chars:
+        raise Unreadable(f"the {name} has {len(value):,} characters, at most {context.options.limits.field_chars:,}")
+    if value.isascii():
+        if "\x00" not in value:
+            return value
+    elif _UNSTORABLE.search(value) is None:
+        return value
+    context.repair("texts with NUL characters or half surrogate pairs, replaced by U+FFFD")
+    return _UNSTORABLE.sub("\ufffd", value)
+
+
+def check_has_text(title: str, body: str, markup: Markup, reason: str = "title and body are empty") -> None:
+    """Refuse a question in which nothing can be read: ``<p></p>`` without a title is as empty as no body.
+
+    Args:
+        reason: what is said where the body holds nothing at all.
+
+    Raises:
+        Unreadable: neither the title nor the body has text.
+    """
+    if title:
+        return
+    if not body.strip():
+        raise Unreadable(reason)
+    if not normalised(plain_text(body, markup)).strip():
+        raise Unreadable(f"the title is empty, and the body is {markup} without text")
+
+
+def one_line(value: object, name: str, context: ReadContext) -> str:
+    """Return a text without line ends and without space around it, as titles and names are."""
+    if not value:
+        return "" if value is None else text(value, name, context)
+    result = text(value, name, context).strip()
+    return " ".join(result.split()) if "\n" in result or "\r" in result else result
+
+
+def _as_string(value: object, name: str) -> str:
+    if value is None:
+        return ""
+    if isinstance(value, bool | int | float):
+        return str(value)
+    if isinstance(value, bytes):
+        try:
+            return value.decode("utf-8")
+        except UnicodeDecodeError as error:
+            raise Unreadable(f"the {name} is not UTF-8") from error
+    raise Unreadable(f"the {name} is a {type(value).__name__}, expected text")
+
+
+def unescaped(value: str) -> str:
+    """Return a text with its character references resolved; a number of eight digits or more becomes U+FFFD.
+
+    >>> unescaped("a &lt; b &#39;c&#39;")
+    "a < b 'c'"
+    """
+    return html.unescape(_HUGE_REFERENCE.sub("\ufffd", value)) if "&" in value else value
+
+
+def identifier(value: object, name: str = "id") -> str:
+    """Return an identifier: a string without space around it, or a whole number written out.
+
+    >>> identifier(17.0), identifier(" t-4 ")
+    ('17', 't-4')
+
+    Raises:
+        Unreadable: missing, empty, too long, or with characters that cannot be stored.
+    """
+    if isinstance(value, float) and value.is_integer():
+        value = int(value)  # a column of ids with gaps is often stored as floats
+    if isinstance(value, bool) or not isinstance(value, str | int):
+        raise Unreadable(f"no {name}" if value is None else f"the {name} is a {type(value).__name__}, expected text")
+    result = str(value).strip()
+    if not result:
+        raise Unreadable(f"no {name}")
+    if len(result) > _ID_CHARS:
+        raise Unreadable(f"the {name} has {len(result):,} characters, at most {_ID_CHARS:,}")
+    if _UNSTORABLE.search(result):
+        raise Unreadable(f"the {name} holds NUL characters or half surrogate pairs")
+    return result
+
+
+def whole_number(value: object, context: ReadContext) -> int | None:
+    """Return a count such as a score; None when missing, and counted as a repair when it is no number of 64 bits."""
+    if isinstance(value, int) and not isinstance(value, bool):
+        number: float = value
+    elif value is None or value == "":
+        return None
+    else:
+        try:
+            number = float(str(value))
+        except ValueError:
+            number = math.nan
+    if not -_LARGEST <= number <= _LARGEST:  # NaN fails too
+        context.repair("scores that are no numbers, left out")
+        return None
+    return int(number)
+
+
+def moment(value: object, context: ReadContext) -> datetime | None:
+    """Return a moment in UTC; None when missing, and counted as a repair when it cannot be read.
+
+    Args:
+        value: ISO 8601 (without a zone it is UTC; a day alone is its midnight), seconds or milliseconds since 1970 as a
+            number or in digits, or a ``datetime``.
+
+    >>> moment("2020-01-01T02:00:00+01:00", ReadContext()), moment(0, ReadContext())
+    (datetime.datetime(2020, 1, 1, 1, 0, tzinfo=datetime.timezone.utc), \
+datetime.datetime(1970, 1, 1, 0, 0, tzinfo=datetime.timezone.utc))
+    """
+    if value is None or value == "":
+        return None
+    try:
+        if isinstance(value, str):
+            value = value.strip()
+            if not value:
+                return None
+            value = float(value) if _DIGITS.fullmatch(value) else datetime.fromisoformat(value.removesuffix(" UTC"))
+        if isinstance(value, int | float) and not isinstance(value, bool):
+            return datetime.fromtimestamp(value / 1000 if abs(value) >= _MILLISECONDS_FROM else value, UTC)
+        if isinstance(value, date) and not isinstance(value, datetime):
+            value = datetime(value.year, value.month, value.day)
+        if isinstance(value, datetime):
+            return value.replace(tzinfo=UTC) if value.tzinfo is None else value.astimezone(UTC)
+    except (ValueError, OverflowError, OSError):
+        pass  # falls through to the repair below
+    context.repair("dates that cannot be read, left out")
+    return None
+
+
+def tags(value: object, context: ReadContext) -> tuple[str, ...]:
+    """Return labels in their order, each once.
+
+    Args:
+        value: a list of strings or of ``{"name": ...}``, or one string: ``<a><b>``, ``|a|b|``, a JSON list, or a list
+            with commas or semicolons.
+
+    >>> tags("<a><b>", ReadContext()), tags("|a|b|", ReadContext()), tags("x, y", ReadContext())
+    (('a', 'b'), ('a', 'b'), ('x', 'y'))
+    """
+    if not value:
+        return ()
+    if isinstance(value, str):
+        items: list[object] = list(_split_tags(value))
+    elif isinstance(value, list | tuple):
+        items = list(value)
+    else:
+        raise Unreadable(f"the tags are a {type(value).__name__}, expected a list or text")
+    names = (item.get("name") if isinstance(item, dict) else item for item in items)
+    cleaned = (text(name, "tag", context).strip() for name in names)
+    return tuple(dict.fromkeys(name for name in cleaned if name))
+
+
+def _split_tags(value: str) -> list[str]:
+    value = value.strip()
+    if value.startswith("<") and value.endswith(">"):
+        return _ANGLED.findall(value)
+    if value.startswith("[") and value.endswith("]"):
+        try:
+            items = json.loads(value)
+        except (ValueError, RecursionError):
+            items = None
+        if isinstance(items, list) and all(isinstance(item, str) for item in items):
+            return items
+    for separator in ("|", ",", ";"):
+        if separator in value:
+            return value.split(separator)
+    return [value]
+
+
+SAMPLED_TITLES: Final = 1_000
+"""So many records at the beginning are looked at."""
+
+ESCAPED_TITLES: Final = (
+    "titles are escaped for HTML (&amp; for &); that is taken off; if they are not, say --no-html-escaped"
+)
+"""What the user should know about it."""
+
+_LEAST: Final = 3
+_REFERENCE = re.compile(r"&(?:amp|lt|gt|quot|apos|#[0-9]{1,7}|#[xX][0-9a-fA-F]{1,6});")
+_BARE = re.compile("[<>&]")
+
+
+def are_escaped(titles: Iterable[str]) -> bool:
+    """Say whether titles were escaped: several have a character reference, and none a sign that would be one.
+
+    >>> are_escaped(["AT&amp;T", "a &lt; b", "Why &quot;x&quot;?", "How?"])
+    True
+    >>> are_escaped(["How does &gt; work in HTML?", "Tom & Jerry", "What is &amp;?", "And &lt;?", "&nbsp;"])
+    False
+    """
+    found = 0
+    for title in titles:
+        rest, count = _REFERENCE.subn("", title)
+        if _BARE.search(rest):
+            return False
+        found += count > 0
+    return found >= _LEAST
+
+
+MADE_IDS: Final = (
+    "there are no ids; they are made of each question's address, or of its title and date: a question whose title is"
+    " edited is a new one at the next reading"
+)
+"""What the user should know about it."""
+
+
+class MadeIds:
+    """The ids of one reading; what is held for each is a number of 64 bits."""
+
+    def __init__(self) -> None:
+        self._times: Counter[int] = Counter()
+
+    def of(self, question: Question) -> str:
+        """Return a question's id.
+
+        >>> ids = MadeIds()
+        >>> ids.of(Question("", "How do I exit vim?", "I am stuck.")), ids.of(Question("", "How do I exit vim?"))
+        ('q-63be661d285ad823', 'q-63be661d285ad823-2')
+        """
+        created = question.created.isoformat() if question.created else ""
+        own = f"{question.title or question.body}\0{created}"
+        digest = _digest(question.url or own)
+        if question.url and digest in self._times:  # an address that several share tells them not apart
+            digest = _digest(f"{question.url}\0{own}")
+        self._times[digest] += 1
+        times = self._times[digest]
+        return f"q-{digest:016x}" if times == 1 else f"q-{digest:016x}-{times}"
+
+
+def _digest(key: str) -> int:
+    return int.from_bytes(hashlib.sha256(key.encode("utf-8", "surrogatepass")).digest()[:8])

@@ -1,0 +1,341 @@
+"""Misspelt words of a query, and what is searched for instead: a noisy channel over the words of the forum.
+
+A word ``w`` that the forum has never or hardly seen is read as the word ``c``, one edit away, that was most probably
+meant, if that is likelier than that ``w`` was meant as it is written::
+
+    odds(c : w) = TYPOS · n(c) · P(w | c) / (SEEN · n(w) + new(w))
+
+    c* = argmax odds(c : w), taken if odds(c* : w) > 1
+
+``n`` counts the forum's questions with the word or another of its stem. ``P(w | c)`` is the channel of
+``text.misspelling``. ``TYPOS`` is how often a word is misspelt. ``new(w)`` is how many questions with ``w`` as a word
+of its own are expected though none was seen: short words are often names or abbreviations, and a word that the encoder
+has read elsewhere is likely to be one.
+
+A misspelling that the archive itself holds a few times is found by the same rule: in 4,000 questions with
+"segmentation", ``TYPOS · 4,000 · P(segmentaton | segmentation)`` = 0.01 · 4,000 · 0.036 = 1.4 misspellings of this kind
+are expected, so that a single "segmentaton" is one of them. A tenth as many could not say so.
+
+Only prose is corrected: no code, markup, path, address, identifier, no word with a digit or with capitals but the
+first, and nothing in a line or a text with too many unknown words, which is a pasted log or another language.
+
+Source: Kernighan, Church and Gale 1990, A Spelling Correction Program Based on a Noisy Channel Model (COLING): the
+correction with the greatest ``P(c) · P(w | c)``. Norvig 2007, How to Write a Spelling Corrector: ``P(c)`` from counts.
+
+Differs: both correct words that a dictionary lacks; a forum's rare words may be right, so that the word as it is
+written competes with its corrections.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Final, Protocol
+
+from askalike.search.query import Query
+from askalike.text.analyzer import Analyzer
+from askalike.text.misspelling import meant
+from askalike.types import Correction, Markup
+
+LEAST_LETTERS: Final = 4
+"""Shorter words are near to too many others."""
+
+MOST_LETTERS: Final = 24
+"""Longer words are none of a language that is written with spaces."""
+
+MOST_WORDS: Final = 64
+"""So many suspicious words of a query are looked at, the first."""
+
+PROBES: Final = 16
+"""After so many unknown words no more are looked at, unless half of them are misspelt: a log has ever more of them."""
+
+MOST_CHARACTERS: Final = 10_000
+"""Only so much of a body is looked at."""
+
+LEAST_QUESTIONS: Final = 2
+"""A word that fewer questions have is not what was meant: it may be the same misspelling."""
+
+RARE: Final = 5
+"""A word that more questions have is right."""
+
+TYPOS: Final = 0.01
+"""How often a word of a question is misspelt."""
+
+NEW: Final[Mapping[int, float]] = {4: 0.015, 5: 0.0005, 6: 0.0001, 7: 0.00002}
+"""Letters of a word, more than 7 as 7 → of 10,000 questions, those expected to have it as a word of its own though none
+of the forum's has. This and the figures below were chosen on the Slicer forum (``benchmarks.spelling --dev``).
+"""
+
+SEEN: Final = 0.2
+"""How many questions a question counts that has the word as it is written: it may have misspelt it likewise."""
+
+CAPITAL: Final = 5.0
+"""How much likelier a word with a capital within a sentence is one of its own."""
+
+FREQUENT: Final = 20_000
+"""A word that the encoder has read as often as those before this place is right."""
+
+READ: Final = 1.0
+"""Of a word that it has read more seldom, the questions expected to have it though none of the forum's has."""
+
+UNREAD: Final = 0.01
+"""How likely a word that the encoder has not read is one at all, where the forum has its stem."""
+
+PIECES: Final = 20
+"""So many pieces of a line are looked at together."""
+
+MOST_UNKNOWN: Final = 0.3
+FEW_UNKNOWN: Final = 2
+"""A text with a greater share of pieces that are no words, or unknown and not misspelt, and more than a few of them, is
+no prose of the forum's language."""
+
+
+class Speller(Protocol):
+    """The words that an encoder has vectors for."""
+
+    def rank(self, word: str) -> int | None:
+        """Return how many words are more frequent, None for a word without a vector of its own."""
+
+
+class Frequencies(Protocol):
+    """In how many questions of a forum words occur."""
+
+    def look_up(self, terms: Iterable[str]) -> None:
+        """Ask for the counts of these terms together."""
+
+    def size(self) -> int:
+        """Return how many questions there are."""
+
+    def document_frequency(self, term: str) -> int:
+        """Return in how many questions a term occurs."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Word:
+    """A word of prose: where it stands, in small letters, and whether a capital begins it within a sentence."""
+
+    start: int
+    end: int
+    word: str
+    has_capital: bool
+
+
+@dataclass(frozen=True, slots=True)
+class _Candidates:
+    """What a word may have meant.
+
+    Args:
+        as_written: how many questions are expected to mean it as it is written.
+        likelihoods: candidate → how likely it is misspelt so.
+        terms: candidate → its term.
+    """
+
+    as_written: float
+    likelihoods: Mapping[str, float]
+    terms: Mapping[str, str]
+
+
+def corrected(
+    query: Query, analyzer: Analyzer, speller: Speller, frequencies: Frequencies
+) -> tuple[Query, tuple[Correction, ...]]:
+    """Return the query as it is searched for, and which words stand for others in it, in their order."""
+    in_title = list(_stretches(query.title[:MOST_CHARACTERS], "plain"))
+    in_body = list(_stretches(query.body[:MOST_CHARACTERS], query.markup))
+    reader = _Reader(analyzer, speller, frequencies)
+    if reader.suspects([*in_title, *in_body]):  # what is weighed later is asked for with it
+        prepared = analyzer.prepare(query.title, query.body, query.markup)
+        reader.look_up([*prepared.title, *prepared.body])
+    title, body = reader.read(query.title, in_title), reader.read(query.body, in_body)
+    if not reader.changed:
+        return query, ()
+    return replace(query, title=title, body=body), tuple(Correction(*one) for one in reader.changed.items())
+
+
+class _Reader:
+    """Reads the texts of one query; ``changed`` holds which words were read as others."""
+
+    def __init__(self, analyzer: Analyzer, speller: Speller, frequencies: Frequencies) -> None:
+        self._analyzer, self._speller, self._frequencies = analyzer, speller, frequencies
+        self._candidates: dict[str, _Candidates] = {}
+        self._looked_at: dict[str, str | None] = {}
+        self._unknown = self._misspelt = 0
+        self.changed: dict[str, str] = {}
+
+    def suspects(self, stretches: Sequence[Sequence[_Word | None]]) -> bool:
+        """Ask for the counts of all words together; return whether one of them may be misspelt."""
+        words = [one for pieces in stretches if _is_prose(pieces) for one in pieces if one is not None]
+        self._frequencies.look_up({term for one in words for term in self._analyzer.terms(one.word)})
+        for one in words:
+            if len(self._candidates) == PROBES:
+                break
+            count = self._suspicious_count(one)
+            if count is not None and one.word not in self._candidates and _is_readable(one.word):
+                self._candidates[one.word] = self._candidates_of(one, count)
+        return bool(self._candidates)
+
+    def look_up(self, terms: Iterable[str]) -> None:
+        """Ask for the counts of terms and of what the first misspelt words may have meant, in one call."""
+        self._frequencies.look_up(
+            {*terms, *(term for found in self._candidates.values() for term in found.terms.values())}
+        )
+
+    def read(self, text: str, stretches: Sequence[Sequence[_Word | None]]) -> str:
+        """Return a text with what was meant in place of the misspelt words of its prose."""
+        found: list[tuple[_Word, str]] = []
+        prose, unread = set[str](), set[str]()
+        for pieces in stretches:
+            if not _is_prose(pieces):
+                continue
+            words = [one for one in pieces if one is not None]
+            most = max(FEW_UNKNOWN, MOST_UNKNOWN * len(pieces))
+            others = len(pieces) - len(words)
+            here, unread_here = self._read_words(words)
+            prose.update(one.word for one in words)
+            unread |= unread_here
+            if others + len(unread_here) <= most:
+                found += here
+        if len(unread) > max(FEW_UNKNOWN, MOST_UNKNOWN * len(prose)):
+            return text
+        parts: list[str] = []
+        done = 0
+        for one, other in found:
+            self.changed[one.word] = other
+            parts += (text[done : one.start], other)
+            done = one.end
+        return "".join([*parts, text[done:]])
+
+    def _read_words(self, words: list[_Word]) -> tuple[list[tuple[_Word, str]], set[str]]:
+        """Return the misspelt of some words with what was meant, and the unknown ones that were read as no other."""
+        found: list[tuple[_Word, str]] = []
+        unread: set[str] = set()
+        for one in words:
+            count = self._suspicious_count(one)
+            if count is None:
+                continue
+            is_unknown = not count and self._speller.rank(one.word) is None
+            other = self._meant(one, count, is_unknown=is_unknown) if _is_readable(one.word) else None
+            if other:
+                found.append((one, other))
+            elif is_unknown:
+                unread.add(one.word)
+        return found, unread
+
+    def _suspicious_count(self, one: _Word) -> int | None:
+        """Return how many questions have a word that may be misspelt, None for one that is right."""
+        terms = self._analyzer.terms(one.word)
+        count = min(map(self._frequencies.document_frequency, terms), default=RARE + 1)  # stop words are known
+        if count > RARE:
+            return None
+        rank = self._speller.rank(one.word)
+        return None if rank is not None and rank < FREQUENT else count
+
+    def _meant(self, one: _Word, count: int, *, is_unknown: bool) -> str | None:
+        """Return what a word is read as that so many questions have, None where it was meant as it is written."""
+        if one.word in self._looked_at:
+            return self._looked_at[one.word]
+        if len(self._looked_at) == MOST_WORDS or (self._unknown >= PROBES and 2 * self._misspelt < self._unknown):
+            return None
+        found = self._looked_at[one.word] = self._likeliest(one, count)
+        self._unknown += is_unknown
+        self._misspelt += is_unknown and found is not None
+        return found
+
+    def _candidates_of(self, one: _Word, count: int) -> _Candidates:
+        size = max(1, self._frequencies.size())
+        new = NEW[min(len(one.word), max(NEW))] * size / 10_000 * (CAPITAL if one.has_capital else 1.0)
+        if self._speller.rank(one.word) is not None:
+            new += READ
+        as_written = SEEN * count + new
+        enough = as_written / (TYPOS * size)  # if every question had it
+        likelihoods = {
+            other: likely
+            for other, likelihood in meant(one.word).items()
+            if likelihood > enough
+            and (likely := likelihood * (UNREAD if self._speller.rank(other) is None else 1.0)) > enough
+        }
+        own = {"", *self._analyzer.terms(one.word)}
+        terms = dict(zip(likelihoods, self._analyzer.term_of_each(list(likelihoods)), strict=True))
+        others = {other: term for other, term in terms.items() if term not in own}
+        return _Candidates(as_written, likelihoods, others)
+
+    def _likeliest(self, one: _Word, count: int) -> str | None:
+        found = self._candidates.get(one.word) or self._candidates_of(one, count)
+        self._frequencies.look_up(found.terms.values())
+        count_of = self._frequencies.document_frequency
+        odds = {
+            other: TYPOS * count_of(term) * found.likelihoods[other]
+            for other, term in found.terms.items()
+            if count_of(term) >= LEAST_QUESTIONS
+        }
+        best = max(odds, key=lambda other: (odds[other], other), default="")
+        return best if odds.get(best, 0.0) > found.as_written else None
+
+
+def _is_prose(pieces: Sequence[_Word | None]) -> bool:
+    """Return whether few enough of some pieces of a line are no words."""
+    return pieces.count(None) <= max(FEW_UNKNOWN, MOST_UNKNOWN * len(pieces))
+
+
+def _is_readable(word: str) -> bool:
+    return LEAST_LETTERS <= len(word) <= MOST_LETTERS and _VOWEL.search(word) is not None
+
+
+_VOWEL: Final = re.compile("[aeiouy]")
+_PIECE: Final = re.compile(r"\S+")
+_BEFORE, _AFTER = "(\"'[*_“‘", ".,;:!?)\"']*_…”’"
+_WRITTEN: Final = re.compile(r"[^\W\d_]*(?:['’-][^\W\d_]+)*|[\d.,:%]+[^\W\d_]{0,2}|\W*")
+"""What stands in prose without being looked at: words with a hyphen or an apostrophe, abbreviations, numbers, signs."""
+_ENDS_SENTENCE: Final = frozenset(".!?:")
+_LONGEST: Final = 64
+
+
+def _stretches(text: str, markup: Markup) -> Iterator[list[_Word | None]]:
+    """Yield the words of prose, a few together; None for a piece that is no word, as a path or an assignment."""
+    for start, end in _lines(text, markup):
+        found: list[_Word | None] = []
+        is_first = True
+        for piece in _PIECE.finditer(text, start, end):
+            shape = piece[0]
+            core = shape.lstrip(_BEFORE)
+            at = piece.start() + len(shape) - len(core)
+            core = core.rstrip(_AFTER)
+            if len(core) > _LONGEST:
+                found.append(None)
+            elif core.isalpha() and (len(core) == 1 or core[1:].islower()):
+                found.append(_Word(at, at + len(core), core.lower(), core[0].isupper() and not is_first))
+            elif not _WRITTEN.fullmatch(core):
+                found.append(None)
+            is_first = not _ENDS_SENTENCE.isdisjoint(shape[at + len(core) - piece.start() :])
+            if len(found) == PIECES:
+                yield found
+                found = []
+        yield found
+
+
+_CODE: Final[Mapping[Markup, re.Pattern[str]]] = {
+    "html": re.compile(r"<(?P<close>/?)(?P<tag>[A-Za-z]{1,20})[^<>]{0,500}>|\n"),
+    "markdown": re.compile(  # fences, ticks, indented lines, addresses of links
+        r"(?P<fence>^[ >]{0,8}(?:```|~~~).*$)|(?P<tick>`{1,3})|^(?: {4}|\t).*$|\]\([^)\s]{0,500}\)|\n", re.M
+    ),
+    "plain": re.compile(r"\n"),
+}
+_VERBATIM: Final = frozenset({"pre", "code", "kbd", "samp", "tt", "var", "script", "style"})
+
+
+def _lines(text: str, markup: Markup) -> Iterator[tuple[int, int]]:
+    """Yield start and end of the stretches of prose in a text: its lines, without tags and code."""
+    done = depth = 0
+    ticks = ""
+    for found in _CODE[markup].finditer(text):
+        if not depth and not ticks:
+            yield done, found.start()
+        done = found.end()
+        groups = found.groupdict()
+        if (groups.get("tag") or "").lower() in _VERBATIM:
+            depth = max(0, depth - 1 if groups["close"] else depth + 1)
+        mark = groups.get("tick") or ("fence" if groups.get("fence") else "")
+        if mark:
+            ticks = "" if ticks == mark else ticks or mark
+    if not depth and not ticks:
+        yield done, len(text)

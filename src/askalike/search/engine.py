@@ -1,0 +1,113 @@
+"""What a search asks of whatever holds a forum: candidates with scores, records, a query's vector. Calls take batches.
+
+One machine's SQLite, tantivy and vectors are one engine; a distributed one gives no more than this. A search makes at
+most nine calls, however many terms and hits it has.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from askalike.types import Answer, Filters, Question
+
+if TYPE_CHECKING:
+    from askalike.search.interaction import WeighedStates
+    from askalike.search.query import Query
+
+
+class Encoder(Protocol):
+    """A model as the search pipeline sees it."""
+
+    def encode(self, query: Query) -> NDArray[np.float32]:
+        """Return the query's vector (D,) of length 1, or zeros where no informative word of it is known."""
+
+    def states(self, query: Query) -> WeighedStates:
+        """Return the query word by word."""
+
+    def states_of(self, questions: Sequence[tuple[int, Question]]) -> Sequence[WeighedStates]:
+        """Return the forum's questions word by word, given with their keys, in their order."""
+
+    def word_weights(self, text: str) -> list[tuple[str, float]]:
+        """Return how much of each word of a plain text is let in, in [0, 1]; nothing where the model cannot say."""
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """One question found by a candidate search, by the engine's own key."""
+
+    key: int
+    score: float
+
+
+@dataclass(frozen=True, slots=True)
+class TermStatistics:
+    """Counts of one state of a forum.
+
+    Args:
+        size: how many questions can be found.
+        frequencies: of the terms that were asked for, those that occur → in how many questions.
+    """
+
+    size: int
+    frequencies: Mapping[str, int]
+
+
+@dataclass(frozen=True, slots=True)
+class DuplicateLinks:
+    """Duplicate links of some questions, and of all that these lead to.
+
+    Args:
+        targets: id → the ids of what it is a duplicate of, ascending; without those that are no duplicates.
+        questions: id → the question, for every target.
+    """
+
+    targets: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    questions: Mapping[str, Question] = field(default_factory=dict)
+
+    def of(self, identifier: str) -> tuple[str, ...]:
+        """Return the ids of what a question is a duplicate of."""
+        return self.targets.get(identifier, ())
+
+
+class CandidateSource(Protocol):
+    """The indexes of a forum. Every candidate satisfies the filters, ``exclude_ids`` among them."""
+
+    def statistics(self, terms: Collection[str]) -> TermStatistics:
+        """Return the number of questions, and how many of them have each of these terms."""
+
+    def lexical(self, weights: Mapping[str, float], limit: int, filters: Filters) -> list[Candidate]:
+        """Return the questions that match weighted terms best, by score descending; fewer than ``limit``: no more."""
+
+    def misspelt(self, terms: Sequence[str], limit: int, filters: Filters) -> list[Candidate]:
+        """Return the questions with terms spelled nearly as these, most first; fewer than ``limit``: no more."""
+
+    def lexical_scores(self, weights: Mapping[str, float], keys: Sequence[int]) -> dict[int, float]:
+        """Return the scores that ``lexical`` gives to these questions; those that match no term are left out."""
+
+    def nearest(self, vector: NDArray[np.float32], limit: int, filters: Filters) -> list[Candidate]:
+        """Return the questions of the greatest cosine to ``vector`` (D,), descending; fewer than ``limit``: no more."""
+
+    def cosines(self, vector: NDArray[np.float32], keys: Sequence[int]) -> dict[int, float]:
+        """Return the cosines to ``vector`` (D,) of these questions; those without a vector are left out."""
+
+
+class RecordSource(Protocol):
+    """The archive of a forum."""
+
+    def questions(self, keys: Sequence[int]) -> dict[int, Question]:
+        """Return the questions with these keys; those that have gone meanwhile are left out."""
+
+    def answers(self, ids: Sequence[str]) -> Mapping[str, Sequence[Answer]]:
+        """Return the answers of each of these questions, best first; those without an answer are left out."""
+
+    def duplicate_links(self, ids: Sequence[str]) -> DuplicateLinks:
+        """Return the duplicate links of these questions, and of all that they lead to."""
+
+
+class Engine(CandidateSource, RecordSource, Protocol):
+    """A forum as the search pipeline sees it."""

@@ -1,0 +1,157 @@
+"""The ways to rank candidates, by name: where candidates come from, and how each gets its score.
+
+A new ranker is a function from the pool to scores, in a file of its own, and a row in ``RANKERS``; one that learns is
+a row in ``reranker.RERANKERS``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from askalike.errors import SettingError
+from askalike.search.interaction import interactions, meaning
+from askalike.search.pool import Pool, Scored, Source
+from askalike.search.reranker import RERANKERS
+from askalike.search.settings import JoinSettings
+
+
+def reciprocal_rank_fusion(ranks: Iterable[int], constant: float) -> float:
+    """Return ``Σ_r 1 / (constant + rank_r(p))`` over the rankings that have the candidate, places from 1.
+
+    >>> round(reciprocal_rank_fusion([1, 3], constant=60), 6)  # 1/61 + 1/63
+    0.032266
+    """
+    return sum(1.0 / (constant + rank) for rank in ranks)
+
+
+def shares(scores: Sequence[float]) -> list[float]:
+    """Return each score as a share of the greatest: ``s(p) / max_p' s(p')``; zeros where none is above 0.
+
+    >>> shares([10.0, 5.0, 0.0])
+    [1.0, 0.5, 0.0]
+    """
+    most = max(scores, default=0.0)
+    return [score / most if most > 0 else 0.0 for score in scores]
+
+
+def weighted_sum(cosine: float, bm25_share: float, weight: float) -> float:
+    """Return ``w · cos(q, p) + (1 - w) · bm25(q, p) / max_p' bm25(q, p')``.
+
+    Args:
+        cosine: in [-1, 1].
+        bm25_share: in [0, 1].
+        weight: of the cosine, in [0, 1].
+
+    >>> round(weighted_sum(cosine=0.8, bm25_share=0.5, weight=0.25), 3)  # 0.25 · 0.8 + 0.75 · 0.5
+    0.575
+    """
+    return weight * cosine + (1.0 - weight) * bm25_share
+
+
+INTERACTION = "interaction"
+"""The ranker that compares words by their states."""
+
+LEXICAL = "lexical"
+"""The ranker that needs no vectors."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ranker:
+    """One way to rank.
+
+    Args:
+        sources: where candidates come from.
+        score: returns each candidate's score, in the pool's order.
+        about: what it does, in a few words.
+        is_joining: it looks at more candidates than are asked for, since it puts them in an order of its own.
+        most: candidates that it looks at, however few of them are hits.
+    """
+
+    sources: tuple[Source, ...]
+    score: Callable[[Pool, JoinSettings], list[Scored]]
+    about: str
+    is_joining: bool = False
+    most: int | None = None
+
+    @property
+    def needs_vectors(self) -> bool:
+        """Whether it can answer only where questions have vectors."""
+        return "vectors" in self.sources
+
+
+def ranker_named(name: str) -> Ranker | None:
+    """Return a ranker, None for one that has to be learned.
+
+    Raises:
+        SettingError: there is none of this name.
+    """
+    if name not in RANKER_NAMES:
+        raise SettingError(f"there is no ranker {name!r}", f"expected one of {', '.join(RANKER_NAMES)}")
+    return RANKERS.get(name)
+
+
+def _by_weighted_sum(pool: Pool, settings: JoinSettings) -> list[Scored]:
+    relative = shares([candidate.components["bm25"] for candidate in pool.candidates])
+    return [
+        Scored(
+            candidate.key,
+            weighted_sum(candidate.components["cosine"], share, settings.weight),
+            {**candidate.components, "bm25_share": share},
+        )
+        for candidate, share in zip(pool.candidates, relative, strict=True)
+    ]
+
+
+def _by_interaction(pool: Pool, settings: JoinSettings) -> list[Scored]:
+    """Return the weighted sum, in which the best candidates get another score, and all others stay below those."""
+    joined = _by_weighted_sum(pool, settings)
+    if pool.encoder is None or pool.asked.vector is None:
+        return joined
+    order = sorted(range(len(joined)), key=lambda place: (-joined[place].score, joined[place].key))
+    best, others = order[: settings.interaction_depth], order[settings.interaction_depth :]
+    questions = pool.engine.questions([joined[place].key for place in best])
+    held = [(joined[place].key, questions[joined[place].key]) for place in best if joined[place].key in questions]
+    compared = interactions(pool.encoder.states(pool.asked.query), pool.encoder.states_of(held)).tolist()
+    found = {key: value for (key, _), value in zip(held, compared, strict=True)}
+    scored = {place: _interacting(joined[place], found.get(joined[place].key), settings) for place in best}
+    lowest = max(0.0, min((one.score for one in scored.values()), default=0.0))
+    highest = max((joined[place].score for place in others), default=0.0)
+    for place in others:  # each was below every one that is compared, and stays there
+        one = joined[place]
+        scored[place] = replace(one, score=one.score * min(1.0, lowest / highest) if highest > 0 else one.score)
+    return [scored[place] for place in range(len(joined))]
+
+
+def _interacting(one: Scored, interaction: float | None, settings: JoinSettings) -> Scored:
+    """Return a candidate by its interaction; as it is where it has gone meanwhile."""
+    if interaction is None:
+        return one
+    parts = {**one.components, "interaction": interaction}
+    near = meaning(parts["cosine"], interaction)
+    return Scored(one.key, weighted_sum(near, parts["bm25_share"], settings.interaction_weight), parts)
+
+
+def _by_fusion(pool: Pool, settings: JoinSettings) -> list[Scored]:
+    constant = settings.fusion_constant
+    return [
+        Scored(one.key, reciprocal_rank_fusion(one.ranks.values(), constant), one.components) for one in pool.candidates
+    ]
+
+
+def _by_component(name: str) -> Callable[[Pool, JoinSettings], list[Scored]]:
+    return lambda pool, _: [Scored(one.key, one.components[name], one.components) for one in pool.candidates]
+
+
+RANKERS: Mapping[str, Ranker] = {
+    "hybrid": Ranker(("lexical", "vectors"), _by_weighted_sum, "words and meaning, a weighted sum", is_joining=True),
+    INTERACTION: Ranker(
+        ("lexical", "vectors"), _by_interaction, "hybrid, its best compared word by word", is_joining=True
+    ),
+    "fusion": Ranker(("lexical", "vectors"), _by_fusion, "words and meaning, by their places", is_joining=True),
+    LEXICAL: Ranker(("lexical",), _by_component("bm25"), "words alone"),
+    "vector": Ranker(("vectors",), _by_component("cosine"), "meaning alone"),
+}
+
+RANKER_NAMES = (*RANKERS, *RERANKERS)
+"""All names that a search takes: those that every forum has, then those that a forum has learned."""

@@ -1,0 +1,180 @@
+"""Which connections of a worker stay open when there are too many, and what its log tells of those that were closed."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import islice
+from typing import Final, Protocol
+
+from askalike.server.proxies import is_trusted, rate_key
+from askalike.server.settings import Limits, Network
+
+LOG: Final = logging.getLogger("askalike.server")
+
+HANDLES_KEPT: Final = 256
+"""File handles that a worker needs for the forum itself; connections get the others."""
+FEWEST: Final = 16
+STRANGE_WEIGHT: Final = 100.0
+"""A connection whose client has never got anything goes as if it had waited so many times as long."""
+TRIES: Final = 16
+"""So many connections are looked at for one that has sent nothing meanwhile."""
+SPARE: Final = 64
+"""So many more are open for the moment in which what others have sent is still to be read."""
+NOTICE_S: Final = 10.0
+"""What clients can cause as often as they like is told once in so long, with its count."""
+
+
+class Open(Protocol):
+    """A connection, as the admission sees it."""
+
+    def has_unread(self) -> bool:
+        """Return whether part of a request has come that was not read yet."""
+
+    def close_for_another(self) -> None:
+        """Close at once."""
+
+
+@dataclass(slots=True)
+class _Client:
+    """The connections of one address, or of all trusted proxies; those that wait are in the order of their waiting."""
+
+    name: str
+    is_proxy: bool
+    open: int = 0
+    strange: dict[Open, float] = field(default_factory=dict)
+    known: dict[Open, float] = field(default_factory=dict)
+
+    @property
+    def share(self) -> int:
+        """Return how many connections it holds; behind a proxy each may be another visitor's."""
+        return min(self.open, 1) if self.is_proxy else self.open
+
+    def longest(self, now_s: float) -> Iterator[tuple[float, Open]]:
+        """Yield those that have waited longest, one that is strange and one that is known, with their weighted time."""
+        for waiting, weight in ((self.strange, STRANGE_WEIGHT), (self.known, 1.0)):
+            for connection, since_s in islice(waiting.items(), 1):
+                yield (now_s - since_s) * weight, connection
+
+
+class Admission:
+    """Counts connections by client, and keeps those that wait for their clients in the order of their waiting.
+
+    Where there are too many, one of the client that holds most is closed: the one that has waited longest, where the
+    time of those that are strange counts more. So a client that holds few keeps them whatever another opens.
+
+    Args:
+        proxies: whose connections are not counted as one client's.
+    """
+
+    def __init__(self, limits: Limits, proxies: Sequence[Network] = ()) -> None:
+        self.most = min(limits.connections, _handles())
+        self._most_of_one = limits.client_connections
+        self._proxies = proxies
+        self._clients: dict[str, _Client] = {}
+        self._client_of: dict[Open, _Client] = {}
+
+    def opens(self, connection: Open, address: str) -> bool:
+        """Count a connection; return whether there is room for it, for which another may have been closed."""
+        is_proxy = is_trusted(address, self._proxies)
+        name = "proxies" if is_proxy else rate_key(address)
+        client = self._client_of[connection] = self._clients.setdefault(name, _Client(name, is_proxy))
+        client.open += 1
+        for _ in range(2):  # the second for one that was taken although none could be closed
+            if client.open > self._most_of_one and not is_proxy:
+                is_room = self._close_one([client])
+            elif len(self._client_of) > self.most:
+                is_room = self.make_room(client.share)
+            else:
+                break
+            if not is_room:
+                return False
+        return True
+
+    def closes(self, connection: Open) -> None:
+        """Count a connection no longer."""
+        self.works(connection)
+        client = self._client_of.pop(connection, None)
+        if client is not None:
+            client.open -= 1
+            if not client.open:
+                del self._clients[client.name]
+
+    def waits(self, connection: Open, *, is_strange: bool) -> None:
+        """Note that a connection waits for its client from now on.
+
+        Args:
+            is_strange: the client has never asked for anything that it got.
+        """
+        self.works(connection)
+        client = self._client_of.get(connection)
+        if client is not None:
+            (client.strange if is_strange else client.known)[connection] = time.monotonic()
+
+    def works(self, connection: Open) -> None:
+        """Note that a connection's client waits for the service."""
+        client = self._client_of.get(connection)
+        if client is not None:
+            client.strange.pop(connection, None)
+            client.known.pop(connection, None)
+
+    def make_room(self, share: int = 1) -> bool:
+        """Close the connection that may go first; return whether there was one.
+
+        Args:
+            share: none of a client that holds fewer is closed.
+        """
+        waiting = [client for client in self._clients.values() if client.strange or client.known]
+        most = max((client.share for client in waiting), default=0)
+        return most >= share and self._close_one([client for client in waiting if client.share == most])
+
+    def _close_one(self, clients: Sequence[_Client]) -> bool:
+        """Return whether one was closed, or will be once the event loop has read what has come."""
+        for _ in range(TRIES):
+            now_s = time.monotonic()
+            found = [one for client in clients for one in client.longest(now_s)]
+            if not found:
+                return False
+            _, connection = max(found, key=lambda one: one[0])
+            if not connection.has_unread():
+                self.closes(connection)
+                connection.close_for_another()
+                return True
+            self.waits(connection, is_strange=connection in self._client_of[connection].strange)
+        return len(self._client_of) <= self.most + SPARE
+
+
+class Notices:
+    """Warnings that clients can cause: the first at once, then one line for each time span, with counts."""
+
+    def __init__(self) -> None:
+        self._counts: Counter[str] = Counter()
+        self._told_s = -NOTICE_S
+        self._timer: asyncio.TimerHandle | None = None
+
+    def note(self, what: str) -> None:
+        """Count something, and tell of it once it is time."""
+        self._counts[what] += 1
+        if self._timer is None:
+            wait_s = max(0.0, self._told_s + NOTICE_S - time.monotonic())
+            self._timer = asyncio.get_running_loop().call_later(wait_s, self._tell)
+
+    def _tell(self) -> None:
+        self._timer, self._told_s = None, time.monotonic()
+        counts = dict(self._counts)
+        self._counts.clear()
+        LOG.warning("", extra={"fields": {"message": "connections were closed or refused", "counts": counts}})
+
+
+def _handles() -> int:
+    """Return how many connections this process has file handles for."""
+    try:
+        import resource
+    except ImportError:  # not on Windows, where sockets are no file handles
+        return 10_000
+    soft = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
+    return 10_000 if soft == resource.RLIM_INFINITY else max(FEWEST, soft - HANDLES_KEPT)

@@ -1,0 +1,319 @@
+"""One connection of HTTP/1.1: uvicorn's, with an end to everything that a client can keep the service waiting for.
+
+What h11 refuses, the application never sees: those answers are made here, as JSON as all others.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+import secrets
+import socket
+from collections.abc import Mapping
+from enum import Enum, auto
+from http import HTTPStatus
+from typing import Any, Final
+
+import h11
+from uvicorn.protocols.http.h11_impl import H11Protocol
+
+from askalike.server.admission import Admission, Notices
+from askalike.server.problem import Problem
+from askalike.server.settings import Limits
+
+LOG: Final = logging.getLogger("askalike.server.requests")
+
+READ_BYTES: Final = 16_384
+"""Taken from a connection at a time, so that one cannot hold the event loop for long."""
+TAKEN_BYTES: Final = 65_536
+"""A client that reads its answer takes at least so much in ``Limits.write_s``."""
+LINGER_BYTES: Final = 64_000_000
+CHUNKS_FREE: Final = 1_000
+CHUNK_BYTES: Final = 16
+"""After so many chunks of a body, the mean chunk holds at least so much: each costs more than its bytes do."""
+
+
+class Phase(Enum):
+    """What a connection waits for."""
+
+    NEW = auto()
+    HEAD = auto()
+    BODY = auto()
+    WORK = auto()
+    WRITE = auto()
+    LINGER = auto()
+    IDLE = auto()
+    CLOSING = auto()
+
+
+LONGEST: Final[Mapping[Phase, str]] = {
+    Phase.NEW: "first_byte_s",
+    Phase.HEAD: "head_s",
+    Phase.BODY: "stream_s",
+    Phase.WORK: "write_s",
+    Phase.WRITE: "write_s",
+    Phase.LINGER: "linger_s",
+    Phase.IDLE: "idle_s",
+    Phase.CLOSING: "write_s",
+}
+"""Which of ``Limits`` says for how long; after that of ``WORK`` alone nothing happens but another look."""
+_buffer: Final = bytearray(READ_BYTES)
+
+
+class Connection(H11Protocol, asyncio.BufferedProtocol):
+    """A connection with limits; the application is asked as uvicorn does.
+
+    Args:
+        accepted: its socket, which does not block.
+        more: as uvicorn gives them.
+    """
+
+    def __init__(
+        self, *, accepted: socket.socket, limits: Limits, admission: Admission, notices: Notices, **more: Any
+    ) -> None:
+        super().__init__(**more)
+        self._accepted = accepted
+        self.conn = self._requests = _Requests(h11.SERVER, limits.head_bytes)
+        self.logger = _ERRORS
+        self._limits = limits
+        self._admission = admission
+        self._notices = notices
+        self._phase = Phase.NEW
+        self._timer: asyncio.TimerHandle | None = None
+        self._unsent = self._lingered = 0
+        self._is_known = False
+
+    # -- what the event loop calls -----------------------------------------------------------------------------
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        """Begin, where there is room."""
+        super().connection_made(transport)
+        if not self._admission.opens(self, self.client[0] if self.client else ""):
+            self._notices.note("refused: too many connections at work")
+            found = Problem(503, "too many connections are open", "try again soon", {"Retry-After": "1"})
+            self._refuse(found)
+        self._enter(self._seen())
+
+    def get_buffer(self, sizehint: int) -> bytearray:
+        """Return where the next bytes go; they are taken out at once, so that all connections share it."""
+        return _buffer
+
+    def buffer_updated(self, nbytes: int) -> None:
+        """Take what has come."""
+        self.data_received(bytes(_buffer[:nbytes]))
+
+    def data_received(self, data: bytes) -> None:
+        """Take what has come, and see what is waited for now."""
+        if self._phase is Phase.LINGER:
+            self._lingered += len(data)
+            if self._lingered > LINGER_BYTES:
+                self._cut("its request was refused, and it did not stop sending")
+                return
+        super().data_received(data)
+        if self._phase is Phase.BODY and len(data) > 1_000:  # one that sends goes after those that do not
+            self._enter(Phase.BODY)
+        self._look()
+
+    def pause_writing(self) -> None:
+        """Note that the client does not read."""
+        super().pause_writing()
+        self._look()
+
+    def resume_writing(self) -> None:
+        """Note that it does."""
+        super().resume_writing()
+        self._look()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """End."""
+        if self._timer is not None:
+            self._timer.cancel()
+        self._admission.closes(self)
+        super().connection_lost(exc)
+
+    # -- what uvicorn calls ------------------------------------------------------------------------------------
+
+    def on_response_complete(self) -> None:
+        """See what is waited for after an answer."""
+        super().on_response_complete()
+        self._unset_keepalive_if_required()  # it is ours to end
+        self._is_known |= self._requests.status < HTTPStatus.BAD_REQUEST
+        self._look()
+
+    def shutdown(self) -> None:
+        """Close, or do so once the answer is there."""
+        super().shutdown()
+        self._look()
+
+    def send_400_response(self, msg: str) -> None:
+        """Answer what h11 refuses."""
+        fault = self._requests.fault
+        status = fault.error_status_hint if fault is not None else 400
+        self._refuse(Problem(status, f"the request is not HTTP/1.1: {fault or msg}"[:300], HINTS.get(status, HINT)))
+
+    def _unsupported_upgrade_warning(self) -> None:
+        """Say nothing: an upgrade is an offer, and not to take it is an answer."""
+
+    # -- what is waited for ------------------------------------------------------------------------------------
+
+    def has_unread(self) -> bool:
+        """Return whether part of a request has come that was not read yet."""
+        if self._phase not in (Phase.NEW, Phase.HEAD, Phase.BODY, Phase.IDLE):
+            return False
+        try:
+            return bool(self._accepted.recv(1, socket.MSG_PEEK))
+        except OSError:  # there is nothing, or the client is gone
+            return False
+
+    def close_for_another(self) -> None:
+        """Close at once."""
+        self._notices.note(f"closed for another: {self._phase.name.lower()}")
+        self._cut("")
+
+    def _seen(self) -> Phase:
+        """Return what is waited for now."""
+        if self.transport.is_closing():
+            return Phase.CLOSING
+        is_answered = self.cycle is None or self.cycle.response_complete
+        if not is_answered and self.conn.their_state is h11.SEND_BODY:
+            return Phase.BODY
+        if self.flow.write_paused:
+            return Phase.WRITE
+        if not is_answered:
+            return Phase.WORK
+        if self.conn.their_state is h11.SEND_BODY:
+            return Phase.LINGER
+        if self.conn.trailing_data[0]:
+            return Phase.HEAD
+        return Phase.NEW if self.cycle is None else Phase.IDLE
+
+    def _look(self) -> None:
+        phase = self._seen()
+        if phase is not self._phase:
+            self._enter(phase)
+
+    def _enter(self, phase: Phase) -> None:
+        """Wait for something, from now on."""
+        self._phase = phase
+        self._unsent = self.transport.get_write_buffer_size()
+        if phase is Phase.WORK:
+            self._admission.works(self)
+        else:
+            self._admission.waits(self, is_strange=not self._is_known)
+        if self._timer is not None:
+            self._timer.cancel()
+        self._timer = self.loop.call_later(getattr(self._limits, LONGEST[phase]), self._late)
+
+    def _late(self) -> None:
+        """Do what is to be done when something did not come in time."""
+        phase, unsent = self._phase, self.transport.get_write_buffer_size()
+        if self._seen() is not phase or phase is Phase.WORK:
+            self._enter(self._seen())
+        elif phase is Phase.HEAD:
+            self._notices.note("timed out: head")
+            hint = "send the whole head of a request at once"
+            self._refuse(Problem(408, f"the head did not come within {self._limits.head_s:g} s", hint))
+            self._look()
+        elif phase in (Phase.NEW, Phase.IDLE) and not unsent:
+            if phase is Phase.NEW:
+                self._notices.note("timed out: new")
+            self.transport.close()
+            self._look()
+        elif phase is Phase.BODY and not self.flow.write_paused:
+            self._enter(phase)  # the application has its own limits while it reads
+        elif phase in (Phase.WRITE, Phase.CLOSING) and 0 < unsent <= self._unsent - TAKEN_BYTES:
+            self._enter(phase)
+        else:
+            self._cut(f"timed out: {phase.name.lower()}")
+
+    def _cut(self, notice: str) -> None:
+        if notice:
+            self._notices.note(notice)
+        self.transport.abort()
+
+    # -- answers without the application -----------------------------------------------------------------------
+
+    def _refuse(self, problem: Problem) -> None:
+        """Answer, where no answer was begun, and close."""
+        identifier = secrets.token_hex(8)
+        if self.conn.our_state in (h11.IDLE, h11.SEND_RESPONSE):
+            content = json.dumps({"error": problem.error, "hint": problem.hint}).encode()
+            headers = {
+                "Content-Type": "application/json",
+                "Content-Length": str(len(content)),
+                "X-Content-Type-Options": "nosniff",
+                "Cache-Control": "no-store",
+                "X-Request-Id": identifier,
+                "Connection": "close",
+                **problem.headers,
+            }
+            head = h11.Response(
+                status_code=problem.status,
+                reason=HTTPStatus(problem.status).phrase.encode(),
+                headers=[(name.encode(), value.encode()) for name, value in headers.items()],
+            )
+            for event in (head, h11.Data(data=content), h11.EndOfMessage()):
+                self.transport.write(self.conn.send(event) or b"")
+        if self.cycle is not None and not self.cycle.response_complete:  # the application still reads the body
+            self.cycle.disconnected = True
+            self.cycle.message_event.set()
+        client = self.client[0] if self.client else ""
+        fields = {"request": identifier, "route": "none", "status": problem.status, "client": client}
+        if problem.status != HTTPStatus.SERVICE_UNAVAILABLE:
+            LOG.info("", extra={"fields": fields})
+        self.transport.close()
+
+
+class _Requests(h11.Connection):
+    """What a client sends, refused also where two readers of it could disagree, or where it costs too much to read."""
+
+    def __init__(self, role: type[h11.SERVER], most_bytes: int) -> None:
+        super().__init__(role, most_bytes)
+        self.fault: h11.RemoteProtocolError | None = None
+        self.status = 0
+        self._chunks = self._bytes = 0
+
+    def send_with_data_passthrough(self, event: h11.Event) -> list[bytes] | None:
+        """Return an event as bytes, and remember the status that it tells."""
+        if isinstance(event, h11.Response):
+            self.status = event.status_code
+        return super().send_with_data_passthrough(event)
+
+    def next_event(self) -> Any:
+        """Return what has come.
+
+        Raises:
+            h11.RemoteProtocolError: it is refused.
+        """
+        try:
+            event = super().next_event()
+            if isinstance(event, h11.Request):
+                self._chunks = self._bytes = 0
+                _check_framing(event)
+            elif isinstance(event, h11.Data):
+                self._chunks += 1
+                self._bytes += len(event.data)
+                if self._chunks > CHUNKS_FREE and self._bytes < CHUNK_BYTES * self._chunks:
+                    raise h11.RemoteProtocolError(f"the body comes in chunks of less than {CHUNK_BYTES} bytes")
+        except h11.RemoteProtocolError as error:
+            self.fault = error
+            raise
+        return event
+
+
+def _check_framing(request: h11.Request) -> None:
+    """Refuse a request whose length two readers could take differently: it could smuggle another past a proxy."""
+    names = [name for name, _ in request.headers]
+    if b"transfer-encoding" in names:
+        if b"content-length" in names:
+            raise h11.RemoteProtocolError("both Content-Length and Transfer-Encoding")
+        if request.http_version < b"1.1":
+            raise h11.RemoteProtocolError("Transfer-Encoding in HTTP/1.0")
+
+
+_ERRORS: Final = logging.getLogger("askalike.server.connection")
+_ERRORS.setLevel(logging.ERROR)  # uvicorn warns of each request that it refuses; those are in our own log
+
+HINT: Final = "send a request of HTTP/1.1; was it meant for another port?"
+HINTS: Final = {431: "send a shorter address and fewer headers", 501: "send the body as it is, or in chunks"}

@@ -1,0 +1,283 @@
+"""What the service does, without HTTP: searches a forum, changes it, tells about it."""
+
+from __future__ import annotations
+
+import contextlib
+import re
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from itertools import islice
+from typing import Final, Literal
+
+from askalike.errors import AskalikeError, BusyForumError, SettingError, UnknownIdError
+from askalike.forum import Forum
+from askalike.search.stages import collecting, stage
+from askalike.server.duplicates import DuplicatePages
+from askalike.server.safe_html import safe_html
+from askalike.server.schemas import (
+    CorrectionView,
+    FeedbackView,
+    LinkView,
+    QuestionAnswer,
+    QuestionsAnswer,
+    SimilarAnswer,
+    Written,
+)
+from askalike.server.serializers import answer_view, brief, feedback_view, hit_view, question_view
+from askalike.store import check_question
+from askalike.text.markup import plain_text
+from askalike.types import Answer, Feedback, Filters, Link, Markup, Question
+
+Observe = Callable[[str, float], None]
+"""Told the name of a stage and the seconds that it took."""
+
+PROBE_CHARACTERS: Final = 200
+
+_PLACE: Final = re.compile("(-?[0-9]{1,19})?_([0-9]{1,19})")
+"""A cursor: microseconds or nothing, and a number."""
+
+_WORDS: Mapping[str, Literal["added", "edited"]] = {"add": "added", "edit": "edited"}
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A search.
+
+    Args:
+        own: the id of the question that asks, or "".
+        is_explained: how much each word counts is told too.
+    """
+
+    title: str
+    body: str = ""
+    markup: Markup = "plain"
+    k: int = 10
+    filters: Filters = field(default_factory=Filters)
+    ranker: str | None = None
+    own: str = ""
+    is_explained: bool = False
+
+
+class Engine:
+    """One forum as the service offers it. Safe from any thread.
+
+    Args:
+        observe: told how long each stage of a search took.
+    """
+
+    def __init__(self, forum: Forum, observe: Observe = lambda _stage, _seconds: None) -> None:
+        self.forum = forum
+        self.duplicates = DuplicatePages(forum)
+        self._observe = observe
+
+    # -- searching ---------------------------------------------------------------------------------------------
+
+    def similar(self, asked: Asked) -> SimilarAnswer:
+        """Return what an asker is shown.
+
+        Raises:
+            SettingError: there is nothing to search for, k is out of range, or there is no such ranker.
+            ForumError, ModelError: the forum has not what the ranker needs.
+        """
+        if not asked.title.strip() and not asked.body.strip():
+            raise SettingError("the question is empty", "give a title or a body")
+        began = time.perf_counter()
+        with collecting() as seconds:
+            found = self.forum.suggest(
+                asked.title,
+                asked.body,
+                asked.k,
+                markup=asked.markup,
+                filters=asked.filters,
+                ranker=asked.ranker,
+                own=asked.own,
+                is_explained=asked.is_explained,
+            )
+            with stage("answer"):
+                attended = found.explanations or [None] * len(found.found)
+                hits = [
+                    hit_view(one, self.forum.analyzer, attention)
+                    for one, attention in zip(found.found, attended, strict=True)
+                ]
+        for name, spent in seconds.items():
+            self._observe(name, spent)
+        corrections = [CorrectionView(one.written, one.meant) for one in found.corrections]
+        return SimilarAnswer(found.ranker, round(1000 * (time.perf_counter() - began), 2), corrections, hits)
+
+    def similar_to(self, identifier: str, k: int, ranker: str | None, *, is_explained: bool) -> SimilarAnswer:
+        """Return what is similar to a question that the forum holds, later questions too.
+
+        Raises:
+            UnknownIdError: there is no such question.
+            SettingError, ForumError, ModelError: as ``similar``.
+        """
+        one = self.forum.question(identifier)
+        title = one.title if one.title.strip() or one.body.strip() else "?"
+        return self.similar(Asked(title, one.body, one.markup, k, ranker=ranker, own=one.id, is_explained=is_explained))
+
+    def warm_up(self) -> None:
+        """Search once, so that the first who asks need not wait for the model to be read; what fails, fails then."""
+        with contextlib.suppress(AskalikeError):
+            self.forum.suggest("how to", k=1)
+
+    def probe(self) -> None:
+        """Search for a question that the forum holds, and read it.
+
+        Raises:
+            AskalikeError: the forum cannot be searched, or its archive not be read.
+        """
+        for question in islice(self.forum.questions(), 1):
+            self.forum.suggest(question.title[:PROBE_CHARACTERS].strip() or "?", k=1)
+
+    # -- questions ---------------------------------------------------------------------------------------------
+
+    def question(self, identifier: str) -> QuestionAnswer:
+        """Return a question with its answers and links.
+
+        Raises:
+            UnknownIdError: there is no such question.
+        """
+        found = self.forum.question(identifier)
+        return QuestionAnswer(
+            question=question_view(found),
+            html=safe_html(found.body, found.markup),
+            text=plain_text(found.body, found.markup),
+            answers=[answer_view(one) for one in self.forum.answers(identifier)],
+            links=[self._link(identifier, link) for link in self.forum.links_of(identifier)],
+        )
+
+    def questions(self, limit: int, cursor: str | None = None) -> QuestionsAnswer:
+        """Return a page of the questions, newest first by date, undated ones last.
+
+        Args:
+            cursor: the ``next`` of the page before.
+
+        Raises:
+            SettingError: the cursor is none.
+        """
+        found = self.forum.newest(limit, _place(cursor) if cursor else None)
+        counts = self.forum.answer_counts([question.id for _, question in found])
+        return QuestionsAnswer(
+            [brief(question, counts.get(question.id, 0)) for _, question in found],
+            _cursor(*found[-1][0]) if len(found) == limit else None,
+            self.forum.size(),
+        )
+
+    def _link(self, identifier: str, link: Link) -> LinkView:
+        is_from = link.source_id == identifier
+        other = link.target_id if is_from else link.source_id
+        return LinkView(other, self.forum.question(other).title, link.kind, "to" if is_from else "from")
+
+    # -- changes -----------------------------------------------------------------------------------------------
+
+    def put(self, question: Question) -> Written:
+        """Add or replace a question; it is on disk when this returns.
+
+        Raises:
+            InputError: a value cannot be stored.
+            BusyForumError: another process has been writing for too long; nothing is stored.
+        """
+        (written,) = self.store([question])
+        return replace(written, indexed=self.catch_up())
+
+    def store(self, questions: Iterable[Question]) -> list[Written]:
+        """Add or replace questions, each on disk when this returns; ``catch_up`` lets them be found.
+
+        Raises:
+            InputError, BusyForumError: as ``put``; none is stored.
+        """
+        listed = list(questions)
+        done = self.forum.store(listed)
+        return [Written(one.id, _WORDS.get(done.get(one.id, "none"), "unchanged"), indexed=False) for one in listed]
+
+    def check(self, question: Question) -> None:
+        """Raise InputError unless ``store`` can store the question."""
+        check_question(question)
+
+    def delete(self, identifier: str) -> Written:
+        """Delete a question with its answers and links.
+
+        Raises:
+            UnknownIdError: there is no such question.
+            BusyForumError: another process has been writing for too long; nothing is deleted.
+        """
+        self.forum.store(gone=[identifier])
+        return Written(identifier, "deleted", indexed=self.catch_up())
+
+    def put_answer(self, answer: Answer) -> Written:
+        """Add or replace an answer; it is on disk, and shown, when this returns.
+
+        Raises:
+            UnknownIdError: its question is not there.
+            InputError, BusyForumError: as ``put``.
+        """
+        done = self.forum.put_answers([answer])
+        return Written(answer.id, _WORDS.get(done.get(answer.id, "none"), "unchanged"), indexed=True)
+
+    def delete_answer(self, identifier: str) -> Written:
+        """Delete an answer.
+
+        Raises:
+            UnknownIdError: there is no such answer.
+            BusyForumError: as ``delete``.
+        """
+        self.forum.delete_answers([identifier])
+        return Written(identifier, "deleted", indexed=True)
+
+    def mark(self, identifier: str, original: str) -> Written:
+        """Mark a question a duplicate of another.
+
+        Raises:
+            UnknownIdError: one of them is not there.
+            InputError: they are the same.
+            BusyForumError: as ``put``.
+        """
+        added = self.forum.add_links([Link(identifier, original)])
+        return Written(identifier, "added" if added else "unchanged", indexed=True)
+
+    def unmark(self, identifier: str, original: str) -> Written:
+        """Take the mark of a duplicate away.
+
+        Raises:
+            UnknownIdError: there is no such mark.
+            InputError, BusyForumError: as ``mark``.
+        """
+        if not self.forum.remove_links([Link(identifier, original)]):
+            found = f"question {identifier!r} is not marked a duplicate of {original!r}"
+            raise UnknownIdError(found, "its links tell what it is marked with")
+        return Written(identifier, "deleted", indexed=True)
+
+    def judge(self, given: Feedback) -> FeedbackView:
+        """Store a person's verdict on a pair; it is on disk when this returns.
+
+        Raises:
+            UnknownIdError: one of the questions is not there.
+            InputError: they are the same question.
+            BusyForumError: another process has been writing for too long; nothing is stored.
+        """
+        return feedback_view(self.forum.judge(given.question_id, given.candidate_id, given.verdict, given.by))
+
+    def labels(self, *, is_named: bool) -> Iterator[FeedbackView]:
+        """Yield all verdicts, oldest first; who judged is left out unless ``is_named``."""
+        found = map(feedback_view, self.forum.feedback())
+        return found if is_named else (replace(one, by="") for one in found)
+
+    def catch_up(self) -> bool:
+        """Let all that is stored be found; return whether it is: another process may be at it for longer."""
+        with contextlib.suppress(BusyForumError):
+            self.forum.catch_up()
+            return True
+        return False
+
+
+def _cursor(moment: int | None, num: int) -> str:
+    return f"{'' if moment is None else moment}_{num}"
+
+
+def _place(cursor: str) -> tuple[int | None, int]:
+    found = _PLACE.fullmatch(cursor)
+    place = (int(found[1]) if found[1] else None, int(found[2])) if found else (None, 2**63)
+    if not all(abs(one) < 2**63 for one in place if one is not None):
+        raise SettingError("the cursor is none that a page has given", "take the next of the page before")
+    return place

@@ -1,0 +1,102 @@
+"""What a worker does when nobody asks: lets be found what others stored, encodes, compares questions.
+
+Of several workers, whoever holds the lock of a task does it; the others find nothing to do. Work is done in slices, and
+hardly any while searches are under way.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import threading
+from collections.abc import Callable
+from typing import Final
+
+from askalike.errors import BusyForumError, ModelNotFoundError
+from askalike.server.engine import Engine
+
+LOG: Final = logging.getLogger("askalike.server")
+
+PAUSE_S: Final = 0.5
+SLICE_S: Final = 0.2
+"""Of comparing, between two pauses while there is something to compare."""
+SHORT_PAUSE_S: Final = 0.3
+
+
+class _Stopped(Exception):
+    """The service stops."""
+
+
+class MaintenanceWorker:
+    """A thread that keeps a forum's indexes, vectors and pairs in step.
+
+    Args:
+        is_busy: whether searches are under way.
+        tell: called each round.
+    """
+
+    def __init__(self, engine: Engine, is_busy: Callable[[], bool], tell: Callable[[], None] = lambda: None) -> None:
+        self._engine = engine
+        self._is_busy = is_busy
+        self._tell = tell
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="maintenance", daemon=True)
+
+    def start(self) -> None:
+        """Begin."""
+        self._thread.start()
+
+    def stop(self, wait_s: float) -> bool:
+        """Stop when the slice under way is done; return whether it was within so many seconds."""
+        self._stop.set()
+        if self._thread.is_alive():
+            self._thread.join(max(0.0, wait_s))
+        return not self._thread.is_alive()
+
+    def _run(self) -> None:
+        pause_s = PAUSE_S
+        told = ""
+        while not self._stop.wait(pause_s):
+            try:
+                pause_s = SHORT_PAUSE_S if self.keep() else PAUSE_S
+                told = ""
+            except _Stopped:
+                return
+            except Exception as error:
+                if str(error) != told:
+                    told = str(error)
+                    LOG.exception("keeping the forum in step failed")
+                pause_s = 10 * PAUSE_S
+
+    def keep(self) -> bool:
+        """Do a slice of what is to be done; return whether there is more."""
+        self._tell()
+        forum = self._engine.forum
+        if forum.behind:
+            forum.catch_up(is_waiting=False)
+        if forum.vectors.waiting:
+            with contextlib.suppress(BusyForumError, ModelNotFoundError):  # another process is at it
+                forum.encode(progress=_StopProgress(self._stop))
+        return forum.pairs.advance(SLICE_S, lambda: self._stop.is_set() or self._is_busy()) > 0
+
+
+class _StopProgress:
+    """Ends the work that tells it how far it is, once the service stops; what was encoded is kept."""
+
+    def __init__(self, stop: threading.Event) -> None:
+        self._stop = stop
+
+    def start(self, phase: str, total: int, unit: str) -> None:
+        """Begin a phase."""
+        self._check()
+
+    def advance(self, count: int) -> None:
+        """Go on."""
+        self._check()
+
+    def notice(self, text: str) -> None:
+        """Take no notice."""
+
+    def _check(self) -> None:
+        if self._stop.is_set():
+            raise _Stopped

@@ -1,0 +1,173 @@
+"""Takes connections and stops in time: uvicorn's server with our own way to accept, which ends when handles run out."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import errno
+import logging
+import socket
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import Any, Final
+
+import uvicorn
+from starlette.types import ASGIApp
+
+from askalike.errors import SettingError
+from askalike.server.admission import Admission, Notices
+from askalike.server.connection import Connection
+from askalike.server.settings import Limits, Network
+
+LOG: Final = logging.getLogger("askalike.server")
+
+GRACE_S: Final = 10
+"""What is under way may take so long to finish when the service is told to stop."""
+BACKLOG: Final = 1_024
+AT_ONCE: Final = 16
+"""Connections that are taken in one turn of the event loop; those that are too many are closed between two turns."""
+PAUSE_S: Final = 0.5
+"""Nothing is accepted for so long when file handles or memory run out."""
+ABSENT: Final = frozenset([errno.EADDRNOTAVAIL, errno.EAFNOSUPPORT])
+EXHAUSTED: Final = frozenset([errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM])
+
+
+class Server(uvicorn.Server):
+    """Answers on sockets that already listen.
+
+    Args:
+        app: the application.
+        limits: of connections.
+        proxies: whose connections are not counted as one client's.
+        stopping: called when it is told to stop, before it waits for what is under way.
+    """
+
+    def __init__(
+        self,
+        app: ASGIApp,
+        limits: Limits,
+        proxies: Sequence[Network] = (),
+        stopping: Callable[[], None] = lambda: None,
+    ) -> None:
+        admission, notices = Admission(limits, proxies), Notices()
+        self._connection = partial(Connection, limits=limits, admission=admission, notices=notices)
+        super().__init__(
+            uvicorn.Config(
+                app,
+                http=self._connection,  # type: ignore[arg-type]  # what makes a connection is as good as its class
+                loop="asyncio:SelectorEventLoop",
+                ws="none",
+                lifespan="on",
+                log_config=None,
+                access_log=False,
+                server_header=False,
+                proxy_headers=False,
+                timeout_graceful_shutdown=GRACE_S,
+            )
+        )
+        self._admission, self._notices = admission, notices
+        self._stopping = stopping
+        self._listening: Sequence[socket.socket] = ()
+        self._accepting: set[asyncio.Task[Any]] = set()
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """Start the application, then accept."""
+        asyncio.get_running_loop().set_exception_handler(_log_fault)
+        await super().startup(sockets=[])
+        self._listening = sockets or []
+        for listening in self._listening:
+            listening.setblocking(False)
+            self._accept_from(listening)
+        if self._listening:
+            host, port = self._listening[0].getsockname()[:2]
+            LOG.info("", extra={"fields": {"message": "listening", "host": host, "port": port}})
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """Accept no more, and finish what is under way."""
+        for listening in self._listening:
+            asyncio.get_running_loop().remove_reader(listening)
+        self._stopping()
+        await super().shutdown(sockets)
+
+    def _accept_from(self, listening: socket.socket) -> None:
+        if not self.should_exit:
+            asyncio.get_running_loop().add_reader(listening, self._accept, listening)
+
+    def _accept(self, listening: socket.socket) -> None:
+        loop = asyncio.get_running_loop()
+        for _ in range(AT_ONCE):
+            try:
+                accepted, _ = listening.accept()
+            except (BlockingIOError, InterruptedError, ConnectionError):
+                return
+            except OSError as error:
+                if error.errno not in EXHAUSTED:
+                    raise
+                self._notices.note(f"not accepted: {error.strerror}")
+                self._admission.make_room()
+                loop.remove_reader(listening)
+                loop.call_later(PAUSE_S, self._accept_from, listening)
+                return
+            accepted.setblocking(False)
+            task = loop.create_task(self._connect(accepted))
+            self._accepting.add(task)
+            task.add_done_callback(self._accepting.discard)
+
+    async def _connect(self, accepted: socket.socket) -> None:
+        make = partial(
+            self._connection,
+            accepted=accepted,
+            config=self.config,
+            server_state=self.server_state,
+            app_state=self.lifespan.state,
+        )
+        with contextlib.suppress(OSError):  # the client is gone already
+            await asyncio.get_running_loop().connect_accepted_socket(make, accepted)
+
+
+def listen(host: str, port: int) -> list[socket.socket]:
+    """Return sockets that listen at an address; at every one of a name's.
+
+    Raises:
+        SettingError: nobody can listen there.
+    """
+    found: list[socket.socket] = []
+    refused: OSError | None = None
+    try:
+        addresses = socket.getaddrinfo(host.strip("[]"), port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
+    except OSError as error:
+        addresses, refused = [], error
+    for family, kind, protocol, _, address in dict.fromkeys(addresses):
+        try:
+            found.append(_listening(socket.socket(family, kind, protocol), address))
+        except OSError as error:
+            refused = error
+            if error.errno not in ABSENT:  # a name may lead to addresses that this machine lacks
+                break
+    else:
+        if found:
+            return found
+    for listening in found:
+        listening.close()
+    raise SettingError(
+        f"nobody can listen at {host}, port {port}: {refused.strerror if refused else 'there is no such address'}",
+        "stop what is there, or name another with --port or --host",
+    ) from refused
+
+
+def _listening(made: socket.socket, address: Any) -> socket.socket:
+    try:
+        made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        if made.family == socket.AF_INET6:
+            made.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
+        made.bind(address)
+        made.listen(BACKLOG)
+    except OSError:
+        made.close()
+        raise
+    return made
+
+
+def _log_fault(_: asyncio.AbstractEventLoop, context: Mapping[str, Any]) -> None:
+    """Log what went wrong in the event loop as everything else is logged."""
+    LOG.error("%s", context.get("message"), exc_info=context.get("exception"))

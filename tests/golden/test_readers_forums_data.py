@@ -1,0 +1,123 @@
+"""Golden values of the forum readers on the real data sets."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from askalike.readers.detection import detect
+from askalike.readers.frame import ReadContext
+from askalike.types import Answer, Link, Question, Record
+
+pytestmark = pytest.mark.data
+
+
+def read(path: Path, expected_format: str) -> tuple[list[Record], Counter[str], ReadContext]:
+    reader = detect(path)
+    assert reader.name == expected_format
+    seen: list[int] = []
+    context = ReadContext(advance=seen.append)
+    records = list(reader.read(path, context))
+    assert sum(seen) == reader.size_bytes(path)
+    assert context.records_in == len(records) + context.rejects.count
+    assert not context.repaired
+    return (
+        records,
+        Counter(record.kind if isinstance(record, Link) else type(record).__name__ for record in records),
+        context,
+    )
+
+
+def ids(records: list[Record]) -> list[str]:
+    """Return the ids of the first, the tenth and the last record."""
+    chosen = (records[0], records[9], records[-1])
+    return [f"{r.source_id}>{r.target_id}" if isinstance(r, Link) else r.id for r in chosen]
+
+
+def accepted(records: list[Record]) -> int:
+    return sum(isinstance(record, Answer) and record.is_accepted for record in records)
+
+
+@pytest.mark.parametrize(
+    ("site", "counts", "accepted_count", "expected_ids"),
+    [
+        (
+            "quantumcomputing-2018",
+            {"Question": 612, "Answer": 1060, "related": 313, "duplicate": 14},
+            389,
+            ["1", "12", "4125>2346"],
+        ),
+        ("cardano-2021", {"Question": 1042, "Answer": 1496}, 459, ["1", "12", "4805"]),
+        ("matheducators-2014", {"Question": 397, "Answer": 1507}, 189, ["1", "10", "2134"]),
+        (
+            "scicomp-meta",
+            {"Question": 589, "Answer": 1322, "related": 448, "duplicate": 13},
+            206,
+            ["1", "10", "2993>3033"],
+        ),
+    ],
+)
+def test_the_stack_exchange_dumps(
+    data_dir: Path, site: str, counts: dict[str, int], accepted_count: int, expected_ids: list[str]
+) -> None:
+    records, found, context = read(data_dir / "stackexchange-dumps" / site, "stackexchange")
+    assert found == counts
+    assert accepted(records) == accepted_count
+    assert ids(records) == expected_ids
+    assert context.rejects.count == 0
+
+
+def test_the_first_question_of_quantum_computing(data_dir: Path) -> None:
+    records, _, _ = read(data_dir / "stackexchange-dumps" / "quantumcomputing-2018", "stackexchange")
+    first = records[0]
+    assert isinstance(first, Question)
+    assert (first.id, first.score, first.author, first.markup) == ("1", 52, "7", "html")
+    assert first.body.startswith('<p>I know that a <a href="https://en.wikipedia.org/wiki/Turing_machine"')
+    assert first.created is not None
+    assert first.created.isoformat() == "2018-03-12T17:00:45.567000+00:00"
+
+
+def test_the_devops_table(data_dir: Path) -> None:
+    records, found, context = read(data_dir / "devops-stackexchange" / "posts.csv.gz", "table")
+    assert found == {"Question": 3700, "Answer": 4968}
+    assert accepted(records) == 1627
+    assert ids(records) == ["1", "10", "12357"]
+    assert context.rejects.count == 0
+    assert context.skipped["blank row"] == 1
+    assert isinstance(records[0], Question)
+    assert records[0].tags == ("jenkins", "software-recommendation", "hudson")
+    assert records[0].body.startswith('<p><a href="https://jenkins.io/"')
+
+
+def test_the_slicer_forum(data_dir: Path) -> None:
+    records, found, context = read(data_dir / "slicer-discourse" / "topics.jsonl.gz", "jsonl")
+    assert (found["Question"], found["Answer"], context.rejects.count) == (19047, 77368, 0)
+    assert ids(records) == ["4", "8-a2", "47940"]
+    assert isinstance(records[0], Question)
+    assert (records[0].id, records[0].title) == ("4", "Terms of Service")
+
+
+def test_the_travel_folder(data_dir: Path) -> None:
+    records, found, context = read(data_dir / "travel-stackexchange", "jsonl")
+    assert (found["Question"], found["duplicate"], context.rejects.count) == (4919, 780, 0)
+    assert ids(records) == ["1", "26", "52871>39263"]
+    assert isinstance(records[0], Question)
+    assert records[0].title == "What are some Caribbean cruises for October?"
+
+
+def test_the_reddit_questions(data_dir: Path) -> None:
+    path = data_dir / "reddit" / "questions.jsonl.gz"
+    context = ReadContext()
+    kept: dict[int, Record] = {}
+    for number, record in enumerate(detect(path).read(path, context), start=1):
+        if number in (1, 10, 224741):
+            kept[number] = record
+    assert (context.records_in, context.rejects.count, dict(context.repaired)) == (224741, 0, {})
+    assert [record.id for record in kept.values() if isinstance(record, Question)] == ["1iftmc", "1c8to3", "150vv0"]
+    first = kept[1]
+    assert isinstance(first, Question)
+    assert (first.tags, first.markup) == (("Animesuggest",), "markdown")
+    assert first.created is not None
+    assert first.created.timestamp() == 1374008035

@@ -1,0 +1,80 @@
+"""Labelled pairs: the judged set of Zhang et al. and the Quora pairs."""
+
+from __future__ import annotations
+
+import gzip
+from pathlib import Path
+
+import pytest
+
+from askalike.errors import DamagedInputError, FormatError, SettingError
+from askalike.readers.frame import ReadContext
+from askalike.readers.research.judged import JUDGED, Pair, read_judged, read_pairs
+from askalike.types import Question
+
+LINES = [
+    "how to boil an egg\thow long to cook an egg\t1\tk1",
+    "how to boil an egg\twhat is an egg\t0\tk2",
+    "what do cats eat\tcat food\t0\tk3",
+    "how to boil an egg\tboiling eggs\t1\tk4",
+    "what do cats eat\twhat to feed a cat\t1\tk5",
+]
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    path = tmp_path / "english.tsv"
+    path.write_text("\n".join(LINES) + "\n", encoding="utf-8")
+    return path
+
+
+def test_lines_are_grouped_by_query_and_ids_are_positions(file: Path) -> None:
+    judged = read_judged(file)
+    assert judged.name == "english"
+    assert judged.queries == {"q1": Question("q1", "how to boil an egg"), "q2": Question("q2", "what do cats eat")}
+    assert judged.qrels == {"q1": {"q1-1": 1, "q1-2": 0, "q1-3": 1}, "q2": {"q2-1": 0, "q2-2": 1}}
+    assert judged.candidates["q2"] == [("q2-1", 0.0), ("q2-2", 0.0)]
+    assert judged.documents["q1-3"] == Question("q1-3", "boiling eggs")
+
+
+def test_an_order_that_gives_the_labels_away_is_told(file: Path) -> None:
+    notices: list[str] = []
+    context = ReadContext(notice=notices.append)
+    read_judged(file, context=context)
+    assert notices == []
+    file.write_text("\n".join(LINES[:2]), encoding="utf-8")
+    read_judged(file, context=context)
+    assert "lists positives first" in notices[0]
+
+
+def test_a_line_that_cannot_be_read_stops_the_set_and_splits_are_refused(file: Path) -> None:
+    file.write_text("\n".join([*LINES, "a\tb\t2\tk6"]), encoding="utf-8")
+    with pytest.raises(DamagedInputError, match=r"first english.tsv, line 6: expected query, candidate, label"):
+        read_judged(file)
+    with pytest.raises(SettingError, match="the file is one set"):
+        read_judged(file, split="dev")
+    file.write_bytes(b"a\tb\t1\tk\xff\n")
+    with pytest.raises(DamagedInputError, match="line 1: byte 8 of it is not UTF-8"):
+        read_judged(file)
+
+
+def test_names_that_are_not_known_and_paths_that_are_not_there_are_errors(file: Path) -> None:
+    with pytest.raises(FormatError, match=r"known: askubuntu, beir, labelled, semeval"):
+        read_judged(file, "trec")
+    with pytest.raises(FormatError, match="there is nothing at"):
+        read_judged(file.with_name("gone"))
+    assert all(not reader.matches(file.with_name("gone")) for reader in JUDGED.values())
+
+
+def test_pairs_are_unquoted_and_lost_bytes_are_counted(tmp_path: Path) -> None:
+    file = tmp_path / "dev.tsv.gz"
+    content = b'1\tIs it so?\t"Who said ""so""?"\t18\n0\tcaf\xc3\xa9?\tbroken \xe2\x80?\t19\nx\ta\tb\t20\n'
+    file.write_bytes(gzip.compress(content))
+    context = ReadContext()
+    assert list(read_pairs(file, context)) == [
+        Pair("18", "Is it so?", 'Who said "so"?', True),
+        Pair("19", "café?", "broken \ufffd?", False),
+    ]
+    assert [(reject.line, reject.record_id) for reject in context.rejects.first] == [(3, "20")]
+    assert context.repaired == {"lines with bytes that are not UTF-8, written as U+FFFD": 1}
+    assert JUDGED["labelled"].matches(file) is False

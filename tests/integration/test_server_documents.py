@@ -1,0 +1,128 @@
+"""What the documents of the service say, works: curl and Python examples, and the files for deploying it."""
+
+from __future__ import annotations
+
+import configparser
+import json
+import os
+import re
+import shlex
+import shutil
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+import typer
+from tools.serving import serving
+
+from askalike import Forum
+from askalike.cli.main import app
+from askalike.data import bundled_forum
+from askalike.server.http import build
+from askalike.server.settings import ServeSettings
+
+REPOSITORY = Path(__file__).resolve().parents[2]
+DOCUMENT = (REPOSITORY / "docs" / "service.md").read_text(encoding="utf-8")
+DEPLOY = REPOSITORY / "deploy"
+ADDRESS = "http://127.0.0.1:8765"
+
+
+def blocks(language: str) -> list[str]:
+    return re.findall(rf"^```{language}\n(.*?)^```", DOCUMENT, flags=re.DOTALL | re.MULTILINE)
+
+
+@pytest.fixture(scope="module")
+def address(tmp_path_factory: pytest.TempPathFactory) -> Any:
+    folder = tmp_path_factory.mktemp("documents") / "home.forum"
+    with Forum.create(folder) as forum:
+        forum.load(bundled_forum())
+    with serving(build(ServeSettings(str(folder)))) as found:
+        yield found
+
+
+@pytest.mark.skipif(shutil.which("curl") is None or shutil.which("bash") is None, reason="curl or bash is not here")
+def test_every_curl_in_the_document_succeeds(address: str, tmp_path: Path) -> None:
+    asked = [block for block in blocks("sh") if "curl" in block]
+    assert len(asked) >= 5
+    for block in asked:
+        script = "set -euo pipefail\n" + block.replace(ADDRESS, address)
+        done = subprocess.run(
+            ["bash", "-c", script], cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False
+        )
+        assert done.returncode == 0, f"{block}\n{done.stdout}\n{done.stderr}"
+        assert '"error"' not in done.stdout
+
+
+def test_the_python_of_the_document_runs(address: str, capsys: pytest.CaptureFixture[str]) -> None:
+    (program,) = blocks("python")
+    exec(compile(program.replace(ADDRESS, address), "service.md", "exec"), {})
+    lines = capsys.readouterr().out.splitlines()
+    assert len(lines) == 4
+    assert lines[-1] == "['added']"
+
+
+def test_the_document_names_every_path_and_every_field_of_a_search() -> None:
+    document = json.loads((REPOSITORY / "docs" / "openapi.json").read_text(encoding="utf-8"))
+    assert [path for path in document["paths"] if path.partition("{")[0].strip("/") not in DOCUMENT] == []
+    fields = document["components"]["schemas"]["SimilarRequest"]["properties"]
+    assert [name for name in fields if f"`{name}`" not in DOCUMENT] == []
+    statuses = {status for path in document["paths"].values() for one in path.values() for status in one["responses"]}
+    assert [status for status in statuses - {"200"} if status not in DOCUMENT] == []
+
+
+# -- deploying ---------------------------------------------------------------------------------------------------------
+
+
+def check_command(words: list[str]) -> None:
+    """Check that the command line knows this command and its options."""
+    group = typer.main.get_command(app)
+    assert hasattr(group, "commands")
+    command = group.commands[words[0]]
+    known = {option for parameter in command.params for option in (*parameter.opts, *parameter.secondary_opts)}
+    assert {word.split("=")[0] for word in words if word.startswith("-")} <= known, words
+
+
+def test_the_dockerfile_copies_what_is_there_and_runs_what_there_is() -> None:
+    text = (DEPLOY / "Dockerfile").read_text(encoding="utf-8")
+    lines = [line for line in re.sub(r"\\\n", " ", text).splitlines() if line and not line.startswith("#")]
+    known = ["FROM", "COPY", "RUN", "ENV", "USER", "VOLUME", "EXPOSE", "HEALTHCHECK", "STOPSIGNAL", "ENTRYPOINT", "CMD"]
+    assert [line for line in lines if line.split()[0] not in known] == []
+    for line in lines:
+        words = line.split()
+        if words[0] == "COPY" and not words[1].startswith("--"):
+            assert all((REPOSITORY / word).exists() for word in words[1:-1]), line
+    (entry,) = (json.loads(line.partition(" ")[2]) for line in lines if line.startswith("ENTRYPOINT"))
+    (command,) = (json.loads(line.partition(" ")[2]) for line in lines if line.startswith("CMD"))
+    assert entry == ["askalike"]
+    check_command(command)
+    assert any(line.startswith("USER") and "root" not in line for line in lines)
+
+
+def test_the_compose_file_is_yaml_and_runs_what_there_is() -> None:
+    yaml = pytest.importorskip("yaml", reason="PyYAML is not here")
+    service = yaml.safe_load((DEPLOY / "compose.yaml").read_text(encoding="utf-8"))["services"]["askalike"]
+    check_command(service["command"])
+    assert (DEPLOY / service["build"]["context"] / service["build"]["dockerfile"]).resolve().is_file()
+    assert all(port.startswith("127.0.0.1:") for port in service["ports"])
+
+
+def test_the_unit_runs_what_there_is() -> None:
+    parser = configparser.ConfigParser(interpolation=None, strict=True)
+    parser.optionxform = str  # type: ignore[assignment, method-assign]
+    parser.read(DEPLOY / "askalike.service", encoding="utf-8")
+    assert parser.sections() == ["Unit", "Service", "Install"]
+    program, *words = shlex.split(parser["Service"]["ExecStart"])
+    assert Path(program).name == "askalike"
+    check_command(words)
+
+
+@pytest.mark.skipif(shutil.which("systemd-analyze") is None, reason="systemd-analyze is not here")
+def test_systemd_understands_the_unit(tmp_path: Path) -> None:
+    text = (DEPLOY / "askalike.service").read_text(encoding="utf-8")
+    unit = tmp_path / "askalike.service"
+    unit.write_text(text.replace("/opt/askalike/bin/askalike", shutil.which("true") or "/bin/true"), encoding="utf-8")
+    done = subprocess.run(
+        ["systemd-analyze", "verify", str(unit)], capture_output=True, text=True, env={**os.environ}, check=False
+    )
+    assert "Unknown key" not in done.stderr

@@ -1,0 +1,583 @@
+"""The service over HTTP, in this process: statuses, headers, keys, limits, streams, hostile requests."""
+
+from __future__ import annotations
+
+import json
+import logging
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from starlette.testclient import TestClient
+
+from askalike import Answer, Forum, Link, Question
+from askalike.errors import DamagedForumError
+from askalike.server.http import build
+from askalike.server.keys import Keys
+from askalike.server.settings import Limits, ServeSettings
+
+pytestmark = pytest.mark.usefixtures("words_alone")
+
+BASE = "http://localhost:8765"
+LIMITS = Limits(rate=0, body_bytes=500_000, record_bytes=5_000, timeout_s=30)
+AWAY = {"host": "0.0.0.0"}
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory, words_alone: None) -> Path:
+    path = tmp_path_factory.mktemp("serve") / "f.forum"
+    with Forum.create(path) as forum:
+        forum.add(
+            [
+                Question("1", "Wifi drops at night", "<p>All <b>lights</b> blink</p>", "html"),
+                Question("a/b c", "Printer prints blank pages", tags=("printer",)),
+                Question("3", "Printer prints only blank pages"),
+            ]
+        )
+        forum.add_answers([Answer("x", "1", "<script>x()</script><p>Move it</p>", "html")])
+        forum.add_links([Link("3", "a/b c")])
+    return path
+
+
+@pytest.fixture(scope="module")
+def client(folder: Path) -> Iterator[TestClient]:
+    with TestClient(build(ServeSettings(str(folder), limits=LIMITS)), base_url=BASE) as made:
+        yield made
+
+
+@pytest.fixture
+def other(folder: Path) -> Iterator[Any]:
+    """Give a way to serve the same forum by other settings."""
+    opened: list[TestClient] = []
+
+    def make(**settings: Any) -> TestClient:
+        made = TestClient(build(ServeSettings(str(folder), **{"limits": LIMITS, **settings})), base_url=BASE)
+        opened.append(made)
+        return made.__enter__()
+
+    yield make
+    for one in opened:
+        one.__exit__(None, None, None)
+
+
+def search(client: TestClient, **fields: Any) -> Any:
+    return client.post("/v1/similar", json={"title": "wifi drops", **fields})
+
+
+# -- what is asked for -------------------------------------------------------------------------------------------------
+
+
+def test_a_search_answers_as_it_was_agreed(client: TestClient) -> None:
+    found = search(client, explain=True)
+    assert found.status_code == 200
+    (hit,) = found.json()["hits"]
+    assert set(found.json()) == {"ranker", "took_ms", "corrections", "hits"}
+    assert set(hit) == {
+        "rank",
+        "score",
+        "likelihood",
+        "components",
+        "matched",
+        "missing",
+        "highlights",
+        "question",
+        "excerpt",
+        "best_answer",
+        "answers",
+        "via",
+        "attended",
+    }
+    assert hit["highlights"] == {"title": [[0, 4], [5, 10]], "excerpt": []}
+    assert hit["best_answer"]["html"] == "<p>Move it</p>"
+    assert hit["attended"] == {"query_title": [], "query_body": [], "title": [], "matches": [], "effects": []}
+
+
+def test_a_stand_in_says_by_what_it_was_found(client: TestClient) -> None:
+    (hit,) = search(client, title="only blank pages").json()["hits"]
+    assert (hit["question"]["id"], hit["via"]) == ("a/b c", {"id": "3", "title": "Printer prints only blank pages"})
+
+
+def test_an_id_may_hold_anything_that_a_path_can_encode(client: TestClient) -> None:
+    found = client.get("/v1/questions/a%2Fb%20c")
+    assert found.json()["question"]["id"] == "a/b c"
+    assert found.json()["links"][0]["direction"] == "from"
+    similar = client.get("/v1/questions/a%2Fb%20c/similar?k=1")
+    assert similar.json()["hits"] == []  # its only neighbour is its own duplicate
+    for identifier in ("%2Fsimilar", "a%252Fb", "%F0%9F%99%82", "x%3Ay", "..%2F..%2Fetc", "similar"):
+        path = f"/v1/questions/{identifier}"
+        assert client.put(path, json={"title": "odd"}).status_code == 200
+        assert client.get(path).status_code == 200
+        assert client.delete(path).json()["operation"] == "deleted"
+
+
+def test_a_question_is_put_read_and_deleted(client: TestClient) -> None:
+    made = client.put("/v1/questions/new", json={"title": "Toaster 🙂 burns", "created": "2024-05-01", "tags": ["x"]})
+    assert made.json() == {"id": "new", "operation": "added", "indexed": True}
+    assert client.get("/v1/questions/new").json()["question"]["created"] == "2024-05-01T00:00:00Z"
+    assert search(client, title="toaster").json()["hits"][0]["question"]["id"] == "new"
+    assert search(client, title="toaster", id="new").json()["hits"] == []
+    assert client.get("/v1/questions?limit=1").json()["questions"][0]["id"] == "new"
+    assert client.put("/v1/questions/new", json={"title": "x", "id": "old"}).status_code == 422
+    assert client.delete("/v1/questions/new").json()["operation"] == "deleted"
+    assert client.delete("/v1/questions/new").status_code == 404
+    assert search(client, title="toaster").json()["hits"] == []
+
+
+def test_answers_and_marks_are_put_and_taken_away(client: TestClient) -> None:
+    client.put("/v1/questions/copy", json={"title": "Wifi copy"})
+    given = {"question_id": "copy", "body": "*Yes*", "markup": "markdown", "accepted": True, "created": "2024-05-01"}
+    assert client.put("/v1/answers/y%2F1", json=given).json() == {"id": "y/1", "operation": "added", "indexed": True}
+    assert client.put("/v1/answers/y%2F1", json=given).json()["operation"] == "unchanged"
+    assert client.put("/v1/answers/y%2F1", json={**given, "score": 3}).json()["operation"] == "edited"
+    (held,) = client.get("/v1/questions/copy").json()["answers"]
+    assert (held["id"], held["html"], held["accepted"], held["score"]) == ("y/1", "<p><em>Yes</em></p>\n", True, 3)
+    assert client.put("/v1/answers/z", json={**given, "question_id": "none"}).status_code == 404
+    assert client.put("/v1/answers/z", json={**given, "id": "other"}).status_code == 422
+    mark = "/v1/questions/copy/originals/1"
+    assert client.put(mark).json()["operation"] == "added"
+    assert client.put(mark).json()["operation"] == "unchanged"
+    hits = search(client, title="wifi copy").json()["hits"]
+    assert [(hit["question"]["id"], hit["via"]["id"]) for hit in hits] == [("1", "copy")]
+    assert client.delete(mark).json()["operation"] == "deleted"
+    assert client.delete(mark).status_code == 404
+    assert client.put("/v1/questions/copy/originals/copy").status_code == 422
+    assert client.put("/v1/questions/copy/originals/none").status_code == 404
+    assert client.delete("/v1/answers/y%2F1").json()["operation"] == "deleted"
+    assert client.delete("/v1/answers/y%2F1").status_code == 404
+    assert client.delete("/v1/questions/copy").status_code == 200
+
+
+def test_verdicts_are_taken_and_given_back(client: TestClient) -> None:
+    given = {"question": "1", "candidate": "3", "verdict": "different", "by": "me"}
+    stored = client.post("/v1/feedback", json=given).json()
+    assert {**given, "at": stored["at"]} == stored
+    found = client.get("/v1/feedback")
+    assert found.headers["content-type"] == "application/x-ndjson"
+    assert [json.loads(line) for line in found.text.splitlines()] == [stored]
+    assert client.post("/v1/feedback", json={**given, "candidate": "none"}).status_code == 404
+    assert client.post("/v1/feedback", json={**given, "candidate": "1"}).status_code == 422
+
+
+def test_many_questions_are_acknowledged_one_by_one(client: TestClient) -> None:
+    lines = [
+        json.dumps({"id": "b1", "title": "Bulk one"}),
+        "",
+        json.dumps({"id": "b2", "title": "x" * 6_000}),
+        "not json",
+        json.dumps({"title": "no id"}),
+        json.dumps({"id": " b3", "title": "odd id"}),
+        json.dumps({"id": "b4", "title": "Bulk four"}),
+    ]
+    sent = "\n".join(lines).encode()
+    answered = client.post(
+        "/v1/questions:bulk",
+        content=iter([sent[:50], sent[50:3_000], sent[3_000:]]),
+        headers={"Content-Type": "application/x-ndjson"},
+    )
+    told = [json.loads(line) for line in answered.text.splitlines()]
+    assert [(one.get("line"), one.get("operation")) for one in told[:-1]] == [
+        (1, "added"),
+        (3, None),
+        (4, None),
+        (5, None),
+        (6, None),
+        (7, "added"),
+    ]
+    assert all({"error", "hint"} <= set(one) for one in told[1:-2])
+    assert told[-1] == {"done": True, "stored": 2, "refused": 4}
+    assert {hit["question"]["id"] for hit in search(client, title="bulk").json()["hits"]} == {"b1", "b4"}
+
+
+def test_pages_of_pairs_can_be_asked_for(client: TestClient) -> None:
+    found = client.get("/v1/duplicates?minimum=0.2&limit=5").json()
+    assert set(found) == {"pairs", "next", "progress"}
+    assert set(client.get("/v1/duplicates/clusters").json()) == {"clusters", "next", "progress"}
+    assert client.get("/v1/duplicates?cursor=x").status_code == 422
+
+
+def test_the_service_tells_how_it_does(client: TestClient) -> None:
+    assert client.get("/healthz").json() == {"status": "ok"}
+    assert client.get("/readyz").json() == {"status": "ready"}
+    search(client)
+    state = client.get("/v1/status").json()
+    assert state["forum"]["name"] == "f.forum"
+    assert state["service"]["may"] == {"read": True, "write": True}
+    assert state["latency_ms"]["POST /v1/similar"]["count"] >= 1
+    text = client.get("/metrics").text
+    assert 'askalike_requests_total{route="POST /v1/similar",status="200"' in text
+    for stage in ("lexical", "vector", "rank", "answer"):
+        assert f'askalike_stage_seconds_count{{stage="{stage}"' in text
+    assert client.get("/openapi.json").json()["openapi"] == "3.1.0"
+
+
+# -- what is refused ---------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "status"),
+    [
+        ("GET", "/v1/nothing", 404),
+        ("GET", "/../pyproject.toml", 404),
+        ("GET", "/%2e%2e/%2e%2e/pyproject.toml", 404),
+        ("GET", "/page/index.html", 404),
+        ("GET", "//etc/passwd", 404),
+        ("GET", "/v1/questions/none", 404),
+        ("GET", "/v1/questions/%ff", 400),
+        ("GET", "/v1/questions/%ed%a0%80", 400),
+        ("GET", "/v1/questions/1/similar?k=0", 422),
+        ("GET", "/v1/questions?limit=1000000", 422),
+        ("GET", "/v1/questions?after=99999999999999999999999", 422),
+        ("GET", "/v1/questions?after=_" + "9" * 30, 422),
+        ("GET", "/v1/questions?after=x_1", 422),
+        ("GET", "/v1/similar", 405),
+        ("POST", "/v1/questions", 405),
+        ("TRACE", "/v1/questions/1", 405),
+        ("POST", "/v1/similar", 415),
+        ("POST", "/v1/questions:bulk", 415),
+    ],
+)
+def test_every_refusal_says_what_and_what_to_do(client: TestClient, method: str, path: str, status: int) -> None:
+    answer = client.request(method, path)
+    assert answer.status_code == status
+    assert set(answer.json()) == {"error", "hint"}
+    assert answer.headers["x-request-id"]
+
+
+def test_a_ranker_that_the_forum_has_not_learned_is_a_conflict(client: TestClient) -> None:
+    assert search(client, ranker="vector").status_code == 409
+    assert search(client, ranker="translm").status_code == 409
+    assert search(client, ranker="none").status_code == 422
+
+
+@pytest.mark.parametrize("kind", ["text/plain", "application/x-www-form-urlencoded", "multipart/form-data", ""])
+def test_what_a_form_can_send_is_no_change(client: TestClient, kind: str) -> None:
+    answer = client.put("/v1/questions/form", content=b'{"title":"x"}', headers={"Content-Type": kind})
+    assert answer.status_code == 415
+    assert client.get("/v1/questions/form").status_code == 404
+
+
+HOSTILE: dict[str, bytes] = {
+    "quotes that are escaped": b'{"title":[["' + b'\\"' * 200_000,
+    "many values": b'{"title":[' + b"[]," * 150_000 + b"[]]}",
+    "many fields": b"{" + b",".join(b'"%d":1' % n for n in range(40_000)) + b"}",
+    "long field": b'{"' + b"a" * 400_000 + b'":1}',
+    "empty": b"",
+    "broken UTF-8": b'{"title":"\xff\xfe"}',
+    "half a surrogate pair": b'{"title":"\\ud800"}',
+    "NUL": b'{"title":"a\\u0000b wifi"}',
+    "right-to-left marks": '{"title":"\u202ewifi\u202c \u2067drops\u2069"}'.encode(),
+    "emoji": '{"title":"👩‍👩‍👧‍👦🏳️‍🌈 wifi"}'.encode(),
+    "nothing but emoji": '{"title":"🙂🙂🙂"}'.encode(),
+    "one-letter words": json.dumps({"title": "x", "body": "a " * 99_000}).encode(),
+    "different words": json.dumps({"title": "x", "body": " ".join(f"w{n}" for n in range(28_000))}).encode(),
+    "one long word": json.dumps({"title": "x", "body": "a" * 199_000}).encode(),
+    "marks": json.dumps({"title": "e" + "\u0301" * 900, "body": "e" + "\u0301" * 9_000}).encode(),
+    "too many letters": json.dumps({"title": "x", "body": "a " * 150_000}).encode(),
+    "deep": b'{"title":' + b"[" * 10_000 + b"]" * 10_000 + b"}",
+    "deep HTML": json.dumps({"title": "x", "body": "<div>" * 9_000, "markup": "html"}).encode(),
+    "deep Markdown": json.dumps({"title": "x", "body": "> " * 9_000 + "[" * 9_000, "markup": "markdown"}).encode(),
+    "long number": b'{"title":"x","k":' + b"9" * 9_000 + b"}",
+    "query syntax": b'{"title":"title:* AND (body:[a TO z] OR \\"x)^9 ~ wifi"}',
+    "SQL": b'{"title":"x\'; DROP TABLE questions; --","exclude":["\' OR 1=1"],"tags":["\'"]}',
+    "twice": b'{"title":"x","title":"y"}',
+    "list": b"[]",
+    "text": b'"x"',
+    "null": b"null",
+    "too large": b'{"title":"' + b"a" * 600_000 + b'"}',
+}
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_a_hostile_search_is_answered_or_refused(client: TestClient, name: str) -> None:
+    answer = client.post("/v1/similar", content=HOSTILE[name], headers={"Content-Type": "application/json"})
+    assert answer.status_code in (200, 400, 413, 422), answer.text[:200]
+    assert answer.json()
+    assert client.get("/v1/questions/1").status_code == 200  # nothing was dropped
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_a_hostile_question_is_stored_as_it_is_or_refused(client: TestClient, name: str) -> None:
+    sent = client.put("/v1/questions/hostile", content=HOSTILE[name], headers={"Content-Type": "application/json"})
+    assert sent.status_code in (200, 400, 413, 422), sent.text[:200]
+    if sent.status_code == 200:
+        held = client.get("/v1/questions/hostile").json()["question"]
+        assert held["title"] == json.loads(HOSTILE[name])["title"]
+        assert client.get("/v1/questions/hostile/similar").status_code == 200
+        client.delete("/v1/questions/hostile")
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_a_hostile_record_does_not_end_its_stream(client: TestClient, name: str) -> None:
+    content = HOSTILE[name].replace(b"\n", b" ") + b'\n{"id":"good","title":"good"}'
+    answer = client.post("/v1/questions:bulk", content=content, headers={"Content-Type": "application/x-ndjson"})
+    told = [json.loads(line) for line in answer.text.splitlines()]
+    assert told[-2]["id"] == "good"
+    assert told[-1]["done"]
+    client.delete("/v1/questions/good")
+
+
+@pytest.mark.parametrize("moment", ["9999-12-31T23:59:59-14:00", "0001-01-01T00:00:00+14:00"])
+def test_a_date_that_could_not_be_read_back_is_refused(client: TestClient, moment: str) -> None:
+    for path, body in (
+        ("questions/odd", {"title": "t", "created": moment}),
+        ("questions/odd", {"title": "t", "closed": moment}),
+        ("answers/odd", {"question_id": "1", "body": "b", "created": moment}),
+    ):
+        refused = client.put(f"/v1/{path}", json=body)
+        assert refused.status_code == 422
+        assert "years 1 to 9999" in refused.json()["hint"]
+    lines = [{"id": "good", "title": "t"}, {"id": "odd", "title": "t", "created": moment}]
+    content = "".join(json.dumps(line) + "\n" for line in lines)
+    told = client.post("/v1/questions:bulk", content=content, headers={"content-type": "application/x-ndjson"})
+    first, second, last = map(json.loads, told.text.splitlines())
+    assert (first["operation"], second["id"], last["refused"]) == ("added", "odd", 1)
+    assert "years 1 to 9999" in second["hint"]
+    assert client.get("/v1/questions/odd").status_code == 404
+    assert search(client, before=moment).status_code == 200
+    assert client.delete("/v1/questions/good").status_code == 200
+
+
+def test_a_body_that_says_too_little_of_its_length_is_refused_while_it_comes(client: TestClient) -> None:
+    parts = iter([b'{"title":"', *[b"a" * 100_000] * 6, b'"}'])
+    answer = client.post("/v1/similar", content=parts, headers={"Content-Type": "application/json"})
+    assert answer.status_code == 413
+
+
+def test_a_compressed_body_is_refused(client: TestClient) -> None:
+    headers = {"Content-Type": "application/json", "Content-Encoding": "gzip"}
+    assert client.post("/v1/similar", content=b"x", headers=headers).status_code == 415
+
+
+# -- who may ask -------------------------------------------------------------------------------------------------------
+
+
+def test_elsewhere_a_key_says_who_may_do_what(folder: Path, other: Any) -> None:
+    keys = Keys(folder)
+    (reading, read), (writing, write) = keys.add("r", "read"), keys.add("w", "write")
+    away = other(**AWAY)
+
+    def status(method: str, path: str, key: str | None = None, **more: Any) -> int:
+        headers = {"Authorization": f"Bearer {key}"} if key else {}
+        return int(away.request(method, path, headers=headers, **more).status_code)
+
+    body = {"json": {"title": "wifi"}}
+    assert status("GET", "/healthz") == status("GET", "/openapi.json") == 200
+    for method, path in (
+        ("GET", "/v1/questions/1"),
+        ("GET", "/v1/status"),
+        ("GET", "/metrics"),
+        ("GET", "/v1/feedback"),
+    ):
+        assert status(method, path) == 401
+        assert status(method, path, "ask_wrong") == 401
+        assert status(method, path, read) == status(method, path, write) == 200
+    assert status("POST", "/v1/similar", None, **body) == 401
+    assert status("POST", "/v1/similar", read, **body) == 200
+    assert status("PUT", "/v1/questions/k", None, **body) == 401
+    assert status("PUT", "/v1/questions/k", read, **body) == 403
+    assert status("POST", "/v1/questions:bulk", read) == 403
+    assert status("POST", "/v1/feedback", read, json={}) == 403
+    assert status("PUT", "/v1/questions/k", write, **body) == 200
+    assert status("DELETE", "/v1/questions/k", write) == 200
+    assert (
+        away.get("/v1/status", headers={"Authorization": f"Bearer {read}"}).json()["service"]["may"]["write"] is False
+    )
+    keys.remove(reading.id)
+    assert status("GET", "/v1/questions/1", read) == 401
+    keys.remove(writing.id)
+
+
+def test_reading_can_be_opened_to_all(other: Any) -> None:
+    opened = other(**AWAY, is_read_open=True)
+    assert search(opened).status_code == 200
+    assert opened.put("/v1/questions/x", json={"title": "x"}).status_code == 401
+
+
+def test_who_judged_is_told_to_those_who_may_write(folder: Path, client: TestClient, other: Any) -> None:
+    given = {"question": "1", "candidate": "3", "verdict": "different", "by": "Käthe"}
+    client.post("/v1/feedback", json=given)
+    opened = other(**AWAY, is_read_open=True)
+    (_, read), (_, write) = Keys(folder).add("", "read"), Keys(folder).add("", "write")
+
+    def judges(headers: dict[str, str]) -> set[str]:
+        return {json.loads(line)["by"] for line in opened.get("/v1/feedback", headers=headers).text.splitlines()}
+
+    assert judges({}) == judges({"Authorization": f"Bearer {read}"}) == {""}
+    assert "Käthe" in judges({"Authorization": f"Bearer {write}"})
+    for key in Keys(folder).all():
+        Keys(folder).remove(key.id)
+
+
+def test_a_name_that_was_made_to_lead_here_is_refused(client: TestClient) -> None:
+    answer = client.get("/v1/questions/1", headers={"Host": "evil.example"})
+    assert answer.status_code == 421
+
+
+def test_a_page_of_another_site_can_neither_change_nor_read(client: TestClient) -> None:
+    origin = {"Origin": "https://evil.example"}
+    assert client.put("/v1/questions/e", json={"title": "e"}, headers=origin).status_code == 403
+    assert client.delete("/v1/questions/1", headers=origin).status_code == 403
+    assert (
+        client.post("/v1/questions:bulk", headers={**origin, "Content-Type": "application/x-ndjson"}).status_code == 403
+    )
+    read = client.post("/v1/similar", json={"title": "wifi"}, headers=origin)
+    assert "access-control-allow-origin" not in read.headers
+    asked = {**origin, "Access-Control-Request-Method": "PUT"}
+    assert "access-control-allow-origin" not in client.options("/v1/questions/e", headers=asked).headers
+
+
+def test_a_page_of_an_allowed_site_can_read(other: Any) -> None:
+    allowed = other(allow_origins=("https://forum.example",))
+    origin = {"Origin": "https://forum.example"}
+    asked = {**origin, "Access-Control-Request-Method": "POST", "Access-Control-Request-Headers": "content-type"}
+    before = allowed.options("/v1/similar", headers=asked)
+    assert before.status_code == 204
+    assert before.headers["access-control-allow-origin"] == "https://forum.example"
+    assert "Content-Type" in before.headers["access-control-allow-headers"]
+    read = allowed.post("/v1/similar", json={"title": "wifi"}, headers=origin)
+    assert (read.status_code, read.headers["access-control-allow-origin"]) == (200, "https://forum.example")
+    assert allowed.put("/v1/questions/e", json={"title": "e"}, headers=origin).status_code == 403  # changes need a key
+    refused = allowed.post("/v1/similar", json={}, headers=origin)
+    assert (refused.status_code, refused.headers["access-control-allow-origin"]) == (422, "https://forum.example")
+
+
+def test_who_asks_too_often_is_told_to_wait(other: Any) -> None:
+    slow = other(limits=Limits(rate=0.001, burst=2))
+    statuses = [search(slow).status_code for _ in range(3)]
+    assert statuses == [200, 200, 429]
+    answer = search(slow)
+    assert int(answer.headers["retry-after"]) > 0
+    assert slow.get("/healthz").status_code == 200
+
+
+def test_what_takes_too_long_is_given_up(other: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    import time
+
+    hasty = other(limits=Limits(rate=0, timeout_s=0.05))
+    monkeypatch.setattr(Forum, "suggest", lambda *_, **__: time.sleep(0.3))
+    assert search(hasty).status_code == 504
+
+
+def test_who_finds_too_many_waiting_is_refused(other: Any) -> None:
+    full = other(limits=Limits(rate=0, threads=1, waiting=-1))
+    answer = search(full)
+    assert (answer.status_code, answer.headers["retry-after"]) == (503, "1")
+
+
+def test_an_error_that_nobody_foresaw_is_an_answer_too(
+    client: TestClient, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def fail(*_: Any, **__: Any) -> None:
+        raise ZeroDivisionError("secret")
+
+    monkeypatch.setattr(Forum, "suggest", fail)
+    answer = search(client)
+    assert answer.status_code == 500
+    assert "secret" not in answer.text
+    assert answer.headers["x-request-id"] in caplog.text
+
+
+def test_a_panic_of_a_library_is_an_answer_too(client: TestClient, monkeypatch: pytest.MonkeyPatch) -> None:
+    class Panic(BaseException):
+        """As those of libraries in Rust, which are no ``Exception``."""
+
+    def fail(*_: Any, **__: Any) -> None:
+        raise Panic("index out of bounds")
+
+    monkeypatch.setattr(Forum, "suggest", fail)
+    answer = search(client)
+    assert (answer.status_code, set(answer.json())) == (500, {"error", "hint"})
+
+
+def test_a_service_whose_index_is_damaged_is_not_ready(other: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    def damaged(*_: Any, **__: Any) -> None:
+        raise DamagedForumError("the word index is damaged", 'rebuild it with "askalike reindex"')
+
+    one = other()
+    assert one.get("/readyz").status_code == 200
+    monkeypatch.setattr("askalike.server.readiness.FRESH_S", 0.0)
+    monkeypatch.setattr(Forum, "suggest", damaged)
+    answer = one.get("/readyz")
+    assert answer.status_code == 503
+    assert answer.json() == {"error": "the word index is damaged", "hint": 'rebuild it with "askalike reindex"'}
+    monkeypatch.undo()
+    monkeypatch.setattr("askalike.server.readiness.FRESH_S", 0.0)
+    assert one.get("/readyz").status_code == 200, "it was mended"
+
+
+def test_watching_costs_one_search_a_second(other: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    searches: list[int] = []
+    one = other()
+    monkeypatch.setattr("askalike.server.readiness.FRESH_S", 3600.0)
+    monkeypatch.setattr(Forum, "suggest", lambda *_, **__: searches.append(1))
+    assert [one.get("/readyz").status_code for _ in range(5)] == [200] * 5
+    assert len(searches) <= 1
+
+
+# -- what is sent besides ----------------------------------------------------------------------------------------------
+
+
+def test_every_answer_has_the_headers_that_protect(client: TestClient) -> None:
+    for answer in (client.get("/v1/questions/1"), client.get("/none"), client.get("/")):
+        assert answer.headers["x-content-type-options"] == "nosniff"
+        assert "default-src 'none'" in answer.headers["content-security-policy"]
+        assert "unsafe" not in answer.headers["content-security-policy"]
+        assert answer.headers["x-frame-options"] == "DENY"
+        assert "server" not in answer.headers
+
+
+def test_the_page_is_sent_and_asked_for_again_only_when_it_changed(client: TestClient) -> None:
+    page = client.get("/")
+    assert page.status_code == 200
+    assert page.headers["content-type"].startswith("text/html")
+    assert client.get("/", headers={"If-None-Match": page.headers["etag"]}).status_code == 304
+    assert client.head("/").status_code == 200
+
+
+def test_the_log_tells_of_requests_without_their_texts(client: TestClient, caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level(logging.INFO, logger="askalike.server.requests"):
+        search(client, title="my secret wifi", body="my secret body")
+        client.get("/v1/questions/secret-id")
+    fields = [record.__dict__["fields"] for record in caplog.records]
+    assert [(one["route"], one["status"]) for one in fields] == [
+        ("POST /v1/similar", 200),
+        ("GET /v1/questions/{id}", 404),
+    ]
+    assert "secret" not in str(fields)
+
+
+def test_titles_are_logged_where_that_was_said(other: Any, caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level(logging.INFO, logger="askalike.server.requests"):
+        search(other(has_titles_logged=True), title="my wifi")
+    assert [record.__dict__["fields"].get("title") for record in caplog.records] == ["my wifi"]
+
+
+def test_a_service_that_stops_does_not_wait_for_its_background(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A graph over many vectors takes minutes, and is built again when the service starts."""
+    is_building, is_over = threading.Event(), threading.Event()
+
+    def build_graph() -> bool:
+        is_building.set()
+        return not is_over.wait(60)
+
+    monkeypatch.setattr("askalike.server.service.CLOSE_S", 0.05)
+    with TestClient(build(ServeSettings(str(folder))), base_url=BASE) as one:
+        service = one.app.state.service
+        monkeypatch.setattr(service.maintenance, "keep", build_graph)
+        assert is_building.wait(60)
+    assert "still under way" in caplog.text
+    is_over.set()
+    assert service.maintenance.stop(60)
+    service.engine.forum.close()
+
+
+def test_a_service_that_stops_finishes_and_closes(folder: Path) -> None:
+    with TestClient(build(ServeSettings(str(folder))), base_url=BASE) as one:
+        assert one.put("/v1/questions/late", json={"title": "late"}).status_code == 200
+    with Forum.open(folder) as forum:
+        assert forum.question("late").title == "late"
+        forum.delete("late")

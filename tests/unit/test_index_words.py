@@ -1,0 +1,380 @@
+"""The candidate index: what is put is found, what is removed is gone, and the mark says how far it has come."""
+
+from __future__ import annotations
+
+import errno
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from askalike.errors import BusyForumError, DamagedForumError, ForumError
+from askalike.index.words import FieldWeights, IndexEntry, LexicalIndex
+from askalike.index.words.snapshot import MOST_TERMS, edits
+from askalike.types import Filters
+
+EQUAL = FieldWeights(1.0, 1.0)
+
+
+@pytest.fixture
+def index(tmp_path: Path) -> LexicalIndex:
+    made = LexicalIndex.create(tmp_path / "lexical", applied=7, fingerprint="f")
+    with made.writing() as writer:
+        writer.put(IndexEntry(1, ["printer", "offline"], ["update"], ["Hardware"], 1_000))
+        writer.put(IndexEntry(2, ["router"], ["printer", "and", "router", "/etc/hosts"], ["wifi"], 2_000))
+        writer.commit(made.mark)
+    return made
+
+
+def found(index: LexicalIndex, *terms: str, filters: Filters | None = None) -> list[int]:
+    return [num for num, _ in index.search(dict.fromkeys(terms, 1.0), EQUAL, 10, filters)]
+
+
+def test_terms_are_found_in_title_and_body_exactly_as_they_were_put(index: LexicalIndex) -> None:
+    assert found(index, "printer") == [1, 2]
+    assert found(index, "/etc/hosts") == [2]
+    assert found(index, "etc") == []
+    assert found(index) == []
+
+
+def test_field_weights_decide_how_much_a_title_counts(index: LexicalIndex) -> None:
+    assert [num for num, _ in index.search({"printer": 1.0}, FieldWeights(1.0, 0.0), 10)] == [1]
+    both = dict(index.search({"printer": 1.0}, FieldWeights(1.0, 1.0), 10))
+    text = dict(index.search({"printer": 1.0}, FieldWeights(0.0, 1.0), 10))
+    assert text.keys() == both.keys() == {1, 2}
+    assert both[1] > text[1]
+    assert both[2] == pytest.approx(text[2])
+
+
+def test_terms_spelled_nearly_alike_are_found_those_with_most_of_them_first(index: LexicalIndex) -> None:
+    def near(*terms: str, filters: Filters | None = None) -> list[int]:
+        return [num for num, _ in index.misspelt(terms, EQUAL, 10, filters)]
+
+    assert near("pritner") == [1, 2], "two letters turned round"
+    assert near("prnter", "offlne") == [1, 2]
+    assert near("rooter") == near("routr") == near("rouiter") == [2]
+    assert near("prxxter") == near("rtr") == near() == [], "too far, too short, nothing"
+    assert near("upxdatte") == [1], "two edits in a long word"
+    assert [edits(term) for term in ("dns", "wify", "printer", "anntenna")] == [0, 1, 1, 2]
+    assert near("pritner", filters=Filters(tags=("wifi",))) == [2]
+    assert near(*["nothing"] * MOST_TERMS, "rooter") == [], "only so many are looked for"
+    both, text = ([score for _, score in index.misspelt(["offlne"], FieldWeights(one, 1.0), 1)] for one in (0.5, 0.0))
+    assert (both, text) == ([1.5], [1.0])
+
+
+def test_a_term_weight_scales_its_score(index: LexicalIndex) -> None:
+    (_, once), *_ = index.search({"offline": 1.0}, EQUAL, 1)
+    (_, twice), *_ = index.search({"offline": 2.0}, EQUAL, 1)
+    assert twice == pytest.approx(2 * once, rel=1e-5)
+
+
+def test_given_entries_get_the_scores_that_a_search_gives_them(index: LexicalIndex) -> None:
+    weights = {"printer": 2.0, "router": 1.0}
+    found = dict(index.search(weights, EQUAL, 10))
+    assert index.scores(weights, EQUAL, [2]) == pytest.approx({2: found[2]})
+    assert index.scores(weights, EQUAL, [1, 2, 99]) == pytest.approx(found)
+    assert (
+        index.scores({"offline": 1.0}, EQUAL, [2])
+        == index.scores({}, EQUAL, [1])
+        == index.scores(weights, EQUAL, [])
+        == {}
+    )
+
+
+def test_entries_that_satisfy_filters_are_told_counted_and_listed(index: LexicalIndex) -> None:
+    def told(filters: Filters) -> tuple[set[int], int, list[int]]:
+        return index.admitted([1, 2, 99], filters), index.count_admitted(filters), index.all_admitted(filters)
+
+    assert told(Filters(tags=("hardware",))) == ({1}, 1, [1])
+    assert told(Filters(before=datetime.fromtimestamp(0.002, UTC))) == ({1}, 1, [1])
+    assert told(Filters(tags=("hardware", "wifi"))) == (set(), 0, [])
+    assert told(Filters()) == ({1, 2, 99}, 2, [1, 2])
+
+
+def test_putting_a_number_again_replaces_it(index: LexicalIndex) -> None:
+    with index.writing() as writer:
+        writer.put(IndexEntry(1, ["scanner"], []))
+        writer.put(IndexEntry(1, ["monitor"], []))
+        writer.commit(index.mark)
+    assert (found(index, "offline"), found(index, "scanner"), found(index, "monitor")) == ([], [], [1])
+    assert index.entries == 2
+
+
+def test_a_removed_number_is_gone_and_removing_it_again_does_no_harm(index: LexicalIndex) -> None:
+    for _ in range(2):
+        with index.writing() as writer:
+            writer.remove(1)
+            writer.commit(index.mark)
+    assert found(index, "printer") == [2]
+
+
+def test_what_was_not_committed_is_not_kept(index: LexicalIndex) -> None:
+    with index.writing() as writer:
+        writer.put(IndexEntry(3, ["printer"], []))
+    assert found(index, "printer") == [1, 2]
+    assert LexicalIndex(index.folder).entries == 2
+
+
+def test_tags_are_matched_whole_and_without_case(index: LexicalIndex) -> None:
+    assert found(index, "printer", filters=Filters(tags=("hardware",))) == [1]
+    assert found(index, "printer", filters=Filters(tags=("hard",))) == []
+
+
+def test_before_is_strict(index: LexicalIndex) -> None:
+    second = datetime.fromtimestamp(0.002, UTC)
+    assert found(index, "printer", filters=Filters(before=second)) == [1]
+
+
+def test_document_frequency_counts_title_and_body(index: LexicalIndex) -> None:
+    assert index.document_frequency("printer") == 2
+    assert index.document_frequency("offline") == 1
+    assert index.document_frequency("nothing") == 0
+    assert index.document_frequencies(["printer", "offline", "nothing"]) == {"printer": 2, "offline": 1}
+
+
+def test_the_mark_moves_with_the_commit_and_other_readers_see_it(index: LexicalIndex) -> None:
+    other = LexicalIndex(index.folder)
+    with index.writing() as writer:
+        writer.put(IndexEntry(3, ["scanner"], []))
+        writer.commit(replace(index.mark, applied=9, is_complete=True))
+    assert found(other, "scanner") == []
+    other.refresh()
+    assert found(other, "scanner") == [3]
+    assert (other.mark.applied, other.mark.is_complete) == (9, True)
+
+
+def test_there_is_one_writer_at_a_time(index: LexicalIndex) -> None:
+    other = LexicalIndex(index.folder)
+    with index.writing(), pytest.raises(BusyForumError, match="another process"), other.writing():
+        pass
+
+
+def test_an_index_of_another_format_is_refused(index: LexicalIndex) -> None:
+    mark = index.folder / "mark.json"
+    mark.write_text(mark.read_text(encoding="utf-8").replace('"format": 1', '"format": 2'), encoding="utf-8")
+    with pytest.raises(DamagedForumError, match="format 2"):
+        LexicalIndex(index.folder)
+
+
+def test_creating_again_starts_from_nothing(index: LexicalIndex) -> None:
+    assert LexicalIndex.create(index.folder, applied=0, fingerprint="g").entries == 0
+
+
+def test_files_of_a_writer_that_was_killed_before_its_commit_are_no_obstacle(index: LexicalIndex) -> None:
+    state = index.folder / "entries" / "meta.json"
+    before = state.read_bytes()
+    with index.writing() as writer:
+        writer.remove(1)
+        writer.commit(index.mark)
+    assert list(state.parent.glob("*.del"))
+    state.write_bytes(before)  # as if the process had been killed after its deletions were written
+    again = LexicalIndex(index.folder)
+    assert again.entries == 2
+    with again.writing() as writer:
+        writer.remove(1)
+        writer.commit(again.mark)
+    assert found(again, "printer") == [2]
+
+
+@pytest.mark.parametrize(
+    "mark", ['{"applied": "7", "scanned": 0, "is_complete": true, "fingerprint": "f"}', "[" * 99_999]
+)
+def test_a_mark_that_is_none_is_damage(index: LexicalIndex, mark: str) -> None:
+    (index.folder / "mark.json").write_text(mark, encoding="utf-8")
+    with pytest.raises(DamagedForumError, match=r"mark\.json"):
+        LexicalIndex(index.folder)
+
+
+def test_a_file_of_the_index_that_has_gone_is_damage_at_the_first_search(index: LexicalIndex) -> None:
+    for file in (index.folder / "entries").glob("*.pos"):
+        file.unlink()
+    opened = LexicalIndex(index.folder)
+    with pytest.raises(DamagedForumError, match="cannot be read"):
+        opened.document_frequency("printer")
+    with pytest.raises(DamagedForumError, match="cannot be read"):
+        opened.search({"printer": 1.0}, EQUAL, 10)
+
+
+def test_a_disk_that_takes_no_more_is_named_and_what_was_there_is_found(
+    index: LexicalIndex, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(folder: Path, mark: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr("askalike.index.words.writer.write_mark", full)
+    with index.writing() as writer:
+        writer.put(IndexEntry(3, ["scanner"], []))
+        with pytest.raises(ForumError, match=r"cannot be written: .*No space left"):
+            writer.commit(index.mark)
+    assert found(index, "printer") == [1, 2]
+
+
+def test_a_folder_that_cannot_be_written_is_not_called_busy(index: LexicalIndex) -> None:
+    lock = index.folder / "entries" / ".tantivy-writer.lock"
+    lock.unlink(missing_ok=True)
+    lock.mkdir()
+    with pytest.raises(ForumError, match="cannot be written"), index.writing():
+        pass
+
+
+def test_a_tag_with_half_a_surrogate_pair_finds_nothing(index: LexicalIndex) -> None:
+    assert found(index, "printer", filters=Filters(tags=("\udcff",))) == []
+
+
+def test_only_files_of_an_index_are_deleted_with_it(index: LexicalIndex) -> None:
+    letter = index.folder / "entries" / "letter.txt"
+    letter.write_text("mine", encoding="utf-8")
+    with pytest.raises(ForumError, match=r"letter\.txt is not a file of the candidate index"):
+        LexicalIndex.create(index.folder, applied=0, fingerprint="g")
+    assert letter.read_text(encoding="utf-8") == "mine"
+    letter.rename(index.folder.parent / "letter.txt")
+    assert LexicalIndex.create(index.folder, applied=0, fingerprint="g").entries == 0
+
+
+def test_an_index_behind_a_link_is_not_deleted(index: LexicalIndex) -> None:
+    elsewhere = index.folder.rename(index.folder.parent / "elsewhere")
+    index.folder.symlink_to(elsewhere)
+    with pytest.raises(ForumError, match="is a link, and would be deleted"):
+        LexicalIndex.create(index.folder, applied=0, fingerprint="g")
+    assert LexicalIndex(index.folder).entries == 2
+
+
+class Between:
+    """A searcher of tantivy that lets something happen after it has counted."""
+
+    def __init__(self, inner: Any, happens: Callable[[], None]) -> None:
+        self._inner = inner
+        self._happens = happens
+
+    def doc_freq(self, field: str, term: str) -> int:
+        found = int(self._inner.doc_freq(field, term))
+        self._happens()
+        return found
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._inner, name)
+
+
+def test_a_frequency_counted_before_a_commit_is_not_taken_for_one_after_it(index: LexicalIndex) -> None:
+    def commits() -> None:
+        other = LexicalIndex(index.folder)
+        with other.writing() as writer:
+            writer.put(IndexEntry(3, ["scanner"], []))
+            writer.commit(replace(index.mark, applied=9))
+        index.refresh()
+
+    if hasattr(index, "_now"):
+        index._now = replace(index._now, searcher=Between(index._now.searcher, commits))
+    else:
+        index._searcher = Between(index._searcher, commits)
+    assert index.document_frequency("scanner") == 0, "as it was when it was asked"
+    assert index.document_frequency("scanner") == 1
+    assert found(index, "scanner") == [3]
+
+
+def test_a_snapshot_stays_as_it_was(index: LexicalIndex) -> None:
+    before = index.snapshot()
+    with index.writing() as writer:
+        writer.put(IndexEntry(3, ["printer"], []))
+        writer.commit(replace(index.mark, applied=9))
+    weights = {"printer": 1.0}
+    assert [before.entries, before.mark.applied, before.document_frequency("printer")] == [2, 7, 2]
+    assert sorted(before.scores(weights, EQUAL, [1, 2, 3])) == sorted(dict(before.search(weights, EQUAL, 9))) == [1, 2]
+    assert [index.entries, index.mark.applied, index.document_frequency("printer")] == [3, 9, 3]
+
+
+@pytest.mark.parametrize("content", [b"{", b"\xff\xfe", b"[]"])
+def test_a_mark_that_is_damaged_while_the_index_is_open_is_told_as_damage(index: LexicalIndex, content: bytes) -> None:
+    (index.folder / "mark.json").write_bytes(content)
+    for look in (index.refresh, index.reopen, index.probe):
+        with pytest.raises(DamagedForumError, match=r"reindex|open the forum again"):
+            look()
+    assert found(index, "printer") == [1, 2], "the state before goes on answering"
+
+
+def test_what_the_system_does_not_let_be_read_is_not_called_damaged(
+    index: LexicalIndex, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refused(path: Path) -> bytes:
+        raise PermissionError(errno.EACCES, "Permission denied", str(path))
+
+    monkeypatch.setattr(Path, "read_bytes", refused)
+    for look in (index.refresh, index.probe, lambda: LexicalIndex(index.folder)):
+        with pytest.raises(ForumError, match="Permission denied") as caught:
+            look()
+        assert not isinstance(caught.value, DamagedForumError)
+        assert "reindex" not in caught.value.hint
+
+
+def flip(path: Path, position: int) -> None:
+    content = bytearray(path.read_bytes())
+    content[position] ^= 0x55
+    put(path, content)
+
+
+def put(path: Path, content: bytes) -> None:
+    """Replace a file: what has mapped the one before into memory keeps it."""
+    path.unlink()
+    path.write_bytes(content)
+
+
+@pytest.mark.parametrize("part", ["fast", "fieldnorm", "idx", "pos", "store", "term"])
+def test_a_changed_byte_of_any_file_is_found_before_tantivy_panics(
+    index: LexicalIndex, part: str, capfd: pytest.CaptureFixture[str]
+) -> None:
+    [path, *_] = (index.folder / "entries").glob(f"*.{part}")
+    content = path.read_bytes()
+    for position in {0, 1, len(content) // 3, len(content) // 2, *range(max(0, len(content) - 120), len(content), 5)}:
+        flip(path, position)
+        with pytest.raises(DamagedForumError, match=r"cannot be read.*askalike reindex"):
+            LexicalIndex(index.folder)
+        put(path, content)
+    assert LexicalIndex(index.folder).entries == 2
+    assert "panicked" not in capfd.readouterr().err
+
+
+def test_a_file_in_the_place_of_another_is_found_though_both_are_whole(index: LexicalIndex) -> None:
+    with index.writing() as writer:
+        writer.put(IndexEntry(3, ["scanner", "offline"], ["jam"], ["Hardware"], 1_000))
+        writer.commit(index.mark)
+    for part in ("term", "idx", "fast"):
+        one, other, *_ = (index.folder / "entries").glob(f"*.{part}")
+        before = one.read_bytes()
+        put(one, other.read_bytes())
+        with pytest.raises(DamagedForumError, match="cannot be read"):
+            LexicalIndex(index.folder)
+        put(one, before)
+
+
+def test_a_panic_of_rust_is_told_as_damage(index: LexicalIndex, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("askalike.index.words.index.CHECKED_BYTES", -1)  # as in an index that is too large for it
+    damaged = 0
+    for part in ("idx", "term"):
+        for path in (index.folder / "entries").glob(f"*.{part}"):
+            before = path.read_bytes()
+            for position in range(0, len(before) - 100, 7):
+                flip(path, position)
+                try:
+                    opened = LexicalIndex(index.folder)
+                    opened.search({"printer": 1.0, "router": 1.0}, EQUAL, 10, Filters(tags=("wifi",)))
+                    opened.misspelt(["pritner"], EQUAL, 10)
+                except DamagedForumError as error:
+                    damaged += "panic" in type(error.__cause__).__name__.lower()
+                put(path, before)
+    assert damaged, "at least one of these makes tantivy panic"
+
+
+def test_files_that_a_killed_writer_did_not_write_down_are_checked_by_their_own_sums(index: LexicalIndex) -> None:
+    (index.folder / "sums.json").unlink()
+    assert LexicalIndex(index.folder).entries == 2
+    [path, *_] = (index.folder / "entries").glob("*.fieldnorm")
+    flip(path, 3)
+    with pytest.raises(DamagedForumError, match="its sum differs"):
+        LexicalIndex(index.folder)
+    flip(path, 3)
+    (index.folder / "sums.json").write_bytes(b"?")
+    with pytest.raises(DamagedForumError, match=r"sums\.json cannot be read"):
+        LexicalIndex(index.folder)

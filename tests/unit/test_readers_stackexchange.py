@@ -1,0 +1,289 @@
+"""Stack Exchange dumps: kinds of posts, acceptance, deletion, links, and the 7z that they come in."""
+
+from __future__ import annotations
+
+import io
+import tempfile
+import tracemalloc
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from xml.sax.saxutils import quoteattr
+
+import py7zr
+import pytest
+
+from askalike.errors import DamagedInputError, FormatError, UnsafeInputError
+from askalike.readers.frame import Limits, ReadContext, ReadOptions
+from askalike.readers.stackexchange import StackExchangeReader
+from askalike.types import Answer, Link, Question, Record
+
+READER = StackExchangeReader()
+
+
+def row(**attributes: object) -> str:
+    return "  <row " + " ".join(f"{name}={quoteattr(str(value))}" for name, value in attributes.items()) + " />\n"
+
+
+def posts(*rows: str) -> str:
+    return '\ufeff<?xml version="1.0" encoding="utf-8"?>\n<posts>\n' + "".join(rows) + "</posts>"
+
+
+def links(*rows: str) -> str:
+    return '<?xml version="1.0" encoding="utf-8"?>\n<postlinks>\n' + "".join(rows) + "</postlinks>"
+
+
+def question(number: int, **more: object) -> str:
+    return row(Id=number, PostTypeId=1, **({"Title": f"Title {number}", "Body": "<p>text</p>"} | more))
+
+
+def answer(number: int, parent: int, **more: object) -> str:
+    return row(Id=number, PostTypeId=2, ParentId=parent, **({"Body": "<p>answer</p>"} | more))
+
+
+def read(path: Path, options: ReadOptions | None = None) -> tuple[list[Record], ReadContext]:
+    context = ReadContext(options or ReadOptions())
+    records = list(READER.read(path, context))
+    assert context.records_in == len(records) + context.rejects.count
+    return records, context
+
+
+def read_posts(tmp_path: Path, *rows: str) -> tuple[list[Record], ReadContext]:
+    (tmp_path / "Posts.xml").write_text(posts(*rows), encoding="utf-8")
+    return read(tmp_path / "Posts.xml")
+
+
+def site(folder: Path) -> Path:
+    folder.mkdir(exist_ok=True)
+    (folder / "Posts.xml").write_text(
+        posts(question(1, AcceptedAnswerId=2), answer(2, 1), question(3)), encoding="utf-8"
+    )
+    rows = [row(Id=1, PostId=3, RelatedPostId=1, LinkTypeId=3), row(Id=2, PostId=1, RelatedPostId=3, LinkTypeId=1)]
+    (folder / "PostLinks.xml").write_text(links(*rows), encoding="utf-8")
+    return folder
+
+
+@pytest.mark.parametrize("written", ["<c#><.net>", "|c#|.net|"])
+def test_both_layouts_of_tags_are_read(tmp_path: Path, written: str) -> None:
+    records, _ = read_posts(tmp_path, question(1, Tags=written))
+    assert isinstance(records[0], Question)
+    assert records[0].tags == ("c#", ".net")
+
+
+def test_other_kinds_of_posts_are_skipped_and_counted(tmp_path: Path) -> None:
+    records, context = read_posts(tmp_path, question(1), row(Id=2, PostTypeId=4, Body="x"), row(Id=3, PostTypeId=5))
+    assert len(records) == 1
+    assert context.skipped == {"tag wiki excerpt": 1, "tag wiki": 1}
+    assert context.rejects.count == 0
+
+
+def test_deleted_posts_and_answers_to_deleted_questions_are_left_out(tmp_path: Path) -> None:
+    gone = {"DeletionDate": "2020-01-01T00:00:00"}
+    records, context = read_posts(tmp_path, question(1, **gone), answer(2, 1), question(3), answer(4, 3, **gone))
+    assert [record.id for record in records if not isinstance(record, Link)] == ["3"]
+    assert context.skipped == {"deleted post": 2, "answer to a deleted question": 1}
+
+
+def test_an_accepted_answer_is_marked_even_where_a_merge_made_it_older_than_its_question(tmp_path: Path) -> None:
+    records, _ = read_posts(tmp_path, answer(5, 9), answer(6, 9), question(9, AcceptedAnswerId=6), answer(10, 9))
+    assert {r.id: r.is_accepted for r in records if isinstance(r, Answer)} == {"5": False, "6": True, "10": False}
+
+
+def test_the_banner_of_a_duplicate_stays_in_the_body(tmp_path: Path) -> None:
+    body = "<blockquote><strong>Possible Duplicate:</strong></blockquote><p>x</p>"
+    records, _ = read_posts(tmp_path, question(1, Body=body))
+    assert isinstance(records[0], Question)
+    assert records[0].body == body
+
+
+def test_a_name_comes_before_a_number_as_author(tmp_path: Path) -> None:
+    records, _ = read_posts(tmp_path, question(1, OwnerUserId=7), question(2, OwnerUserId=7, OwnerDisplayName="Ada"))
+    assert [record.author for record in records if isinstance(record, Question)] == ["7", "Ada"]
+
+
+def test_the_address_of_the_site_makes_urls(tmp_path: Path) -> None:
+    (tmp_path / "Posts.xml").write_text(posts(question(7)), encoding="utf-8")
+    records, _ = read(tmp_path / "Posts.xml", ReadOptions(site_url="https://example.org/"))
+    assert isinstance(records[0], Question)
+    assert records[0].url == "https://example.org/questions/7"
+
+
+@pytest.mark.parametrize(
+    ("bad", "reason"),
+    [
+        (row(PostTypeId=1, Title="no id"), "no Id"),
+        (row(Id=7, PostTypeId=1, Title=" ", Body=" "), "Title and Body are empty"),
+        (row(Id=7, PostTypeId=1, Body="<p></p>"), "the title is empty, and the body is html without text"),
+        (row(Id=7, PostTypeId=2, Body="x"), "no ParentId"),
+        (row(Id=7, PostTypeId=2, ParentId=1, Body=""), "the answer is empty"),
+        (row(Id=7, PostTypeId=99), "the PostTypeId is '99'"),
+    ],
+)
+def test_a_post_that_cannot_be_used_is_rejected_with_its_line(tmp_path: Path, bad: str, reason: str) -> None:
+    records, context = read_posts(tmp_path, question(1), bad)
+    assert len(records) == 1
+    assert (context.rejects.first[0].file, context.rejects.first[0].line) == ("Posts.xml", 4)
+    assert context.rejects.first[0].reason.startswith(reason)
+
+
+def test_links_are_duplicates_or_related_or_rejected(tmp_path: Path) -> None:
+    folder = site(tmp_path / "site")
+    bad = [row(Id=1, PostId=3, RelatedPostId=1, LinkTypeId=9), row(Id=2, PostId=3, RelatedPostId=3, LinkTypeId=3)]
+    records, _ = read(folder)
+    assert records[-2:] == [Link("3", "1", "duplicate"), Link("1", "3", "related")]
+    (folder / "PostLinks.xml").write_text(links(*bad, row(Id=4, PostId=3)), encoding="utf-8")
+    _, context = read(folder)
+    assert [reject.line for reject in context.rejects.first] == [3, 4, 5]
+
+
+def test_a_folder_without_links_says_so(tmp_path: Path) -> None:
+    told: list[str] = []
+    folder = site(tmp_path / "site")
+    (folder / "PostLinks.xml").unlink()
+    list(READER.read(folder, ReadContext(notice=told.append)))
+    assert any("marks of duplicates are not known" in text for text in told)
+
+
+def test_a_file_of_another_root_is_not_a_dump(tmp_path: Path) -> None:
+    (tmp_path / "Posts.xml").write_text("<comments><row/></comments>")
+    assert not READER.matches(tmp_path / "Posts.xml")
+    with pytest.raises(FormatError, match="begins with <comments>, expected <posts>"):
+        read(tmp_path / "Posts.xml")
+
+
+@pytest.mark.parametrize("content", ["", posts(question(1))[:-20], posts("<row Id='1' Title='&bad;'/>")])
+def test_a_damaged_dump_is_named(tmp_path: Path, content: str) -> None:
+    (tmp_path / "Posts.xml").write_text(content, encoding="utf-8")
+    with pytest.raises(DamagedInputError, match=r"Posts\.xml"):
+        read(tmp_path)
+
+
+def test_an_entity_in_a_dump_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "Posts.xml").write_text('<!DOCTYPE posts [<!ENTITY a "aa">]><posts/>')
+    with pytest.raises(UnsafeInputError, match=r"Posts\.xml, line 1: the file declares the entity 'a'"):
+        read(tmp_path)
+
+
+def test_memory_does_not_grow_with_the_dump(tmp_path: Path) -> None:
+    with (tmp_path / "Posts.xml").open("w", encoding="utf-8") as file:
+        file.write("<posts>\n")
+        for number in range(1, 12_001, 2):
+            file.write(question(number, Body="x" * 500, AcceptedAnswerId=number + 1) + answer(number + 1, number))
+        file.write("</posts>")
+    tracemalloc.start()
+    try:
+        count = sum(1 for _ in READER.read(tmp_path / "Posts.xml", ReadContext()))
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert count == 12_000
+    assert peak < 2 << 20
+
+
+def packed(path: Path, members: dict[str, bytes]) -> Path:
+    with py7zr.SevenZipFile(path, "w") as archive:
+        for name, content in members.items():
+            archive.writef(io.BytesIO(content), name)
+    return path
+
+
+@pytest.fixture
+def private(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """Make the folder for temporary files a known one, which has to be empty afterwards."""
+    folder = tmp_path / "private"
+    folder.mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(folder))
+    yield folder
+    assert list(folder.iterdir()) == []
+
+
+@pytest.mark.usefixtures("private")
+def test_a_7z_reads_like_its_folder_and_leaves_nothing_behind(tmp_path: Path) -> None:
+    folder = site(tmp_path / "site")
+    members = {path.name: path.read_bytes() for path in folder.iterdir()} | {"Users.xml": b"<users/>"}
+    archive = packed(tmp_path / "site.7z", members)
+    seen: list[int] = []
+    assert READER.matches(archive)
+    assert list(READER.read(archive, ReadContext(advance=seen.append))) == read(folder)[0]
+    assert sum(seen) == READER.size_bytes(archive)
+
+
+@pytest.mark.usefixtures("private")
+@pytest.mark.parametrize(
+    "name", ["../Posts.xml", "/tmp/Posts.xml", "a/../../Posts.xml", "C:/Posts.xml", "..\\Posts.xml"]
+)
+def test_a_7z_with_a_name_that_leads_outside_is_refused(
+    tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    archive = packed(tmp_path / "site.7z", {"Posts.xml": posts(question(1)).encode()})
+    listed = py7zr.SevenZipFile.list
+    monkeypatch.setattr(  # py7zr refuses to write such names, so the list is changed as it is read
+        py7zr.SevenZipFile, "list", lambda self: [replace(item, filename=name) for item in listed(self)]
+    )
+    with pytest.raises(UnsafeInputError, match="which leads outside"):
+        read(archive)
+    assert not (tmp_path.parent / "Posts.xml").exists()
+
+
+@pytest.mark.usefixtures("private")
+def test_a_7z_with_a_symbolic_link_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "link").mkdir()
+    (tmp_path / "link" / "Posts.xml").symlink_to("/etc/hostname")
+    with py7zr.SevenZipFile(tmp_path / "site.7z", "w") as archive:
+        archive.write(tmp_path / "link" / "Posts.xml", "Posts.xml")
+    with pytest.raises(UnsafeInputError, match=r"symbolic link, 'Posts\.xml'"):
+        read(tmp_path / "site.7z")
+
+
+@pytest.mark.usefixtures("private")
+@pytest.mark.parametrize(
+    ("limits", "found"),
+    [
+        (Limits(archive_members=1), "lists 2 members, at most 1"),
+        (Limits(archive_unpacked_bytes=1000), r"unpacks to more than 1,000 bytes"),
+        (Limits(archive_ratio=3.0, archive_free_bytes=0), r"unpacks to more than 3 times its size"),
+    ],
+)
+def test_a_7z_beyond_a_limit_is_refused(tmp_path: Path, limits: Limits, found: str) -> None:
+    members = {"Posts.xml": posts(question(1, Body="x" * 100_000)).encode(), "Users.xml": b"<users/>"}
+    archive = packed(tmp_path / "site.7z", members)
+    with pytest.raises(UnsafeInputError, match=found):
+        read(archive, ReadOptions(limits=limits))
+
+
+@pytest.mark.usefixtures("private")
+def test_a_7z_that_lies_about_its_size_is_stopped_while_it_unpacks(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    archive = packed(tmp_path / "site.7z", {"Posts.xml": posts(question(1)).encode()})
+    listed = py7zr.SevenZipFile.list
+    monkeypatch.setattr(
+        py7zr.SevenZipFile, "list", lambda self: [replace(item, uncompressed=10) for item in listed(self)]
+    )
+    with pytest.raises(UnsafeInputError, match="more bytes than its list of members says"):
+        read(archive)
+
+
+@pytest.mark.usefixtures("private")
+@pytest.mark.parametrize("keep", [6, 30, 60, -40, -1])
+def test_a_7z_that_is_cut_off_is_damaged(tmp_path: Path, keep: int) -> None:
+    archive = packed(tmp_path / "site.7z", {"Posts.xml": posts(question(1)).encode()})
+    archive.write_bytes(archive.read_bytes()[:keep])
+    with pytest.raises(DamagedInputError, match=r"site\.7z: the archive is truncated or damaged"):
+        read(archive)
+
+
+@pytest.mark.usefixtures("private")
+def test_a_7z_without_posts_or_with_two_sites_is_no_dump(tmp_path: Path) -> None:
+    with pytest.raises(FormatError, match=r"holds no Posts\.xml"):
+        read(packed(tmp_path / "a.7z", {"Users.xml": b"<users/>"}))
+    with pytest.raises(FormatError, match=r"more than one Posts\.xml"):
+        read(packed(tmp_path / "b.7z", {"x/Posts.xml": b"<posts/>", "y/Posts.xml": b"<posts/>"}))
+
+
+@pytest.mark.usefixtures("private")
+def test_a_7z_with_a_password_is_not_read(tmp_path: Path) -> None:
+    with py7zr.SevenZipFile(tmp_path / "a.7z", "w", password="secret") as archive:
+        archive.writestr(posts(question(1)), "Posts.xml")
+    with pytest.raises(FormatError, match="needs a password"):
+        read(tmp_path / "a.7z")

@@ -1,0 +1,107 @@
+"""The streaming XML reader: what it yields, what it refuses, and what it remembers."""
+
+from __future__ import annotations
+
+import io
+import tracemalloc
+from collections.abc import Iterator
+
+import pytest
+
+from askalike.errors import DamagedInputError, UnsafeInputError
+from askalike.readers.frame import Limits
+from askalike.readers.xml import XmlEvent, read_xml
+
+
+def events(content: bytes, limits: Limits | None = None) -> list[XmlEvent]:
+    return list(read_xml(io.BytesIO(content), "posts.xml", limits))
+
+
+def test_starts_and_ends_come_in_order_with_their_lines() -> None:
+    assert events(b'<a>\n <b n="1">one</b>\n</a>') == [
+        XmlEvent("start", "a", {}, "", 1),
+        XmlEvent("start", "b", {"n": "1"}, "", 2),
+        XmlEvent("end", "b", {}, "one", 2),
+        XmlEvent("end", "a", {}, "", 3),
+    ]
+
+
+def test_text_around_a_child_is_joined() -> None:
+    assert events(b"<r><a>be<b/>fore</a></r>")[-2].text == "before"
+
+
+def test_a_byte_order_mark_and_character_references_are_understood() -> None:
+    assert events(b'\xef\xbb\xbf<?xml version="1.0" encoding="utf-8"?><a x="&lt;&#xA;&#233;"/>')[0].attributes == {
+        "x": "<\né"
+    }
+
+
+def test_declarations_of_elements_and_attributes_inside_the_file_are_accepted() -> None:
+    content = b"<!DOCTYPE a [<!ELEMENT a (#PCDATA)><!ATTLIST a x CDATA 'default'>]><a>b</a>"
+    assert events(content)[0].attributes == {}
+
+
+@pytest.mark.parametrize(
+    ("content", "found"),
+    [
+        (b"<!DOCTYPE a [\n<!ENTITY lol 'lol'>]><a>&lol;</a>", "line 2: the file declares the entity 'lol'"),
+        (b"<!DOCTYPE a [<!ENTITY % p SYSTEM 'file:///etc/passwd'>]><a/>", "declares the entity 'p'"),
+        (b"<!DOCTYPE a SYSTEM 'http://example.org/a.dtd'><a/>", "points outside the file"),
+        (b"<!DOCTYPE a PUBLIC 'id' 'a.dtd'><a/>", "points outside the file"),
+        (b"<!DOCTYPE a [<!NOTATION gif SYSTEM 'viewer'>]><a/>", "external notation 'gif'"),
+        (b"<a>" * 65, "nested deeper than 64"),
+    ],
+)
+def test_entities_and_everything_outside_are_refused(content: bytes, found: str) -> None:
+    with pytest.raises(UnsafeInputError, match=found):
+        events(content)
+
+
+@pytest.mark.parametrize(
+    ("content", "found"),
+    [
+        (b"", "posts.xml is empty"),
+        (b"<a>\n<b>", "line 2: the file ends too early"),
+        (b"<a>\n</b>", "line 2: this is not well-formed XML"),
+        (b"<a>\n\n\xff</a>", "line 3: this is not well-formed XML"),
+        (b"<a>\x00</a>", "line 1: this is not well-formed XML"),
+        (b"<a>&undefined;</a>", "undefined entity"),
+        (b"<?xml version='1.0' encoding='shift_jis'?><a/>", "encoding that the file names cannot be read"),
+        (b"<?xml version='1.0' encoding='no-such'?><a/>", "encoding that the file names cannot be read"),
+    ],
+)
+def test_damage_is_named_with_file_and_line(content: bytes, found: str) -> None:
+    with pytest.raises(DamagedInputError, match=found):
+        events(content)
+
+
+@pytest.mark.parametrize("content", [b"<a x='" + b"y" * 300_000 + b"'/>", b"<a>" + b"y" * 300_000 + b"</a>"])
+def test_a_tag_or_a_text_without_end_is_refused(content: bytes) -> None:
+    with pytest.raises(UnsafeInputError):
+        events(content, Limits(xml_token_bytes=100_000))
+
+
+def test_memory_does_not_grow_with_the_file() -> None:
+    class Endless(io.RawIOBase):
+        """About 60 MB of rows, made as they are asked for."""
+
+        def __init__(self) -> None:
+            self.parts: Iterator[bytes] = iter([b"<a>", *[b'<row Id="1" Body="text"/>\n' * 2500] * 1000, b"</a>"])
+
+        def read(self, size: int = -1) -> bytes:
+            return next(self.parts, b"")
+
+    stream = Endless()
+    tracemalloc.start()
+    try:
+        starts = sum(1 for event in _first(read_xml(stream, "big.xml"), 80_000) if event.kind == "start")  # type: ignore[arg-type]
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert starts > 39_000
+    assert peak < 8 << 20
+
+
+def _first(events: Iterator[XmlEvent], count: int) -> Iterator[XmlEvent]:
+    for _, event in zip(range(count), events, strict=False):
+        yield event

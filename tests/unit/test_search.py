@@ -1,0 +1,397 @@
+"""Query weighing and explanations, worked by hand, over an engine that needs no disk."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from askalike.errors import ForumError, SettingError
+from askalike.models.term_weighting import inverse_document_frequency
+from askalike.search import (
+    RANKERS,
+    Candidate,
+    JoinSettings,
+    Query,
+    QuerySettings,
+    QueryTerm,
+    Searcher,
+    SearchSettings,
+    explanations,
+)
+from askalike.search.engine import DuplicateLinks, TermStatistics
+from askalike.search.explanation import matches
+from askalike.search.interaction import WeighedStates, interactions
+from askalike.search.query import TermCounts, weigh
+from askalike.search.rankers import reciprocal_rank_fusion, shares, weighted_sum
+from askalike.text.analyzer import Analyzer
+from askalike.text.settings import TextSettings
+from askalike.types import Answer, Filters, Hit, Question, WordWeight
+
+ANALYZER = Analyzer(TextSettings())
+
+
+class ListEngine:
+    """Holds questions in a list; a question's score is the sum of the weights of the terms that it has.
+
+    Args:
+        gone: keys whose records were deleted.
+        vectors: key → its vector (D,).
+    """
+
+    def __init__(
+        self,
+        questions: Sequence[Question],
+        gone: frozenset[int] = frozenset(),
+        vectors: Mapping[int, Sequence[float]] | None = None,
+    ) -> None:
+        self.held = questions
+        self.gone = gone
+        self.directions = {key: np.array(vector) / np.linalg.norm(vector) for key, vector in (vectors or {}).items()}
+        self.asked: list[int] = []
+
+    def statistics(self, terms: Collection[str]) -> TermStatistics:
+        texts = [ANALYZER.terms(f"{one.title} {one.body}") for one in self.held]
+        counts = {term: sum(term in text for text in texts) for term in terms}
+        return TermStatistics(len(self.held), {term: count for term, count in counts.items() if count})
+
+    def lexical(self, weights: Mapping[str, float], limit: int, filters: Filters) -> list[Candidate]:
+        self.asked.append(limit)
+        keys = [key for key, one in enumerate(self.held) if one.id not in filters.exclude_ids]
+        return best(self.lexical_scores(weights, keys), limit)
+
+    def misspelt(self, terms: Sequence[str], limit: int, filters: Filters) -> list[Candidate]:
+        return []
+
+    def lexical_scores(self, weights: Mapping[str, float], keys: Sequence[int]) -> dict[int, float]:
+        terms = {key: set(ANALYZER.terms(f"{self.held[key].title} {self.held[key].body}")) for key in keys}
+        scores = {key: sum(weights.get(term, 0.0) for term in found) for key, found in terms.items()}
+        return {key: score for key, score in scores.items() if score}
+
+    def nearest(self, vector: NDArray[np.float32], limit: int, filters: Filters) -> list[Candidate]:
+        keys = [key for key in self.directions if self.held[key].id not in filters.exclude_ids]
+        return best(self.cosines(vector, keys), limit)
+
+    def cosines(self, vector: NDArray[np.float32], keys: Sequence[int]) -> dict[int, float]:
+        return {key: float(self.directions[key] @ vector) for key in keys if key in self.directions}
+
+    def questions(self, keys: Sequence[int]) -> dict[int, Question]:
+        return {key: self.held[key] for key in keys if key not in self.gone}
+
+    def answers(self, ids: Sequence[str]) -> dict[str, list[Answer]]:
+        return {}
+
+    def duplicate_links(self, ids: Sequence[str]) -> DuplicateLinks:
+        return DuplicateLinks()
+
+
+STATES = {"printer": 0, "scanner": 0, "offline": 1, "silent": 1, "dead": 2}
+"""Word → its direction; those of one have a cosine of 1, those of different ones of 0."""
+
+
+class FixedEncoder:
+    """Gives every query one vector, every word one of ``STATES``, and a weight of one over its length."""
+
+    def __init__(self, *vector: float) -> None:
+        self.vector = np.array(vector, np.float32)
+        self.read: list[int] = []
+
+    def encode(self, query: Query) -> NDArray[np.float32]:
+        return self.vector
+
+    def states(self, query: Query) -> WeighedStates:
+        return self._of(f"{query.title} {query.body}")
+
+    def states_of(self, questions: Sequence[tuple[int, Question]]) -> list[WeighedStates]:
+        self.read = [key for key, _ in questions]
+        return [self._of(f"{one.title} {one.body}") for _, one in questions]
+
+    def _of(self, text: str) -> WeighedStates:
+        words = tuple(text.split())
+        states = 3 * np.eye(4, dtype=np.float32)[[STATES.get(word, 3) for word in words]]
+        return WeighedStates(words, states.reshape(len(words), 4), np.ones(len(words)))
+
+    def word_weights(self, text: str) -> list[tuple[str, float]]:
+        return [(word, 1 / len(word)) for word in text.split()]
+
+
+def best(scores: Mapping[int, float], limit: int) -> list[Candidate]:
+    return [Candidate(key, score) for key, score in sorted(scores.items(), key=lambda one: (-one[1], one[0]))][:limit]
+
+
+ONE = {"printer": 1, "offlin": 1, "network": 1}
+
+
+class Counted:
+    """A forum of so many questions, of which terms occur in so many; ``calls`` holds what was asked for."""
+
+    def __init__(self, size: int, frequencies: Mapping[str, int]) -> None:
+        self.size, self.frequencies = size, frequencies
+        self.calls: list[list[str]] = []
+
+    def statistics(self, terms: Collection[str]) -> TermStatistics:
+        self.calls.append(sorted(terms))
+        return TermStatistics(self.size, {term: self.frequencies[term] for term in terms if term in self.frequencies})
+
+
+def counts(size: int, frequencies: Mapping[str, int]) -> TermCounts:
+    return TermCounts(Counted(size, frequencies))  # type: ignore[arg-type]  # no more is asked for
+
+
+def test_counts_are_asked_for_once_and_together() -> None:
+    source = Counted(10, {"wifi": 3})
+    found = TermCounts(source)  # type: ignore[arg-type]
+    found.look_up(["wifi", "drop"])
+    found.look_up(["drop", "wifi"])
+    assert [found.document_frequency("wifi"), found.document_frequency("drop"), found.size()] == [3, 0, 10]
+    assert source.calls == [["drop", "wifi"]]
+
+
+def test_weights_are_title_counts_plus_weighted_body_counts() -> None:
+    query = Query("printer printer offline", "printer network network")
+    terms = weigh(query, ANALYZER, QuerySettings(body_weight=0.5), counts(100, ONE))
+    assert {term: found.weight for term, found in terms.items()} == {"printer": 2.5, "offlin": 1.0, "network": 1.0}
+
+
+def test_terms_that_no_question_has_are_left_out() -> None:
+    terms = weigh(Query("printer zzz"), ANALYZER, QuerySettings(), counts(100, {"printer": 1}))
+    assert terms == {"printer": QueryTerm(1.0, inverse_document_frequency(100, 1))}
+
+
+def test_only_the_most_telling_terms_are_kept() -> None:
+    frequency = {"rare": 1, "common": 90, "middl": 30}
+    terms = weigh(Query("common rare middle"), ANALYZER, QuerySettings(max_terms=2), counts(100, frequency))
+    assert list(terms) == ["rare", "middl"]
+
+
+def test_a_body_that_does_not_count_is_not_looked_at() -> None:
+    assert weigh(Query("", "printer"), ANALYZER, QuerySettings(body_weight=0.0), counts(10, ONE)) == {}
+
+
+@pytest.mark.parametrize(("body_weight", "max_terms"), [(-1.0, 5), (0.5, 0)])
+def test_settings_out_of_range_are_refused(body_weight: float, max_terms: int) -> None:
+    with pytest.raises(SettingError, match="expected body_weight"):
+        QuerySettings(body_weight, max_terms)
+
+
+def test_matches_show_the_words_of_the_found_question_strongest_first() -> None:
+    question = Question("1", "Printers are offline", "The <b>printer</b> prints nothing", "html")
+    terms = {"printer": QueryTerm(2.0, 1.0), "offlin": QueryTerm(0.5, 2.0), "print": QueryTerm(0.5, 1.0)}
+    found = matches(question, terms, ANALYZER)
+    assert [(match.word, match.field, match.weight) for match in found] == [
+        ("Printers", "title", 2.0),
+        ("printer", "body", 2.0),
+        ("offline", "title", 1.0),
+        ("prints", "body", 0.5),
+    ]
+
+
+def test_questions_that_have_gone_are_replaced_by_the_next_best() -> None:
+    engine = ListEngine([Question(str(number), "printer") for number in range(10)], gone=frozenset(range(6)))
+    hits = Searcher(engine, ANALYZER).similar(Query("printer"), 3, Filters())
+    assert [hit.question.id for hit in hits] == ["6", "7", "8"]
+    assert engine.asked == [3, 6, 12]
+
+
+def test_a_ranking_is_sorted_by_score_and_then_by_id() -> None:
+    engine = ListEngine([Question("b", "printer"), Question("a", "printer"), Question("c", "printer offline")])
+    found = Searcher(engine, ANALYZER).ranking(Query("printer offline"), 3, Filters()).found
+    assert [question.id for _, question in found] == ["c", "a", "b"]
+
+
+def test_equal_scores_at_the_end_of_a_joined_list_are_cut_by_id() -> None:
+    questions = [Question("c", "printer"), Question("b", "printer"), Question("a", "printer")]
+    searcher = Searcher(ListEngine(questions), ANALYZER, FixedEncoder(1.0, 0.0))
+    assert [question.id for _, question in searcher.ranking(Query("printer"), 2, Filters()).found] == ["a", "b"]
+
+
+def test_a_vector_of_zeros_finds_nothing_and_words_answer() -> None:
+    engine = ListEngine(PRINTERS, vectors=DIRECTIONS)
+    searcher = Searcher(engine, ANALYZER, FixedEncoder(0.0, 0.0), HALVES)
+    assert searcher.similar(ASKED, 3, Filters(), "vector") == []
+    assert engine.asked == []
+    hits = searcher.similar(ASKED, 3, Filters())
+    assert [(hit.question.id, hit.score, hit.components["cosine"]) for hit in hits] == [
+        ("words", 0.5, 0.0),
+        ("both", 0.25, 0.0),
+    ]
+
+
+# -- words and vectors together ------------------------------------------------------------------------------------
+
+PRINTERS = [
+    Question("words", "printer offline"),  # both words of the query; vector at a right angle to it
+    Question("both", "printer silent"),  # one word; cosine 0.8
+    Question("meaning", "scanner dead"),  # no word; cosine 0.6
+]
+DIRECTIONS = {0: [0.0, 1.0], 1: [0.8, 0.6], 2: [0.6, 0.8]}
+ASKED = Query("printer offline")
+HALVES = SearchSettings(join=JoinSettings(weight=0.5))
+
+
+def printers(weight: float = 0.5, **settings: float) -> Searcher:
+    joined = SearchSettings(join=JoinSettings(weight=weight, **settings))  # type: ignore[arg-type]
+    return Searcher(ListEngine(PRINTERS, vectors=DIRECTIONS), ANALYZER, FixedEncoder(1.0, 0.0), joined)
+
+
+def scores(hits: Sequence[Hit]) -> dict[str, float]:
+    return {hit.question.id: pytest.approx(hit.score, abs=1e-6) for hit in hits}
+
+
+def test_the_weighted_sum_of_cosine_and_share_of_bm25_worked_by_hand() -> None:
+    # bm25 2, 1, 0, so shares 1, 1/2, 0; cosines 0, 0.8, 0.6
+    assert scores(printers(0.5).similar(ASKED, 3, Filters())) == {"both": 0.65, "words": 0.5, "meaning": 0.3}
+    assert scores(printers(0.25).similar(ASKED, 3, Filters())) == {"words": 0.75, "both": 0.575, "meaning": 0.15}
+
+
+def test_candidates_compared_word_by_word_worked_by_hand() -> None:
+    # printer silent is as printer offline, word by word; of scanner dead one word is, seen from both sides
+    found = printers(0.5).similar(ASKED, 3, Filters(), "interaction")
+    assert {hit.question.id: hit.components["interaction"] for hit in found} == {"words": 1, "both": 1, "meaning": 0.5}
+    assert scores(found) == {
+        "words": 0.7 * (0 + 2) / 3 + 0.3 * 1,
+        "both": 0.7 * (0.8 + 2) / 3 + 0.3 * 0.5,
+        "meaning": 0.7 * (0.6 + 1) / 3,
+    }
+
+
+def test_what_is_not_compared_word_by_word_stays_below_what_is() -> None:
+    encoder = FixedEncoder(1.0, 0.0)
+    settings = SearchSettings(join=JoinSettings(weight=0.5, interaction_depth=2))
+    searcher = Searcher(ListEngine(PRINTERS, vectors=DIRECTIONS), ANALYZER, encoder, settings)
+    found = searcher.similar(ASKED, 3, Filters(), "interaction")
+    assert sorted(encoder.read) == [0, 1], "the best two of the weighted sum"
+    assert [hit.question.id for hit in found] == ["both", "words", "meaning"]
+    assert "interaction" not in found[2].components
+    assert 0 < found[2].score <= found[1].score
+    assert len(searcher.similar(ASKED, 1, Filters(), "interaction")) == 1
+
+
+def test_a_query_without_a_vector_is_not_compared_word_by_word() -> None:
+    encoder = FixedEncoder(0.0, 0.0)
+    searcher = Searcher(ListEngine(PRINTERS, vectors=DIRECTIONS), ANALYZER, encoder, HALVES)
+    assert scores(searcher.similar(ASKED, 3, Filters(), "interaction")) == {"words": 0.5, "both": 0.25}
+    assert encoder.read == []
+
+
+def test_a_hit_found_word_by_word_tells_what_stands_for_each_word() -> None:
+    searcher = printers()
+    hits = searcher.similar(ASKED, 3, Filters(), "interaction")
+    first = searcher.explanations(ASKED, hits, "interaction")[0]
+    assert [(one.word, one.match, one.similarity, one.is_missing) for one in first.matches] == [
+        ("printer", "printer", 1.0, False),
+        ("offline", "silent", 1.0, True),
+    ]
+    assert searcher.explanations(ASKED, hits)[0].matches == ()
+
+
+def test_interactions_of_texts_of_unlike_length_and_without_words() -> None:
+    encoder = FixedEncoder()
+    texts = ["printer dead", "", "silent", "something else here"]
+    read = encoder.states_of([(key, Question(str(key), one)) for key, one in enumerate(texts)])
+    asked = replace(encoder.states(Query("printer offline")), weights=np.array([3.0, 1.0]))
+    assert interactions(asked, read).round(6).tolist() == [(0.75 + 0.5) / 2, 0, (0.25 + 1) / 2, 0]
+    assert interactions(encoder.states(Query("")), read).tolist() == [0] * 4
+    assert interactions(asked, []).tolist() == []
+
+
+def test_components_add_up_to_the_score() -> None:
+    for hit in printers(0.3).similar(ASKED, 3, Filters()):
+        parts = hit.components
+        assert set(parts) == {"bm25", "bm25_share", "cosine"}
+        assert hit.score == pytest.approx(0.3 * parts["cosine"] + 0.7 * parts["bm25_share"])
+        assert parts["bm25_share"] == pytest.approx(parts["bm25"] / 2)
+
+
+def test_a_candidate_of_one_source_is_scored_by_the_other() -> None:
+    found = printers(0.5, depth=1).similar(ASKED, 1, Filters())  # the best by words, and the best by vectors
+    assert scores(found) == {"both": 0.65}
+    assert found[0].components["bm25"] == 1
+
+
+def test_an_excluded_question_does_not_set_the_scale() -> None:
+    found = printers().similar(ASKED, 3, Filters(exclude_ids=frozenset(["words"])))
+    assert scores(found) == {"both": 0.9, "meaning": 0.3}
+
+
+def test_reciprocal_rank_fusion_adds_places_worked_by_hand() -> None:
+    # by words: words, both; by vectors: both, meaning, words
+    found = scores(printers(fusion_constant=1.0).similar(ASKED, 3, Filters(), "fusion"))
+    assert found == {"words": 1 / 2 + 1 / 4, "both": 1 / 3 + 1 / 2, "meaning": 1 / 3}
+    assert reciprocal_rank_fusion([], 60) == 0
+
+
+def test_each_source_can_be_asked_alone() -> None:
+    by_words = printers().similar(ASKED, 3, Filters(), "lexical")
+    assert [(hit.question.id, dict(hit.components)) for hit in by_words] == [
+        ("words", {"bm25": 2.0}),
+        ("both", {"bm25": 1.0}),
+    ]
+    by_vectors = printers().similar(ASKED, 2, Filters(), "vector")
+    assert [hit.question.id for hit in by_vectors] == ["both", "meaning"]
+    assert set(by_vectors[0].components) == {"cosine"}
+
+
+def test_without_vectors_words_answer_unless_vectors_were_asked_for() -> None:
+    searcher = Searcher(ListEngine(PRINTERS), ANALYZER)
+    assert searcher.similar(ASKED, 3, Filters())[0].components == {"bm25": 2.0}
+    with pytest.raises(ForumError, match="needs vectors"):
+        searcher.similar(ASKED, 3, Filters(), "hybrid")
+
+
+def test_a_question_without_a_vector_is_found_by_its_words() -> None:
+    engine = ListEngine(PRINTERS, vectors={2: [1.0, 0.0]})
+    found = Searcher(engine, ANALYZER, FixedEncoder(1.0, 0.0), HALVES).similar(ASKED, 3, Filters())
+    assert scores(found) == {"words": 0.5, "meaning": 0.5, "both": 0.25}
+
+
+@pytest.mark.parametrize("ranker", list(RANKERS))
+def test_more_hits_than_questions_and_an_empty_forum_are_no_error(ranker: str) -> None:
+    assert len(printers().similar(ASKED, 1000, Filters(), ranker)) == (2 if ranker in ("lexical", "vector") else 3)
+    assert Searcher(ListEngine([]), ANALYZER, FixedEncoder(1.0, 0.0)).similar(ASKED, 5, Filters(), ranker) == []
+
+
+def test_what_shares_no_word_and_points_elsewhere_is_no_hit() -> None:
+    searcher = Searcher(ListEngine(PRINTERS, vectors={2: [-1.0, 0.1]}), ANALYZER, FixedEncoder(1.0, 0.0))
+    assert [hit.question.id for hit in searcher.similar(ASKED, 3, Filters())] == ["words", "both"]
+    assert searcher.similar(ASKED, 3, Filters(), "vector") == []
+
+
+def test_an_unknown_ranker_is_refused_with_the_choices() -> None:
+    with pytest.raises(SettingError, match="expected one of hybrid, interaction, fusion, lexical, vector"):
+        printers().similar(ASKED, 3, Filters(), "magic")
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"weight": 1.1},
+        {"weight": -0.1},
+        {"depth": 0},
+        {"fusion_constant": 0},
+        {"interaction_weight": 1.1},
+        {"interaction_depth": 0},
+    ],
+)
+def test_join_settings_out_of_range_are_refused(wrong: dict[str, float]) -> None:
+    with pytest.raises(SettingError, match="weight from 0 to 1"):
+        JoinSettings(**wrong)  # type: ignore[arg-type]
+
+
+def test_shares_of_nothing_are_nothing() -> None:
+    assert shares([]) == []
+    assert shares([0.0, 0.0]) == [0.0, 0.0]
+    assert weighted_sum(cosine=-1.0, bm25_share=0.0, weight=1.0) == -1.0
+
+
+def test_an_explanation_weighs_the_words_of_query_and_hit() -> None:
+    hits = printers().similar(ASKED, 1, Filters())
+    found = explanations(Query("printer", "is <b>off</b>", "html"), hits, FixedEncoder(1.0))[0]
+    assert found.question_id == "both"
+    assert found.query_title == (WordWeight("printer", 1 / 7),)
+    assert [one.word for one in found.query_body] == ["is", "off"]
+    assert [one.word for one in found.title] == ["printer", "silent"]
+    assert explanations(ASKED, hits, None)[0].title == ()

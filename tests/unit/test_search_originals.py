@@ -1,0 +1,100 @@
+"""Duplicates lead to their originals, over chains and circles, and never where filters forbid it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from askalike import Filters, Forum, Link, Question
+from askalike.search.stages import STAGES, collecting, stage
+from askalike.search.suggestions import original_of, reached
+
+pytestmark = pytest.mark.usefixtures("words_alone")
+
+
+def day(number: int) -> datetime:
+    return datetime(2024, 5, number, tzinfo=UTC)
+
+
+@pytest.fixture
+def forum(tmp_path: Path) -> Iterator[Forum]:
+    with Forum.create(tmp_path / "f") as made:
+        made.add(
+            [
+                Question("old", "Connection lost at night", created=day(1), tags=("Net",)),
+                Question("dup", "Wifi drops every evening", created=day(2), tags=("net", "wifi")),
+                Question("dup2", "Wifi drops again and again", created=day(3)),
+                Question("other", "Printer prints blank pages", created=day(4)),
+                Question("free", "Wifi slow", created=day(5)),
+            ]
+        )
+        made.add_links([Link("dup", "old"), Link("dup2", "dup")])
+        yield made
+
+
+def ids(forum: Forum, title: str, **more: object) -> list[str]:
+    return [one.hit.question.id for one in forum.suggest(title, **more).found]  # type: ignore[arg-type]
+
+
+def test_a_duplicate_is_replaced_by_its_original_once(forum: Forum) -> None:
+    found = forum.suggest("wifi drops")
+    assert found.ranker == "lexical"
+    assert sorted(one.hit.question.id for one in found.found) == ["free", "old"]
+    stand_in = next(one for one in found.found if one.hit.question.id == "old")
+    assert stand_in.via is not None
+    assert stand_in.via.id in ("dup", "dup2")
+    assert stand_in.hit.rank == 1
+    assert stand_in.hit.missing[:2] == ("drops", "wifi")
+
+
+def test_an_original_found_itself_stands_for_itself(forum: Forum) -> None:
+    (found,) = forum.suggest("connection lost").found
+    assert (found.hit.question.id, found.via, found.hit.missing) == ("old", None, ())
+
+
+def test_a_question_is_not_suggested_to_itself_nor_through_its_duplicates(forum: Forum) -> None:
+    assert ids(forum, "wifi drops", own="old") == ["free"]
+    assert ids(forum, "wifi slow", own="free") == ["old"]
+
+
+def test_what_stands_for_a_duplicate_satisfies_the_filters(forum: Forum) -> None:
+    assert ids(forum, "wifi drops", filters=Filters(exclude_ids=frozenset({"old"}))) == ["free"]
+    assert ids(forum, "wifi drops", filters=Filters(tags=("NET",))) == ["old"]
+    assert ids(forum, "wifi drops", filters=Filters(tags=("wifi",))) == []
+    assert ids(forum, "wifi drops", filters=Filters(before=day(3))) == ["old"]
+    forum.edit(Question("old", "Connection lost at night", created=day(9)))
+    assert ids(forum, "wifi drops", filters=Filters(before=day(3))) == []
+
+
+def test_as_many_are_suggested_as_there_are_beneath_many_duplicates(tmp_path: Path) -> None:
+    with Forum.create(tmp_path / "many") as forum:
+        forum.add([Question("root", "Root"), *(Question(f"d{n}", "Wifi drops") for n in range(40))])
+        forum.add(Question("last", "Wifi drops in a house with many long walls and doors and no cable at all"))
+        forum.add_links([Link(f"d{n}", "root") for n in range(40)])
+        assert ids(forum, "wifi drops", k=2) == ["root", "last"]
+
+
+def test_the_most_senior_question_of_a_circle_stands_for_all(tmp_path: Path) -> None:
+    with Forum.create(tmp_path / "circle") as forum:
+        forum.add([Question("a", "Wifi one", created=day(3)), Question("b", "Wifi two", created=day(1))])
+        forum.add([Question("c", "Wifi three", created=day(2)), Question("d", "Wifi four")])
+        forum.add_links([Link("a", "b"), Link("b", "c"), Link("c", "a"), Link("d", "a")])
+        assert ids(forum, "wifi") == ["b"]
+
+
+def test_of_several_originals_the_nearest_is_taken() -> None:
+    marks = {"q": ("far", "near"), "far": ("end",)}
+    assert original_of("q", lambda one: marks.get(one, ()), lambda one: (0.0, one)) == "near"
+    assert reached("q", lambda one: marks.get(one, ())) == ["far", "near", "end"]
+
+
+def test_stages_are_measured_only_for_who_collects(forum: Forum) -> None:
+    with collecting() as seconds:
+        forum.suggest("wifi drops")
+    assert set(seconds) == set(STAGES)
+    with stage("rank"):
+        pass
+    assert set(seconds) == set(STAGES)

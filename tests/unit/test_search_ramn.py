@@ -1,0 +1,306 @@
+"""RAMN: the paper's worked example, its layers one by one, and what it leaves open."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from math import exp, log
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from askalike.errors import SettingError
+from askalike.models.ramn.comparison import Similarity, compare, importance
+from askalike.models.ramn.score import ALPHAS, FORUM, RamnSettings, log_scores, rank_factors, reduced, scores
+from askalike.search.pool import Pooled
+from askalike.search.query import Query
+from askalike.search.ramn import RamnReranker
+from askalike.types import Question
+
+REPOSITORY = Path(__file__).parents[2]
+BASE = RamnSettings(has_mismatch=False, alpha=0)
+
+
+@dataclass(frozen=True)
+class Text:
+    words: tuple[str, ...]
+    states: NDArray[np.float32]
+
+
+def text(words: str, *states: Sequence[float]) -> Text:
+    return Text(
+        tuple(words.split()), np.array(states, np.float32).reshape(len(words.split()), len(states[0]) if states else 1)
+    )
+
+
+def random_text(words: str, seed: int) -> Text:
+    count = len(words.split())
+    return Text(tuple(words.split()), np.random.default_rng(seed).normal(1, 1, (count, 4)).astype(np.float32))
+
+
+QUERY = random_text("how do i fix a broken router router", 1)
+CANDIDATES = [
+    random_text("my router is broken", 2),
+    random_text("", 3),
+    random_text("how do i fix it", 4),
+    random_text("cooking", 5),
+]
+COUNTS = {"how": 50, "do": 40, "i": 90, "fix": 7, "a": 100, "broken": 3, "router": 2}
+
+
+def frequencies(words: Sequence[str]) -> NDArray[np.integer]:
+    return np.array([COUNTS.get(word, 0) for word in words])
+
+
+def by_the_paper(query: Text, candidate: Text, rank: int, settings: RamnSettings) -> float:
+    """Return log g(q, Q) by equations 10 to 19, word by word."""
+    total = sum(max(COUNTS.get(word, 0), 1) for word in query.words)
+    found = log(1 - settings.alpha * rank)
+    for word, state in zip(query.words, query.states, strict=True):
+        match = max([float(state @ other) for other in candidate.states], default=0.0)
+        found += log(max(match, settings.floor))
+        if settings.has_mismatch and word not in candidate.words:
+            found += log(max(COUNTS.get(word, 0), 1) / total)
+    return found
+
+
+def test_the_papers_example_of_the_reduced_vector() -> None:
+    words = "we propose an unsupervised model"
+    counts = dict(zip(words.split(), (5401, 75, 4221, 8, 295), strict=True))
+    query, candidate = random_text(words, 1), random_text("we propose a supervised model", 2)
+    found = compare(query, [candidate], lambda asked: np.array([counts[word] for word in asked]))
+    assert found.importance.round(4).tolist() == [0.5401, 0.0075, 0.4221, 0.0008, 0.0295]
+    assert reduced(found.importance, found.occurs)[:, 0].round(4).tolist() == [1, 1, 0.4221, 0.0008, 1]
+
+
+def test_a_forums_settings_are_those_that_were_chosen() -> None:
+    tuned = json.loads((REPOSITORY / "results" / "tune-ramn.json").read_bytes())
+    assert RamnSettings(**tuned["chosen"]) == FORUM
+    assert len(ALPHAS) == 19
+    assert (ALPHAS[0], ALPHAS[1], ALPHAS[-1]) == (0.01, 0.015, 0.1)
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [BASE, replace(BASE, has_mismatch=True), RamnSettings(), RamnSettings(alpha=0.08, floor=0.5)],
+    ids=["semantic match", "and lexical mismatch", "and initial rank", "another α and floor"],
+)
+def test_each_layer_is_that_of_the_paper(settings: RamnSettings) -> None:
+    ranks = np.array([3, 1, 4, 2])
+    found = log_scores(compare(QUERY, CANDIDATES, frequencies), ranks, settings)
+    expected = [by_the_paper(QUERY, one, rank, settings) for one, rank in zip(CANDIDATES, ranks.tolist(), strict=True)]
+    assert found.tolist() == pytest.approx(expected, rel=1e-5)
+
+
+def test_a_candidate_is_scored_alone_as_among_others() -> None:
+    together = compare(QUERY, CANDIDATES, frequencies)
+    for place, candidate in enumerate(CANDIDATES):
+        alone = compare(QUERY, [candidate], frequencies)
+        np.testing.assert_allclose(alone.best[:, 0], together.best[:, place], rtol=1e-5)
+        np.testing.assert_array_equal(alone.occurs[:, 0], together.occurs[:, place])
+
+
+BOTH = RamnSettings(alpha=0.05, mismatch_weight=0.5, is_per_word=True, is_both_ways=True)
+
+
+def test_both_directions_are_the_geometric_mean_of_one_and_of_the_other() -> None:
+    ranks = np.array([3, 1, 4, 2])
+    both = compare(QUERY, CANDIDATES, frequencies, is_both_ways=True)
+    found = log_scores(both, ranks, BOTH)
+    one_way = replace(BOTH, alpha=0, is_both_ways=False)
+    for place, (candidate, rank) in enumerate(zip(CANDIDATES, ranks.tolist(), strict=True)):
+        forth = log_scores(compare(QUERY, [candidate], frequencies), np.array([1]), one_way)[0]
+        back = log_scores(compare(candidate, [QUERY], frequencies), np.array([1]), one_way)[0]
+        back = back if candidate.words else log(BOTH.floor)
+        assert found[place] == pytest.approx(log(1 - 0.05 * rank) + (forth + back) / 2, rel=1e-5)
+
+
+def test_a_long_candidate_with_something_for_every_word_is_below_a_short_one_that_says_the_same() -> None:
+    query = text("fix router", [1.0, 0.0], [0.0, 1.0])
+    short = text("fix modem", [1.0, 0.0], [0.1, 1.0])
+    long = text("fix router a how do", [1.0, 0.0], [0.0, 1.0], [0.3, 0.1], [0.1, 0.3], [0.1, 0.1])
+    compared = compare(query, [short, long], frequencies, is_both_ways=True)
+    one_way = replace(BOTH, alpha=0, has_mismatch=False, is_both_ways=False)
+    ranks = np.array([1, 1])
+    first, second = log_scores(compared, ranks, one_way).tolist()
+    assert second >= first
+    first, second = log_scores(compared, ranks, replace(one_way, is_both_ways=True)).tolist()
+    assert first > second
+
+
+def test_both_directions_with_texts_without_words() -> None:
+    found = log_scores(compare(text(""), CANDIDATES, frequencies, is_both_ways=True), np.array([2, 1, 4, 3]), BOTH)
+    assert np.argsort(-found).tolist() == [1, 0, 3, 2]
+    assert log_scores(compare(QUERY, [], frequencies, is_both_ways=True), np.array([], int), BOTH).tolist() == []
+    empty = log_scores(compare(QUERY, [text("")] * 2, frequencies, is_both_ways=True), np.array([1, 2]), BOTH)
+    assert np.isfinite(empty).all()
+
+
+def test_a_comparison_in_one_direction_is_not_scored_in_both() -> None:
+    with pytest.raises(ValueError, match="is_both_ways"):
+        log_scores(compare(QUERY, CANDIDATES, frequencies), np.array([1, 2, 3, 4]), BOTH)
+
+
+def test_a_word_that_is_missing_costs_more_the_rarer_it_is() -> None:
+    states = [[1.0, 0.0]] * 2
+    query = text("a router", *states)
+    candidates = [text("a modem", *states), text("the router", *states), text("a router", *states)]
+    lacks_router, lacks_a, lacks_none = scores(compare(query, candidates, frequencies), np.ones(3, int), BASE).tolist()
+    assert lacks_router == lacks_a == lacks_none
+    settings = replace(BASE, has_mismatch=True)
+    found = scores(compare(query, candidates, frequencies), np.ones(3, int), settings)
+    assert found[0] < found[1] < found[2]
+    assert found[0] == pytest.approx((2 / 102) ** 0.5)  # of two factors 1 · 1 and 1 · 2/102, per word
+    milder = scores(compare(query, candidates, frequencies), np.ones(3, int), replace(settings, mismatch_weight=0.5))
+    assert milder[0] == pytest.approx((2 / 102) ** 0.25)
+
+
+def test_a_word_unknown_to_the_corpus_is_as_important_as_the_rarest() -> None:
+    assert importance(np.array([0, 1, 98])).tolist() == [0.01, 0.01, 0.98]
+    query = text("zzz zzz", [1.0], [1.0])
+    found = log_scores(compare(query, [text("zzz", [1.0]), text("yyy", [1.0])], frequencies), np.array([1, 1]), BASE)
+    assert found.tolist() == [0, 0]
+
+
+def test_a_word_that_is_asked_twice_counts_once_where_that_is_said() -> None:
+    query, candidate = text("router router", [1.0], [3.0]), text("modem", [2.0])
+    compared = compare(query, [candidate], frequencies)
+    ranks = np.array([1])
+    assert log_scores(compared, ranks, BASE)[0] == pytest.approx(log(2) + log(6))
+    assert log_scores(compared, ranks, replace(BASE, repeats="once"))[0] == pytest.approx(log(6))
+
+
+def test_similarities_of_zero_or_less_count_as_the_floor() -> None:
+    query, opposite = text("router", [1.0, 0.0]), text("modem", [-1.0, 0.0])
+    names: tuple[Similarity, ...] = ("dot", "cosine", "shifted-cosine")
+    for name in names:
+        settings = replace(BASE, similarity=name, floor=0.01)
+        compared = compare(query, [opposite, text("")], frequencies, settings.similarity)
+        assert scores(compared, np.array([1, 2]), settings).tolist() == pytest.approx([0.01, 0.01])
+
+
+def test_per_word_the_rank_counts_as_much_beside_a_long_query_as_beside_a_short_one() -> None:
+    settings = RamnSettings(alpha=0.1, has_mismatch=False, is_per_word=True)
+    for words in ("a", "a b c d e"):
+        query = text(words, *[[2.0]] * len(words.split()))
+        first, second = scores(compare(query, [text("x", [1.0])] * 2, frequencies), np.array([1, 6]), settings).tolist()
+        assert (first, second) == pytest.approx((0.9 * 2, 0.4 * 2))
+
+
+def test_a_query_without_words_is_ranked_as_the_search_did() -> None:
+    found = log_scores(compare(text(""), CANDIDATES, frequencies), np.array([2, 1, 4, 3]), RamnSettings())
+    assert np.argsort(-found).tolist() == [1, 0, 3, 2]
+    assert log_scores(compare(QUERY, [], frequencies), np.array([], int), RamnSettings()).tolist() == []
+
+
+def test_rank_factors_stay_above_zero_for_every_alpha_and_number_of_candidates() -> None:
+    for alpha in ALPHAS:
+        for count in (1, 10, 100):
+            factors = rank_factors(np.arange(1, count + 1), alpha)
+            assert (factors > 0).all()
+            assert (np.diff(factors) < 0).all()
+    assert rank_factors(np.array([7]), 0.0).tolist() == [1.0]
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"alpha": -0.1},
+        {"alpha": 0.2},
+        {"floor": 0.0},
+        {"floor": 1e300},
+        {"floor": 1e-320},
+        {"mismatch_weight": 1000.0},
+        {"similarity": "l2"},
+        {"repeats": "twice"},
+        {"is_both_ways": True},
+        {"is_both_ways": True, "is_per_word": True, "repeats": "once"},
+    ],
+)
+def test_settings_out_of_range_are_refused(wrong: dict[str, Any]) -> None:
+    with pytest.raises(SettingError):
+        RamnSettings(**wrong)
+
+
+def test_no_candidate_of_a_query_with_words_comes_to_zero() -> None:
+    worst = RamnSettings(alpha=0.1, floor=1e-9, mismatch_weight=10)
+    query, candidate = text("a b", [1.0, 0.0], [1.0, 0.0]), text("x", [-1.0, 0.0])
+    counts = {"a": 10**15, "b": 1}
+    compared = compare(
+        query, [candidate] * 10, lambda words: np.array([counts.get(word, 1) for word in words]), is_both_ways=True
+    )
+    both = replace(worst, is_per_word=True, is_both_ways=True)
+    for settings in (worst, replace(worst, is_per_word=True), replace(worst, repeats="once"), both):
+        assert (scores(compared, np.arange(1, 11), settings) > 0).all()
+
+
+class Spelled:
+    """States of words by their letters."""
+
+    def of_query(self, query: Query) -> Text:
+        return self._of(f"{query.title} {query.body}")
+
+    def of_questions(self, questions: Sequence[tuple[int, Question]]) -> list[Text]:
+        return [self._of(f"{question.title} {question.body}") for _, question in questions]
+
+    def frequencies(self, words: Sequence[str]) -> NDArray[np.integer]:
+        return frequencies(words)
+
+    def _of(self, words: str) -> Text:
+        letters = [[1.0 + word.count(letter) for letter in "abdeikorstx"] for word in words.split()]
+        return text(words, *letters)
+
+
+FOUND = [
+    (Pooled(7, {"bm25": 3.0}, {"lexical": 1}), Question("1", "fix a modem")),
+    (Pooled(8, {"bm25": 2.0}, {"lexical": 2}), Question("2", "fix a broken router")),
+]
+
+
+def test_a_reranker_puts_the_question_with_the_important_words_first() -> None:
+    reranker = RamnReranker(Spelled())
+    first, second = reranker.scores(Query("fix a router"), FOUND)
+    assert (first.key, second.key) == (7, 8)
+    assert second.score > first.score > 0
+    assert first.components == {"bm25": 3.0, "rank_factor": pytest.approx(0.965)}
+    assert [one.score for one in reranker.scores(Query(""), FOUND)] == [0, 0]
+
+
+def test_a_reranker_tells_of_each_word_what_stands_for_it() -> None:
+    first, second, third = RamnReranker(Spelled()).word_matches(Query("fix a router"), FOUND[0][1])
+    assert (first.word, first.match, first.is_missing) == ("fix", "fix", False)
+    assert (third.word, third.match, third.is_missing) == ("router", "modem", True)
+    assert first.similarity == pytest.approx(1)
+    assert third.importance == 1
+    assert third.importance > first.importance > second.importance >= 0
+    assert second.importance == pytest.approx(log(100 / 109) / log(2 / 109))
+    assert exp(-first.importance) < 1
+    assert RamnReranker(Spelled()).word_matches(Query("fix"), Question("3", "")) == ()
+
+
+def test_the_match_that_is_told_is_the_one_that_the_score_takes() -> None:
+    class Stretched(Spelled):
+        def _of(self, words: str) -> Text:
+            states = {"wifi": (1.0, 0.0), "wlan": (0.9, 0.1), "network": (5.0, 5.0)}
+            return text(words.strip(), *(states[word] for word in words.split()))
+
+    query, candidate = Query("wifi"), Question("1", "wlan network")
+    told = {
+        name: RamnReranker(Stretched(), RamnSettings(similarity=name)).word_matches(query, candidate)[0]
+        for name in ("dot", "cosine", "shifted-cosine")
+    }
+    assert {name: one.match for name, one in told.items()} == {
+        "dot": "network",
+        "cosine": "wlan",
+        "shifted-cosine": "wlan",
+    }
+    assert told["dot"].similarity == pytest.approx(0.5**0.5), "a cosine all the same"
+
+
+def test_the_only_word_of_a_query_costs_nothing_where_it_is_missing() -> None:
+    (only,) = RamnReranker(Spelled()).word_matches(Query("fix"), FOUND[0][1])
+    assert str(only.importance) == "0.0", "and not -0.0"

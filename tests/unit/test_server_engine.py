@@ -1,0 +1,311 @@
+"""The service without HTTP: what it answers, and what it changes."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+from tests.tiny_models import gated_model, trigram_model
+
+from askalike import Answer, Filters, Forum, Link, Question
+from askalike.errors import InputError, ModelError, SettingError, UnknownIdError
+from askalike.forum.pair_store import Pair
+from askalike.server import duplicates
+from askalike.server.engine import Asked, Engine
+from askalike.server.maintenance import MaintenanceWorker
+from askalike.store import Layout
+from askalike.types import Feedback
+
+pytestmark = pytest.mark.usefixtures("words_alone")
+
+
+def day(number: int) -> datetime:
+    return datetime(2024, 5, number, tzinfo=UTC)
+
+
+@pytest.fixture
+def engine(tmp_path: Path) -> Iterator[Engine]:
+    with Forum.create(tmp_path / "home.forum") as forum:
+        forum.add(
+            [
+                Question(
+                    "1", "Wifi drops 🙂 at night", "<p>The <b>wifi</b> drops.</p>", "html", created=day(1), score=3
+                ),
+                Question("2", "Wireless goes away", "Wifi drops <script>x</script>", "plain", created=day(2)),
+                Question("3", "Printer offline", created=day(3)),
+            ]
+        )
+        forum.add_answers(
+            [
+                Answer("x", "1", "<p onclick='x()'>Move it<img src=y></p>", "html", score=1),
+                Answer("y", "1", "*Sure*", "markdown", is_accepted=True),
+            ]
+        )
+        yield Engine(forum)
+
+
+def test_a_hit_has_all_that_is_needed_to_judge_it(engine: Engine) -> None:
+    found = engine.similar(Asked("wifi drops today", "printer"))
+    assert found.ranker == "lexical"
+    assert found.took_ms > 0
+    hit = found.hits[0]
+    assert (hit.rank, hit.question.id, hit.question.created, hit.answers) == (1, "1", "2024-05-01T00:00:00Z", 2)
+    assert (hit.likelihood.value, hit.likelihood.word) == (None, "unknown")
+    assert hit.best_answer is not None
+    assert (hit.best_answer.id, hit.best_answer.text) == ("y", "Sure")
+    assert hit.best_answer.html == "<p><em>Sure</em></p>\n"
+    assert [hit.question.title[start:end] for start, end in hit.highlights.title] == ["Wifi", "drops"]
+    assert [hit.excerpt[start:end] for start, end in hit.highlights.excerpt] == ["wifi", "drops"]
+    assert {one.word.lower() for one in hit.matched} == {"wifi", "drops"}
+    assert hit.missing == ["printer"]
+    assert (hit.via, hit.attended) == (None, None)
+
+
+def test_explaining_tells_of_every_hit(engine: Engine) -> None:
+    hits = engine.similar(Asked("wifi drops", is_explained=True)).hits
+    assert len(hits) == 2
+    assert all(hit.attended is not None and hit.attended.query_title == [] for hit in hits)  # no model: no weights
+    assert engine.similar(Asked("nothing of this", is_explained=True)).hits == []
+
+
+def test_a_duplicate_is_shown_as_its_original_and_says_by_what_it_was_found(engine: Engine) -> None:
+    engine.forum.add_links([Link("2", "3")])
+    hits = {hit.question.id: hit for hit in engine.similar(Asked("wifi drops")).hits}
+    assert set(hits) == {"1", "3"}
+    via = hits["3"].via
+    assert via is not None
+    assert (via.id, via.title) == ("2", "Wireless goes away")
+
+
+def test_filters_are_kept_to(engine: Engine) -> None:
+    asked = Asked("wifi drops", filters=Filters(before=day(2)), own="3")
+    assert [hit.question.id for hit in engine.similar(asked).hits] == ["1"]
+    assert engine.similar(Asked("wifi drops", own="1", filters=Filters(before=day(2)))).hits == []
+
+
+@pytest.mark.parametrize("asked", [Asked(" ", "\n"), Asked("x", k=0), Asked("x", ranker="none")])
+def test_a_search_that_makes_no_sense_is_refused(engine: Engine, asked: Asked) -> None:
+    with pytest.raises(SettingError):
+        engine.similar(asked)
+
+
+def test_stages_are_told(tmp_path: Path, engine: Engine) -> None:
+    told: list[str] = []
+    Engine(engine.forum, lambda stage, seconds: told.append(stage) if seconds >= 0 else None).similar(Asked("wifi"))
+    assert sorted(told) == ["answer", "lexical", "rank", "vector"]
+
+
+def test_what_is_similar_to_a_stored_question_may_be_later_and_is_never_itself(engine: Engine) -> None:
+    assert [hit.question.id for hit in engine.similar_to("1", 5, None, is_explained=False).hits] == ["2"]
+    engine.put(Question("empty", ""))
+    assert engine.similar_to("empty", 5, None, is_explained=False).hits == []
+    with pytest.raises(UnknownIdError):
+        engine.similar_to("none", 5, None, is_explained=False)
+
+
+def test_a_question_comes_with_answers_links_and_safe_html(engine: Engine) -> None:
+    engine.forum.add_links([Link("2", "1"), Link("1", "3", "related")])
+    found = engine.question("1")
+    assert found.html == "<p>The <b>wifi</b> drops.</p>"
+    assert found.text == "The wifi drops."
+    assert [(one.id, one.accepted, one.html) for one in found.answers] == [
+        ("y", True, "<p><em>Sure</em></p>\n"),
+        ("x", False, "<p>Move it</p>"),
+    ]
+    assert [(one.id, one.kind, one.direction) for one in found.links] == [
+        ("3", "related", "to"),
+        ("2", "duplicate", "from"),
+    ]
+    assert engine.question("2").html == "<p>Wifi drops &lt;script&gt;x&lt;/script&gt;</p>"
+
+
+def test_what_is_written_is_found_and_what_is_deleted_is_not(engine: Engine) -> None:
+    made = engine.put(Question("4", "Toaster burns"))
+    assert (made.operation, made.indexed) == ("added", True)
+    assert engine.put(Question("4", "Toaster burns")).operation == "unchanged"
+    assert engine.put(Question("4", "Toaster burns bread")).operation == "edited"
+    assert [hit.question.id for hit in engine.similar(Asked("toaster bread")).hits] == ["4"]
+    assert engine.delete("4").operation == "deleted"
+    assert engine.similar(Asked("toaster bread")).hits == []
+    with pytest.raises(UnknownIdError):
+        engine.delete("4")
+
+
+def test_of_many_all_are_stored_or_none(engine: Engine) -> None:
+    written = engine.store([Question("4", "a"), Question("1", "b"), Question("4", "c")])
+    assert [one.operation for one in written] == ["added", "edited", "added"]
+    assert engine.forum.question("4").title == "c"
+    with pytest.raises(InputError):
+        engine.store([Question("5", "a"), Question(" ", "b")])
+    with pytest.raises(UnknownIdError):
+        engine.forum.question("5")
+
+
+def test_pages_of_questions_go_back_to_the_first(engine: Engine) -> None:
+    first = engine.questions(2)
+    assert ([one.id for one in first.questions], first.total) == (["3", "2"], 3)
+    last = engine.questions(2, first.next)
+    assert ([one.id for one in last.questions], last.next) == (["1"], None)
+    assert last.questions[0].answers == 2
+
+
+def test_questions_are_listed_by_date_whatever_the_order_of_their_coming(tmp_path: Path) -> None:
+    with Forum.create(tmp_path / "f") as forum:
+        dates = {"b": day(2), "none1": None, "d": day(4), "a": day(1), "none2": None, "c1": day(3), "c2": day(3)}
+        forum.add([Question(name, "x", created=created) for name, created in dates.items()])
+        engine = Engine(forum)
+        expected = ["d", "c2", "c1", "b", "a", "none2", "none1"]
+        for limit in (1, 2, 3, 7):
+            seen: list[str] = []
+            page = engine.questions(limit)
+            while True:
+                seen += [one.id for one in page.questions]
+                if page.next is None:
+                    break
+                page = engine.questions(limit, page.next)
+            assert seen == expected
+        page = engine.questions(3)
+        forum.delete("c1")  # the last that was shown
+        forum.add([Question("new", "x", created=day(9))])
+        assert [one.id for one in engine.questions(9, page.next).questions] == expected[3:]
+        for wrong in ("x", "_", "1_", "1_2_3", "_" + "9" * 40):
+            with pytest.raises(SettingError):
+                engine.questions(1, wrong)
+
+
+def test_verdicts_are_stored_and_listed(engine: Engine) -> None:
+    given = engine.judge(Feedback("1", "2", "different", "Käthe"))
+    assert (given.question, given.candidate, given.verdict, given.by) == ("1", "2", "different", "Käthe")
+    assert given.at.endswith("Z")
+    assert list(engine.labels(is_named=True)) == [given]
+    assert [one.by for one in engine.labels(is_named=False)] == [""]
+    assert engine.similar_to("1", 5, None, is_explained=False).hits == []
+
+
+def test_pairs_and_clusters_come_page_by_page(engine: Engine) -> None:
+    for number in range(4):
+        engine.put(Question(f"p{number}", "Printer offline again", created=day(10 + number)))
+    engine.forum.add_answers([Answer("z", "p2", "Restart it")])
+    engine.put(Question("w", "Wifi drops by day in the cellar"))
+    while MaintenanceWorker(engine, lambda: False).keep():
+        pass
+    assert engine.duplicates.progress().done == engine.duplicates.progress().questions == 8
+    page = engine.duplicates.pairs(None, 2, 0.3)
+    assert all(one.score == 1.0 and one.cosine is None for one in page.pairs)
+    assert [(one.question.id, one.candidate.id) for one in page.pairs] == [("p1", "p0"), ("p2", "p0")]
+    seen = [(one.question.id, one.candidate.id) for one in page.pairs]
+    while page.next:
+        page = engine.duplicates.pairs(page.next, 2, 0.3)
+        seen += [(one.question.id, one.candidate.id) for one in page.pairs]
+    assert len(seen) == len(set(seen)) == engine.forum.pairs.store.count()
+
+    groups = engine.duplicates.clusters(None, 1, 0.3)
+    (largest,) = groups.clusters
+    assert (largest.size, largest.canonical.id, largest.best) == (5, "p2", 1.0)  # it alone is answered
+    assert {one.id for one in largest.questions} == {"3", "p0", "p1", "p2", "p3"}
+    rest = engine.duplicates.clusters(groups.next, 5, 0.3)
+    assert [{one.id for one in group.questions} for group in rest.clusters] == [{"1", "w"}]
+    assert rest.clusters[0].best < 1
+    assert rest.next is None
+
+
+@pytest.fixture
+def compared(engine: Engine) -> Engine:
+    for number in range(4):
+        engine.put(Question(f"p{number}", "Printer offline again"))
+    while MaintenanceWorker(engine, lambda: False).keep():
+        pass
+    return engine
+
+
+def test_any_number_of_least_scores_makes_clusters_a_few_times_and_keeps_fewer(
+    compared: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made: list[float] = []
+    page = compared.forum.pairs.store.page
+    monkeypatch.setattr(
+        compared.forum.pairs.store, "page", lambda minimum, limit: made.append(minimum) or page(minimum, limit)
+    )
+    for number in range(1_000):
+        assert compared.duplicates.clusters(None, 5, number / 1_000).clusters
+    assert made == pytest.approx([0.3 + step / 20 for step in range(14)])
+    compared.duplicates.clusters(None, 5, 0.9999)
+    assert len(made) == 14
+    compared.duplicates.clusters(None, 5, 0.3)  # was asked for too long ago
+    assert len(made) == 15
+
+
+def test_clusters_that_are_being_made_hold_up_no_request_for_others(
+    compared: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    page = compared.forum.pairs.store.page
+    has_begun, may_end = threading.Event(), threading.Event()
+
+    def slow(minimum: float, limit: int) -> list[Pair]:
+        if minimum == 0.6:
+            has_begun.set()
+            assert may_end.wait(60)
+        return page(minimum, limit)
+
+    monkeypatch.setattr(duplicates, "FRESH_S", 0.0)
+    monkeypatch.setattr(duplicates, "FRESH_SHARE", 0)
+    compared.duplicates.clusters(None, 5, 0.6)
+    compared.put(Question("p4", "Printer offline again"))
+    while MaintenanceWorker(compared, lambda: False).keep():
+        pass
+    monkeypatch.setattr(compared.forum.pairs.store, "page", slow)
+    with ThreadPoolExecutor(1) as others:
+        making = others.submit(compared.duplicates.clusters, None, 5, 0.6)
+        assert has_begun.wait(60)
+        assert compared.duplicates.clusters(None, 5, 0.7).clusters[0].size == 6
+        assert compared.duplicates.clusters(None, 5, 0.62).clusters[0].size == 5  # as they were
+        may_end.set()
+        assert making.result(60).clusters[0].size == 6
+    assert compared.duplicates.clusters(None, 5, 0.6).clusters[0].size == 6
+
+
+@pytest.mark.parametrize("cursor", ["x", "1", "nan_1_2", "1e999_1_2", "_"])
+def test_a_cursor_of_nobody_is_refused(engine: Engine, cursor: str) -> None:
+    with pytest.raises(SettingError):
+        engine.duplicates.pairs(cursor, 2, 0.3)
+    with pytest.raises(SettingError):
+        engine.duplicates.clusters(cursor, 2, 0.3)
+
+
+def test_the_keeper_lets_be_found_what_another_process_left(engine: Engine) -> None:
+    engine.store([Question("4", "Toaster burns")])
+    assert engine.similar(Asked("toaster")).hits == []
+    MaintenanceWorker(engine, lambda: False).keep()
+    assert [hit.question.id for hit in engine.similar(Asked("toaster")).hits] == ["4"]
+
+
+def test_the_keeper_stops(engine: Engine) -> None:
+    maintenance = MaintenanceWorker(engine, lambda: True)
+    maintenance.start()
+    assert maintenance.stop(60)
+    assert MaintenanceWorker(engine, lambda: True).stop(0)  # one that never began
+
+
+def test_the_keeper_keeps_no_failure_to_itself(tmp_path: Path) -> None:
+    gated_model().save(tmp_path / "model")
+    with Forum.create(tmp_path / "f") as forum:
+        forum.add([Question("1", "router")])
+        forum.use_model(tmp_path / "model")
+        (Layout(tmp_path / "f").model / "weights.safetensors").write_bytes(b"")
+        with pytest.raises(ModelError):
+            MaintenanceWorker(Engine(forum), lambda: False).keep()
+
+
+def test_what_each_word_brought_is_told_where_the_ranker_says_it(tmp_path: Path) -> None:
+    trigram_model(["router", "antenna"]).save(tmp_path / "model")
+    with Forum.create(tmp_path / "f") as forum:
+        forum.add([Question("1", "router antenna")])
+        forum.use_ranker("scqa", tmp_path / "model")
+        (hit,) = Engine(forum).similar(Asked("router antenna", ranker="scqa", is_explained=True)).hits
+    assert hit.attended is not None
+    assert {one.word for one in hit.attended.effects} == {"router", "antenna"}
+    assert all(one.effect > 0 for one in hit.attended.effects)

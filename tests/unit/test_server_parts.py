@@ -1,0 +1,800 @@
+"""The parts of the service that need no forum and no server: each with its rules."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import json
+import logging
+import os
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+from askalike import errors
+from askalike.errors import DamagedForumError, SettingError, UnknownIdError
+from askalike.server import memory
+from askalike.server.admission import SPARE, Admission
+from askalike.server.call import MOST_VALUES, checked, parse_json, parse_query, path_values, values_in
+from askalike.server.guards import allowed_origin, check_host, check_origin, rights_of
+from askalike.server.highlights import highlights
+from askalike.server.keys import Keys
+from askalike.server.logs import JsonLines
+from askalike.server.metrics import Gauge, Metrics, merged
+from askalike.server.multiprocess_metrics import MultiprocessMetrics
+from askalike.server.pool import Pool
+from askalike.server.problem import STATUSES, Refused, problem_of
+from askalike.server.proxies import client_of
+from askalike.server.rates import MOST_CLIENTS, Rates
+from askalike.server.requests import DuplicatesQuery, QuestionRequest, SimilarRequest
+from askalike.server.run import check_open
+from askalike.server.safe_html import LONGEST_MARKDOWN, safe_html
+from askalike.server.settings import Limits, ServeSettings
+from askalike.server.static import static_files
+from askalike.text.analyzer import Analyzer
+from askalike.text.settings import TextSettings
+from askalike.types import Markup, Match
+
+ANALYZER = Analyzer(TextSettings())
+
+
+def status_of(call: object) -> int:
+    with pytest.raises(Refused) as refused:
+        call()  # type: ignore[operator]
+    return refused.value.problem.status
+
+
+# -- errors ------------------------------------------------------------------------------------------------------------
+
+
+def test_every_error_has_a_status_and_the_first_fitting_row_is_the_narrowest() -> None:
+    kinds = [kind for _, kind in inspect.getmembers(errors, inspect.isclass) if issubclass(kind, errors.AskalikeError)]
+    for kind in kinds:
+        fitting = [row for row, _ in STATUSES if issubclass(kind, row)]
+        assert fitting
+        assert issubclass(fitting[0], fitting[-1])
+    assert problem_of(UnknownIdError("a", "b")).status == 404
+    assert problem_of(errors.BusyForumError("a")).headers == {"Retry-After": "2"}
+
+
+def test_of_an_error_that_nobody_foresaw_nothing_is_told() -> None:
+    found = problem_of(KeyError("secret"))
+    assert found.status == 500
+    assert "secret" not in found.error + found.hint
+
+
+# -- requests ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "content",
+    [b"", b"{", b'{"a":NaN}', b'{"a":Infinity}', b"\xff\xfe", b'{"a":"\xff"}', b"[" * 40, b'{"a":' * 40, b"9" * 5000],
+)
+def test_what_is_no_json_is_refused(content: bytes) -> None:
+    assert status_of(lambda: parse_json(content, 32)) == 400
+
+
+def test_a_body_of_many_values_is_refused_before_it_is_looked_at() -> None:
+    assert status_of(lambda: parse_json(b"[" + b"[]," * (MOST_VALUES + 1) + b"[]]", 32)) == 400
+    assert len(parse_json(b"[" + b"1," * (MOST_VALUES - 2) + b"1]", 32)) == MOST_VALUES - 1
+
+
+@pytest.mark.parametrize("text", ["[,{", 'a"[,', "\\", '\\"', '\\\\"[', "é,"])
+def test_what_texts_hold_is_no_value(text: str) -> None:
+    content = json.dumps({"title": text * MOST_VALUES, "tags": ["a", "b"]}).encode()
+    assert values_in(content) == 5
+    assert parse_json(content, 2)["title"] == text * MOST_VALUES
+
+
+def test_a_field_that_is_not_known_is_named_in_short() -> None:
+    with pytest.raises(Refused) as refused:
+        checked(SimilarRequest, {"a" * 100_000: 1})
+    assert len(refused.value.problem.error) < 300
+
+
+def test_depth_is_counted_from_the_outermost_bracket() -> None:
+    assert parse_json(b'{"a": [[]]}', 3) == {"a": [[]]}
+    assert status_of(lambda: parse_json(b'{"a": [[]]}', 2)) == 400
+    assert parse_json(b"7", 0) == 7
+
+
+def test_brackets_in_texts_are_not_nesting() -> None:
+    assert parse_json(json.dumps({"a": "[" * 1000 + '"\\{'}).encode(), 3) == {"a": "[" * 1000 + '"\\{'}
+    assert status_of(lambda: parse_json(b"[" * 100_000 + b"]" * 100_000, 32)) == 400
+
+
+@pytest.mark.parametrize(
+    "found",
+    [
+        {"title": 1},
+        {"title": "a" * 1001},
+        {"title": "a", "k": 0},
+        {"title": "a", "k": 101},
+        {"title": "a", "k": "5"},
+        {"title": "a", "k": True},
+        {"title": "a", "before": "yesterday"},
+        {"title": "a", "before": 5},
+        {"title": "a", "markup": "latex"},
+        {"title": "a", "more": 1},
+        {"title": "\ud800"},
+        {"title": "a", "exclude": [""]},
+        {"title": "a", "tags": ["a"] * 21},
+        [],
+        "a",
+        None,
+    ],
+)
+def test_a_search_with_a_wrong_field_is_refused(found: object) -> None:
+    assert status_of(lambda: checked(SimilarRequest, found)) == 422
+
+
+def test_a_body_alone_can_be_asked() -> None:
+    assert checked(SimilarRequest, {"body": "no sound"}).asked().body == "no sound"
+
+
+def test_a_refusal_names_the_field_and_never_its_value() -> None:
+    with pytest.raises(Refused) as refused:
+        checked(SimilarRequest, {"title": "a", "markup": "my secret"})
+    assert "markup" in refused.value.problem.error
+    assert "secret" not in refused.value.problem.error
+
+
+def test_a_search_becomes_what_the_engine_takes() -> None:
+    request = checked(
+        SimilarRequest, {"title": "a", "before": "2024-05-01", "exclude": ["x"], "id": "y", "tags": ["t"]}
+    )
+    asked = request.asked()
+    assert asked.filters.before is not None
+    assert asked.filters.before.isoformat() == "2024-05-01T00:00:00+00:00"
+    assert (asked.filters.exclude_ids, asked.filters.tags, asked.own) == (frozenset("x"), ("t",), "y")
+
+
+def test_a_question_becomes_what_the_library_takes() -> None:
+    given = {"title": "a", "created": "2024-05-01T12:00:00+02:00", "tags": ["x", "y"], "score": -3, "author": "b"}
+    question = checked(QuestionRequest, given).question("7")
+    assert (question.id, question.tags, question.score, question.author) == ("7", ("x", "y"), -3, "b")
+    assert question.created is not None
+    assert question.created.isoformat() == "2024-05-01T12:00:00+02:00"
+
+
+@pytest.mark.parametrize(
+    ("query", "status"),
+    [(b"limit=0", 422), (b"limit=x", 422), (b"none=1", 422), (b"limit=1&limit=2", 400), (b"minimum=%ff", 400)],
+)
+def test_a_wrong_query_string_is_refused(query: bytes, status: int) -> None:
+    assert status_of(lambda: parse_query(DuplicatesQuery, query)) == status
+
+
+def test_a_query_string_is_read() -> None:
+    found = parse_query(DuplicatesQuery, b"limit=3&minimum=0.25&cursor=")
+    assert found is not None
+    assert (found.limit, found.minimum, found.cursor) == (3, 0.25, None)
+
+
+def test_a_path_is_decoded_once() -> None:
+    assert path_values({"id": "a%2Fb%2520c"}) == {"id": "a/b%20c"}
+    assert status_of(lambda: path_values({"id": "%ff"})) == 400
+
+
+# -- who may ask -------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("host", ["localhost", "127.0.0.1:8765", "[::1]:8765", "LOCALHOST:1"])
+def test_the_loopback_is_known_by_its_names(host: str) -> None:
+    check_host({"host": host}, ServeSettings("f"))
+
+
+@pytest.mark.parametrize(
+    "host", ["evil.example", "127.0.0.1.evil.example", "localhost.evil:80", "", "::1", "localhost:x"]
+)
+def test_any_other_name_is_refused_on_the_loopback(host: str) -> None:
+    assert status_of(lambda: check_host({"host": host}, ServeSettings("f"))) == 421
+
+
+def test_names_can_be_allowed_and_elsewhere_any_is() -> None:
+    check_host({"host": "forum.example"}, ServeSettings("f", allow_hosts=("Forum.example",)))
+    check_host({"host": "what.ever"}, ServeSettings("f", host="0.0.0.0"))
+    elsewhere = ServeSettings("f", host="0.0.0.0", allow_hosts=("a",))
+    assert status_of(lambda: check_host({"host": "what.ever"}, elsewhere)) == 421
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {"host": "localhost:1", "origin": "http://evil.example"},
+        {"host": "localhost:1", "origin": "http://localhost:2"},
+        {"host": "localhost:1", "origin": "null"},
+        {"host": "localhost:1", "sec-fetch-site": "cross-site"},
+        {"host": "localhost:1", "sec-fetch-site": "same-site"},
+    ],
+)
+def test_a_page_of_another_origin_changes_nothing_without_a_key(headers: dict[str, str]) -> None:
+    assert status_of(lambda: check_origin(headers, has_key=False)) == 403
+    check_origin(headers, has_key=True)
+
+
+def test_the_page_itself_and_programs_may_change() -> None:
+    check_origin({"host": "localhost:1"}, has_key=False)
+    check_origin(
+        {"host": "localhost:1", "origin": "http://localhost:1", "sec-fetch-site": "same-origin"}, has_key=False
+    )
+
+
+def test_an_origin_is_told_back_only_where_it_was_allowed() -> None:
+    settings = ServeSettings("f", allow_origins=("https://a.example",))
+    assert allowed_origin({"origin": "https://a.example"}, settings) == "https://a.example"
+    assert allowed_origin({"origin": "https://a.example.evil"}, settings) is None
+    assert allowed_origin({}, settings) is None
+
+
+@pytest.mark.parametrize("origin", ["*", "a.example", "https://a.example/", "ftp://a", "https://"])
+def test_what_is_no_origin_cannot_be_allowed(origin: str) -> None:
+    with pytest.raises(SettingError):
+        ServeSettings("f", allow_origins=(origin,))
+
+
+def test_keys_give_the_rights_that_they_were_made_with(tmp_path: Path) -> None:
+    keys = Keys(tmp_path)
+    _, reading = keys.add("widget", "read")
+    made, writing = keys.add("", "write")
+    other = Keys(tmp_path)  # as another process has it
+    assert other.rights(reading) == {"read"}
+    assert other.rights(writing) == {"read", "write"}
+    assert other.rights("") is other.rights("ask_x") is other.rights("\ud800") is None
+    keys.remove(made.id)
+    assert other.rights(writing) is None
+    with pytest.raises(UnknownIdError):
+        keys.remove(made.id)
+    assert reading not in (tmp_path / "keys.json").read_text()
+
+
+def test_a_file_of_keys_is_never_open_to_others(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    opened: list[int] = []
+    create = os.open
+
+    def watched(path: str, flags: int, *mode: int, **more: int) -> int:
+        descriptor = create(path, flags, *mode, **more)
+        if "keys.json" in str(path):
+            opened.append(os.fstat(descriptor).st_mode & 0o777)
+        return descriptor
+
+    monkeypatch.setattr(os, "open", watched)
+    before = os.umask(0)
+    try:
+        Keys(tmp_path).add("", "read")
+    finally:
+        os.umask(before)
+    assert opened == [0o600]
+    assert (tmp_path / "keys.json").stat().st_mode & 0o777 == 0o600
+
+
+KEY = {"id": "1", "name": "", "may": "read", "sha256": "0" * 64, "created": ""}
+WRONG: list[dict[str, object]] = [{"may": "all"}, {"sha256": "é" * 64}, {"sha256": 5}, {"sha256": "0"}, {"id": [1]}]
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        "",
+        "[]",
+        "[" * 100_000,
+        '{"format": 9}',
+        '{"format": 1, "keys": [{"may": "all"}]}',
+        '{"format": 1, "keys": [5]}',
+        *(json.dumps({"format": 1, "keys": [{**KEY, **wrong}]}) for wrong in WRONG),
+    ],
+)
+def test_a_damaged_file_of_keys_lets_nobody_in(tmp_path: Path, content: str) -> None:
+    (tmp_path / "keys.json").write_text(content)
+    with pytest.raises(DamagedForumError):
+        Keys(tmp_path).rights("x")
+
+
+def test_a_key_of_the_file_is_read_as_it_was_written(tmp_path: Path) -> None:
+    (tmp_path / "keys.json").write_text(json.dumps({"format": 1, "keys": [KEY]}))
+    assert [key.id for key in Keys(tmp_path).all()] == ["1"]
+
+
+def test_rights_follow_from_the_settings_and_the_key(tmp_path: Path) -> None:
+    keys = Keys(tmp_path)
+    _, reading = keys.add("", "read")
+    home, away = ServeSettings("f"), ServeSettings("f", host="0.0.0.0")
+    assert rights_of({}, home, keys) == {"read", "write"}
+    assert rights_of({}, away, keys) == frozenset()
+    assert rights_of({}, ServeSettings("f", host="0.0.0.0", is_read_open=True), keys) == {"read"}
+    assert rights_of({}, ServeSettings("f", is_read_open=True), keys) == {"read"}, "a proxy may pass requests on"
+    assert rights_of({}, ServeSettings("f", host="0.0.0.0", is_insecure=True), keys) == {"read", "write"}
+    assert rights_of({"authorization": f"Bearer {reading}"}, away, keys) == {"read"}
+    for wrong in ("Bearer x", "Basic x", "x", f"bearer{reading}"):
+        assert status_of(lambda wrong=wrong: rights_of({"authorization": wrong}, home, keys)) == 401
+
+
+def test_elsewhere_nothing_is_served_without_a_key(tmp_path: Path) -> None:
+    settings = ServeSettings(str(tmp_path), host="0.0.0.0")
+    with pytest.raises(SettingError, match="no key"):
+        check_open(settings)
+    with pytest.raises(SettingError, match=r"forum\.example"):
+        check_open(ServeSettings(str(tmp_path), allow_hosts=("forum.example",)))
+    check_open(ServeSettings(str(tmp_path)))
+    check_open(ServeSettings(str(tmp_path), host="0.0.0.0", is_insecure=True))
+    check_open(ServeSettings(str(tmp_path), host="0.0.0.0", is_read_open=True))
+    Keys(tmp_path).add("", "read")
+    check_open(settings)
+
+
+@pytest.mark.parametrize("proxy", ["x", "1.2.3", "10.0.0.1/8", "*", ""])
+def test_what_is_no_address_of_a_proxy_cannot_be_trusted(proxy: str) -> None:
+    with pytest.raises(SettingError, match="proxy"):
+        ServeSettings("f", trusted_proxies=(proxy,))
+
+
+@pytest.mark.parametrize(
+    ("peer", "forwarded", "expected"),
+    [
+        ("10.0.0.1", [], "10.0.0.1"),
+        ("10.0.0.1", ["192.0.2.1"], "192.0.2.1"),
+        ("10.0.0.1", ["192.0.2.1, 192.0.2.2"], "192.0.2.2"),
+        ("10.0.0.1", ["192.0.2.1", "192.0.2.2, 10.0.0.3"], "192.0.2.2"),
+        ("10.0.0.1", ["10.0.0.2"], "10.0.0.2"),
+        ("10.0.0.1", ["192.0.2.1:4711"], "192.0.2.1"),
+        ("10.0.0.1", ["[2001:db8::1]:4711"], "2001:db8::1"),
+        ("10.0.0.1", ["fe80::1%eth0"], "fe80::1"),
+        ("10.0.0.1", ["unknown, 10.0.0.2"], "10.0.0.2"),
+        ("10.0.0.1", ["", ",,,", "192.0.2.1,"], "10.0.0.1"),
+        ("10.0.0.1", ["1" * 70_000], "10.0.0.1"),
+        ("10.0.0.1", ["192.0.2.1" + ", 10.0.0.2" * 5_000], "10.0.0.2"),
+        ("::ffff:10.0.0.1", ["192.0.2.1"], "192.0.2.1"),
+        ("192.0.2.7", ["192.0.2.1"], "192.0.2.7"),
+        ("", ["192.0.2.1"], ""),
+    ],
+)
+def test_a_request_counts_for_whom_the_nearest_trusted_proxy_says(
+    peer: str, forwarded: list[str], expected: str
+) -> None:
+    settings = ServeSettings("f", trusted_proxies=("10.0.0.0/8",))
+    assert client_of(peer, forwarded, settings.proxies) == expected
+    assert client_of("10.0.0.1", forwarded, ()) == "10.0.0.1", "nobody is trusted unasked"
+
+
+def test_a_client_that_asks_too_often_waits_and_others_do_not() -> None:
+    rates = Rates(rate=10.0, burst=2)
+    assert [rates.wait_s("a", 0.0) for _ in range(3)] == [0.0, 0.0, pytest.approx(0.1)]
+    assert rates.wait_s("b", 0.0) == 0.0
+    assert rates.wait_s("a", 0.1) == 0.0
+    assert Rates(rate=0.0, burst=1).wait_s("a", 0.0) == 0.0
+    for number in range(MOST_CLIENTS + 5):
+        rates.wait_s(str(number), 1.0)
+    assert len(rates._buckets) == MOST_CLIENTS
+
+
+class Crowd:
+    """An admission with connections that are only names, and a clock that a test sets."""
+
+    def __init__(self, most: int, most_of_one: int = 1_000) -> None:
+        limits = Limits(connections=most, client_connections=most_of_one)
+        self.admission = Admission(limits, ServeSettings("f", trusted_proxies=("10.0.0.0/8",)).proxies)
+        self.now_s = 0.0
+        self.closed: list[str] = []
+
+    def comes(self, name: str, address: str, *, is_strange: bool = True, is_unread: bool = False) -> Member | None:
+        """Open a connection that then waits; return it where there is room."""
+        self.now_s += 1.0
+        made = Member(name, self.closed, is_unread)
+        if not self.admission.opens(made, address):
+            self.admission.closes(made)
+            return None
+        self.admission.waits(made, is_strange=is_strange)
+        return made
+
+
+class Member:
+    def __init__(self, name: str, closed: list[str], is_unread: bool) -> None:
+        self.name, self.is_unread = name, is_unread
+        self._closed = closed
+
+    def has_unread(self) -> bool:
+        return self.is_unread
+
+    def close_for_another(self) -> None:
+        self._closed.append(self.name)
+
+
+@pytest.fixture
+def crowd(monkeypatch: pytest.MonkeyPatch) -> Callable[..., Crowd]:
+    def make(most: int, most_of_one: int = 1_000) -> Crowd:
+        made = Crowd(most, most_of_one)
+        monkeypatch.setattr("askalike.server.admission.time.monotonic", lambda: made.now_s)
+        return made
+
+    return make
+
+
+def test_of_one_clients_waiting_connections_strange_ones_go_first_unless_they_have_just_come(
+    crowd: Callable[..., Crowd],
+) -> None:
+    few = crowd(10)
+    assert not few.admission.make_room()
+    known = [few.comes(f"known {number}", "a", is_strange=False) for number in (1, 2)]
+    for number in (1, 2):
+        few.comes(f"stranger {number}", "a")
+    few.now_s = 4.9
+    assert few.admission.make_room()
+    assert few.admission.make_room()
+    assert few.closed == ["stranger 1", "stranger 2"]
+    few.now_s = 5.0
+    few.comes("has just come", "a")
+    few.now_s += 0.001
+    assert few.admission.make_room()
+    assert known[1] is not None
+    few.admission.works(known[1])  # its client waits for the service now
+    assert few.admission.make_room()
+    assert not few.admission.make_room()
+    assert few.closed[2:] == ["known 1", "has just come"]
+
+
+def test_whoever_holds_most_connections_loses_one_for_the_next(crowd: Callable[..., Crowd]) -> None:
+    full = crowd(8)
+    full.comes("one of few", "192.0.2.1", is_strange=False)
+    for number in range(50):
+        assert full.comes(f"a {number}", "198.51.100.1") is not None
+        assert full.comes(f"b {number}", f"2001:db8::{number}") is not None
+    assert full.comes("another of few", "192.0.2.2") is not None
+    assert not {"one of few", "another of few"} & set(full.closed)
+    assert len(full.closed) == 102 - 8
+
+
+def test_a_client_whose_connections_are_all_at_work_takes_none_of_those_who_hold_fewer(
+    crowd: Callable[..., Crowd],
+) -> None:
+    full = crowd(4)
+    full.comes("one of few", "192.0.2.1")
+    for number in range(3):
+        made = full.comes(f"busy {number}", "192.0.2.9")
+        assert made is not None
+        full.admission.works(made)
+    assert full.comes("the next", "192.0.2.9") is None
+    assert full.comes("a newcomer", "192.0.2.2") is not None
+    assert full.closed == ["one of few"], "each has one now, and this one has waited"
+
+
+def test_one_client_has_no_more_connections_than_its_limit_and_a_trusted_proxy_as_many_as_there_are(
+    crowd: Callable[..., Crowd],
+) -> None:
+    few = crowd(100, most_of_one=3)
+    for number in range(5):
+        few.comes(f"client {number}", "192.0.2.1")
+    assert few.closed == ["client 0", "client 1"]
+    for number in range(90):
+        few.comes(f"proxy {number}", "10.0.0.1")
+    assert len(few.closed) == 2
+    for number in range(20):
+        few.comes(f"others {number}", f"198.51.100.{number // 2}")
+    assert not any(name.startswith("proxy") for name in few.closed)
+
+
+def test_whose_request_has_come_but_is_not_read_yet_is_not_closed(crowd: Callable[..., Crowd]) -> None:
+    full = crowd(3)
+    sent = full.comes("has sent", "192.0.2.1", is_unread=True)
+    full.comes("silent 1", "192.0.2.1")
+    full.comes("silent 2", "192.0.2.1")
+    full.comes("silent 3", "192.0.2.1")
+    assert full.closed == ["silent 1"]
+    assert sent is not None
+    sent.is_unread = False  # it was read, and was no whole request
+    for number in range(4, 6):
+        full.comes(f"silent {number}", "192.0.2.1")
+    assert full.closed == ["silent 1", "silent 2", "has sent"], "it waits from then on"
+
+
+def test_while_what_all_have_sent_is_still_to_be_read_some_more_are_taken_and_closed_later(
+    crowd: Callable[..., Crowd],
+) -> None:
+    full = crowd(3)
+    sent = [full.comes(f"has sent {number}", "192.0.2.1", is_unread=True) for number in range(3 + SPARE)]
+    assert full.comes("one too many", "192.0.2.1") is None
+    assert full.closed == []
+    for one in sent:
+        assert one is not None
+        one.is_unread = False
+    for number in range(SPARE):
+        assert full.comes(f"later {number}", "192.0.2.1") is not None
+    assert len(full.closed) == 2 * SPARE
+    full.comes("the next", "192.0.2.1")
+    assert len(full.closed) == 2 * SPARE + 1
+
+
+def test_clients_take_turns_where_calls_wait() -> None:
+    async def steps() -> list[str]:
+        pool, done, is_free = Pool("test", 1, 100), list[str](), threading.Event()
+
+        async def ask(client: str, name: str) -> None:
+            await pool.run(lambda: is_free.wait(60), 60, client)
+            done.append(name)
+
+        names = [("greedy", f"greedy {number}") for number in range(4)] + [("a", "a"), ("b", "b")]
+        tasks = [asyncio.create_task(ask(client, name)) for client, name in names]
+        await asyncio.sleep(0)
+        assert pool.busy == 6
+        is_free.set()
+        await asyncio.gather(*tasks)
+        assert pool.busy == 0
+        assert pool.close(60)
+        return done
+
+    assert asyncio.run(steps()) == ["greedy 0", "greedy 1", "a", "b", "greedy 2", "greedy 3"]
+
+
+def test_who_is_given_up_hears_whether_something_may_have_been_done() -> None:
+    async def steps() -> None:
+        pool, is_free = Pool("test", 1, 2), threading.Event()
+        with pytest.raises(Refused) as begun:
+            await pool.run(lambda: is_free.wait(60), 0.01)
+        with pytest.raises(Refused) as waited:
+            await pool.run(lambda: is_free.wait(60), 0.01)
+        is_free.set()
+        assert "may be stored all the same" in begun.value.problem.hint
+        assert "nothing was done" in waited.value.problem.hint
+        assert pool.close(60)
+
+    asyncio.run(steps())
+
+
+def test_large_calls_leave_a_thread_to_the_others() -> None:
+    async def steps() -> None:
+        pool, is_free = Pool("test", 2, 10), threading.Event()
+        large = [asyncio.create_task(pool.run(lambda: is_free.wait(60), 60, "a", is_large=True)) for _ in range(3)]
+        await asyncio.sleep(0)
+        assert await pool.run(lambda: 7, 60, "b") == 7
+        assert await pool.run(lambda: 8, 60, "c") == 8
+        assert pool.busy == 3
+        is_free.set()
+        assert await asyncio.gather(*large) == [True] * 3
+        alone = Pool("test", 1, 10)
+        assert await alone.run(lambda: 9, 60, is_large=True) == 9
+        assert pool.close(60)
+        assert alone.close(60)
+
+    asyncio.run(steps())
+
+
+def test_who_waits_in_vain_takes_no_thread() -> None:
+    async def steps() -> None:
+        pool, is_free = Pool("test", 1, 2), threading.Event()
+        working = asyncio.create_task(pool.run(lambda: is_free.wait(60), 60))
+        await asyncio.sleep(0)
+        for _ in range(5):
+            with pytest.raises(Refused, match="longer than"):
+                await pool.run(lambda: pytest.fail("it was given up"), 0.001, "other")
+        given_up = asyncio.create_task(pool.run(lambda: pytest.fail("it was given up"), 60, "other"))
+        await asyncio.sleep(0)
+        given_up.cancel()
+        assert await asyncio.gather(given_up, return_exceptions=True) != []
+        assert pool.busy == 1
+        is_free.set()
+        assert await working
+        assert await pool.run(lambda: 7, 60) == 7
+        assert pool.close(60)
+
+    asyncio.run(steps())
+
+
+# -- what is sent ------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("markup", ["html", "markdown", "plain"])
+@pytest.mark.parametrize(
+    "body",
+    [
+        "<script>alert(1)</script>",
+        "<img src=x onerror=alert(1)>",
+        '<a href="javascript:alert(1)">x</a>',
+        '<a href="JaVaScRiPt&colon;alert(1)">x</a>',
+        '<a href=" java\nscript:alert(1)">x</a>',
+        '<a href="data:text/html,<script>alert(1)</script>">x</a>',
+        "<svg><script>alert(1)</script></svg>",
+        "<math><mtext><table><mglyph><style><!--</style><img title='--&gt;&lt;img src=1 onerror=alert(1)&gt;'>",
+        "<iframe src=//evil></iframe>",
+        "<form action=//evil><input name=x></form>",
+        "<p style='background:url(//evil)' class=x id=y onclick=z>t</p>",
+        "<base href=//evil><meta http-equiv=refresh content=0><link rel=stylesheet href=//evil>",
+        "[x](javascript:alert(1)) ![x](http://evil/x.png)",
+        "<scr<script>ipt>alert(1)</scr</script>ipt>",
+        "<<b>script>alert(1)<</b>/script>",
+        "<div>" * 5000 + "<script>alert(1)</script>",
+        "\x00<\x00script>alert(1)</script>",
+    ],
+)
+def test_nothing_in_a_post_runs_or_loads(body: str, markup: Markup) -> None:
+    from selectolax.lexbor import LexborHTMLParser
+
+    shown = safe_html(body, markup)
+    tree = LexborHTMLParser(f"<body>{shown}</body>")
+    assert tree.body is not None
+    for node in tree.body.css("*"):
+        assert node.tag in {"body", "p", "br", "b", "a", "table", "div"}, shown
+        assert node.tag != "div", shown
+        for name, value in node.attributes.items():
+            assert name in ("href", "rel"), shown
+            assert name != "href" or str(value).startswith(("http:", "https:", "mailto:")), shown
+
+
+def test_a_very_long_post_is_shown_as_text() -> None:
+    assert safe_html("*a* " * LONGEST_MARKDOWN, "markdown").startswith("<p>a a ")
+    assert safe_html("<i>x</i>" * 2000, "html").startswith("<p>xxx")
+
+
+REL = 'rel="nofollow noopener noreferrer"'
+
+
+@pytest.mark.parametrize(
+    ("body", "markup", "shown"),
+    [
+        (
+            "<p>See <img alt='a &amp; b' src=https://x.y/1.png></p>",
+            "html",
+            f'<p>See <a href="https://x.y/1.png" {REL}>image: a &amp; b</a></p>',
+        ),
+        ("![the log](https://x.y/1.png)", "markdown", f'<p><a href="https://x.y/1.png" {REL}>image: the log</a></p>\n'),
+        ("a<IMG SRC='/relative.png' alt='b'>", "html", "ab"),
+        ("<img src=javascript:alert(1) alt='\"><script>x()</script>'>", "html", "'&gt;"),
+        ("`<img src=x>`", "markdown", "<p><code>&lt;img src=x&gt;</code></p>\n"),
+        ('<a title="<img src=http://x onerror=y()>" href="https://z">z</a>', "html", None),
+    ],
+)
+def test_images_become_links_and_nothing_is_loaded(body: str, markup: Markup, shown: str | None) -> None:
+    found = safe_html(body, markup)
+    assert "<img" not in found
+    assert "onerror=" not in found.replace("&", "")
+    assert shown is None or found == shown
+
+
+def test_many_images_that_never_end_take_no_time_to_speak_of() -> None:
+    assert "<img" not in safe_html("<img src='" * 900, "html")
+
+
+def test_relative_links_lead_nowhere() -> None:
+    assert 'href="' not in safe_html('<a href="/v1/x">x</a>', "html")
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("Printers print", [(0, 8)]),
+        ("🙂 printer, printer", [(2, 9), (11, 18)]),
+        ("reprinter", []),
+        ("", []),
+        ("printer " * 3, [(0, 7), (8, 15), (16, 23)]),
+    ],
+)
+def test_words_are_found_where_they_stand(text: str, expected: list[tuple[int, int]]) -> None:
+    assert highlights(text, [Match("printer", "title", 1.0)], ANALYZER) == expected
+    assert highlights(text, [], ANALYZER) == []
+
+
+@pytest.mark.parametrize(
+    ("text", "words", "expected"),
+    [
+        ("無線LANが切れる", ["LAN"], [(2, 5)]),
+        ("無線LANが切れる", ["無", "線", "切"], [(0, 2), (6, 7)]),
+        ("プリンタで印刷できない。プリンタ", ["プリンタ", "印"], [(0, 4), (5, 6), (12, 16)]),
+        ("打印机 无法打印", ["打"], [(0, 1), (6, 7)]),
+        ("พิมพ์ไม่ได้ ครับ", ["ครับ"], [(12, 16)]),
+        ("x ｄｏｎ’ｔ Core™", ["Core™"], [(8, 13)]),
+        ("see /etc/hosts.", ["hosts"], [(4, 14)]),
+    ],
+)
+def test_words_are_found_where_the_tokens_are_in_scripts_without_spaces(
+    text: str, words: list[str], expected: list[tuple[int, int]]
+) -> None:
+    found = highlights(text, [Match(word, "title", 1.0) for word in words], ANALYZER)
+    assert found == expected
+
+
+def test_every_word_that_matched_is_marked_in_the_text_it_came_from() -> None:
+    text = "無線LANのプリンタが、急に印刷できない (Core™ i7-8700K)"
+    for word, term in ANALYZER.pairs(text):
+        places = ANALYZER.spans_among(text, {term})
+        assert word in [text[start:end] for start, end in places]
+
+
+def test_only_files_of_the_table_are_served(tmp_path: Path) -> None:
+    (tmp_path / "index.html").write_text("a")
+    (tmp_path / "secret.py").write_text("b")
+    (tmp_path / "link.js").symlink_to("/etc/hostname")
+    (tmp_path / "widget").mkdir()
+    (tmp_path / "widget" / "w.js").write_text("c")
+    found = static_files(tmp_path)
+    assert set(found) == {"/", "/index.html", "/widget/w.js"}
+    assert found["/widget/w.js"].is_embedded
+    assert not found["/"].is_embedded
+
+
+def test_metrics_are_as_prometheus_reads_them() -> None:
+    metrics = Metrics()
+    metrics.request('GET /"x', 200, 0.003)
+    metrics.request('GET /"x', 404, 20.0)
+    metrics.stage("rank", 0.5)
+    lines = metrics.text([Gauge("askalike_questions", "Questions.", 7)]).splitlines()
+    worker = f'worker="{os.getpid()}"'
+    route = r'route="GET /\"x"'
+    assert f'askalike_requests_total{{{route},status="200",{worker}}} 1' in lines
+    assert f'askalike_request_seconds_bucket{{{route},{worker},le="0.0025"}} 0' in lines
+    assert f'askalike_request_seconds_bucket{{{route},{worker},le="0.005"}} 1' in lines
+    assert f'askalike_request_seconds_bucket{{{route},{worker},le="10.0"}} 1' in lines
+    assert f'askalike_request_seconds_bucket{{{route},{worker},le="+Inf"}} 2' in lines
+    assert f"askalike_request_seconds_count{{{route},{worker}}} 2" in lines
+    assert f'askalike_stage_seconds_sum{{stage="rank",{worker}}} 0.5' in lines
+    assert "askalike_questions 7" in lines
+    assert metrics.requests() == 2
+    assert metrics.latencies_ms() == {'GET /"x': (3.0, 20000.0, 20000.0, 2)}
+
+
+def test_workers_tell_each_other_what_they_counted() -> None:
+    metrics = Metrics()
+    metrics.request("GET /x", 200, 0.1)
+    mine, other = MultiprocessMetrics(2), MultiprocessMetrics(1)
+    other.__dict__.update(mine.__dict__)
+    other.place = 1  # as the process has it that is started with it
+    try:
+        mine.publish(metrics.text)
+        assert mine.others() == []
+        mine.publish(lambda: "never again, so soon")
+        assert other.others() == [metrics.text()]
+        lines = merged([metrics.text(), *other.others()]).splitlines()
+        assert len([line for line in lines if line.startswith("askalike_requests_total")]) == 2
+        assert len([line for line in lines if line.startswith("# TYPE askalike_requests_total")]) == 1
+        os.pwrite(mine._descriptor, b"torn", 20)  # as if it were being written
+        assert other.others() == []
+    finally:
+        os.close(mine._descriptor)
+
+
+def test_a_worker_alone_tells_nobody() -> None:
+    alone = MultiprocessMetrics(1)
+    alone.publish(lambda: "x")
+    assert alone.others() == []
+
+
+def test_a_log_line_is_one_json_object() -> None:
+    record = logging.LogRecord("x", logging.INFO, "", 1, "a\nb %s", ("c",), None)
+    found = json.loads(JsonLines().format(record))
+    assert (found["message"], found["level"]) == ("a\nb c", "info")
+    record.fields = {"route": "GET /x"}
+    assert json.loads(JsonLines().format(record))["route"] == "GET /x"
+
+
+def test_few_arenas_are_asked_for_unless_the_environment_says_how_many(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[tuple[int, int]] = []
+    library = SimpleNamespace(mallopt=lambda name, value: asked.append((name, value)))
+    environment: dict[str, str] = {}
+    monkeypatch.setattr(memory.ctypes, "CDLL", lambda _: library)
+    monkeypatch.setattr(memory.sys, "platform", "linux")
+    monkeypatch.setattr(memory.os, "environ", environment)
+    memory.few_arenas()
+    assert environment == {memory.VARIABLE: "2"}  # for worker processes
+    assert asked == [(-8, 2)]
+    environment[memory.VARIABLE] = "7"
+    memory.few_arenas()
+    assert (environment[memory.VARIABLE], len(asked)) == ("7", 1)
+
+
+@pytest.mark.parametrize("platform", ["darwin", "linux"])
+def test_where_there_is_no_glibc_nothing_fails(monkeypatch: pytest.MonkeyPatch, platform: str) -> None:
+    monkeypatch.setattr(memory.ctypes, "CDLL", lambda _: SimpleNamespace())
+    monkeypatch.setattr(memory.sys, "platform", platform)
+    monkeypatch.setattr(memory.os, "environ", {})
+    memory.few_arenas()
+
+
+@pytest.mark.parametrize("host", ["a.example", "A-b.example:8443", "127.0.0.1", "[::1]", "[::1]:80"])
+def test_a_hosts_name_is_taken_as_a_browser_sends_it(host: str) -> None:
+    check_host({"host": host}, ServeSettings("f", host="0.0.0.0", allow_hosts=(host,)))
+
+
+@pytest.mark.parametrize("host", ["https://a.example", "a.example/", "a example", "::1", "bücher.example", ""])
+def test_what_no_browser_sends_is_no_hosts_name(host: str) -> None:
+    with pytest.raises(SettingError, match="no host's name"):
+        ServeSettings("f", allow_hosts=(host,))

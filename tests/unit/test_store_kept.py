@@ -1,0 +1,129 @@
+"""What people said of a question stays when a load takes the question away, and counts again when it is back."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from askalike import Answer, Forum, Link, Question
+from askalike.evaluation.forum.links import read_duplicate_links
+from askalike.store import feedback_version, load
+from askalike.types import Record, Reject, Source
+
+pytestmark = pytest.mark.usefixtures("words_alone")
+
+DUMP = Source("dump", "jsonl")
+TITLES = (
+    "router reboots nightly",
+    "router reboots daily",
+    "printer jams paper",
+    "printer jams often",
+    "laptop battery swells",
+    "laptop battery drains",
+    "phone screen flickers",
+    "phone screen breaks",
+)
+ALL: list[Record] = [Question(f"q{number}", title) for number, title in enumerate(TITLES)]
+LESS = [record for record in ALL if record != ALL[1]]
+
+
+def no_reject(reject: Reject) -> None:
+    raise AssertionError(reject)
+
+
+def loaded(forum: Forum, records: list[Record]) -> None:
+    load(forum._archive, records, DUMP, no_reject)
+    forum.catch_up()
+
+
+@pytest.fixture
+def forum(tmp_path: Path) -> Iterator[Forum]:
+    with Forum.create(tmp_path / "f") as made:
+        loaded(made, ALL)
+        yield made
+
+
+def test_judgements_and_manual_links_count_again_when_a_load_brings_their_question_back(forum: Forum) -> None:
+    forum.add_links([Link("q0", "q1"), Link("q1", "q2", "related")])
+    forum.add_answers([Answer("by-hand", "q1", "Buy another.")])
+    judged = [forum.judge("q1", "q0", "different"), forum.judge("q4", "q1", "duplicate")]
+    before = (forum.links(), list(forum.feedback()))
+    loaded(forum, LESS)
+    loaded(forum, ALL)
+    assert (
+        (forum.links(), list(forum.feedback())) == before == ([Link("q0", "q1"), Link("q1", "q2", "related")], judged)
+    )
+    assert [answer.id for answer in forum.answers("q1")] == ["by-hand"]
+    assert "q0" not in {one.hit.question.id for one in forum.suggest("router reboots", own="q1").found}
+
+
+def test_what_was_said_of_a_question_that_has_gone_has_no_effect_and_is_counted_apart(forum: Forum) -> None:
+    forum.add_links([Link("q0", "q1"), Link("q2", "q3")])
+    forum.add_answers([Answer("by-hand", "q1", "Buy another.")])
+    forum.judge("q1", "q3", "different")
+    kept = forum.judge("q4", "q5", "duplicate")
+    loaded(forum, LESS)
+    assert forum.links() == [Link("q2", "q3")]
+    assert forum.links_of("q0") == []
+    assert list(forum.feedback()) == forum.verdicts() == [kept]
+    assert "q1" not in {one.hit.question.id for one in forum.suggest("router reboots", own="q3").found}
+    assert read_duplicate_links(forum).pairs == [("q2", "q3"), ("q4", "q5")]
+    assert forum.answers("q1") == []
+    counts = forum.info().counts
+    assert (counts.duplicates, counts.links_without_question) == (1, 1)
+    assert (counts.judgements, counts.judgements_without_question) == (1, 1)
+    assert (counts.answers, counts.answers_without_question, counts.questions_with_answer) == (0, 1, 0)
+
+
+def test_a_judged_pair_is_not_listed_after_its_question_went_and_came_back(forum: Forum) -> None:
+    forum.judge("q0", "q1", "different")
+    for records in (LESS, ALL):
+        loaded(forum, records)
+        while forum.pairs.advance(10):
+            pass
+    pairs, _ = forum.pairs.page(0.0, 1000)
+    held = forum.questions_by_number([num for pair in pairs for num in (pair.first, pair.second)])
+    listed = {frozenset((held[pair.first].id, held[pair.second].id)) for pair in pairs}
+    assert frozenset(("q2", "q3")) in listed
+    assert frozenset(("q0", "q1")) not in listed
+
+
+def test_what_is_worked_out_from_judgements_is_made_anew_when_they_stop_or_begin_to_count(forum: Forum) -> None:
+    forum.judge("q1", "q3", "different")
+    forum.judge("q4", "q5", "different")
+    before = feedback_version(forum._archive)
+    loaded(forum, LESS)
+    assert feedback_version(forum._archive) != before
+    loaded(forum, ALL)
+    assert feedback_version(forum._archive) == before
+
+
+def test_who_deletes_a_question_deletes_what_was_said_of_it(forum: Forum) -> None:
+    forum.add_links([Link("q0", "q1")])
+    forum.judge("q1", "q3", "different")
+    forum.delete("q1")
+    loaded(forum, ALL)
+    assert (forum.links(), list(forum.feedback())) == ([], [])
+
+
+def test_a_load_leaves_links_and_answers_of_other_sources_as_they_are(forum: Forum) -> None:
+    more: list[Record] = [Question("other", "t"), Answer("theirs", "q1", "b"), Link("other", "q1")]
+    load(forum._archive, more, Source("more", "jsonl"), no_reject)
+    loaded(forum, LESS)
+    loaded(forum, ALL)
+    assert [answer.id for answer in forum.answers("q1")] == ["theirs"]
+    assert forum.links() == [Link("other", "q1")]
+
+
+def test_the_report_of_a_load_and_the_counts_of_the_forum_agree_on_links(forum: Forum) -> None:
+    links: list[Record] = [Link("q0", "q2"), Link("q3", "q2"), Link("q4", "nowhere"), Link("q5", "q6", "related")]
+    report = load(forum._archive, [*ALL, *links], DUMP, no_reject)
+    counts = forum.info().counts
+    assert (report.links.added, report.links_without_question) == (4, 1)
+    assert (counts.duplicates, counts.related, counts.links_without_question) == (2, 1, 1)
+    again = load(forum._archive, [*LESS, *links], DUMP, no_reject)
+    counts = forum.info().counts
+    shown = counts.duplicates + counts.related + counts.links_without_question
+    assert again.links.added + again.links.unchanged == shown == 4
