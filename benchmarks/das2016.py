@@ -25,7 +25,7 @@ from askalike.papers.das2016.rows import REPORTED_ALPHA, ROWS, DasRow
 from askalike.papers.das2016.table import runner_of, table_object
 from askalike.papers.harness import RowResult
 from askalike.papers.paper import Options
-from askalike.training.log import read_log
+from askalike.training.loop import read_log
 from benchmarks.logs import Course, read_logs, write_logs
 from benchmarks.outcomes import keep, take_back
 from benchmarks.record import REPOSITORY, RESULTS, need_data, write

@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterable
 from pathlib import Path
 from typing import Any
 
-from askalike.training.log import read_log
+from askalike.training.loop import read_log
 from benchmarks.logs import Course
 
 PRETRAINED = "pretrained"

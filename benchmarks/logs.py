@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from askalike.training.log import COLUMNS, Entry
+from askalike.training.loop import COLUMNS, Entry
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,7 +21,7 @@ from askalike.models.ramn.score import FORUM
 from askalike.search import Query
 from askalike.search.pool import Pooled
 from askalike.search.ramn import RamnReranker
-from askalike.text.stemmer import stemmer_of
+from askalike.text.analyzer import stemmer_of
 from askalike.text.tokens import words
 from askalike.training.recipe import load_recipe
 from askalike.types import Question

@@ -41,7 +41,7 @@ from askalike.text.markup import readable
 from askalike.text.settings import TextSettings
 from askalike.text.tokens import words
 from askalike.training.corpus import WordList
-from askalike.training.word2vec import Word2VecSettings, train_word2vec
+from askalike.training.words import Word2VecSettings, train_word2vec
 from askalike.types import Question, Run
 from benchmarks.quality_rows import ranking_rows, shown
 from benchmarks.quality_sets import forum_folder

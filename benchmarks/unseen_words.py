@@ -31,7 +31,7 @@ from askalike.models.encoders.vocabulary import Vocabulary
 from askalike.text.markup import plain_text
 from askalike.text.tokens import words
 from askalike.training.corpus import WordList
-from askalike.training.word2vec import Word2VecSettings, train_word2vec
+from askalike.training.words import Word2VecSettings, train_word2vec
 from askalike.types import Question
 from benchmarks.record import WORK, need_data, write
 from benchmarks.systems import Vectors

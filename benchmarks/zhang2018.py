@@ -26,7 +26,7 @@ from askalike.papers.zhang2018.data import read_data
 from askalike.papers.zhang2018.rows import KINDS
 from askalike.papers.zhang2018.table import measured, tables_object
 from askalike.papers.zhang2018.training import Autoencoder, AutoencoderTrainer
-from askalike.training.log import read_log
+from askalike.training.loop import read_log
 from askalike.training.recipe import network_recipe
 from benchmarks.logs import Course, read_logs, write_logs
 from benchmarks.record import REPOSITORY, RESULTS, need_data, stamp, write

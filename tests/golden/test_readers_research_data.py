@@ -12,8 +12,7 @@ from askalike.readers.frame import ReadContext
 from askalike.readers.research.askubuntu import heldout_ids, read_annotations
 from askalike.readers.research.judged import read_judged, read_pairs
 from askalike.readers.research.semeval import SemEvalReader
-from askalike.readers.research.yahoo import YahooLiveQaReader
-from askalike.readers.research.yahoo_threads import YahooThreadsReader
+from askalike.readers.research.yahoo import YahooLiveQaReader, YahooThreadsReader
 from askalike.types import Answer, Judged, Link, Question
 
 pytestmark = pytest.mark.data

@@ -12,8 +12,7 @@ import pytest
 
 from askalike.errors import DamagedInputError, FormatError, UnsafeInputError
 from askalike.readers.frame import Limits, ReadContext, ReadOptions
-from askalike.readers.research.yahoo import YahooLiveQaReader, YahooReader
-from askalike.readers.research.yahoo_threads import YahooThreadsReader, byte_literal
+from askalike.readers.research.yahoo import YahooLiveQaReader, YahooReader, YahooThreadsReader, byte_literal
 from askalike.types import Answer, Question
 
 RECORD = """<vespaadd><document type="wisdom">

@@ -16,7 +16,7 @@ from askalike.errors import DamagedModelError, ModelError, SettingError
 from askalike.models.encoders.model import Model
 from askalike.models.encoders.vocabulary import Reader
 from askalike.training.corpus import TrainingData
-from askalike.training.log import Entry, read_log
+from askalike.training.loop import Entry, read_log
 from askalike.training.recipe import Recipe
 from askalike.training.settings import LoopSettings
 

@@ -10,7 +10,7 @@ from benchmarks import logs, patience
 from benchmarks.logs import Course, read_logs, write_logs
 from benchmarks.outcomes import keep, take_back
 
-from askalike.training.log import Entry
+from askalike.training.loop import Entry
 
 
 def test_courses_are_read_as_they_were_written(tmp_path: Path) -> None:

@@ -11,9 +11,8 @@ from typing import Any
 import pytest
 
 from askalike.errors import DamagedInputError, FormatError, UnsafeInputError
-from askalike.readers.discourse import DiscourseReader
+from askalike.readers.discourse import DiscourseReader, read_json_items
 from askalike.readers.frame import Limits, ReadContext, ReadOptions
-from askalike.readers.json_items import read_json_items
 from askalike.types import Answer, Link, Question, Record
 
 READER = DiscourseReader()

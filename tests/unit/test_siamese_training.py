@@ -14,7 +14,7 @@ from askalike.errors import DamagedModelError, SettingError
 from askalike.evaluation import CandidateTask
 from askalike.models.siamese.model import SiameseModel
 from askalike.training.corpus import TrainingData
-from askalike.training.log import read_log
+from askalike.training.loop import read_log
 from askalike.training.recipe import load_recipe, network_recipe
 from askalike.training.settings import SgdSettings
 from askalike.training.siamese.corpus import PairCorpus, best_answers, paired, read_pairs

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from askalike.text.analyzer import WordStemmer, stemmer_of
 from askalike.text.settings import LANGUAGES
-from askalike.text.stemmer import WordStemmer, stemmer_of
 from askalike.text.tokens import words
 
 

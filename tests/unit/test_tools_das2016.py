@@ -14,7 +14,7 @@ from tools.sections.das2016 import part_of_the_pairs, reproduction
 from askalike.papers.das2016.data import DasData, read_data
 from askalike.papers.das2016.rows import ROWS, DasRow
 from askalike.papers.harness import Outcome, RowResult
-from askalike.training.log import Entry
+from askalike.training.loop import Entry
 
 FOUND = {"mean": 0.5, "interval95": [0.4, 0.6], "spread": None, "p_value": 0.25}
 MEASURES = {"map": FOUND, "mrr": FOUND, "p@1": FOUND}

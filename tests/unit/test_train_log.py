@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from askalike.errors import DamagedModelError
-from askalike.training.log import Entry, Log, read_log
+from askalike.training.loop import Entry, Log, read_log
 
 ROWS = [
     Entry("1-decoding", 0, 0, "mrr", 0.25),

@@ -13,7 +13,7 @@ from tests.tiny_training import tiny_corpus
 
 from askalike.errors import DamagedModelError, ModelError, SettingError
 from askalike.models.encoders.settings import EncoderConfig
-from askalike.training.log import Log, read_log
+from askalike.training.loop import Log, read_log
 from askalike.training.settings import LoopSettings, SgdSettings
 
 torch = pytest.importorskip("torch", reason="training needs torch, which is not installed")

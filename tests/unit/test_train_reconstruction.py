@@ -16,7 +16,7 @@ from askalike.errors import SettingError
 from askalike.models.encoders.model import Model
 from askalike.models.encoders.settings import EncoderConfig
 from askalike.training.corpus import Corpus, TrainingData
-from askalike.training.log import Entry, read_log
+from askalike.training.loop import Entry, read_log
 from askalike.training.recipe import ReconstructionOptions
 from askalike.training.settings import LoopSettings
 from askalike.types import Answer, Question
@@ -24,10 +24,13 @@ from askalike.types import Answer, Question
 torch = pytest.importorskip("torch", reason="training needs torch, which is not installed")
 
 from askalike.models.encoders.networks.encoder import build  # noqa: E402
-from askalike.training.decoders import EncodedTexts  # noqa: E402
 from askalike.training.encoder import TrainingRun, train_encoder  # noqa: E402
 from askalike.training.network import TextNetwork  # noqa: E402
-from askalike.training.objectives.reconstruction import DECODERS, Reconstruction  # noqa: E402
+from askalike.training.objectives.reconstruction import (  # noqa: E402
+    DECODERS,
+    EncodedTexts,
+    Reconstruction,
+)
 
 SIZE = 8
 every_kind = pytest.mark.parametrize("kind", sorted(DECODERS))

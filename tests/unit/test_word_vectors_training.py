@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from askalike.errors import MissingExtraError, SettingError
 from askalike.models.encoders.vocabulary import Vocabulary
 from askalike.training.corpus import Texts, WordList
-from askalike.training.word2vec import (
+from askalike.training.words import (
     LONGEST,
     Probe,
     Word2VecEpoch,

@@ -25,8 +25,7 @@ from askalike.models.encoders.vocabulary import Reader, Vocabulary
 from askalike.progress import Progress, SilentProgress
 from askalike.training.corpus import Corpus, TrainingData, WordSource
 from askalike.training.distributed import DistributedContext, joined
-from askalike.training.log import write_examples
-from askalike.training.loop import StageContext, run_stage
+from askalike.training.loop import StageContext, run_stage, write_examples
 from askalike.training.network import TextNetwork
 from askalike.training.objectives.contrastive import Contrastive
 from askalike.training.objectives.decoding import Decoding

@@ -15,8 +15,8 @@ from typing import Final
 
 from askalike.errors import DamagedModelError, SettingError
 from askalike.models.encoders.settings import Reads
+from askalike.text.analyzer import stemmer_of
 from askalike.text.markup import plain_text
-from askalike.text.stemmer import stemmer_of
 from askalike.text.tokens import words
 from askalike.types import Question
 

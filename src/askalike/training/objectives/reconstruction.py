@@ -7,7 +7,28 @@
 The loss is -log P of a word, the mean over the words and ends of a batch. Which decoder writes follows from the
 encoder's kind. What the decoder reads, the output layer and perplexity: ``output_layer``.
 
-Source: Zhang and Wu 2018 (AAAI), equations 8 and 9.
+A GRU that writes a text from one vector::
+
+    c      = (1/T) Σ_t h_t                      the encoder's states of the text that was read
+    s^l_0  = tanh(W^l c + b^l)                  the first state of layer l
+    s¹_t   = GRU([x'_t ; c], s¹_{t-1})          x' the words shifted by one
+    s^l_t  = GRU(s^{l-1}_t, s^l_{t-1})          l > 1
+
+Reading: the paper says "a two-layer decoder with conditional GRU … the sentence representation is fed to the decoder",
+and no more. Here the vector is an input of the first layer at every step, and starts every layer.
+
+Layers of attention that write it from all states::
+
+    Attention(Q, K, V) = softmax(Q Kᵀ / √D) V
+    a_d  = LayerNorm(Attention(x' Wq, x' Wk, x' Wv) + x')              a step sees itself and the steps before it
+    a_ed = LayerNorm(Attention(a_d Wq', h_e Wk', h_e Wv') + a_d)       h_e the states of the encoder's last layer
+    h_d  = LayerNorm(ReLU(a_ed W1 + b1) W2 + b2 + a_ed)                what the next layer reads in place of x'
+
+Texts are padded to the longest of the batch: products of whole batches are much faster than those of texts of their own
+lengths, as long as the texts are about as long.
+
+Source: Zhang and Wu 2018 (AAAI), equations 1 to 9 and the analysis on attention autoencoders; the masked layer: Vaswani
+et al. 2017 (NIPS), section 3.2.3.
 Differs: the paper normalises over all words at once, which here takes most of the time of a step. Batches are shuffled,
 but hold texts of like length, sorted within pools of 50 batches: with random ones a step waits for its longest text.
 """
@@ -15,23 +36,234 @@ but hold texts of like length, sorted within pools of 50 batches: with random on
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Final
+from dataclasses import replace
+from math import inf, sqrt
+from typing import Final, NamedTuple, TypeAlias, cast
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from torch import Tensor
+from torch import Tensor, nn
 from torch.nn import functional
 
 from askalike.errors import SettingError
+from askalike.models.encoders.networks.attention import EPSILON
+from askalike.models.encoders.networks.encoder import build, mean
 from askalike.models.encoders.networks.packing import Packing
 from askalike.models.encoders.settings import EncoderConfig, Kind
 from askalike.training.corpus import Corpus
-from askalike.training.decoders import AttentionDecoder, ConditionalGruDecoder, Decoder, EncodedTexts
 from askalike.training.network import TextNetwork
 from askalike.training.objectives.objective import Example, Objective, held_out_questions, in_batches, random_stream
 from askalike.training.objectives.output_layer import END, adaptive_loss, output_layer, perplexity, shifted
 from askalike.training.recipe import ReconstructionOptions
+
+DecoderState: TypeAlias = tuple[Tensor, ...]
+"""What a decoder keeps of texts that it writes word by word: tensors (B, …), a row for each text."""
+
+
+class EncodedTexts(NamedTuple):
+    """What an encoder has read.
+
+    Args:
+        states: of the last layer, packed.  # (N, D)
+        packing: where they lie; every text of the batch has words.
+    """
+
+    states: Tensor
+    packing: Packing
+
+
+class Decoder(nn.Module):
+    """A network that writes a text, word after word, from what was read."""
+
+    def forward(self, words: Tensor, packing: Packing, read: EncodedTexts) -> Tensor:
+        """Return the states (M, D) of texts that are known already, all at once.
+
+        Args:
+            words: what was written before each state, a zero vector before the first; packed.  # (M, D_in)
+            packing: where they lie; texts in the order of the batch that was read.
+            read: what the texts are written from.
+        """
+        raise NotImplementedError
+
+    def begin(self, read: EncodedTexts) -> DecoderState:
+        """Return what to go on from before the first word, texts in the order of the batch."""
+        raise NotImplementedError
+
+    def go_on(self, words: Tensor, memory: DecoderState) -> tuple[Tensor, DecoderState]:
+        """Return the states (B, D) after one more word (B, D_in) of every text, and what to go on from."""
+        raise NotImplementedError
+
+
+class ConditionalGruDecoder(Decoder):
+    """As many layers of GRU as the encoder has, of the same sizes.
+
+    Args:
+        config: of the encoder, a GRU.
+        seed: of the first values: uniform in ±1/√D, as those of the encoder.
+    """
+
+    def __init__(self, config: EncoderConfig, seed: int) -> None:
+        super().__init__()
+        size = config.hidden_size
+        self.network = build(replace(config, input_size=config.input_size + size), seed)
+        self.first = nn.Linear(size, config.layers * size)
+        generator = torch.Generator().manual_seed(seed)
+        for value in self.first.parameters():
+            nn.init.uniform_(value, -1 / sqrt(size), 1 / sqrt(size), generator)
+
+    def forward(self, words: Tensor, packing: Packing, read: EncodedTexts) -> Tensor:
+        """Return the states (M, D) of texts that are known already, all at once."""
+        condition, start = self.begin(read)
+        inputs = torch.cat([words, condition[packing.order[packing.place]]], dim=1)
+        return self.network.go_on(inputs, packing, start)[0]
+
+    def begin(self, read: EncodedTexts) -> DecoderState:
+        """Return c (B, D) and the first states (B, layers, D)."""
+        condition = mean(read.states, read.packing)
+        return condition, self.first(condition).tanh().view(len(condition), -1, condition.shape[1])
+
+    def go_on(self, words: Tensor, memory: DecoderState) -> tuple[Tensor, DecoderState]:
+        """Return the states (B, D) after one more word (B, D_in) of every text, and what to go on from."""
+        condition, carry = memory
+        packing = Packing.of(torch.ones(len(words), dtype=torch.int64)).to(words.device)
+        states, carry = self.network.go_on(torch.cat([words, condition], dim=1), packing, carry)
+        return states, (condition, carry)
+
+
+_SPREAD: Final = 0.1  # position-wise weights begin uniform in ± this
+_STEPS: Final = (
+    8  # texts are padded to a multiple of these: products in bfloat16 prepare themselves for every new shape
+)
+
+
+class _Seen(NamedTuple):
+    """What a layer of attention looks at.
+
+    Args:
+        keys: K.  # (B, T, D)
+        values: V.  # (B, T, D)
+        bars: added to the scores: 0, or -∞ where a step must not look.  # (B or 1, S or 1, T or 1)
+    """
+
+    keys: Tensor
+    values: Tensor
+    bars: Tensor
+
+
+class _Attention(nn.Module):
+    """One head of attention as wide as its input, with the residual connection and the normalisation around it."""
+
+    def __init__(self, size: int, generator: torch.Generator) -> None:
+        super().__init__()
+        self.query, self.key, self.value = (nn.Parameter(torch.empty(size, size)) for _ in range(3))
+        for weight in (self.query, self.key, self.value):
+            nn.init.orthogonal_(weight, generator=generator)
+        self.norm = nn.LayerNorm(size, EPSILON)
+
+    def seen(self, states: Tensor, bars: Tensor) -> _Seen:
+        """Return what can be looked at of states (B, T, D)."""
+        return _Seen(functional.linear(states, self.key), functional.linear(states, self.value), bars)
+
+    def forward(self, inputs: Tensor, seen: _Seen) -> Tensor:
+        """Return LayerNorm(Attention(inputs Wq, K, V) + inputs).  # (B, S, D)"""
+        query = functional.linear(inputs, self.query)
+        scores = torch.baddbmm(seen.bars, query, seen.keys.transpose(1, 2), alpha=1 / sqrt(query.shape[2]))
+        found: Tensor = self.norm(torch.bmm(scores.softmax(2), seen.values) + inputs)
+        return found
+
+
+class _Layer(nn.Module):
+    """Attention to what was written, attention to what was read, a position-wise network."""
+
+    def __init__(self, size: int, generator: torch.Generator) -> None:
+        super().__init__()
+        self.written, self.read = _Attention(size, generator), _Attention(size, generator)
+        self.inner, self.outer = nn.Linear(size, size), nn.Linear(size, size)
+        for value in (*self.inner.parameters(), *self.outer.parameters()):
+            nn.init.uniform_(value, -_SPREAD, _SPREAD, generator)
+        self.norm = nn.LayerNorm(size, EPSILON)
+
+    def forward(self, inputs: Tensor, written: _Seen, read: _Seen) -> Tensor:
+        """Return h_d (B, S, D) of x' (B, S, D)."""
+        found = self.read(self.written(inputs, written), read)
+        states: Tensor = self.norm(self.outer(self.inner(found).relu()) + found)
+        return states
+
+
+class AttentionDecoder(Decoder):
+    """As many layers of attention as the encoder has, as wide as its states.
+
+    Args:
+        config: of the encoder.
+        seed: of the first values: weights of attention orthogonal, those of the position-wise network and its biases
+            uniform in ±0.1; gains of norms 1 and their biases 0.
+    """
+
+    def __init__(self, config: EncoderConfig, seed: int) -> None:
+        super().__init__()
+        generator = torch.Generator().manual_seed(seed)
+        self.layers = nn.ModuleList(_Layer(config.hidden_size, generator) for _ in range(config.layers))
+
+    def forward(self, words: Tensor, packing: Packing, read: EncodedTexts) -> Tensor:
+        """Return the states (M, D) of texts that are known already, all at once."""
+        source, bars = _padded(read.states, read.packing), _bars(read)
+        states = _padded(words, packing)
+        later = words.new_full((states.shape[1], states.shape[1]), -inf).triu(1)[None]
+        for layer in self._layers():
+            states = layer(states, layer.written.seen(states, later), layer.read.seen(source, bars))
+        return states.flatten(0, 1).index_select(0, _rows(packing))
+
+    def begin(self, read: EncodedTexts) -> DecoderState:
+        """Return bars, K and V of what was read (B, layers, 2, T, D), and those of what was written: nothing yet."""
+        source, bars = _padded(read.states, read.packing), _bars(read)
+        found = torch.stack([_stacked(layer.read.seen(source, bars)) for layer in self._layers()], dim=1)
+        return bars, found, found[:, :, :, :0]
+
+    def go_on(self, words: Tensor, memory: DecoderState) -> tuple[Tensor, DecoderState]:
+        """Return the states (B, D) after one more word (B, D) of every text, and what to go on from."""
+        bars, read, written = memory
+        states, none, found = words[:, None], words.new_zeros(1, 1, 1), []
+        for number, layer in enumerate(self._layers()):
+            found.append(torch.cat([written[:, number], _stacked(layer.written.seen(states, none))], dim=2))
+            states = layer(states, _unstacked(found[-1], none), _unstacked(read[:, number], bars))
+        return states[:, 0], (bars, read, torch.stack(found, dim=1))
+
+    def _layers(self) -> list[_Layer]:
+        return cast("list[_Layer]", list(self.layers))
+
+
+def _stacked(seen: _Seen) -> Tensor:
+    """Return K and V as one tensor.  # (B, 2, T, D)"""
+    return torch.stack([seen.keys, seen.values], dim=1)
+
+
+def _unstacked(both: Tensor, bars: Tensor) -> _Seen:
+    return _Seen(both[:, 0], both[:, 1], bars)
+
+
+def _bars(read: EncodedTexts) -> Tensor:
+    """Return -∞ for the steps after the end of each text that was read, 0 for the others.  # (B, 1, T)"""
+    lengths, steps = read.packing.restore(read.packing.lengths), _steps(read.packing)
+    is_over = torch.arange(steps, device=lengths.device) >= lengths[:, None]
+    return read.states.new_zeros(len(lengths), steps).masked_fill(is_over, -inf)[:, None]
+
+
+def _padded(packed: Tensor, packing: Packing) -> Tensor:
+    """Return packed (N, D) with zeros after each text's end.  # (B, T, D)"""
+    padded = packed.new_zeros(packing.batch * _steps(packing), packed.shape[1])
+    return padded.index_copy(0, _rows(packing), packed).view(packing.batch, _steps(packing), -1)
+
+
+def _rows(packing: Packing) -> Tensor:
+    """Return the row b · T + t of every packed word in a padded batch (B · T, …).  # (N,) int64"""
+    return packing.order[packing.place] * _steps(packing) + packing.step
+
+
+def _steps(packing: Packing) -> int:
+    """Return T, the words of the longest text and a few more."""
+    return -(-packing.steps // _STEPS) * _STEPS
+
 
 DECODERS: Final[Mapping[Kind, Callable[[EncoderConfig, int], Decoder]]] = {
     "attention": AttentionDecoder,

@@ -23,10 +23,9 @@ from torch.nn import functional
 
 from askalike.errors import SettingError
 from askalike.models.encoders.networks.attention import Attention
-from askalike.models.encoders.networks.cnn import Cnn
 from askalike.models.encoders.networks.cpu import lane_count
 from askalike.models.encoders.networks.packing import Packing
-from askalike.models.encoders.networks.rcnn import Rcnn
+from askalike.models.encoders.networks.rcnn import Cnn, Rcnn
 from askalike.models.encoders.networks.recurrent import Gru, Lstm, torch_name
 from askalike.models.encoders.settings import EncoderConfig, Kind, Pooling
 

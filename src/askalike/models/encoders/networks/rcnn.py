@@ -1,4 +1,4 @@
-"""The RCNN: a convolution over words that may lie apart, with a learned decay; forward and backward by hand.
+"""The RCNN, a convolution over words that may lie apart with a learned decay, forward and backward by hand; the CNN.
 
 ::
 
@@ -23,7 +23,7 @@ gradients written d:
 
 b is added to u^n and to cⁿ_0: as λ and 1 - λ sum to one, every cⁿ_t then holds it, and no step has to add it.
 
-Source: Lei et al. 2016 (NAACL), section 3.
+Source: Lei et al. 2016 (NAACL), section 3; section 5 for the CNN, a comparison encoder.
 """
 
 from __future__ import annotations
@@ -36,10 +36,35 @@ from typing import Any, Final, NamedTuple
 import torch
 from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
+from torch.nn import functional
 
 from askalike.models.encoders.networks.cpu import empty, is_rounding, round_up, side_by_side, with_more
 from askalike.models.encoders.networks.packing import Lane, Packing
 from askalike.models.encoders.settings import EncoderConfig
+
+
+class Cnn(nn.Module):
+    """One convolution of width n: ``h_t = tanh(W [x_{t-n+1} … x_t] + b)``, words before the text being zero.
+
+    Args:
+        config: sizes and width.
+        values: ``weight`` (D, n·D_in), the oldest word first, and ``bias`` (D,).
+    """
+
+    def __init__(self, config: EncoderConfig, values: Mapping[str, Tensor]) -> None:
+        super().__init__()
+        self.width = config.order
+        self.weight = nn.Parameter(values["weight"])
+        self.bias = nn.Parameter(values["bias"])
+
+    def forward(self, words: Tensor, packing: Packing) -> Tensor:
+        """Return the states (N, D) of packed words (N, D_in)."""
+        before = words.new_zeros(len(packing.order), words.shape[1])
+        window = [words]
+        for _ in range(self.width - 1):
+            window.insert(0, torch.cat([before, window[0]]).index_select(0, packing.previous()))
+        return functional.linear(torch.cat(window, dim=1), self.weight, self.bias).tanh()
+
 
 CHUNK_WORDS: Final = 1024
 """Words whose projections are computed at once, in one lane."""

@@ -17,8 +17,7 @@ from numpy.typing import NDArray
 
 from askalike.errors import SettingError
 from askalike.models.encoders.numpy_runtime.attention import Attention
-from askalike.models.encoders.numpy_runtime.rcnn import Cnn, Rcnn
-from askalike.models.encoders.numpy_runtime.recurrent import Gru, Lstm
+from askalike.models.encoders.numpy_runtime.recurrent import Cnn, Gru, Lstm, Rcnn
 from askalike.models.encoders.numpy_runtime.words import (
     BatchWords,
     GatheredWords,
