@@ -13,7 +13,7 @@ import askalike
 
 PACKAGE = Path(askalike.__file__).parent
 
-BASE = {"types", "errors", "_version"}
+BASE = {"types", "errors", "settings", "_version"}
 LANGUAGE = {f"models.{name}" for name in ("query_likelihood", "translation", "topics", "language")}
 INDEX = {"index", "index.words", "index.vectors"}
 ALLOWED: dict[str, set[str]] = {
@@ -21,12 +21,13 @@ ALLOWED: dict[str, set[str]] = {
     "errors": set(),
     "types": {"errors"},
     "files": {"errors"},
+    "settings": {"errors"},
     "processes": set(),
     "progress": set(),
     "wire": {"types"},
     "client": {"errors"},
     "data": {"errors"},
-    "text": {"types", "errors"},
+    "text": {"types", "errors", "settings"},
     "readers": {"types", "errors", "files", "text"},
     "store": {"types", "errors", "files"},
     "evaluation": {"types", "errors"},

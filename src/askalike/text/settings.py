@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass
 from typing import Final
 
 import Stemmer
 
 from askalike.errors import SettingError
+from askalike.settings import check_settings, read_settings
 
 LANGUAGES: Final[tuple[str, ...]] = tuple(sorted(Stemmer.algorithms()))
 """Every language for which the installed PyStemmer has a Snowball stemmer."""
@@ -97,18 +98,14 @@ class TextSettings:
     stop_words: bool = True
 
     def __post_init__(self) -> None:
-        if isinstance(self.language, str):
-            object.__setattr__(self, "language", language_name(self.language))  # it is stored under one name
+        check_settings(self, "text setting ")
+        object.__setattr__(self, "language", language_name(self.language))  # it is stored under one name
         if self.language not in (NO_LANGUAGE, *LANGUAGES):
             raise SettingError(
                 f"text language {self.language!r}, but expected one of: {', '.join(LANGUAGES)}",
                 f"choose a listed language or its code, such as de; or {NO_LANGUAGE} for any other:"
                 " words are then read as they are written",
             )
-        for name in ("with_code", "stem", "stop_words"):
-            value: object = getattr(self, name)
-            if not isinstance(value, bool):
-                raise SettingError(f"text setting {name} is {value!r}, but expected true or false", f"set {name}")
 
     def to_json(self) -> dict[str, str | bool]:
         """Return the settings as a flat mapping that JSON can hold."""
@@ -121,11 +118,4 @@ class TextSettings:
         Raises:
             SettingError: a name that is no setting, or a value that cannot be used.
         """
-        known = [field.name for field in fields(cls)]
-        unknown = sorted(set(stored) - set(known))
-        if unknown:
-            raise SettingError(
-                f"text settings hold {', '.join(unknown)}, but expected only: {', '.join(known)}",
-                "remove the names that are no settings, or use the version of askalike that wrote them",
-            )
-        return cls(**stored)  # type: ignore[arg-type]  # the types are checked at construction
+        return read_settings(cls, stored, "text settings")

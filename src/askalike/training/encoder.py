@@ -20,9 +20,9 @@ from numpy.typing import NDArray
 from askalike.errors import SettingError
 from askalike.models.encoders.model import Model
 from askalike.models.encoders.networks.encoder import EncoderNetwork, build, from_arrays, to_arrays
-from askalike.models.encoders.settings import check_number, check_whole
 from askalike.models.encoders.vocabulary import Reader, Vocabulary
 from askalike.progress import Progress, SilentProgress
+from askalike.settings import check_settings
 from askalike.training.corpus import Corpus, TrainingData, WordSource
 from askalike.training.distributed import DistributedContext, joined
 from askalike.training.loop import StageContext, run_stage, write_examples
@@ -60,9 +60,7 @@ class TrainingRun:
     checkpoint_s: float = 120.0
 
     def __post_init__(self) -> None:
-        check_whole("seed", self.seed, 0)
-        check_number("seed", self.seed, below=2**32)
-        check_number("checkpoint_s", self.checkpoint_s, least=0)
+        check_settings(self)
 
 
 def train_encoder(recipe: Recipe, data: TrainingData, run: TrainingRun) -> Model:

@@ -27,12 +27,11 @@ import json
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from typing import Any, Final, get_args
+from typing import Any, Final
 
 import numpy as np
 
 from askalike.errors import SettingError
-from askalike.models.encoders.settings import check_choice, check_whole
 from askalike.models.encoders.vocabulary import Vocabulary
 from askalike.models.language.kinds import KINDS, Learned, Options, TopicOptions
 from askalike.models.language.model import LanguageModel, LanguageSettings, Reads, TermReader
@@ -41,10 +40,10 @@ from askalike.models.topics.learning import learn_voted_topics
 from askalike.models.translation.ibm1 import Alignment, Translations, learn_translations
 from askalike.models.translation.phrases import PhraseTable
 from askalike.progress import Progress
+from askalike.settings import check_settings, read_settings, read_table
 from askalike.text.analyzer import Analyzer
 from askalike.text.settings import TextSettings
 from askalike.training.corpus import TrainingData
-from askalike.training.settings import made, table
 from askalike.types import Answer
 
 
@@ -74,10 +73,9 @@ class LanguageRecipe:
     pair_terms: int = 60
 
     def __post_init__(self) -> None:
-        check_choice("ranker", self.ranker, KINDS)
-        check_choice("reads", self.reads, get_args(Reads))
-        for name in ("min_count", "max_size", "pair_terms"):
-            check_whole(name, getattr(self, name), 1)
+        check_settings(self)
+        if self.ranker not in KINDS:
+            raise SettingError(f"ranker is {self.ranker!r}, but expected one of: {', '.join(KINDS)}", "set ranker")
 
     @staticmethod
     def is_meant(stored: Mapping[str, Any]) -> bool:
@@ -107,9 +105,9 @@ class LanguageRecipe:
         learns = KINDS[ranker].is_aligned
         if "alignment" in stored and not learns:
             raise SettingError(f"[alignment] in a recipe of {ranker}, which learns no translations", "take it out")
-        options = made(KINDS[ranker], table(stored, "options", {}), "options")
-        alignment = made(Alignment, table(stored, "alignment", {}), "alignment") if learns else None
-        return made(cls, {**stored, "options": options, "alignment": alignment}, "top level")
+        options = read_settings(KINDS[ranker], read_table(stored, "options", {}), "options")
+        alignment = read_settings(Alignment, read_table(stored, "alignment", {}), "alignment") if learns else None
+        return read_settings(cls, {**stored, "options": options, "alignment": alignment}, "top level")
 
 
 _REPORTED: Final = 1000  # questions between two reports

@@ -20,22 +20,20 @@ from askalike.models.encoders.settings import (
     Precision,
     Reads,
     Unknown,
-    check_choice,
-    check_number,
-    check_whole,
 )
 from askalike.models.language.kinds import KINDS
 from askalike.models.siamese.config import SIAMESE_KINDS
-from askalike.training.bounds import check_bounds
+from askalike.settings import check_settings, read_settings, read_table
 from askalike.training.language import LanguageRecipe
-from askalike.training.settings import LoopSettings, made, table
+from askalike.training.settings import LoopSettings
 from askalike.training.siamese.recipe import SiameseRecipe
-from askalike.training.vector_files import FORMATS, VectorFormat
+from askalike.training.vector_files import VectorFormat
 
-CONTEXTS: Final = ("title", "body", "similar")
+Context = Literal["title", "body", "similar"]
+CONTEXTS: Final[tuple[Context, ...]] = get_args(Context)
 """What a title is written from: the title itself, the body, the title or body of a labelled duplicate."""
 
-VIEWS: Final = ("title-body", "marked", "answers")
+View = Literal["title-body", "marked", "answers"]
 """Two views of the same thing: title and body, two questions labelled as duplicates, a question and its answer."""
 
 
@@ -49,17 +47,14 @@ class DecodingOptions:
         held_out: questions that are never learned from, to measure perplexity on; a tenth of all at most.
     """
 
-    contexts: tuple[str, ...] = CONTEXTS
+    contexts: tuple[Context, ...] = CONTEXTS
     batch_size: int = 256
     held_out: int = 2_000
 
     def __post_init__(self) -> None:
-        for name in self.contexts:
-            check_choice("a name in contexts", name, CONTEXTS)
+        check_settings(self)
         if not self.contexts or len(set(self.contexts)) != len(self.contexts):
             raise SettingError(f"contexts {list(self.contexts)}, but expected at least one, each once", "set contexts")
-        check_whole("batch_size", self.batch_size, 1)
-        check_whole("held_out", self.held_out, 0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,9 +72,7 @@ class MaxMarginOptions:
     margin: float = 0.2
 
     def __post_init__(self) -> None:
-        check_whole("batch_size", self.batch_size, 1)
-        check_whole("negatives", self.negatives, 1)
-        check_number("margin", self.margin, above=0)
+        check_settings(self)
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +80,7 @@ class ContrastiveOptions:
     """Of symmetric InfoNCE.
 
     Args:
-        views: name in ``VIEWS`` → how often an epoch goes over them, ≥ 0; 0.5 takes half of them each time.
+        views: name, see ``View`` → how often an epoch goes over them, ≥ 0; 0.5 takes half of them each time.
         batch_size: pairs of views in a batch, ≥ 2.
         temperature: τ > 0.
         hard_negatives: of each question, at most so many.
@@ -95,24 +88,16 @@ class ContrastiveOptions:
             from the partner than random ones.
     """
 
-    views: Mapping[str, float]
+    views: Mapping[View, float]
     batch_size: int = 256
     temperature: float = 0.05
     hard_negatives: int = 0
     topical: float = 0.0
 
     def __post_init__(self) -> None:
-        if not isinstance(self.views, Mapping) or not self.views:
-            raise SettingError(f"views is {self.views!r}, but expected a table", "write views = { title-body = 1.0 }")
-        for name, share in self.views.items():
-            check_choice("a name in views", name, VIEWS)
-            check_number(f"views.{name}", share, least=0)
+        check_settings(self)
         if not sum(self.views.values()):
             raise SettingError(f"views {dict(self.views)}, but expected a share above 0", "set a larger share")
-        check_whole("batch_size", self.batch_size, 2)
-        check_number("temperature", self.temperature, above=0)
-        check_whole("hard_negatives", self.hard_negatives, 0)
-        check_number("topical", self.topical, least=0, most=1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,8 +113,7 @@ class ReconstructionOptions:
     held_out: int = 2_000
 
     def __post_init__(self) -> None:
-        check_whole("batch_size", self.batch_size, 1)
-        check_whole("held_out", self.held_out, 0)
+        check_settings(self)
 
 
 Options: TypeAlias = DecodingOptions | MaxMarginOptions | ContrastiveOptions | ReconstructionOptions
@@ -180,10 +164,7 @@ class WordSettings:
     unknown: Unknown = "vector"
 
     def __post_init__(self) -> None:
-        for name in ("max_size", "min_count", "size", "epochs", "workers"):
-            check_whole(name, getattr(self, name), 1)
-        check_choice("vectors_format", self.vectors_format, FORMATS)
-        check_choice("unknown", self.unknown, get_args(Unknown))
+        check_settings(self)
         if not self.vectors:
             raise SettingError("vectors is '', but expected word2vec, random, or the path of a file", "set vectors")
 
@@ -207,13 +188,13 @@ class StageSettings:
     needs: Needs = ""
 
     def __post_init__(self) -> None:
-        check_choice("objective", self.objective, OBJECTIVES)
+        check_settings(self)
         if not isinstance(self.options, OBJECTIVES[self.objective]):
             raise SettingError(f"options of {self.objective} are {self.options!r}", "give those of the objective")
-        check_number("dropout", self.dropout, least=0, below=1)
-        check_choice("needs", self.needs, get_args(Needs))
-        if not self.loop.stop_on.endswith((" mrr", " map")):
-            check_choice("stop_on", self.loop.stop_on, ("mrr", "map", *self._held_out(), '"NAME mrr"', '"NAME map"'))
+        measured = ("mrr", "map", *self._held_out())
+        if self.loop.stop_on not in measured and not self.loop.stop_on.endswith((" mrr", " map")):
+            expected = ", ".join((*measured, '"NAME mrr"', '"NAME map"'))
+            raise SettingError(f"stop_on is {self.loop.stop_on!r}, but expected one of: {expected}", "set stop_on")
 
     def _held_out(self) -> tuple[str, ...]:
         """Return the measures of held-out texts that the objective has."""
@@ -251,6 +232,7 @@ class Recipe:
     ranker: str = ""
 
     def __post_init__(self) -> None:
+        check_settings(self)
         if not self.stages:
             raise SettingError("a recipe without a stage", "add [[stage]] with an objective")
         if self.encoder.input_size != self.words.size:
@@ -258,7 +240,6 @@ class Recipe:
                 f"an encoder of {self.encoder.input_size} numbers a word, but word vectors of {self.words.size}",
                 "set both to the same size",
             )
-        check_choice("arithmetic", self.arithmetic, get_args(Arithmetic))
         self.model_settings()
 
     def model_settings(self) -> ModelSettings:
@@ -296,15 +277,13 @@ class Recipe:
         plain = {key: value for key, value in stored.items() if key not in ("words", "encoder", "stage")}
         if "stages" in plain:
             raise SettingError("top level: stages, but expected [[stage]], once for each stage", "correct it")
-        words = made(WordSettings, table(stored, "words", {}), "words")
-        encoder = table(stored, "encoder")
-        check_bounds(EncoderConfig, encoder, "encoder")
-        config = EncoderConfig.from_json({"input_size": words.size, **encoder})
+        words = read_settings(WordSettings, read_table(stored, "words", {}), "words")
+        config = read_settings(EncoderConfig, {"input_size": words.size, **read_table(stored, "encoder")}, "encoder")
         stages = stored.get("stage", [])
         if not isinstance(stages, list):
             raise SettingError("[stage] is a single table, but expected a list", "write [[stage]], also for one")
         listed = tuple(_stage(stage, f"stage {place}") for place, stage in enumerate(stages, start=1))
-        return made(cls, {**plain, "encoder": config, "words": words, "stages": listed}, "top level")
+        return read_settings(cls, {**plain, "encoder": config, "words": words, "stages": listed}, "top level")
 
 
 AnyRecipe = Recipe | LanguageRecipe | SiameseRecipe
@@ -375,6 +354,8 @@ def _stage(stored: object, where: str) -> StageSettings:
     if unknown := sorted(set(stored) - {*known[kind], *known[LoopSettings], *own}):
         expected = ", ".join((*own, *known[kind], *known[LoopSettings]))
         raise SettingError(f"{where}: {', '.join(unknown)} is unknown, expected only: {expected}", "correct it")
-    options, loop = (made(part, {key: stored[key] for key in known[part] if key in stored}, where) for part in known)
+    options, loop = (
+        read_settings(part, {key: stored[key] for key in known[part] if key in stored}, where) for part in known
+    )
     plain = {key: stored[key] for key in own if key in stored}
-    return made(StageSettings, {**plain, "options": options, "loop": loop}, where)
+    return read_settings(StageSettings, {**plain, "options": options, "loop": loop}, where)

@@ -1,55 +1,11 @@
-"""Settings of a training: tables of TOML to settings; those of the loop, which raise SettingError if unusable."""
+"""How an objective is made smaller: the settings of the training loop, which raise SettingError if unusable."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import MISSING, dataclass, fields
-from typing import Any, Final, Literal, TypeVar, get_args
+from dataclasses import dataclass
+from typing import Final, Literal
 
-from askalike.errors import SettingError
-from askalike.models.encoders.settings import check_choice, check_number, check_whole
-from askalike.training.bounds import check_bounds
-
-_Settings = TypeVar("_Settings")
-
-
-def table(stored: Mapping[str, Any], name: str, default: Mapping[str, Any] | None = None) -> Mapping[str, Any]:
-    """Return a table by its name.
-
-    Raises:
-        SettingError: it is missing and has no default, or is no table.
-    """
-    found: object = stored.get(name, default)
-    if not isinstance(found, Mapping):
-        what = "a recipe without it" if found is None else f"{found!r}"
-        raise SettingError(f"expected a table [{name}], but found {what}", f"write [{name}] and its settings below")
-    return found
-
-
-def made(kind: type[_Settings], stored: Mapping[str, Any], where: str) -> _Settings:
-    """Return ``kind`` made of a table.
-
-    Raises:
-        SettingError: a name that is no setting, one that is missing, or a value that cannot be used; names the place.
-    """
-    known = {entry.name: entry for entry in fields(kind)}  # type: ignore[arg-type]  # every kind is a dataclass
-    if unknown := sorted(set(stored) - set(known)):
-        raise SettingError(f"{where}: {', '.join(unknown)} is unknown, expected only: {', '.join(known)}", "correct it")
-    for name, entry in known.items():
-        if name not in stored and entry.default is MISSING and entry.default_factory is MISSING:
-            raise SettingError(f"{where}: {name} is missing", f"add {name}")
-    for name, value in stored.items():
-        default = known[name].default
-        wanted: Any = {bool: bool, int: int, float: (int, float), str: str, tuple: list}.get(type(default))
-        if wanted and (not isinstance(value, wanted) or (isinstance(value, bool) and wanted is not bool)):
-            expected = "list" if wanted is list else type(default).__name__
-            raise SettingError(f"{where}: {name} is {value!r}, but expected a {expected}", "correct it")
-    check_bounds(kind, stored, where)
-    try:
-        return kind(**{name: tuple(value) if isinstance(value, list) else value for name, value in stored.items()})
-    except SettingError as error:
-        raise SettingError(f"{where}: {error.message}", error.hint) from error
-
+from askalike.settings import check_settings
 
 Schedule = Literal["constant", "linear"]
 LOWER_IS_BETTER: Final = ("perplexity", "held-out loss")
@@ -80,11 +36,7 @@ class LoopSettings:
     stop_on: str = "mrr"
 
     def __post_init__(self) -> None:
-        check_whole("epochs", self.epochs, 1)
-        check_number("learning_rate", self.learning_rate, above=0)
-        check_choice("schedule", self.schedule, get_args(Schedule))
-        check_number("clip", self.clip, above=0)
-        check_whole("patience", self.patience, 0)
+        check_settings(self)
 
     def rate(self, done: float) -> float:
         """Return the learning rate when a share ``done`` of all steps, in [0, 1), is done.
@@ -110,7 +62,3 @@ class SgdSettings(LoopSettings):
     """
 
     momentum: float = 0.0
-
-    def __post_init__(self) -> None:
-        LoopSettings.__post_init__(self)  # a class with slots is made twice, and super() knows the first
-        check_number("momentum", self.momentum, least=0, below=1)

@@ -26,9 +26,9 @@ from numpy.typing import NDArray
 from askalike.errors import DamagedModelError, MissingExtraError, SettingError
 from askalike.files import replace_whole
 from askalike.models.encoders.model import Model
-from askalike.models.encoders.settings import check_number, check_whole
 from askalike.models.encoders.vocabulary import UNKNOWN, Vocabulary
 from askalike.progress import Progress
+from askalike.settings import check_settings
 from askalike.training.corpus import Texts, WordSource
 from askalike.training.recipe import WordSettings
 from askalike.training.vector_files import FoundVectors, read_vectors
@@ -64,11 +64,12 @@ class Word2VecSettings:
     last_learning_rate: float = 0.0001
 
     def __post_init__(self) -> None:
-        for name in ("size", "window", "negative", "epochs"):
-            check_whole(f"word2vec setting {name}", getattr(self, name), 1)
-        check_number("word2vec setting sample", self.sample, least=0, below=1)
-        check_number("word2vec setting learning_rate", self.learning_rate, above=0, most=1)
-        check_number("word2vec setting last_learning_rate", self.last_learning_rate, above=0, most=self.learning_rate)
+        check_settings(self, "word2vec setting ")
+        if self.last_learning_rate > self.learning_rate:
+            raise SettingError(
+                f"word2vec setting learning_rate falls from {self.learning_rate} to {self.last_learning_rate}",
+                "expected last_learning_rate to be no larger",
+            )
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,8 +11,7 @@ Autoencoders", for attention.
 
 from __future__ import annotations
 
-import math
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
 from math import prod
 from typing import Final, Literal, get_args
@@ -21,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from askalike.errors import SettingError
+from askalike.settings import check_settings, read_settings
 from askalike.text.settings import LANGUAGES
 
 Kind = Literal["rcnn", "lstm", "gru", "cnn", "attention"]
@@ -38,35 +38,6 @@ MAX_CNN_WIDTH: Final = 4
 MAX_LAYERS: Final = 16
 STACKED: Final[tuple[Kind, ...]] = ("gru", "attention")
 """Kinds that may have several layers, each over the states of the one before."""
-
-
-def check_whole(name: str, value: object, least: int) -> None:
-    """Raise SettingError for what is not a whole number ≥ ``least``."""
-    if not isinstance(value, int) or isinstance(value, bool) or value < least:
-        raise SettingError(f"{name} is {value!r}, but expected a whole number ≥ {least}", f"set {name}")
-
-
-def check_number(
-    name: str,
-    value: object,
-    *,
-    least: float = -math.inf,
-    above: float = -math.inf,
-    most: float = math.inf,
-    below: float = math.inf,
-) -> None:
-    """Raise SettingError for what is not a finite number, least ≤ value ≤ most and above < value < below."""
-    number = float(value) if isinstance(value, int | float) and not isinstance(value, bool) else math.nan
-    if not (math.isfinite(number) and least <= number <= most and above < number < below):
-        bounds = [(least, "≥"), (above, ">"), (most, "≤"), (below, "<")]
-        wanted = " and ".join(f"{sign} {bound:g}" for bound, sign in bounds if math.isfinite(bound))
-        raise SettingError(f"{name} is {value!r}, but expected a finite number {wanted}".rstrip(), f"set {name}")
-
-
-def check_choice(name: str, value: object, choices: Collection[str]) -> None:
-    """Raise SettingError for what is not one of the choices."""
-    if not isinstance(value, str) or value not in choices:
-        raise SettingError(f"{name} is {value!r}, but expected one of: {', '.join(choices)}", f"set {name}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,11 +75,7 @@ class EncoderConfig:
     layers: int = 1
 
     def __post_init__(self) -> None:
-        check_choice("encoder kind", self.kind, KINDS)
-        check_choice("encoder gate", self.gate, GATES)
-        check_choice("encoder pooling", self.pooling, POOLINGS)
-        for name in ("input_size", "hidden_size", "order", "layers"):
-            check_whole(f"encoder {name}", getattr(self, name), 1)
+        check_settings(self, "encoder ")
         if self.kind == "cnn" and self.order > MAX_CNN_WIDTH:
             raise SettingError(
                 f"a CNN of width {self.order}, but expected 1 to {MAX_CNN_WIDTH}", "set order to 2, 3 or 4"
@@ -124,7 +91,6 @@ class EncoderConfig:
                 "the same for both",
                 "set hidden_size to the size of the word vectors",
             )
-        check_number("encoder decay", self.decay, least=0, below=1)
 
     @property
     def gate_size(self) -> int:
@@ -205,17 +171,7 @@ class EncoderConfig:
         Raises:
             SettingError: a name that is no setting, a size that is missing, or a value that cannot be used.
         """
-        known = [field.name for field in fields(cls)]
-        unknown = sorted(set(stored) - set(known))
-        missing = [name for name in ("kind", "input_size", "hidden_size") if name not in stored]
-        if unknown:
-            raise SettingError(
-                f"encoder settings hold {', '.join(unknown)}, but expected only: {', '.join(known)}",
-                "remove the names that are no settings, or use the version of askalike that wrote them",
-            )
-        if missing:
-            raise SettingError(f"encoder settings lack {', '.join(missing)}", "add what is missing")
-        return cls(**stored)  # type: ignore[arg-type]  # the types are checked at construction
+        return read_settings(cls, stored, "encoder settings")
 
 
 @dataclass(frozen=True, slots=True)
@@ -242,11 +198,7 @@ class ModelSettings:
     stems: str = ""
 
     def __post_init__(self) -> None:
-        check_choice("model setting reads", self.reads, get_args(Reads))
-        check_choice("model setting unknown", self.unknown, get_args(Unknown))
-        check_choice("model setting embedding_precision", self.embedding_precision, PRECISIONS)
-        check_choice("model setting encoder_precision", self.encoder_precision, PRECISIONS)
-        check_whole("model setting word_limit", self.word_limit, 1)
+        check_settings(self, "model setting ")
         if self.stems not in ("", *LANGUAGES):
             raise SettingError(
                 f"model setting stems is {self.stems!r}, but expected one of: {', '.join(LANGUAGES)}",

@@ -27,10 +27,10 @@ from dataclasses import asdict, dataclass, field, fields
 from typing import Any, Final
 
 from askalike.errors import SettingError
-from askalike.models.encoders.settings import check_choice, check_number, check_whole
-from askalike.models.siamese.config import INITIALS, SIAMESE_KINDS, Initial, SiameseConfig, SiameseReads, check_reads
+from askalike.models.siamese.config import SIAMESE_KINDS, Initial, SiameseConfig, SiameseReads
+from askalike.settings import check_settings, read_settings, read_table
 from askalike.text.settings import TextSettings
-from askalike.training.settings import SgdSettings, made, table
+from askalike.training.settings import SgdSettings
 
 HELD_OUT_LOSS: Final = "held-out loss"
 """The mean loss of the samples of pairs that are never learned from."""
@@ -56,14 +56,12 @@ class PairOptions:
     held_out: int = 2_000
 
     def __post_init__(self) -> None:
-        check_whole("batch_size", self.batch_size, 4)
+        check_settings(self)
         if self.batch_size % 2:
             raise SettingError(
                 f"batch_size is {self.batch_size}, but expected an even number: half of a batch is positive",
                 "set batch_size",
             )
-        check_number("margin", self.margin, least=0, below=1)
-        check_whole("held_out", self.held_out, 0)
 
 
 def _loop() -> SgdSettings:
@@ -102,11 +100,7 @@ class SiameseRecipe:
     loop: SgdSettings = field(default_factory=_loop)
 
     def __post_init__(self) -> None:
-        check_reads(self.reads)
-        check_whole("min_count", self.min_count, 1)
-        if self.max_size is not None:
-            check_whole("max_size", self.max_size, 1)
-        check_choice("initial", self.initial, INITIALS)
+        check_settings(self)
         self.network(1 << 40)  # whatever the vocabulary will be, the rest is checked now
 
     def network(self, vocabulary_size: int) -> SiameseConfig:
@@ -147,14 +141,14 @@ class SiameseRecipe:
             SettingError: a name that is no setting, or a value that cannot be used; names the place.
         """
         own = {key: value for key, value in stored.items() if key not in ("ranker", "network", "pairs", "loop")}
-        sizes = table(stored, "network", {})
+        sizes = read_table(stored, "network", {})
         for place, names, given in (("top level", _PLAIN, own), ("network", _SIZES, sizes)):
             if unknown := sorted(set(given) - set(names)):
                 raise SettingError(f"{place}: {', '.join(unknown)} is unknown, expected only: {', '.join(names)}")
-        loop = made(SgdSettings, {**_plain(_loop()), **table(stored, "loop", {})}, "loop")
-        pairs = made(PairOptions, table(stored, "pairs", {}), "pairs")
+        loop = read_settings(SgdSettings, {**_plain(_loop()), **read_table(stored, "loop", {})}, "loop")
+        pairs = read_settings(PairOptions, read_table(stored, "pairs", {}), "pairs")
         is_shared = SIAMESE_KINDS[stored["ranker"]]
-        return made(cls, {**own, **sizes, "is_shared": is_shared, "pairs": pairs, "loop": loop}, "recipe")
+        return read_settings(cls, {**own, **sizes, "is_shared": is_shared, "pairs": pairs, "loop": loop}, "recipe")
 
 
 _PLAIN: Final = ("reads", "min_count", "max_size", "initial")

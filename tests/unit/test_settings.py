@@ -1,4 +1,4 @@
-"""Every number of every kind of recipe has a range, and a number beyond it is refused with setting, value and range."""
+"""Every number of every kind of settings has a range; one beyond it is refused with setting, value and range."""
 
 from __future__ import annotations
 
@@ -10,19 +10,22 @@ from typing import Any, get_type_hints
 import pytest
 
 from askalike.errors import SettingError
-from askalike.models.encoders.settings import EncoderConfig
+from askalike.models.encoders.settings import EncoderConfig, ModelSettings
 from askalike.models.language.kinds import KINDS
 from askalike.models.translation.ibm1 import Alignment
-from askalike.training.bounds import BOUNDS, bounds_of, check_bounds
+from askalike.settings import RANGES, check_values, ranges_of
+from askalike.training.encoder import TrainingRun
 from askalike.training.language import LanguageRecipe
 from askalike.training.recipe import OBJECTIVES, Recipe, StageSettings, WordSettings, load_recipe, shipped_recipes
 from askalike.training.settings import LoopSettings, SgdSettings
 from askalike.training.siamese.recipe import PairOptions, SiameseRecipe
+from askalike.training.words import Word2VecSettings
 
-NETWORK = (Recipe, WordSettings, EncoderConfig, StageSettings, LoopSettings, *OBJECTIVES.values())
+MODELS = (EncoderConfig, ModelSettings, Word2VecSettings, TrainingRun)
+NETWORK = (Recipe, WordSettings, StageSettings, LoopSettings, *OBJECTIVES.values())
 LANGUAGE = (LanguageRecipe, Alignment, *KINDS.values())
 SIAMESE = (SiameseRecipe, PairOptions, SgdSettings)
-SETTINGS: tuple[type, ...] = (*NETWORK, *LANGUAGE, *SIAMESE)
+SETTINGS: tuple[type, ...] = (*MODELS, *NETWORK, *LANGUAGE, *SIAMESE)
 
 ENCODER = """
 [words]
@@ -43,37 +46,42 @@ SMALL = {"size": 4, "max_size": 9, "hidden_size": 4, "share": 1.0, "epochs": 2}
 def test_every_number_of_a_class_of_settings_has_a_range(kind: Any) -> None:
     hints = get_type_hints(kind)
     numbers = {one.name for one in fields(kind) if re.search(r"\b(int|float)\b", str(hints[one.name]))}
-    assert set(bounds_of(kind)) == numbers
+    assert set(ranges_of(kind)) == numbers
 
 
 def test_no_range_is_of_a_class_that_there_is_not() -> None:
-    assert set(BOUNDS) == {kind.__name__ for kind in SETTINGS if kind.__name__ in BOUNDS}
+    assert set(RANGES) == {kind.__name__ for kind in SETTINGS if kind.__name__ in RANGES}
 
 
 @pytest.mark.parametrize("kind", SETTINGS, ids=lambda kind: kind.__name__)
 def test_what_is_just_within_a_range_is_taken_and_what_is_beyond_is_refused(kind: type) -> None:
-    for name, (least, most) in bounds_of(kind).items():
-        check_bounds(kind, {name: least}, "here")
-        check_bounds(kind, {name: most}, "here")
-        for beyond in (least - 1, most * 2, 10**5_000, float("nan"), float("inf"), [least, most * 2], {"a": most * 2}):
-            with pytest.raises(
-                SettingError, match=rf"here: {name}.* is .*, but expected a number from .* to"
-            ) as caught:
-                check_bounds(kind, {name: beyond}, "here")
+    hints = get_type_hints(kind)
+    for name, (least, most) in ranges_of(kind).items():
+        for bound in (least, most):
+            value = bound if "float" in str(hints[name]) else int(bound)
+            check_values(kind, {name: listed(hints[name], value)})
+        for beyond in (least - 1, most * 2, 10**5_000, float("nan"), float("inf"), True, "1"):
+            with pytest.raises(SettingError, match=rf"{name}.* is .*, but expected a .*number from .* to") as caught:
+                check_values(kind, {name: listed(hints[name], beyond)})
             assert len(caught.value.message) < 200
+
+
+def listed(hint: Any, value: object) -> object:
+    """Return a value as its annotation wants it: by itself, in a list, or in a table."""
+    return (value,) if "tuple" in str(hint) else {"answers": value} if "Mapping" in str(hint) else value
 
 
 @pytest.mark.parametrize(
     ("name", "value", "said"),
     [
-        ("size", 2_147_483_648, "words: size is 2147483648, but expected a number from 1 to 4,096"),
-        ("max_size", 10**12, "words: max_size is 1000000000000, but expected a number from 1 to 10,000,000"),
-        ("hidden_size", 10**9, "encoder: hidden_size is 1000000000, but expected a number from 1 to 4,096"),
-        ("share", 1e9, "stage 1 (contrastive): views.marked is 1000000000.0, but expected a number from 0 to 1000"),
+        ("size", 2_147_483_648, "words: size is 2147483648, but expected a whole number from 1 to 4,096"),
+        ("max_size", 10**12, "words: max_size is 1000000000000, but expected a whole number from 1 to 10,000,000"),
+        ("hidden_size", 10**9, "encoder: hidden_size is 1000000000, but expected a whole number from 1 to 4,096"),
+        ("share", 1e9, "stage 1 (contrastive): views.marked is 1000000000.0, but expected a number from 0 to 1,000"),
         (
             "epochs",
             10**400,
-            "stage 1 (contrastive): epochs is a number of more than 30 digits, but expected a number from 1 to",
+            "stage 1 (contrastive): epochs is a number of more than 30 digits, but expected a whole number from 1 to",
         ),
     ],
 )
