@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from askalike.evaluation import PAIR_MEASURES, Interval, Report, bootstrap_mean, compare, compare_pairs, pair_interval
+from askalike.evaluation import Interval, Report, bootstrap_mean, compare
+from askalike.evaluation.pairs import PAIR_MEASURES, compare_pairs, pair_interval
 
 RIVALS = ("bm25", "minilm")
 TESTED = ("map", "mrr", "ndcg@10", "recall@10")

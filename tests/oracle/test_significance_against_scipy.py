@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from askalike.evaluation import bootstrap_mean, randomisation_test, roc_area
+from askalike.evaluation import bootstrap_mean, randomisation_test
+from askalike.evaluation.pairs import roc_area
 
 stats = pytest.importorskip("scipy.stats")
 

@@ -8,21 +8,14 @@ from pathlib import Path
 import pytest
 
 from askalike.errors import DamagedInputError, EvaluationError, FormatError, InputError
-from askalike.evaluation import (
+from askalike.evaluation import evaluate, read_gold, read_run, write_trec_qrels, write_trec_run
+from askalike.evaluation.files import (
     detect,
-    evaluate,
     read_askubuntu,
-    read_gold,
-    read_run,
     read_semeval_gold,
     read_semeval_run,
     read_trec_qrels,
     read_trec_run,
-    write_askubuntu,
-    write_semeval_gold,
-    write_semeval_run,
-    write_trec_qrels,
-    write_trec_run,
 )
 from askalike.types import Qrels, Run
 
@@ -93,31 +86,6 @@ def test_semeval_columns_may_be_apart_by_any_white_space_as_for_the_official_sco
     assert detect(written(tmp_path, spaced)) == "semeval"
     assert read_run(written(tmp_path, spaced)) == {"Q1": [("A", 0.1), ("B", 0.9)]}
     assert read_gold(written(tmp_path, SEMEVAL.replace("\t", "  "))) == read_gold(written(tmp_path, SEMEVAL))
-
-
-def test_semeval_predictions_are_read_back_as_they_were_written(tmp_path: Path) -> None:
-    path = tmp_path / "pred"
-    write_semeval_run(path, RUN, threshold=0.2)
-    assert read_semeval_run(path) == RUN
-    assert [line.split("\t")[4] for line in path.read_text(encoding="utf-8").splitlines()] == [
-        "false",
-        "true",
-        "true",
-        "false",
-    ]
-
-
-def test_semeval_gold_is_read_back_as_it_was_written(tmp_path: Path) -> None:
-    qrels, run = read_semeval_gold(written(tmp_path, SEMEVAL))
-    write_semeval_gold(tmp_path / "gold", qrels, run)
-    assert read_semeval_gold(tmp_path / "gold") == (qrels, run)
-    assert (tmp_path / "gold").read_text(encoding="utf-8").splitlines()[0] == "Q1\tQ1_R4\t4\t0.25\ttrue"
-
-
-def test_askubuntu_lines_are_read_back_as_they_were_written(tmp_path: Path) -> None:
-    qrels, run = read_askubuntu(written(tmp_path, ASKUBUNTU + "9\t99\t11\t2.0\n"))
-    write_askubuntu(tmp_path / "copy", qrels, run)
-    assert read_askubuntu(tmp_path / "copy") == (qrels, run)
 
 
 @pytest.mark.parametrize(
@@ -231,14 +199,6 @@ Writer = Callable[[Path], None]
         (lambda path: write_trec_run(path, RUN, tag=""), "id '' cannot be written as the tag"),
         (lambda path: write_trec_qrels(path, {"q": {"": 1}}), "id '' cannot be written as TREC qrels"),
         (lambda path: write_trec_qrels(path, {"q": {}}), "query q has no judgement"),
-        (lambda path: write_semeval_run(path, {"a\tb": [("d", 1.0)]}), "cannot be written as SemEval lines"),
-        (lambda path: write_semeval_run(path, {"q": []}), "query q has no document"),
-        (lambda path: write_semeval_gold(path, {"q": {"d": 1}}, {"q": [("d", 0.7)]}), "expected 1 / rank"),
-        (lambda path: write_semeval_gold(path, {"q": {"d": 1}}, {"q": [("d", -1.0)]}), "expected 1 / rank"),
-        (lambda path: write_semeval_gold(path, {"q": {"d": 1}}, {"q": [("e", 1.0)]}), "the same documents"),
-        (lambda path: write_askubuntu(path, {"q": {"d": 1}}, {}), "the same queries"),
-        (lambda path: write_askubuntu(path, {"q": {"d": 1}}, {"q": []}), "query q has no candidate"),
-        (lambda path: write_askubuntu(path, {"q": {"d": 0}}, {"q": [("e", 1.0)]}), "query q: d is judged not relevant"),
     ],
 )
 def test_what_a_layout_cannot_say_is_not_written(tmp_path: Path, writer: Writer, said: str) -> None:

@@ -8,8 +8,8 @@ import pytest
 
 import askalike.evaluation
 from askalike.errors import EvaluationError
-from askalike.evaluation import (
-    MEASURES,
+from askalike.evaluation import MEASURES
+from askalike.evaluation.measures import (
     Measure,
     Ranked,
     average_precision,

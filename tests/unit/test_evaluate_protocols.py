@@ -7,8 +7,9 @@ import dataclasses
 import pytest
 
 from askalike.errors import EvaluationError
-from askalike.evaluation import PROTOCOLS, Protocol, Ranked, evaluate, parse_protocol
-from askalike.evaluation.protocols import judge
+from askalike.evaluation import PROTOCOLS, evaluate
+from askalike.evaluation.measures import Ranked
+from askalike.evaluation.protocols import Protocol, judge, parse_protocol
 from askalike.types import Qrels, Run
 
 # q1: "a" relevant at rank 2 and "z" relevant but not ranked; q2: nothing relevant.

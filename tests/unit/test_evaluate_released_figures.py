@@ -6,15 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from askalike.evaluation import (
-    evaluate,
-    read_askubuntu,
-    read_gold,
-    read_run,
-    read_semeval_gold,
-    write_askubuntu,
-    write_semeval_gold,
-)
+from askalike.evaluation import evaluate, read_gold, read_run
+from askalike.evaluation.files import read_askubuntu, read_semeval_gold
 
 pytestmark = pytest.mark.data
 
@@ -63,13 +56,3 @@ def test_a_perfect_ranking_of_semeval_gives_the_published_oracle(data_dir: Path,
 def test_a_semeval_gold_file_read_as_a_run_is_the_search_engines_order(data_dir: Path) -> None:
     path = data_dir / SEMEVAL.format("2016-Task3-CQA-QL-test")
     assert round(100 * evaluate(read_gold(path), read_run(path), "semeval").means["map"], 2) == 74.75
-
-
-def test_the_released_files_are_read_back_as_they_were_written(data_dir: Path, tmp_path: Path) -> None:
-    copy = tmp_path / "copy"
-    gold = read_semeval_gold(data_dir / SEMEVAL.format("2017-Task3-CQA-QL-test"))
-    write_semeval_gold(copy, *gold)
-    assert read_semeval_gold(copy) == gold
-    lines = read_askubuntu(data_dir / "askubuntu-ids" / "dev.txt")
-    write_askubuntu(copy, *lines)
-    assert read_askubuntu(copy) == lines

@@ -13,9 +13,9 @@ askubuntu   query, ids of its positives (may be none), ids of its 20 candidates 
 ==========  ======================================================================================================
 
 Every reader raises ``InputError`` where there is no such file, and ``DamagedInputError``, which names file and line,
-where a line is malformed or names a document twice for a query, or the file is empty. Every writer raises
-``EvaluationError`` where an id is empty or holds white space, or the format cannot express what is given. Scores are
-written so that they read back the same.
+where a line is malformed or names a document twice for a query, or the file is empty. TREC's two are written too, with
+scores that read back the same; ``EvaluationError`` says that an id is empty or holds white space, or that a query has
+nothing.
 
 Source: the description of the format in the distribution of SemEval-2016 Task 3; Lei et al., "Semi-supervised Question
 Retrieval with Gated Convolutions", NAACL 2016, and the data released with it.
@@ -26,7 +26,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from math import isclose, isfinite
+from math import isfinite
 from pathlib import Path
 from typing import NamedTuple
 
@@ -90,18 +90,6 @@ def _check_ids(ids: Iterable[str], layout: str) -> None:
             )
 
 
-def _ranked(run: Run, layout: str, hint: str) -> Iterator[tuple[str, str, int, float]]:
-    """Yield query, document, rank and score in the order of the run; equal scores rank in the order given."""
-    for query, entries in run.items():
-        if not entries:
-            raise EvaluationError(f"query {query} has no document; {layout} cannot say that", hint)
-        _check_ids([query, *(document for document, _ in entries)], layout)
-        ranks = [0] * len(entries)
-        for rank, place in enumerate(sorted(range(len(entries)), key=lambda at: -entries[at][1]), start=1):
-            ranks[place] = rank
-        yield from ((query, document, rank, score) for (document, score), rank in zip(entries, ranks, strict=True))
-
-
 def read_trec_qrels(path: Path) -> Qrels:
     """Read judgements."""
     qrels: Qrels = {}
@@ -145,10 +133,18 @@ def read_trec_run(path: Path) -> Run:
 
 
 def write_trec_run(path: Path, run: Run, tag: str = "askalike") -> None:
-    """Write a run, in its order, with ranks by score; every query needs a document."""
+    """Write a run, in its order, with ranks by score, equal ones in the order given; every query needs a document."""
     _check_ids([tag], "the tag of a TREC run")
-    entries = _ranked(run, "a TREC run", "leave the query out")
-    _write(path, [f"{query} Q0 {document} {rank} {float(score)!r} {tag}" for query, document, rank, score in entries])
+    lines: list[str] = []
+    for query, entries in run.items():
+        if not entries:
+            raise EvaluationError(f"query {query} has no document; a TREC run cannot say that", "leave the query out")
+        _check_ids([query, *(document for document, _ in entries)], "a TREC run")
+        places = sorted(range(len(entries)), key=lambda at: -entries[at][1])
+        ranks = {place: rank for rank, place in enumerate(places, start=1)}
+        for place, (document, score) in enumerate(entries):
+            lines.append(f"{query} Q0 {document} {ranks[place]} {float(score)!r} {tag}")
+    _write(path, lines)
 
 
 class _SemEvalRow(NamedTuple):
@@ -202,46 +198,6 @@ def read_semeval_run(path: Path) -> Run:
     return run
 
 
-def write_semeval_gold(path: Path, qrels: Qrels, run: Run) -> None:
-    """Write gold: a line for each document of the run, labelled true where its grade is > 0.
-
-    The run holds exactly the documents that are judged, each with a score of 1 / rank.
-    """
-    if {query: set(judgements) for query, judgements in qrels.items()} != {
-        query: {document for document, _ in entries} for query, entries in run.items()
-    }:
-        raise EvaluationError(
-            "judgements and the search engine's run do not hold the same documents",
-            "give a run of exactly those judged",
-        )
-    lines = []
-    for query, entries in run.items():
-        _check_ids([query, *(document for document, _ in entries)], "SemEval lines")
-        for document, score in entries:
-            rank = round(1 / score) if score > 0 else 0
-            if rank < 1 or not isclose(score * rank, 1.0, rel_tol=1e-9):
-                raise EvaluationError(
-                    f"query {query}: document {document} has the score {score}; expected 1 / rank",
-                    "write other scores with write_semeval_run",
-                )
-            lines.append(_semeval_line(query, document, rank, score, qrels[query][document] > 0))
-    _write(path, lines)
-
-
-def write_semeval_run(path: Path, run: Run, threshold: float = 0.5) -> None:
-    """Write predictions, in the order of the run; every query needs a document.
-
-    Args:
-        threshold: a score over it is labelled true. The ranking measures do not look at the label.
-    """
-    entries = _ranked(run, "SemEval lines", "rank its candidates")
-    _write(path, [_semeval_line(*entry, entry[-1] > threshold) for entry in entries])
-
-
-def _semeval_line(query: str, document: str, rank: int, score: float, is_true: bool) -> str:
-    return f"{query}\t{document}\t{rank}\t{float(score)!r}\t{'true' if is_true else 'false'}"
-
-
 def read_askubuntu(path: Path) -> tuple[Qrels, Run]:
     """Read judgements and the search engine's run.
 
@@ -274,31 +230,6 @@ def _check_candidates(candidates: list[str], scores: list[str], line: _Line) -> 
     if len(set(candidates)) != len(candidates):
         twice = next(name for at, name in enumerate(candidates) if name in candidates[:at])
         raise line.damaged(f"candidate {twice} comes a second time", "keep one of them")
-
-
-def write_askubuntu(path: Path, qrels: Qrels, run: Run) -> None:
-    """Write judgements and a run, a line for each query of the run, candidates in its order.
-
-    Both hold the same queries, each with a candidate, and every document that is judged not relevant is a candidate.
-    """
-    if set(qrels) != set(run):
-        raise EvaluationError("judgements and run do not hold the same queries", "give both for the same queries")
-    lines = []
-    for query, entries in run.items():
-        judgements = qrels[query]
-        candidates = [document for document, _ in entries]
-        lost = [document for document, grade in judgements.items() if grade <= 0 and document not in set(candidates)]
-        if lost or not candidates:
-            raise EvaluationError(
-                f"query {query}: {lost[0]} is judged not relevant but no candidate; AskUbuntu lines cannot say that"
-                if lost
-                else f"query {query} has no candidate; AskUbuntu lines need at least one"
-            )
-        _check_ids([query, *candidates, *judgements], "AskUbuntu lines")
-        positives = [document for document, grade in judgements.items() if grade > 0]
-        scores = [repr(float(score)) for _, score in entries]
-        lines.append("\t".join([query, " ".join(positives), " ".join(candidates), " ".join(scores)]))
-    _write(path, lines)
 
 
 def _is_semeval(line: str) -> bool:

@@ -7,12 +7,10 @@ of the links go to one part.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from hashlib import sha256
 from math import isclose
 
-from askalike.errors import EvaluationError, SettingError
-from askalike.evaluation.report import named
+from askalike.errors import SettingError
 
 
 def components(links: Iterable[tuple[str, str]], ids: Iterable[str] = ()) -> list[tuple[str, ...]]:
@@ -67,7 +65,8 @@ def split_components(
         links, ids: as in `components`.
         fractions: name of the part → share of the ids, each > 0, together 1.
         seed: any whole number.
-        kept: see `kept_split`.
+        kept: id → name of its part. A component with ids that have parts goes whole to the first of these, in the order
+            of the fractions: name that which is learned from first. Ids without links are let be.
 
     Returns:
         Name of the part → its ids, sorted; every id in exactly one part; a part may be empty when there are few
@@ -80,6 +79,8 @@ def split_components(
         >>> parts = split_components([("a", "b"), ("c", "d")], {"train": 0.5, "test": 0.5}, seed=1)
         >>> sorted(parts.values())
         [('a', 'b'), ('c', 'd')]
+        >>> split_components([("a", "b"), ("b", "c")], {"train": 0.5, "test": 0.5}, 0, kept={"a": "test", "c": "train"})
+        {'train': ('a', 'b', 'c'), 'test': ()}
     """
     _check_fractions(fractions)
     groups = sorted(
@@ -113,78 +114,4 @@ def _check_fractions(fractions: Mapping[str, float]) -> None:
     if not isclose(sum(fractions.values()), 1.0, abs_tol=1e-9):
         raise SettingError(
             f"a split into {shares}, together {sum(fractions.values()):g}; expected shares that add up to 1"
-        )
-
-
-def kept_split(
-    links: Iterable[tuple[str, str]], fractions: Mapping[str, float], seed: int, kept: Mapping[str, str]
-) -> dict[str, tuple[str, ...]]:
-    """Split as `split_components` does, but leave what has a part there.
-
-    A component with ids that have parts goes whole to the first of these, in the order of the fractions: name that
-    which is learned from first. The others are taken in the same order as there, and each goes to the part that lacks
-    most ids of its share.
-
-    Args:
-        links, fractions, seed: as in `split_components`, and so are what is returned and raised.
-        kept: id → name of its part; ids without links are let be.
-
-    Example:
-        >>> kept_split([("a", "b"), ("b", "c")], {"train": 0.5, "test": 0.5}, 0, {"a": "test", "c": "train"})
-        {'train': ('a', 'b', 'c'), 'test': ()}
-    """
-    return split_components(links, fractions, seed, kept=kept)
-
-
-@dataclass(frozen=True, slots=True)
-class Leak:
-    """One connected component that lies in more than one part.
-
-    Args:
-        parts: name of the part → ids of the component in it, sorted; at least two parts, none empty.
-    """
-
-    parts: Mapping[str, tuple[str, ...]]
-
-    def __str__(self) -> str:
-        return "; ".join(f"{name}: {named(ids)}" for name, ids in self.parts.items())
-
-
-def find_leaks(links: Iterable[tuple[str, str]], parts: Mapping[str, Iterable[str]]) -> list[Leak]:
-    """Return each component of linked ids that lies in more than one part; none means that the split is sound.
-
-    Two ids that are linked only through others, even through ids that are in no part, are of one component. An id
-    that is itself in two parts is a leak too.
-
-    Example:
-        >>> [str(leak) for leak in find_leaks([("a", "m"), ("m", "b")], {"train": ["a", "x"], "test": ["b"]})]
-        ['train: a; test: b']
-    """
-    held = {name: set(ids) for name, ids in parts.items()}
-    where: dict[str, list[str]] = {}
-    for name, ids in held.items():
-        for member in ids:
-            where.setdefault(member, []).append(name)
-    leaks = []
-    for group in components(links, where):
-        touched = {name for member in group for name in where.get(member, ())}
-        if len(touched) > 1:
-            inside = {name: tuple(member for member in group if member in held[name]) for name in held}
-            leaks.append(Leak({name: inside[name] for name in held if name in touched}))
-    return leaks
-
-
-def check_leaks(links: Iterable[tuple[str, str]], parts: Mapping[str, Iterable[str]]) -> None:
-    """Do nothing when no component lies in two parts.
-
-    Raises:
-        EvaluationError: some do; the message names the ids of the first few, part by part.
-    """
-    leaks = find_leaks(links, parts)
-    if leaks:
-        shown = " | ".join(str(leak) for leak in leaks[:3])
-        more = f" | and {len(leaks) - 3} more" if len(leaks) > 3 else ""
-        raise EvaluationError(
-            f"{len(leaks)} groups of duplicates lie in more than one part: {shown}{more}",
-            "split by connected component, as split_components does",
         )

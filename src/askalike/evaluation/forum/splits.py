@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any, Final, TypeVar
 
 from askalike.errors import DamagedForumError
-from askalike.evaluation import kept_split
+from askalike.evaluation import split_components
 from askalike.files import replace_whole
 from askalike.forum import Forum
 from askalike.index.model_source import own_model
@@ -39,7 +39,7 @@ def split_links(forum: Path, pairs: Iterable[tuple[str, str]], seed: int = SPLIT
     Raises:
         DamagedForumError: the file that keeps them cannot be read.
     """
-    return kept_split(pairs, SPLITS, seed, kept_splits(forum) if seed == SPLIT_SEED else {})
+    return split_components(pairs, SPLITS, seed, kept=kept_splits(forum) if seed == SPLIT_SEED else None)
 
 
 def kept_splits(forum: Path) -> dict[str, str]:
