@@ -20,9 +20,8 @@ from askalike.readers.files import (
     plain_suffix,
     read_blocks,
     read_lines,
-    regular_size,
 )
-from askalike.readers.frame import ReadContext
+from askalike.readers.frame import ReadContext, regular_size
 from askalike.readers.jsonl import load_object
 from askalike.readers.values import Unreadable, check_has_text, identifier, moment, one_line, tags, text, whole_number
 from askalike.types import Answer, Link, Markup, Question, Record
@@ -311,22 +310,21 @@ class _Topic:
             try:
                 if post.get("id") is not None:
                     post_id = identifier(post["id"], "post id")
-                answer = self._answer(topic_id, post_id, post)
+                is_accepted = post.get("accepted_answer") is True or (number is not None and number == accepted)
+                answer = self._answer(topic_id, post_id, post, is_accepted)
             except Unreadable as error:
                 self.context.reject(self.file, self.line, post_id[:100], f"post {number} of topic {topic_id}: {error}")
                 continue
             self.context.records_in += 1
-            is_accepted = post.get("accepted_answer") is True or (number is not None and number == accepted)
-            yield answer if not is_accepted else _accepted(answer)
+            yield answer
 
-    def _answer(self, topic_id: str, post_id: str, post: _Object) -> Answer:
+    def _answer(self, topic_id: str, post_id: str, post: _Object, is_accepted: bool) -> Answer:
         body, markup = _body(post, self.context)
         if not body.strip():
             raise Unreadable("the post is empty")
+        author = one_line(post.get("username"), "name", self.context)
         created, score = moment(post.get("created_at"), self.context), _likes(post, self.context)
-        return Answer(
-            post_id, topic_id, body, markup, created, score, one_line(post.get("username"), "name", self.context)
-        )
+        return Answer(post_id, topic_id, body, markup, created, score, author, is_accepted)
 
     def _links(self, topic_id: str) -> Iterator[Link]:
         found = _objects(_object(self.data.get("details")).get("links"))
@@ -354,12 +352,6 @@ class _Topic:
                     " (the API gives 20 at a time; ask for /t/ID.json?print=true)"
                 )
             self.context.skipped["post that the topic's file does not hold"] += missing
-
-
-def _accepted(answer: Answer) -> Answer:
-    return Answer(
-        answer.id, answer.question_id, answer.body, answer.markup, answer.created, answer.score, answer.author, True
-    )
 
 
 def _body(post: _Object, context: ReadContext) -> tuple[str, Markup]:

@@ -196,14 +196,6 @@ def folder_members(folder: Path, *suffixes: str) -> list[Path]:
     return [path for path in (member(folder, name) for name in names) if path is not None]
 
 
-def regular_size(path: Path) -> int:
-    """Return a file's size in bytes, 0 where there is no regular file."""
-    try:
-        return path.stat().st_size if path.is_file() else 0
-    except OSError:
-        return 0
-
-
 def text_lines(path: Path, name: str, context: ReadContext) -> Iterator[tuple[int, str]]:
     """Yield (number, line) of every line that is not blank; the first line of the file is 1, line ends are dropped.
 

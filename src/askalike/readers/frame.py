@@ -155,14 +155,6 @@ class ReadOptions:
             )
 
 
-def _ignore_bytes(count: int) -> None:
-    """Progress that nobody watches."""
-
-
-def _ignore_text(text: str) -> None:
-    """A notice that nobody reads."""
-
-
 @dataclass
 class ReadContext:
     """What one reading carries along.
@@ -179,12 +171,12 @@ class ReadContext:
 
     options: ReadOptions = field(default_factory=ReadOptions)
     rejects: Rejects = field(default_factory=Rejects)
-    advance: Callable[[int], None] = _ignore_bytes
-    notice: Callable[[str], None] = _ignore_text
+    advance: Callable[[int], None] = lambda _: None
+    notice: Callable[[str], None] = lambda _: None
     records_in: int = 0
     skipped: Counter[str] = field(default_factory=Counter)
     repaired: Counter[str] = field(default_factory=Counter)
-    _is_site_told: bool = False
+    _is_site_noticed: bool = False
 
     def repair(self, kind: str) -> None:
         """Count a value that was left out or replaced, such as a date that nobody can read; the first is shown."""
@@ -209,8 +201,8 @@ class ReadContext:
         pattern = site if _ID_PLACE in site else site.rstrip("/") + path
         if record_id and _ID_PLACE in pattern:
             return pattern.replace(_ID_PLACE, quote(record_id, safe=""))
-        if not self._is_site_told:
-            self._is_site_told = True
+        if not self._is_site_noticed:
+            self._is_site_noticed = True
             why = "say where ids go in it, as in https://forum.example.org/t/{id}" if record_id else "there are no ids"
             self.notice(f"questions have no links to the forum's site: {why}")
         return ""
@@ -219,6 +211,14 @@ class ReadContext:
         """Count a record as met and as refused."""
         self.records_in += 1
         self.rejects.add(Reject(file, line, record_id, reason))
+
+
+def regular_size(path: Path) -> int:
+    """Return a file's size in bytes, 0 where there is no regular file."""
+    try:
+        return path.stat().st_size if path.is_file() else 0
+    except OSError:
+        return 0
 
 
 class Reader(Protocol):
@@ -231,7 +231,8 @@ class Reader(Protocol):
         """Say whether names and first bytes look like this format; never raises on odd files."""
 
     def size_bytes(self, path: Path) -> int:
-        """Return how many bytes ``read`` will report through ``advance`` in all."""
+        """Return how many bytes ``read`` will report through ``advance`` in all: of a file, its size."""
+        return regular_size(path)
 
     def read(self, path: Path, context: ReadContext) -> Iterator[Record]:
         """Yield every record, counting each in ``context.records_in``.

@@ -16,8 +16,8 @@ from pathlib import Path
 from typing import cast, get_args
 
 from askalike.errors import FormatError
-from askalike.readers.files import first_bytes, member, plain_suffix, read_lines, regular_size
-from askalike.readers.frame import ReadContext
+from askalike.readers.files import first_bytes, member, plain_suffix, read_lines
+from askalike.readers.frame import ReadContext, regular_size
 from askalike.readers.pairs import read_pairs
 from askalike.readers.values import (
     ESCAPED_TITLES,
@@ -32,9 +32,9 @@ from askalike.readers.values import (
     one_line,
     tags,
     text,
-    unescaped,
     whole_number,
 )
+from askalike.text.hypertext import unescaped
 from askalike.types import Answer, Link, LinkKind, Markup, Question, Record
 
 ARRAY_HINT = "write it so, as with: jq -c '.[]' questions.json > questions.jsonl"

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from askalike.errors import DamagedInputError
-from askalike.readers.files import first_bytes, plain_suffix, read_lines, regular_size
-from askalike.readers.frame import ReadContext
+from askalike.readers.files import first_bytes, plain_suffix, read_lines
+from askalike.readers.frame import ReadContext, Reader
 from askalike.readers.values import Unreadable, identifier
 from askalike.types import Link, LinkKind, Record
 
@@ -22,7 +22,7 @@ _HEADER_NAMES = frozenset(["duplicate_id", "original_id", "source_id", "target_i
 _SNIFFED_LINES = 20
 
 
-class PairsReader:
+class PairsReader(Reader):
     """Reads a table of links on its own, to be added to questions that are already there."""
 
     name = "pairs"
@@ -38,10 +38,6 @@ class PairsReader:
         if rows and _is_header(rows[0]):
             return len(rows[0]) in (2, 3)
         return bool(rows) and all(len(row) == 3 and row[2].strip().lower() in _KINDS and row[0] != "" for row in rows)
-
-    def size_bytes(self, path: Path) -> int:
-        """Return the file's size."""
-        return regular_size(path)
 
     def read(self, path: Path, context: ReadContext) -> Iterator[Record]:
         """Yield a link a line; a line without a kind is a duplicate."""

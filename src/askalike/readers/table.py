@@ -10,8 +10,8 @@ from pathlib import Path
 
 from askalike.errors import FormatError, SettingError
 from askalike.readers.accepted import AcceptedAnswers
-from askalike.readers.files import first_bytes, plain_suffix, regular_size
-from askalike.readers.frame import ReadContext
+from askalike.readers.files import first_bytes, plain_suffix
+from askalike.readers.frame import ReadContext, Reader
 from askalike.readers.jsonl import load_object
 from askalike.readers.table_rows import Row, header_of, open_table
 from askalike.readers.values import (
@@ -27,9 +27,9 @@ from askalike.readers.values import (
     one_line,
     tags,
     text,
-    unescaped,
     whole_number,
 )
+from askalike.text.hypertext import unescaped
 from askalike.types import Answer, Link, Markup, Question, Record
 
 FIELDS: dict[str, tuple[str, ...]] = {
@@ -162,7 +162,7 @@ _ANSWER_TYPES = frozenset(["2", "answer", "reply", "comment"])
 _FALSE = frozenset(["", "0", "false", "no", "none", "null"])
 
 
-class TableReader:
+class TableReader(Reader):
     """Reads tables of questions or posts."""
 
     name = "table"
@@ -182,10 +182,6 @@ class TableReader:
             except Unreadable:
                 return False
         return False
-
-    def size_bytes(self, path: Path) -> int:
-        """Return the file's size."""
-        return regular_size(path)
 
     def read(self, path: Path, context: ReadContext) -> Iterator[Record]:
         """Yield a question or an answer a row, and the links that rows name."""

@@ -16,7 +16,6 @@ Questions that are alike in all of this are numbered in their order.
 from __future__ import annotations
 
 import hashlib
-import html
 import json
 import math
 import re
@@ -31,7 +30,6 @@ from askalike.text.markup import plain_text
 from askalike.types import Markup, Question
 
 _UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
-_HUGE_REFERENCE = re.compile("&#[0-9]{8,};?")  # beyond every character; Python refuses to read thousands of digits
 _ID_CHARS = 1_000
 _MILLISECONDS_FROM = 100_000_000_000  # as seconds this is the year 5138; such numbers count milliseconds
 _DIGITS = re.compile(r"-?\d{9,}(\.\d+)?")
@@ -102,15 +100,6 @@ def _as_string(value: object, name: str) -> str:
         except UnicodeDecodeError as error:
             raise Unreadable(f"the {name} is not UTF-8") from error
     raise Unreadable(f"the {name} is a {type(value).__name__}, expected text")
-
-
-def unescaped(value: str) -> str:
-    """Return a text with its character references resolved; a number of eight digits or more becomes U+FFFD.
-
-    >>> unescaped("a &lt; b &#39;c&#39;")
-    "a < b 'c'"
-    """
-    return html.unescape(_HUGE_REFERENCE.sub("\ufffd", value)) if "&" in value else value
 
 
 def identifier(value: object, name: str = "id") -> str:

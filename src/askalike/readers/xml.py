@@ -7,7 +7,7 @@ it has any effect.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import BinaryIO, Literal, NamedTuple, NoReturn
 from xml.parsers import expat
 
@@ -106,16 +106,13 @@ class _Events:
         )
 
 
-def read_xml(
-    stream: BinaryIO, name: str, limits: Limits | None = None, advance: Callable[[int], None] | None = None
-) -> Iterator[XmlEvent]:
+def read_xml(stream: BinaryIO, name: str, limits: Limits | None = None) -> Iterator[XmlEvent]:
     """Yield the starts and ends of all elements of a stream, in order.
 
     Args:
         stream: opened for bytes; its encoding is what its XML declaration says, UTF-8 where it says nothing.
         name: the file's name for messages.
         limits: depth, and the length of one tag or of the text inside one element.
-        advance: called with the number of bytes of each block read; leave it out where the stream itself reports.
 
     Raises:
         UnsafeInputError: entities, external ids, notations, or a limit passed; names file and line.
@@ -129,8 +126,6 @@ def read_xml(
     events = _Events(name, limits)
     total = waiting = calls = 0
     while block := stream.read(_BLOCK_BYTES):
-        if advance is not None:
-            advance(len(block))
         total += len(block)
         _feed(events, block, is_final=False)
         waiting = 0 if events.calls > calls else waiting + len(block)

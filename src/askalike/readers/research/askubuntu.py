@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from askalike.errors import DamagedInputError, FormatError
-from askalike.readers.files import first_bytes, needed_file, regular_size, stored_file, text_lines
-from askalike.readers.frame import ReadContext
+from askalike.readers.files import first_bytes, needed_file, stored_file, text_lines
+from askalike.readers.frame import ReadContext, regular_size
 from askalike.readers.values import Unreadable, one_line
 from askalike.readers.values import text as checked
 from askalike.types import Judged, Link, Qrels, Question, Record, Run

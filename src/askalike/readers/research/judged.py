@@ -19,7 +19,7 @@ from askalike.readers.frame import ReadContext
 from askalike.readers.research import askubuntu, beir, semeval
 from askalike.readers.research.askubuntu import has_askubuntu_judgments, load_askubuntu
 from askalike.readers.research.beir import has_beir_judgments, load_beir
-from askalike.readers.research.semeval import has_semeval_judgments, load_semeval
+from askalike.readers.research.semeval import SemEvalReader, load_semeval
 from askalike.readers.values import Unreadable, identifier, one_line
 from askalike.types import Judged, Question
 
@@ -177,7 +177,7 @@ _ALL = (
     JudgedReader("askubuntu", "AskUbuntu set of Lei et al.", askubuntu.SPLITS, has_askubuntu_judgments, load_askubuntu),
     JudgedReader("beir", "BEIR folder", beir.SPLITS, has_beir_judgments, load_beir),
     JudgedReader("labelled", "labelled pairs of Zhang et al. 2014", (), has_labelled_judgments, load_labelled),
-    JudgedReader("semeval", "SemEval Task 3 B (XML)", semeval.SPLITS, has_semeval_judgments, load_semeval),
+    JudgedReader("semeval", "SemEval Task 3 B (XML)", semeval.SPLITS, SemEvalReader().matches, load_semeval),
 )
 
 JUDGED: dict[str, JudgedReader] = {reader.name: reader for reader in _ALL}

@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import BinaryIO, cast
 
 from askalike.errors import FormatError
-from askalike.readers.files import BlockStream, first_bytes, folder_members, joined_blocks, regular_size, text_lines
-from askalike.readers.frame import ReadContext
+from askalike.readers.files import BlockStream, first_bytes, folder_members, joined_blocks, text_lines
+from askalike.readers.frame import ReadContext, regular_size
 from askalike.readers.values import moment
 from askalike.readers.xml import read_xml
 from askalike.types import Answer, Judged, Link, LinkKind, Question, Record
@@ -71,11 +71,6 @@ class SemEvalReader:
         for file in files:
             for thread in _threads(file, context):
                 yield from _records(thread, file.name, seen, context)
-
-
-def has_semeval_judgments(path: Path) -> bool:
-    """Say whether this is a SemEval Task 3 XML file, or a folder that holds one."""
-    return SemEvalReader().matches(path)
 
 
 def load_semeval(path: Path, split: str, context: ReadContext) -> Judged:

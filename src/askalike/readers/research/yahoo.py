@@ -25,14 +25,14 @@ from askalike.readers.files import (
     first_bzip2_bytes,
     folder_members,
     joined_blocks,
-    regular_size,
     text_lines,
 )
-from askalike.readers.frame import ReadContext
+from askalike.readers.frame import ReadContext, Reader, regular_size
 from askalike.readers.table_rows import csv_rows
-from askalike.readers.values import Unreadable, identifier, moment, one_line, unescaped
+from askalike.readers.values import Unreadable, identifier, moment, one_line
 from askalike.readers.values import text as checked
 from askalike.readers.xml import read_xml
+from askalike.text.hypertext import unescaped
 from askalike.types import Answer, Question, Record
 
 _OPEN, _CLOSE = b"<vespaadd>", b"</vespaadd>"
@@ -240,7 +240,7 @@ def _one_line(text: str, context: ReadContext) -> str:
 _FIRST_LINE = re.compile(rb"\d{14}AA\w+\t[^\t]*\t[^\t]*\t\d{4}-\d\d-\d\d\t")
 
 
-class YahooLiveQaReader:
+class YahooLiveQaReader(Reader):
     """Questions with title, body, date and two categories; further tabs belong to the body."""
 
     name = "yahoo-liveqa"
@@ -249,10 +249,6 @@ class YahooLiveQaReader:
     def matches(self, path: Path) -> bool:
         """Say whether the first line begins with a Yahoo! Answers id, two categories and a date."""
         return _FIRST_LINE.match(first_bytes(path)) is not None
-
-    def size_bytes(self, path: Path) -> int:
-        """Return the stored size."""
-        return regular_size(path)
 
     def read(self, path: Path, context: ReadContext) -> Iterator[Record]:
         """Yield the questions in file order.
@@ -290,7 +286,7 @@ _SHOWN_CHARS = 40
 _LITERAL = re.compile(r"""b'(?:[^'\\\n]|\\[^\n])*'|b"(?:[^"\\\n]|\\[^\n])*\"""")
 
 
-class YahooThreadsReader:
+class YahooThreadsReader(Reader):
     """Questions followed by their answers; subject, content and answers are HTML."""
 
     name = "yahoo-threads"
@@ -300,10 +296,6 @@ class YahooThreadsReader:
         """Say whether the header is subject, content, bestanswer, ans0 and the next line a byte literal."""
         head = first_bytes(path).replace(b"\r", b"")
         return head.startswith(b"subject,content,bestanswer,ans0") and re.search(rb"\n+\"?b[\"']", head) is not None
-
-    def size_bytes(self, path: Path) -> int:
-        """Return the stored size."""
-        return regular_size(path)
 
     def read(self, path: Path, context: ReadContext) -> Iterator[Record]:
         """Yield the threads in file order.
