@@ -31,7 +31,7 @@ from askalike.models.encoders.model import Model
 from askalike.models.encoders.networks.encoder import from_arrays
 from askalike.models.encoders.numpy_runtime.runtime import Runtime
 from askalike.models.encoders.settings import EncoderConfig, Kind, ModelSettings
-from askalike.models.encoders.vocabulary import Reader, Vocabulary
+from askalike.models.encoders.vocabulary import QuestionReader, Vocabulary
 from askalike.text.markup import plain_text
 from askalike.text.tokens import words
 from askalike.training.corpus import WordList
@@ -139,7 +139,7 @@ def in_torch(model: Model) -> Callable[[list[Question]], NDArray[np.float32]]:
     torch.set_num_threads(RIVAL_THREADS)
     encoder = from_arrays(model.settings.encoder, model.parameters())
     network = TextNetwork(encoder, torch.from_numpy(model.embedding()))
-    reader = Reader(model.settings.reads, model.settings.word_limit, model.settings.stems)
+    reader = QuestionReader(model.settings.reads, model.settings.word_limit, model.settings.stems)
 
     def encode(questions: list[Question]) -> NDArray[np.float32]:
         read = WordList(part for question in questions for part in (reader.title(question), reader.body(question)))

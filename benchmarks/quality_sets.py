@@ -11,7 +11,7 @@ from askalike.evaluation.forum.tasks import RerankTask, bm25_task, forum_rerank_
 from askalike.forum import Forum, ForumSettings
 from askalike.readers.detection import named
 from askalike.readers.frame import ReadContext
-from askalike.readers.research.judged import read_judged, read_pairs
+from askalike.readers.research.judged import read_judged, read_labelled_pairs
 from askalike.types import Judged, Question
 from benchmarks.record import DATA, WORK, need_data
 from benchmarks.systems import PairTask, RetrievalTask, forum_retrieval_task, pair_task
@@ -59,7 +59,7 @@ def travel_tasks(part: str) -> dict[str, Task]:
 
 def quora_tasks(part: str) -> dict[str, Task]:
     """Return one half of the Quora pairs; halves share no question."""
-    return {f"quora {part} half": pair_task("quora", read_pairs(need_data("quora-pairs/dev.tsv.gz")), part)}
+    return {f"quora {part} half": pair_task("quora", read_labelled_pairs(need_data("quora-pairs/dev.tsv.gz")), part)}
 
 
 def slicer_tasks(part: str) -> dict[str, Task]:
@@ -107,7 +107,7 @@ def questions_in(name: str) -> list[Question]:
     if name == "semeval":
         splits = ("train", *SEMEVAL_PARTS["dev"], *SEMEVAL_PARTS["test"])
         return [question for split in splits for question in questions_of(_semeval(split))]
-    pairs = read_pairs(need_data("quora-pairs/dev.tsv.gz"))
+    pairs = read_labelled_pairs(need_data("quora-pairs/dev.tsv.gz"))
     texts: Iterable[str] = (text for pair in pairs for text in (pair.first, pair.second))
     return [Question(text, text) for text in texts]
 

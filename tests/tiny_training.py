@@ -8,7 +8,7 @@ import numpy as np
 
 from askalike.evaluation import CandidateTask
 from askalike.models.encoders.settings import EncoderConfig
-from askalike.models.encoders.vocabulary import Reader
+from askalike.models.encoders.vocabulary import QuestionReader
 from askalike.training.corpus import Corpus, TrainingData, WordSource
 from askalike.training.recipe import OBJECTIVES, Recipe, StageSettings, WordSettings
 from askalike.training.settings import LoopSettings
@@ -46,7 +46,7 @@ def tiny_data() -> TrainingData:
 
 def tiny_corpus(data: TrainingData | None = None, reads: Any = "title and body") -> Corpus:
     """Return training data as ids of all its words."""
-    source = WordSource(data or tiny_data(), Reader(reads, 100), lambda _: None)
+    source = WordSource(data or tiny_data(), QuestionReader(reads, 100), lambda _: None)
     return source.corpus(source.vocabulary(1, None))
 
 

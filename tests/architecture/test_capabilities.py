@@ -20,7 +20,7 @@ from askalike.evaluation import MEASURES, PROTOCOLS
 from askalike.evaluation.files import FORMATS
 from askalike.evaluation.forum.evaluation import SYSTEMS, TASKS
 from askalike.evaluation.forum.splits import SPLITS
-from askalike.models.encoders.settings import KINDS as ENCODERS
+from askalike.models.encoders.settings import ENCODER_KINDS as ENCODERS
 from askalike.models.encoders.settings import POOLINGS
 from askalike.models.language.kinds import KINDS as LANGUAGE_MODELS
 from askalike.models.siamese.config import SIAMESE_KINDS
@@ -33,7 +33,7 @@ from askalike.readers.research.judged import JUDGED
 from askalike.search import RANKER_NAMES
 from askalike.text.settings import LANGUAGES
 from askalike.training.recipe import OBJECTIVES, shipped_recipes
-from askalike.training.vector_files import FORMATS as WORD_VECTORS
+from askalike.training.vector_files import VECTOR_FORMATS as WORD_VECTORS
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 LIST = Path(__file__).with_name("capabilities.json")

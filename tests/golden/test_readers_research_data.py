@@ -10,7 +10,7 @@ import pytest
 from askalike.errors import FormatError
 from askalike.readers.frame import ReadContext
 from askalike.readers.research.askubuntu import heldout_ids, read_annotations
-from askalike.readers.research.judged import read_judged, read_pairs
+from askalike.readers.research.judged import read_judged, read_labelled_pairs
 from askalike.readers.research.semeval import SemEvalReader
 from askalike.readers.research.yahoo import YahooLiveQaReader, YahooThreadsReader
 from askalike.types import Answer, Judged, Link, Question
@@ -133,7 +133,7 @@ def test_yahoo_threads_are_read_whole(data_dir: Path, file: str, questions: int,
 
 def test_the_quora_pairs_are_read_whole(data_dir: Path) -> None:
     context = ReadContext()
-    pairs = list(read_pairs(data_dir / "quora-pairs" / "dev.tsv.gz", context))
+    pairs = list(read_labelled_pairs(data_dir / "quora-pairs" / "dev.tsv.gz", context))
     assert (len(pairs), sum(pair.is_duplicate for pair in pairs), context.rejects.count) == (10_000, 5_000, 0)
     assert len({pair.id for pair in pairs}) == 10_000
     assert [pairs[place].id for place in (0, -1)] == ["18", "404262"]

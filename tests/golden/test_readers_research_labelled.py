@@ -9,7 +9,7 @@ import pytest
 
 from askalike.errors import DamagedInputError, FormatError, SettingError
 from askalike.readers.frame import ReadContext
-from askalike.readers.research.judged import JUDGED, Pair, read_judged, read_pairs
+from askalike.readers.research.judged import JUDGED, Pair, read_judged, read_labelled_pairs
 from askalike.types import Question
 
 LINES = [
@@ -71,7 +71,7 @@ def test_pairs_are_unquoted_and_lost_bytes_are_counted(tmp_path: Path) -> None:
     content = b'1\tIs it so?\t"Who said ""so""?"\t18\n0\tcaf\xc3\xa9?\tbroken \xe2\x80?\t19\nx\ta\tb\t20\n'
     file.write_bytes(gzip.compress(content))
     context = ReadContext()
-    assert list(read_pairs(file, context)) == [
+    assert list(read_labelled_pairs(file, context)) == [
         Pair("18", "Is it so?", 'Who said "so"?', True),
         Pair("19", "café?", "broken \ufffd?", False),
     ]

@@ -14,7 +14,7 @@ from tests.tiny_training import recipe, stage, tiny_data
 from askalike import Question
 from askalike.errors import DamagedModelError, ModelError, SettingError
 from askalike.models.encoders.model import Model
-from askalike.models.encoders.vocabulary import Reader
+from askalike.models.encoders.vocabulary import QuestionReader
 from askalike.training.corpus import TrainingData
 from askalike.training.loop import Entry, read_log
 from askalike.training.recipe import Recipe
@@ -221,7 +221,7 @@ def test_the_model_knows_how_often_its_words_occurred(tmp_path: Path) -> None:
     chosen = recipe(stage("max-margin"), reads="joined", word_limit=9, stems="english", min_count=7)
     model = train_encoder(chosen, data, TrainingRun(tmp_path / "work"))
     assert (model.settings.reads, model.settings.stems) == ("joined", "english")
-    reader = Reader("joined", 9, "english")
+    reader = QuestionReader("joined", 9, "english")
     read = [reader.title(question) for question in data.questions] + [reader.text(one.body) for one in data.answers]
     counted = Counter(word for text in read for word in text)
     assert model.counts is not None

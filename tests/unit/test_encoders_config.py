@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from askalike.errors import SettingError
-from askalike.models.encoders.settings import GATES, KINDS, MAX_LAYERS, POOLINGS, STACKED, EncoderConfig
+from askalike.models.encoders.settings import ENCODER_KINDS, GATES, MAX_LAYERS, POOLINGS, STACKED, EncoderConfig
 
 
 @pytest.mark.parametrize(
@@ -42,7 +42,7 @@ def test_the_number_of_parameters_follows_from_the_sizes(settings: dict[str, Any
 @pytest.mark.parametrize(
     ("change", "listed"),
     [
-        ({"kind": "transformer"}, KINDS),
+        ({"kind": "transformer"}, ENCODER_KINDS),
         ({"gate": "matrix"}, GATES),
         ({"pooling": "sum"}, POOLINGS),
         ({"order": 0}, ()),
@@ -77,7 +77,7 @@ def test_states_of_attention_have_the_size_of_its_words() -> None:
         EncoderConfig("attention", 3, 2)
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", ENCODER_KINDS)
 def test_settings_survive_json(kind: Any) -> None:
     layers = 2 if kind in STACKED else 1
     config = EncoderConfig(kind, 3, 3, 3, gate="fixed", decay=0.7, pooling="normalised-mean", layers=layers)

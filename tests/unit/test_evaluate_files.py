@@ -10,7 +10,7 @@ import pytest
 from askalike.errors import DamagedInputError, EvaluationError, FormatError, InputError
 from askalike.evaluation import evaluate, read_gold, read_run, write_trec_qrels, write_trec_run
 from askalike.evaluation.files import (
-    detect,
+    format_of,
     read_askubuntu,
     read_semeval_gold,
     read_semeval_run,
@@ -83,7 +83,7 @@ def test_trec_qrels_are_read_back_as_they_were_written(tmp_path: Path) -> None:
 
 def test_semeval_columns_may_be_apart_by_any_white_space_as_for_the_official_scorer(tmp_path: Path) -> None:
     spaced = "Q1 A 1 0.1 false\n Q1  B\t0   0.9 TRUE \n"
-    assert detect(written(tmp_path, spaced)) == "semeval"
+    assert format_of(written(tmp_path, spaced)) == "semeval"
     assert read_run(written(tmp_path, spaced)) == {"Q1": [("A", 0.1), ("B", 0.9)]}
     assert read_gold(written(tmp_path, SEMEVAL.replace("\t", "  "))) == read_gold(written(tmp_path, SEMEVAL))
 
@@ -103,7 +103,7 @@ def test_semeval_columns_may_be_apart_by_any_white_space_as_for_the_official_sco
     ],
 )
 def test_a_format_is_recognised_by_its_first_line(tmp_path: Path, text: str, name: str) -> None:
-    assert detect(written(tmp_path, text)) == name
+    assert format_of(written(tmp_path, text)) == name
 
 
 def test_gold_and_runs_are_read_whatever_their_format(tmp_path: Path) -> None:
@@ -130,7 +130,7 @@ def test_a_run_is_no_gold_and_gold_is_no_run(tmp_path: Path) -> None:
 
 def test_an_unknown_layout_is_refused_with_the_known_ones(tmp_path: Path) -> None:
     with pytest.raises(FormatError, match=r"lines\.txt, line 2 is 'id,title'; expected one of: semeval"):
-        detect(written(tmp_path, "\nid,title\n"))
+        format_of(written(tmp_path, "\nid,title\n"))
     with pytest.raises(FormatError, match="no format 'csv'; expected one of semeval, askubuntu, trec-run, trec-qrels"):
         read_gold(written(tmp_path, TREC_QRELS), "csv")
 

@@ -9,7 +9,7 @@ import pytest
 from askalike.errors import EvaluationError
 from askalike.evaluation import PROTOCOLS, evaluate
 from askalike.evaluation.measures import Ranked
-from askalike.evaluation.protocols import Protocol, judge, parse_protocol
+from askalike.evaluation.protocols import Protocol, judged_list, parse_protocol
 from askalike.types import Qrels, Run
 
 # q1: "a" relevant at rank 2 and "z" relevant but not ranked; q2: nothing relevant.
@@ -60,7 +60,7 @@ def test_a_report_says_how_many_relevant_documents_were_not_ranked(name: str) ->
 @pytest.mark.parametrize(("name", "cut"), [("askubuntu", 20), ("semeval", 10), ("trec", None)])
 def test_documents_after_the_cut_are_not_looked_at(name: str, cut: int | None) -> None:
     entries = [(f"d{rank:03}", float(-rank)) for rank in range(1, 101)]
-    ranked = judge({"d020": 1, "d021": 1, "d011": 1}, entries, PROTOCOLS[name])
+    ranked = judged_list({"d020": 1, "d021": 1, "d011": 1}, entries, PROTOCOLS[name])
     assert len(ranked.gains) == (cut or 100)
     expected = {"askubuntu": 3, "semeval": 0, "trec": 3}[name]
     assert len(ranked.ideal) == expected
@@ -76,23 +76,23 @@ def test_semeval_divides_by_the_relevant_found_within_ten() -> None:
 @pytest.mark.parametrize("name", ["askubuntu", "semeval"])
 def test_equal_scores_stay_in_the_order_of_the_run(name: str) -> None:
     entries = [("low", 0.1), ("m", 0.5), ("a", 0.5), ("z", 0.5), ("top", 0.9)]
-    ranked = judge({"a": 1}, entries, PROTOCOLS[name])
+    ranked = judged_list({"a": 1}, entries, PROTOCOLS[name])
     assert ranked.gains == (0, 0, 1, 0, 0)
 
 
 def test_trec_puts_equal_scores_by_document_id_descending() -> None:
     entries = [("a", 0.5), ("m", 0.5), ("z", 0.5), ("top", 0.9)]
-    assert judge({"a": 3, "m": 2, "z": 1}, entries, PROTOCOLS["trec"]).gains == (0, 1, 2, 3)
+    assert judged_list({"a": 3, "m": 2, "z": 1}, entries, PROTOCOLS["trec"]).gains == (0, 1, 2, 3)
 
 
 def test_trec_compares_ids_as_text_and_scores_in_double_precision() -> None:
-    assert judge({"9": 1}, [("10", 1.0), ("9", 1.0)], PROTOCOLS["trec"]).gains == (1, 0)
-    assert judge({"a": 1}, [("b", 1.0), ("a", 1.0 + 1e-12)], PROTOCOLS["trec"]).gains == (1, 0)
+    assert judged_list({"9": 1}, [("10", 1.0), ("9", 1.0)], PROTOCOLS["trec"]).gains == (1, 0)
+    assert judged_list({"a": 1}, [("b", 1.0), ("a", 1.0 + 1e-12)], PROTOCOLS["trec"]).gains == (1, 0)
 
 
 def test_precision_divides_by_the_candidates_under_askubuntu_only() -> None:
     entries = [("a", 1.0), ("b", 0.5)]
-    assert {name: judge({"a": 1}, entries, protocol).candidates for name, protocol in PROTOCOLS.items()} == {
+    assert {name: judged_list({"a": 1}, entries, protocol).candidates for name, protocol in PROTOCOLS.items()} == {
         "askubuntu": 2,
         "semeval": None,
         "trec": None,
@@ -101,7 +101,7 @@ def test_precision_divides_by_the_candidates_under_askubuntu_only() -> None:
 
 @pytest.mark.parametrize("protocol", PROTOCOLS.values(), ids=list(PROTOCOLS))
 def test_documents_without_a_judgement_or_with_a_grade_below_one_are_not_relevant(protocol: Protocol) -> None:
-    ranked = judge({"a": -1, "b": 0, "c": 2}, [("x", 4.0), ("a", 3.0), ("b", 2.0), ("c", 1.0)], protocol)
+    ranked = judged_list({"a": -1, "b": 0, "c": 2}, [("x", 4.0), ("a", 3.0), ("b", 2.0), ("c", 1.0)], protocol)
     assert ranked == Ranked((0, 0, 0, 2), (2,), 4 if protocol.name == "askubuntu" else None)
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from askalike.errors import SettingError
-from askalike.models.similarity.features import MEASURES, SimilarityFeatures
+from askalike.models.similarity.features import FEATURES, SimilarityFeatures
 from askalike.models.term_weighting import BM25, CollectionStatistics, TfIdf
 from askalike.text.analyzer import Analyzer
 from askalike.text.settings import TextSettings
@@ -36,7 +36,7 @@ def column(features: SimilarityFeatures, name: str, query: Question) -> list[flo
 
 
 def test_there_is_one_column_for_each_measure_and_field(features: SimilarityFeatures) -> None:
-    assert len(features.names) == sum(len(measure.fields) for measure in MEASURES.values())
+    assert len(features.names) == sum(len(measure.fields) for measure in FEATURES.values())
     assert len(set(features.names)) == len(features.names)
     assert features.matrix(QUESTIONS[0], QUESTIONS).shape == (len(QUESTIONS), len(features.names))
 

@@ -9,7 +9,7 @@ import pytest
 from tests.tiny_training import tiny_corpus, tiny_data
 
 from askalike.errors import SettingError
-from askalike.models.encoders.vocabulary import Reader
+from askalike.models.encoders.vocabulary import QuestionReader
 from askalike.training.corpus import Texts, TrainingData, WordList, WordSource
 from askalike.types import Answer, Question
 
@@ -18,11 +18,11 @@ QUESTIONS = [
     Question("y", "printer", ""),
     Question("z", "wifi lost", "router", tags=("net",)),
 ]
-BOTH = Reader("title and body", 100)
+BOTH = QuestionReader("title and body", 100)
 DATA = TrainingData(QUESTIONS, [("x", "z")], [Answer("1", "y", "paper **jam**", "markdown")], {"z": ["y"]})
 
 
-def read(data: TrainingData, reader: Reader = BOTH) -> tuple[list[list[str]], WordSource]:
+def read(data: TrainingData, reader: QuestionReader = BOTH) -> tuple[list[list[str]], WordSource]:
     source = WordSource(data, reader, lambda _: None)
     return list(source.words.sentences()), source
 
@@ -40,12 +40,12 @@ def test_titles_and_bodies_alternate_and_answers_follow() -> None:
 
 
 def test_a_model_of_titles_has_no_bodies_and_long_texts_are_cut() -> None:
-    assert read(DATA, Reader("title", 1))[0] == [["wifi"], [], ["printer"], [], ["wifi"], [], ["paper"]]
+    assert read(DATA, QuestionReader("title", 1))[0] == [["wifi"], [], ["printer"], [], ["wifi"], [], ["paper"]]
 
 
 def test_a_joined_question_is_read_as_its_title_and_rows_stay_where_they_are() -> None:
     found = [["wifi", "drop", "daili"], [], ["printer"], [], ["wifi", "lost", "router"], [], ["paper", "jam"]]
-    assert read(DATA, Reader("joined", 3, "english"))[0] == found
+    assert read(DATA, QuestionReader("joined", 3, "english"))[0] == found
 
 
 def test_names_become_places() -> None:
@@ -102,7 +102,9 @@ def test_two_questions_with_one_id_are_refused() -> None:
 
 def test_every_question_is_reported_once() -> None:
     told: list[int] = []
-    WordSource(TrainingData([Question(str(number), "a") for number in range(2500)]), Reader("title", 9), told.append)
+    WordSource(
+        TrainingData([Question(str(number), "a") for number in range(2500)]), QuestionReader("title", 9), told.append
+    )
     assert told == [1000, 1000, 500]
 
 

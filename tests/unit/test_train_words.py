@@ -11,7 +11,7 @@ import pytest
 from tests.tiny_models import gated_model
 
 from askalike.errors import AskalikeError, DamagedModelError, InputError, SettingError
-from askalike.models.encoders.vocabulary import Reader, Vocabulary
+from askalike.models.encoders.vocabulary import QuestionReader, Vocabulary
 from askalike.progress import SilentProgress
 from askalike.training import words as words_module
 from askalike.training.corpus import TrainingData, WordSource
@@ -26,7 +26,7 @@ SMALL = {"min_count": 1, "size": 3, "vectors": "random"}
 
 def source(texts: tuple[str, ...] = TEXTS) -> WordSource:
     questions = [Question(str(number), text) for number, text in enumerate(texts)]
-    return WordSource(TrainingData(questions), Reader("title and body", 100), lambda _: None)
+    return WordSource(TrainingData(questions), QuestionReader("title and body", 100), lambda _: None)
 
 
 def made(folder: Path, texts: tuple[str, ...] = TEXTS, start: Any = None, seed: int = 0, **chosen: Any) -> InitialWords:

@@ -12,7 +12,7 @@ import pytest
 
 from askalike.errors import DamagedInputError, FormatError, InputError, SettingError
 from askalike.models.encoders.vocabulary import Vocabulary
-from askalike.training.vector_files import FORMATS, VectorFormat, read_vectors, write_word2vec_text
+from askalike.training.vector_files import VECTOR_FORMATS, VectorFormat, read_vectors, write_word2vec_text
 
 TEXT = b"3 2\ncat 1 2\ndog -0.5 1e-3\ncaf\xc3\xa9 3 4\n"
 GLOVE = TEXT.split(b"\n", 1)[1]
@@ -34,7 +34,7 @@ def saved(folder: Path, content: bytes, name: str = "vectors") -> Path:
 
 
 def test_every_format_has_a_file_in_these_tests() -> None:
-    assert set(FILES) == set(FORMATS)
+    assert set(FILES) == set(VECTOR_FORMATS)
 
 
 @pytest.mark.parametrize("file_format", FILES)

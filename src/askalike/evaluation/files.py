@@ -288,7 +288,7 @@ FORMATS: dict[str, Format] = {
 }
 
 
-def detect(path: Path | str) -> str:
+def format_of(path: Path | str) -> str:
     """Return the name of a file's format, by its first line that is not blank; a key of `FORMATS`.
 
     The formats with tabs are tried first. A later line that does not match is for the reader to name.
@@ -340,7 +340,7 @@ def read_run(path: Path | str, format_name: str | None = None) -> Run:
 
 def _chosen(path: Path | str, format_name: str | None) -> str:
     if format_name is None:
-        return detect(path)
+        return format_of(path)
     if format_name not in FORMATS:
         raise FormatError(f"there is no format {format_name!r}; expected one of {', '.join(FORMATS)}")
     return format_name

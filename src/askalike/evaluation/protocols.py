@@ -80,7 +80,7 @@ def parse_protocol(name: str) -> Protocol:
     return protocol
 
 
-def judge(judgements: Mapping[str, int], entries: Sequence[tuple[str, float]], protocol: Protocol) -> Ranked:
+def judged_list(judgements: Mapping[str, int], entries: Sequence[tuple[str, float]], protocol: Protocol) -> Ranked:
     """Return one query's list as the measures see it under a protocol.
 
     A document without a judgement is not relevant; neither is one with a grade ≤ 0. A query's own id is a document
@@ -96,9 +96,9 @@ def judge(judgements: Mapping[str, int], entries: Sequence[tuple[str, float]], p
     Example:
         A second relevant document "z" was not ranked: only trec counts it.
 
-        >>> judge({"a": 1, "z": 1}, [("a", 0.5), ("b", 0.5)], PROTOCOLS["trec"])
+        >>> judged_list({"a": 1, "z": 1}, [("a", 0.5), ("b", 0.5)], PROTOCOLS["trec"])
         Ranked(gains=(0, 1), ideal=(1, 1), candidates=None)
-        >>> judge({"a": 1, "z": 1}, [("a", 0.5), ("b", 0.5)], PROTOCOLS["semeval"])
+        >>> judged_list({"a": 1, "z": 1}, [("a", 0.5), ("b", 0.5)], PROTOCOLS["semeval"])
         Ranked(gains=(1, 0), ideal=(1,), candidates=None)
     """
     if protocol.ties == "run order":

@@ -26,7 +26,7 @@ from math import fsum, isfinite
 
 from askalike.errors import EvaluationError
 from askalike.evaluation.measures import parse_measure
-from askalike.evaluation.protocols import Protocol, judge, parse_protocol
+from askalike.evaluation.protocols import Protocol, judged_list, parse_protocol
 from askalike.evaluation.significance import Interval, bootstrap_difference, randomisation_test
 from askalike.types import Qrels, Run
 
@@ -108,7 +108,7 @@ def evaluate(qrels: Qrels, run: Run, protocol: Protocol | str, measures: Sequenc
             f"none of the {len(nothing)} queries has a relevant document among those ranked; nothing can be averaged",
             "check that gold and run name documents by the same ids",
         )
-    ranked = {query: judge(qrels[query], run.get(query, ()), policy) for query in counted}
+    ranked = {query: judged_list(qrels[query], run.get(query, ()), policy) for query in counted}
     per_query = {measure.name: {query: measure.score(ranked[query]) for query in counted} for measure in parsed}
     return Report(
         protocol=policy,

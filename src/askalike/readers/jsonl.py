@@ -18,7 +18,7 @@ from typing import cast, get_args
 from askalike.errors import FormatError
 from askalike.readers.files import first_bytes, member, plain_suffix, read_lines
 from askalike.readers.frame import ReadContext, regular_size
-from askalike.readers.pairs import read_pairs
+from askalike.readers.pairs import read_links
 from askalike.readers.values import (
     ESCAPED_TITLES,
     MADE_IDS,
@@ -111,7 +111,7 @@ class JsonlReader:
             else:
                 yield from lines.records(number, line)
         for table, kind in tables:
-            yield from read_pairs(table, table.name, kind, context)
+            yield from read_links(table, table.name, kind, context)
 
 
 def _parts(folder: Path) -> tuple[list[Path], list[tuple[Path, LinkKind]]]:

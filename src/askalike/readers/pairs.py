@@ -41,10 +41,10 @@ class PairsReader(Reader):
 
     def read(self, path: Path, context: ReadContext) -> Iterator[Record]:
         """Yield a link a line; a line without a kind is a duplicate."""
-        return iter(read_pairs(path, path.name, "duplicate", context))
+        return iter(read_links(path, path.name, "duplicate", context))
 
 
-def read_pairs(path: Path, name: str, default: LinkKind, context: ReadContext) -> Iterator[Link]:
+def read_links(path: Path, name: str, default: LinkKind, context: ReadContext) -> Iterator[Link]:
     """Yield the links of one table.
 
     Args:

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from askalike.errors import SettingError
 from askalike.evaluation import CandidateTask
-from askalike.models.encoders.vocabulary import Reader, Vocabulary
+from askalike.models.encoders.vocabulary import QuestionReader, Vocabulary
 from askalike.text.markup import plain_text
 from askalike.types import Answer, Question
 
@@ -186,7 +186,7 @@ class WordSource:
         report: called with how many questions were read since the last call.
     """
 
-    def __init__(self, data: TrainingData, reader: Reader, report: Callable[[int], None]) -> None:
+    def __init__(self, data: TrainingData, reader: QuestionReader, report: Callable[[int], None]) -> None:
         self.data = data
         self._reader = reader
         self.words = WordList(_all_words(data, reader, report))
@@ -226,7 +226,7 @@ def _topics(data: TrainingData) -> NDArray[np.int64]:
     return np.array([numbers.setdefault(tag, len(numbers)) for tag in tags], np.int64)
 
 
-def _all_words(data: TrainingData, reader: Reader, report: Callable[[int], None]) -> Iterator[list[str]]:
+def _all_words(data: TrainingData, reader: QuestionReader, report: Callable[[int], None]) -> Iterator[list[str]]:
     for done, question in enumerate(data.questions, start=1):
         yield from _question_words([question], reader)
         if done % _REPORTED == 0 or done == len(data.questions):
@@ -235,7 +235,7 @@ def _all_words(data: TrainingData, reader: Reader, report: Callable[[int], None]
         yield reader.text(plain_text(answer.body, answer.markup))
 
 
-def _question_words(questions: Iterable[Question], reader: Reader) -> Iterator[list[str]]:
+def _question_words(questions: Iterable[Question], reader: QuestionReader) -> Iterator[list[str]]:
     for question in questions:
         yield reader.title(question)
         yield reader.body(question)

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from askalike.errors import SettingError
 from askalike.models.encoders.model import Model
 from askalike.models.encoders.networks.encoder import EncoderNetwork, build, from_arrays, to_arrays
-from askalike.models.encoders.vocabulary import Reader, Vocabulary
+from askalike.models.encoders.vocabulary import QuestionReader, Vocabulary
 from askalike.progress import Progress, SilentProgress
 from askalike.settings import check_settings
 from askalike.training.corpus import Corpus, TrainingData, WordSource
@@ -81,7 +81,7 @@ def train_encoder(recipe: Recipe, data: TrainingData, run: TrainingRun) -> Model
         run = run if distributed.is_first else replace(run, progress=SilentProgress())
         run.folder.mkdir(parents=True, exist_ok=True)
         run.progress.start("reading", len(data.questions), "questions")
-        source = WordSource(data, Reader(recipe.reads, recipe.word_limit, recipe.stems), run.progress.advance)
+        source = WordSource(data, QuestionReader(recipe.reads, recipe.word_limit, recipe.stems), run.progress.advance)
         with distributed.first_alone():
             words = make_words(recipe.words, source, run.start, run.folder, (run.seed, run.progress))
         corpus = source.corpus(words.vocabulary)

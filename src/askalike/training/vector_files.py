@@ -92,14 +92,14 @@ def read_vectors(
         FormatError: the file is in another format.
         DamagedInputError: the file is truncated, or a record does not fit the others; names line or record.
     """
-    if file_format not in FORMATS:
-        raise SettingError(f"vector format {file_format!r}, expected one of: {', '.join(FORMATS)}")
+    if file_format not in VECTOR_FORMATS:
+        raise SettingError(f"vector format {file_format!r}, expected one of: {', '.join(VECTOR_FORMATS)}")
     if limit < 1:
         raise SettingError(f"a limit of {limit} words, expected ≥ 1", "leave it out for a million")
     kept = _KeptWords(path.name, "record" if file_format == "word2vec-binary" else "line", wanted, limit)
     try:
         with _opened(path) as stream:
-            dimensions = FORMATS[file_format](stream, kept)
+            dimensions = VECTOR_FORMATS[file_format](stream, kept)
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
         raise DamagedInputError(
             f"{path.name}: damaged gzip data after {kept.record_count} words ({error})", _GET_AGAIN
@@ -322,7 +322,7 @@ class _Window:
         return found
 
 
-FORMATS: Mapping[str, Callable[[BinaryIO, _KeptWords], int]] = {
+VECTOR_FORMATS: Mapping[str, Callable[[BinaryIO, _KeptWords], int]] = {
     "word2vec-text": _read_word2vec_text,
     "word2vec-binary": _read_word2vec_binary,
     "glove": _read_glove,

@@ -23,7 +23,7 @@ from askalike.errors import SettingError
 from askalike.models.encoders.folder import Contents, Manifest, naming, read_model, write_folder
 from askalike.models.encoders.numpy_runtime.runtime import Runtime
 from askalike.models.encoders.settings import ModelSettings
-from askalike.models.encoders.vocabulary import Reader, Vocabulary
+from askalike.models.encoders.vocabulary import QuestionReader, Vocabulary
 from askalike.models.encoders.weights import ModelWeights, Packed
 from askalike.types import Question
 
@@ -145,7 +145,7 @@ class Model:
         self.origin: Final = origin
         self._numbers = numbers
         self._embedding = numbers.embedding
-        self._reader = Reader(settings.reads, settings.word_limit, settings.stems)
+        self._reader = QuestionReader(settings.reads, settings.word_limit, settings.stems)
         self._written = replace(self._reader, stems="")
         self._runtime = Runtime(settings.encoder, self.parameters())
 

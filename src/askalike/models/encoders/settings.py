@@ -30,7 +30,7 @@ Reads = Literal["title and body", "title", "joined"]
 Precision = Literal["float32", "float16", "int8"]
 Unknown = Literal["vector", "zero"]
 
-KINDS: Final[tuple[Kind, ...]] = get_args(Kind)
+ENCODER_KINDS: Final[tuple[Kind, ...]] = get_args(Kind)
 GATES: Final[tuple[Gate, ...]] = get_args(Gate)
 POOLINGS: Final[tuple[Pooling, ...]] = get_args(Pooling)
 PRECISIONS: Final[tuple[Precision, ...]] = get_args(Precision)

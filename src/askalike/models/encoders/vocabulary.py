@@ -127,7 +127,7 @@ def _fault(known: tuple[str, ...], ids: Mapping[str, int]) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Reader:
+class QuestionReader:
     """Words of questions.
 
     Args:
@@ -137,10 +137,10 @@ class Reader:
             words either way.
 
     >>> question = Question("1", "WiFi drops daily", "Every evening.")
-    >>> reader = Reader("title", word_limit=2)
+    >>> reader = QuestionReader("title", word_limit=2)
     >>> reader.title(question), reader.body(question)
     (['wifi', 'drops'], [])
-    >>> joined = Reader("joined", word_limit=4, stems="english")
+    >>> joined = QuestionReader("joined", word_limit=4, stems="english")
     >>> joined.title(question), joined.body(question)
     (['wifi', 'drop', 'daili', 'everi'], [])
     """

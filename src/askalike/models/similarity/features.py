@@ -97,7 +97,7 @@ Score = Callable[[PreparedText, Sequence[PreparedText]], NDArray[np.float64]]
 
 
 @dataclass(frozen=True, slots=True)
-class Measure:
+class Feature:
     """A similarity of two texts.
 
     Args:
@@ -141,32 +141,32 @@ def _length_ratio(query: PreparedText, candidates: Sequence[PreparedText]) -> ND
 
 _APART = ("title", "body")  # what depends on order is not asked of title and body joined
 
-MEASURES: dict[str, Measure] = {
+FEATURES: dict[str, Feature] = {
     **{
-        f"{name}_{kind}_{size}": Measure(_of_profiles(measure, f"{kind}_{size}"))
+        f"{name}_{kind}_{size}": Feature(_of_profiles(measure, f"{kind}_{size}"))
         for kind in ("stems", "content")
         for size in WORD_SIZES
         for name, measure in (("jaccard", jaccard), ("containment", containment))
     },
     **{
-        f"{name}_characters_{size}": Measure(_of_profiles(measure, f"characters_{size}"))
+        f"{name}_characters_{size}": Feature(_of_profiles(measure, f"characters_{size}"))
         for size in CHARACTER_SIZES
         for name, measure in (("jaccard", jaccard), ("cosine", cosine))
     },
-    "subsequence_characters": Measure(_of_strings(longest_common_subsequence), _APART),
-    "subsequence_stems": Measure(_of_stems(longest_common_subsequence), _APART),
-    "substring_characters": Measure(_of_strings(longest_common_substring), _APART),
-    "substring_stems": Measure(_of_stems(longest_common_substring), _APART),
-    "tiling_stems": Measure(_of_stems(greedy_string_tiling), _APART),
-    "levenshtein": Measure(_of_strings(levenshtein), _APART),
-    "jaro": Measure(_of_strings(jaro), _APART),
-    "jaro_winkler": Measure(_of_strings(jaro_winkler), _APART),
-    "monge_elkan": Measure(_monge_elkan, ("title",)),
-    **{name: Measure(_of_profiles(cosine, name), fields) for name, fields in TFIDF_FIELDS.items()},
-    "bm25": Measure(_bm25),
-    "embedding": Measure(_of_vectors("mean"), needs_vectors=True),
-    "embedding_idf": Measure(_of_vectors("mean_idf"), needs_vectors=True),
-    "length_ratio": Measure(_length_ratio, _APART),
+    "subsequence_characters": Feature(_of_strings(longest_common_subsequence), _APART),
+    "subsequence_stems": Feature(_of_stems(longest_common_subsequence), _APART),
+    "substring_characters": Feature(_of_strings(longest_common_substring), _APART),
+    "substring_stems": Feature(_of_stems(longest_common_substring), _APART),
+    "tiling_stems": Feature(_of_stems(greedy_string_tiling), _APART),
+    "levenshtein": Feature(_of_strings(levenshtein), _APART),
+    "jaro": Feature(_of_strings(jaro), _APART),
+    "jaro_winkler": Feature(_of_strings(jaro_winkler), _APART),
+    "monge_elkan": Feature(_monge_elkan, ("title",)),
+    **{name: Feature(_of_profiles(cosine, name), fields) for name, fields in TFIDF_FIELDS.items()},
+    "bm25": Feature(_bm25),
+    "embedding": Feature(_of_vectors("mean"), needs_vectors=True),
+    "embedding_idf": Feature(_of_vectors("mean_idf"), needs_vectors=True),
+    "length_ratio": Feature(_length_ratio, _APART),
 }
 """name → measure. ``stems``: with stop words; ``content``: without. All are in [0, 1] but cosines of vectors, in
 [-1, 1], and BM25, ≥ 0 and without a bound."""
@@ -200,7 +200,7 @@ class SimilarityFeatures:
         self._numbers: dict[str, int] = {}
         self._columns = [
             (field, name)
-            for name, measure in MEASURES.items()
+            for name, measure in FEATURES.items()
             if word_vectors is not None or not measure.needs_vectors
             for field in measure.fields
         ]
@@ -235,7 +235,7 @@ class SimilarityFeatures:
         texts = {field: [prepared[field] for prepared in given] for field in FIELDS}
         matrix = np.empty((len(candidates), len(self._columns)))
         for column, (field, name) in enumerate(self._columns):
-            matrix[:, column] = MEASURES[name].score(asked[field], texts[field])
+            matrix[:, column] = FEATURES[name].score(asked[field], texts[field])
         return matrix
 
     def _prepared(self, question: Question) -> dict[str, PreparedText]:

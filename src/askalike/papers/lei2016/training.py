@@ -24,7 +24,7 @@ import filelock
 
 from askalike.evaluation.forum.tasks import candidate_task
 from askalike.models.encoders.model import Model
-from askalike.models.encoders.vocabulary import Reader
+from askalike.models.encoders.vocabulary import QuestionReader
 from askalike.papers.harness import need_torch
 from askalike.papers.lei2016.rows import LeiRow
 from askalike.papers.lei2016.sets import LeiSet
@@ -126,7 +126,7 @@ class EncoderTrainer:
         folder.mkdir(parents=True, exist_ok=True)
         with filelock.FileLock(folder / "lock"):  # rows that train beside each other make it once
             if not path.exists():
-                reader = Reader("title and body", self.recipe.word_limit, self.recipe.stems)
+                reader = QuestionReader("title and body", self.recipe.word_limit, self.recipe.stems)
                 source = WordSource(TrainingData(texts), reader, _unheard)
                 made = make_words(settings, source, None, folder, (seed, self.progress))
                 write_word2vec_text(path, made.vocabulary, made.embedding)

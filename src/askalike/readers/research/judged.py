@@ -91,7 +91,7 @@ def _is_sorted_by_label(judged: Judged) -> bool:
     return bool(labels) and all(grades == sorted(grades, reverse=True) for grades in labels)
 
 
-def read_pairs(path: Path, context: ReadContext | None = None) -> Iterator[Pair]:
+def read_labelled_pairs(path: Path, context: ReadContext | None = None) -> Iterator[Pair]:
     """Yield the pairs of a file of (label, question, question, id), in file order.
 
     A question in double quotes is unquoted, and two double quotes in it are one. The split that is passed around is

@@ -24,7 +24,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from askalike.models.encoders.numpy_runtime.words import BatchWords, Packing, Parts, Projection, Stack, Step
+from askalike.models.encoders.numpy_runtime.words import BatchOrder, BatchWords, Parts, Projection, Stack, Step
 from askalike.models.encoders.settings import EncoderConfig
 
 _EPSILON: Final = np.float32(1e-5)
@@ -156,13 +156,13 @@ def _normalise(rows: NDArray[np.float32], gain_and_bias: NDArray[np.float32]) ->
     rows += bias
 
 
-def _blocks(packing: Packing) -> Iterator[tuple[NDArray[np.intp], NDArray[np.intp], NDArray[np.intp]]]:
+def _blocks(packing: BatchOrder) -> Iterator[tuple[NDArray[np.intp], NDArray[np.intp], NDArray[np.intp]]]:
     """Yield texts that follow each other, at most ``_ROWS_AT_ONCE`` words of them but at least one text.
 
     Yields:
         their lengths; step and place (N,) of their words, text after text.
 
-    >>> [[part.tolist() for part in block] for block in _blocks(Packing(np.arange(3), (2, 2, 1)))]
+    >>> [[part.tolist() for part in block] for block in _blocks(BatchOrder(np.arange(3), (2, 2, 1)))]
     [[[3, 2], [0, 1, 2, 0, 1], [0, 0, 0, 1, 1]]]
     """
     lengths = packing.lengths()[: packing.counts[0] if packing.counts else 0]

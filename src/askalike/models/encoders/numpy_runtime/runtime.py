@@ -19,10 +19,10 @@ from askalike.errors import SettingError
 from askalike.models.encoders.numpy_runtime.attention import Attention
 from askalike.models.encoders.numpy_runtime.recurrent import Cnn, Gru, Lstm, Rcnn
 from askalike.models.encoders.numpy_runtime.words import (
+    BatchOrder,
     BatchWords,
     GatheredWords,
     Network,
-    Packing,
     PaddedWords,
     Step,
     by_length,
@@ -32,11 +32,11 @@ from askalike.models.encoders.settings import EncoderConfig, Kind, Pooling
 _TINY = np.float32(1e-12)
 
 
-def last(steps: Iterator[Step], packing: Packing, size: int) -> NDArray[np.float32]:
+def last(steps: Iterator[Step], packing: BatchOrder, size: int) -> NDArray[np.float32]:
     """Return h_T: the state after the last word.
 
     >>> steps = [Step(np.array([[1.0], [2.0]], np.float32)), Step(np.array([[3.0]], np.float32))]
-    >>> packing = Packing(np.arange(2), (2, 1))
+    >>> packing = BatchOrder(np.arange(2), (2, 1))
     >>> last(iter(steps), packing, 1).tolist(), mean(iter(steps), packing, 1).tolist()
     ([[3.0], [2.0]], [[2.0], [2.0]])
     """
@@ -46,7 +46,7 @@ def last(steps: Iterator[Step], packing: Packing, size: int) -> NDArray[np.float
     return found
 
 
-def mean(steps: Iterator[Step], packing: Packing, size: int) -> NDArray[np.float32]:
+def mean(steps: Iterator[Step], packing: BatchOrder, size: int) -> NDArray[np.float32]:
     """Return (1/T) Σ_t h_t."""
     found = np.zeros((len(packing.order), size), dtype=np.float32)
     for states, _ in steps:
@@ -55,11 +55,11 @@ def mean(steps: Iterator[Step], packing: Packing, size: int) -> NDArray[np.float
     return found
 
 
-def normalised_mean(steps: Iterator[Step], packing: Packing, size: int) -> NDArray[np.float32]:
+def normalised_mean(steps: Iterator[Step], packing: BatchOrder, size: int) -> NDArray[np.float32]:
     """Return (1/T) Σ_t h_t / |h_t|: every word counts the same, however large its state.
 
     >>> steps = [Step(np.array([[3.0, 4.0]], np.float32)), Step(np.array([[0.0, 0.5]], np.float32))]
-    >>> [round(float(value), 2) for value in normalised_mean(iter(steps), Packing(np.arange(1), (1, 1)), 2)[0]]
+    >>> [round(float(value), 2) for value in normalised_mean(iter(steps), BatchOrder(np.arange(1), (1, 1)), 2)[0]]
     [0.3, 0.9]
     """
     buffer = np.empty((len(packing.order), size), dtype=np.float32)
@@ -73,11 +73,11 @@ def normalised_mean(steps: Iterator[Step], packing: Packing, size: int) -> NDArr
     return mean(units(), packing, size)
 
 
-def largest(steps: Iterator[Step], packing: Packing, size: int) -> NDArray[np.float32]:
+def largest(steps: Iterator[Step], packing: BatchOrder, size: int) -> NDArray[np.float32]:
     """Return max_t h_t in each dimension.
 
     >>> steps = [Step(np.array([[-1.0], [2.0]], np.float32)), Step(np.array([[-3.0]], np.float32))]
-    >>> largest(iter(steps), Packing(np.arange(2), (2, 1)), 1).tolist()
+    >>> largest(iter(steps), BatchOrder(np.arange(2), (2, 1)), 1).tolist()
     [[-1.0], [2.0]]
     """
     found = np.full((len(packing.order), size), -np.inf, dtype=np.float32)
@@ -87,7 +87,7 @@ def largest(steps: Iterator[Step], packing: Packing, size: int) -> NDArray[np.fl
     return found
 
 
-POOLS: Final[dict[Pooling, Callable[[Iterator[Step], Packing, int], NDArray[np.float32]]]] = {
+POOLS: Final[dict[Pooling, Callable[[Iterator[Step], BatchOrder, int], NDArray[np.float32]]]] = {
     "last": last,
     "mean": mean,
     "normalised-mean": normalised_mean,

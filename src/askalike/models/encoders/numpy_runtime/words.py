@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 
 @dataclass(frozen=True, slots=True)
-class Packing:
+class BatchOrder:
     """Which rows of a batch are worked on at each step.
 
     Args:
@@ -31,7 +31,7 @@ class Packing:
     def lengths(self) -> NDArray[np.intp]:
         """Return the words of each text of ``order``.  # (B,) int
 
-        >>> Packing(np.array([2, 0, 1]), (2, 1, 1)).lengths().tolist()
+        >>> BatchOrder(np.array([2, 0, 1]), (2, 1, 1)).lengths().tolist()
         [3, 1, 0]
         """
         found = np.zeros(len(self.order), dtype=np.intp)
@@ -46,7 +46,7 @@ class Packing:
         return found
 
 
-def by_length(lengths: NDArray[np.integer]) -> Packing:
+def by_length(lengths: NDArray[np.integer]) -> BatchOrder:
     """Return the packing of texts of these lengths, (B,) int ≥ 0.
 
     >>> packing = by_length(np.array([1, 0, 3]))
@@ -56,7 +56,7 @@ def by_length(lengths: NDArray[np.integer]) -> Packing:
     order = np.argsort(-lengths, kind="stable")
     ended = np.bincount(lengths) if lengths.size else np.zeros(1, dtype=np.intp)  # texts of length 0, 1, …
     counts = lengths.size - np.cumsum(ended[:-1])
-    return Packing(order, tuple(int(count) for count in counts))
+    return BatchOrder(order, tuple(int(count) for count in counts))
 
 
 Parts = tuple[NDArray[np.float32], ...]
@@ -113,7 +113,7 @@ class BatchWords(Protocol):
     """The words of a batch."""
 
     @property
-    def packing(self) -> Packing:
+    def packing(self) -> BatchOrder:
         """Return which texts have a word at each step."""
         ...
 
@@ -135,7 +135,7 @@ class PaddedWords:
         packing: of the batch.
     """
 
-    def __init__(self, projection: Projection, inputs: NDArray[np.float32], packing: Packing) -> None:
+    def __init__(self, projection: Projection, inputs: NDArray[np.float32], packing: BatchOrder) -> None:
         self.packing: Final = packing
         self._projection = projection
         self._batch = inputs.shape[1]
@@ -169,7 +169,7 @@ class GatheredWords:
         packing: of the batch.
     """
 
-    def __init__(self, table: Parts, rows: NDArray[np.intp], packing: Packing) -> None:
+    def __init__(self, table: Parts, rows: NDArray[np.intp], packing: BatchOrder) -> None:
         self.packing: Final = packing
         self._table = table
         self._rows = np.ascontiguousarray(rows[:, packing.order])
