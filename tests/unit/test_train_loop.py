@@ -25,7 +25,7 @@ from askalike.training.loop import (  # noqa: E402
     run_stage,
 )
 from askalike.training.network import TextNetwork  # noqa: E402
-from askalike.training.objectives.objective import Objective, in_batches  # noqa: E402
+from askalike.training.objectives import Objective, in_batches  # noqa: E402
 
 
 class Bowl(Objective):

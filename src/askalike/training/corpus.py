@@ -177,6 +177,24 @@ class Corpus:
         return {question: frozenset(others - {question}) for question, others in found.items()}
 
 
+def dev_measures(
+    tasks: Mapping[str, CandidateTask], vectors_of: Callable[[str], NDArray[np.float32]]
+) -> dict[str, float]:
+    """Return MRR and MAP of each dev set, and their means over all of them.
+
+    Args:
+        vectors_of: name of a dev set → the vectors of its questions.  # (N, D)
+    """
+    found: dict[str, float] = {}
+    for name, task in tasks.items():
+        vectors = vectors_of(name)
+        found[f"{name} mrr"], found[f"{name} map"] = task.mrr(vectors), task.map(vectors)
+    for measure in ("mrr", "map") if tasks else ():
+        values = [found[f"{name} {measure}"] for name in tasks]
+        found[measure] = sum(values) / len(values)
+    return found
+
+
 class WordSource:
     """Training data read once into words; vocabulary and vectors are made from it, then the corpus.
 

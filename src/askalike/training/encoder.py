@@ -23,14 +23,14 @@ from askalike.models.encoders.networks.encoder import EncoderNetwork, build, fro
 from askalike.models.encoders.vocabulary import QuestionReader, Vocabulary
 from askalike.progress import Progress, SilentProgress
 from askalike.settings import check_settings
-from askalike.training.corpus import Corpus, TrainingData, WordSource
+from askalike.training.corpus import Corpus, TrainingData, WordSource, dev_measures
 from askalike.training.distributed import DistributedContext, joined
 from askalike.training.loop import StageContext, run_stage, write_examples
 from askalike.training.network import TextNetwork
+from askalike.training.objectives import Objective
 from askalike.training.objectives.contrastive import Contrastive
 from askalike.training.objectives.decoding import Decoding
 from askalike.training.objectives.max_margin import MaxMargin
-from askalike.training.objectives.objective import Objective
 from askalike.training.objectives.reconstruction import Reconstruction
 from askalike.training.recipe import DecodingOptions, MaxMarginOptions, Recipe, ReconstructionOptions, StageSettings
 from askalike.training.words import InitialWords, make_words
@@ -195,19 +195,8 @@ def _objective(stage: StageSettings, network: TextNetwork, corpus: Corpus, seed:
 
 def _judge(network: TextNetwork, corpus: Corpus) -> Callable[[], dict[str, float]]:
     """Return the function that measures the network on the dev sets: MRR and MAP of each, and their means."""
-
-    def judge() -> dict[str, float]:
-        found: dict[str, float] = {}
-        for name, dev in corpus.dev.items():
-            vectors = network.all_questions(dev.texts)
-            found[f"{name} mrr"], found[f"{name} map"] = dev.task.mrr(vectors), dev.task.map(vectors)
-        for measure in ("mrr", "map"):
-            values = [value for key, value in found.items() if key.endswith(f" {measure}")]
-            if values:
-                found[measure] = sum(values) / len(values)
-        return found
-
-    return judge
+    tasks = {name: dev.task for name, dev in corpus.dev.items()}
+    return lambda: dev_measures(tasks, lambda name: network.all_questions(corpus.dev[name].texts))
 
 
 def _model(recipe: Recipe, vocabulary: Vocabulary, network: TextNetwork, data: TrainingData, corpus: Corpus) -> Model:

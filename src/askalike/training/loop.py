@@ -31,7 +31,7 @@ from askalike.files import replace_whole
 from askalike.models.encoders.vocabulary import UNKNOWN, Vocabulary
 from askalike.progress import Progress, SilentProgress
 from askalike.training.distributed import DistributedContext
-from askalike.training.objectives.objective import Example, Trainable
+from askalike.training.objectives import Example, Trainable
 from askalike.training.settings import LOWER_IS_BETTER, LoopSettings, SgdSettings
 
 COLUMNS = ("stage", "epoch", "step", "measure", "value")

@@ -29,7 +29,7 @@ from askalike.errors import SettingError
 from askalike.models.encoders.networks.encoder import build
 from askalike.training.corpus import Corpus
 from askalike.training.network import TextNetwork
-from askalike.training.objectives.objective import Objective, held_out_questions, in_batches, random_stream
+from askalike.training.objectives import Objective, held_out_questions, in_batches, random_stream
 from askalike.training.objectives.output_layer import adaptive_loss, output_layer, perplexity, shifted
 from askalike.training.recipe import DecodingOptions
 

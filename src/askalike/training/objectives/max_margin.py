@@ -25,7 +25,7 @@ from torch.nn import functional
 from askalike.errors import SettingError
 from askalike.training.corpus import Corpus
 from askalike.training.network import Dropped, TextNetwork
-from askalike.training.objectives.objective import Objective, in_batches, random_stream
+from askalike.training.objectives import Objective, in_batches, random_stream
 from askalike.training.recipe import MaxMarginOptions
 
 

@@ -53,7 +53,7 @@ from askalike.models.encoders.networks.packing import Packing
 from askalike.models.encoders.settings import EncoderConfig, Kind
 from askalike.training.corpus import Corpus
 from askalike.training.network import TextNetwork
-from askalike.training.objectives.objective import Example, Objective, held_out_questions, in_batches, random_stream
+from askalike.training.objectives import Example, Objective, held_out_questions, in_batches, random_stream
 from askalike.training.objectives.output_layer import END, adaptive_loss, output_layer, perplexity, shifted
 from askalike.training.recipe import ReconstructionOptions
 

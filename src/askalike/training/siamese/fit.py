@@ -34,10 +34,10 @@ from askalike.errors import SettingError
 from askalike.models.siamese.config import SIDES, SiameseSettings
 from askalike.models.siamese.model import SiameseModel
 from askalike.models.siamese.network import SiameseNetwork, build, to_arrays
-from askalike.training.corpus import TrainingData
+from askalike.training.corpus import TrainingData, dev_measures
 from askalike.training.encoder import TrainingRun, device_named
 from askalike.training.loop import StageContext, run_stage
-from askalike.training.objectives.objective import Trainable, in_batches, random_stream
+from askalike.training.objectives import Trainable, in_batches, random_stream
 from askalike.training.siamese.corpus import PairCorpus, read_pairs
 from askalike.training.siamese.recipe import HELD_OUT_LOSS, PairOptions, SiameseRecipe
 
@@ -174,16 +174,4 @@ def _identity(recipe: SiameseRecipe, data: TrainingData, seed: int) -> str:
 
 def _judge(network: SiameseNetwork, corpus: PairCorpus, data: TrainingData) -> Callable[[], dict[str, float]]:
     """Return the function that measures questions beside questions on the dev sets: MRR, MAP, and their means."""
-
-    def judge() -> dict[str, float]:
-        found: dict[str, float] = {}
-        for name, task in data.dev.items():
-            vectors: NDArray[np.float32] = network.encode_all(corpus.dev[name])
-            found[f"{name} mrr"], found[f"{name} map"] = task.mrr(vectors), task.map(vectors)
-        for measure in ("mrr", "map"):
-            values = [value for key, value in found.items() if key.endswith(f" {measure}")]
-            if values:
-                found[measure] = sum(values) / len(values)
-        return found
-
-    return judge
+    return lambda: dev_measures(data.dev, lambda name: network.encode_all(corpus.dev[name]))
