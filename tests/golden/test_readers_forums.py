@@ -11,7 +11,7 @@ from xml.sax.saxutils import quoteattr
 import py7zr
 import pytest
 
-from askalike.readers.detection import detect
+from askalike.readers.detection import choose
 from askalike.readers.frame import ReadContext
 from askalike.types import Answer, Link, Question, Record
 
@@ -20,7 +20,7 @@ FIRST = datetime(2018, 3, 12, 17, 0, 45, 567000, tzinfo=UTC)
 
 def records_of(path: Path, expected_format: str) -> list[Record]:
     """Read a path as its detected format; progress and counts must add up."""
-    reader = detect(path)
+    reader = choose(path)
     assert reader.name == expected_format
     seen: list[int] = []
     context = ReadContext(advance=seen.append)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from askalike.readers.detection import detect
+from askalike.readers.detection import choose
 from askalike.readers.frame import ReadContext
 from askalike.types import Answer, Link, Question, Record
 
@@ -15,7 +15,7 @@ pytestmark = pytest.mark.data
 
 
 def read(path: Path, expected_format: str) -> tuple[list[Record], Counter[str], ReadContext]:
-    reader = detect(path)
+    reader = choose(path)
     assert reader.name == expected_format
     seen: list[int] = []
     context = ReadContext(advance=seen.append)
@@ -111,7 +111,7 @@ def test_the_reddit_questions(data_dir: Path) -> None:
     path = data_dir / "reddit" / "questions.jsonl.gz"
     context = ReadContext()
     kept: dict[int, Record] = {}
-    for number, record in enumerate(detect(path).read(path, context), start=1):
+    for number, record in enumerate(choose(path).read(path, context), start=1):
         if number in (1, 10, 224741):
             kept[number] = record
     assert (context.records_in, context.rejects.count, dict(context.repaired)) == (224741, 0, {})

@@ -12,7 +12,7 @@ import py7zr
 import pytest
 
 from askalike.errors import FormatError, InputError
-from askalike.readers.detection import READERS, choose, detect, find_archive, named
+from askalike.readers.detection import READERS, choose, find_archive, named
 
 TOPIC = json.dumps({"post_stream": {"posts": []}, "id": 1, "title": "t"})
 
@@ -38,10 +38,10 @@ TOPIC = json.dumps({"post_stream": {"posts": []}, "id": 1, "title": "t"})
 )
 def test_a_file_is_recognised_plain_and_gzipped(tmp_path: Path, name: str, content: str, expected: str) -> None:
     (tmp_path / name).write_text(content, encoding="utf-8")
-    assert detect(tmp_path / name).name == expected
+    assert choose(tmp_path / name).name == expected
     if not name.endswith(".xml"):
         (tmp_path / f"{name}.gz").write_bytes(gzip.compress(content.encode()))
-        assert detect(tmp_path / f"{name}.gz").name == expected
+        assert choose(tmp_path / f"{name}.gz").name == expected
 
 
 def test_folders_and_archives_are_recognised(tmp_path: Path) -> None:
@@ -52,10 +52,10 @@ def test_folders_and_archives_are_recognised(tmp_path: Path) -> None:
     ):
         (tmp_path / folder).mkdir()
         (tmp_path / folder / name).write_text(content)
-        assert detect(tmp_path / folder).name == folder
+        assert choose(tmp_path / folder).name == folder
     with py7zr.SevenZipFile(tmp_path / "site.7z", "w") as archive:
         archive.writestr(b"<posts/>", "Posts.xml")
-    assert detect(tmp_path / "site.7z").name == "stackexchange"
+    assert choose(tmp_path / "site.7z").name == "stackexchange"
 
 
 def test_a_folder_stands_for_the_one_archive_in_it(tmp_path: Path) -> None:
@@ -121,14 +121,14 @@ def test_a_particular_format_comes_before_a_general_one(tmp_path: Path) -> None:
     path.write_text('{"id": 1, "title": "t", "post_stream": {"posts": []}}\n')
     assert READERS["jsonl"].matches(path)
     assert READERS["table"].matches(path)
-    assert detect(path).name == "discourse"
+    assert choose(path).name == "discourse"
 
 
 def test_several_particular_formats_are_listed(tmp_path: Path) -> None:
     (tmp_path / "Posts.xml").write_text("<posts/>")
     (tmp_path / "1.json").write_text(TOPIC)
     with pytest.raises(FormatError, match="looks like several formats: stackexchange, discourse") as caught:
-        detect(tmp_path)
+        choose(tmp_path)
     assert "--format stackexchange, --format discourse" in caught.value.hint
 
 
@@ -137,7 +137,7 @@ def test_several_particular_formats_are_listed(tmp_path: Path) -> None:
 def test_a_file_of_no_format_lists_the_choices(tmp_path: Path, name: str, content: bytes) -> None:
     (tmp_path / name).write_bytes(content)
     with pytest.raises(FormatError, match="is not recognised") as caught:
-        detect(tmp_path / name)
+        choose(tmp_path / name)
     assert all(reader in caught.value.hint for reader in READERS)
 
 
@@ -145,7 +145,7 @@ def test_odd_files_do_not_break_detection(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe.csv")
     (tmp_path / "loop.json").symlink_to(tmp_path / "loop.json")
     with pytest.raises(FormatError):
-        detect(tmp_path)
+        choose(tmp_path)
 
 
 @pytest.mark.parametrize("name", [None, *READERS])
@@ -187,14 +187,13 @@ def test_what_can_be_told_of_an_unknown_file_is_told(
 ) -> None:
     (tmp_path / name).write_bytes(content)
     with pytest.raises(FormatError, match=f"is not recognised: {re.escape(why)}") as caught:
-        detect(tmp_path / name)
+        choose(tmp_path / name)
     assert what_to_do in caught.value.hint
 
 
 def test_nothing_at_the_path_is_said(tmp_path: Path) -> None:
-    for find in (detect, choose):
-        with pytest.raises(InputError, match="there is nothing at"):
-            find(tmp_path / "none")
+    with pytest.raises(InputError, match="there is nothing at"):
+        choose(tmp_path / "none")
 
 
 def test_a_named_format_is_taken_as_it_is(tmp_path: Path) -> None:

@@ -218,18 +218,7 @@ def _reader_of(path: Path, readers: Sequence[Reader]) -> Reader | None:
     if not path.is_file() and not path.is_dir():
         return None
     matching = [reader for reader in readers if _recognises(reader, path)]
-    return detect(path) if len(matching) > 1 else next(iter(matching), None)
-
-
-def choose(path: Path, format_name: str | None = None) -> Reader:
-    """Return the reader that the user named, or else the one that is detected.
-
-    Raises:
-        InputError: there is nothing at the path, or a device, pipe or socket.
-        FormatError: no such format; or, when detected, no reader or several match.
-    """
-    _check_there(path)
-    return detect(path) if format_name is None else named(format_name)
+    return choose(path) if len(matching) > 1 else next(iter(matching), None)
 
 
 def named(name: str) -> Reader:
@@ -243,14 +232,16 @@ def named(name: str) -> Reader:
     return READERS[name]
 
 
-def detect(path: Path) -> Reader:
-    """Return the one reader that recognises a path.
+def choose(path: Path, format_name: str | None = None) -> Reader:
+    """Return the reader that the user named, or else the one that recognises a path.
 
     Raises:
         InputError: there is nothing at the path, or a device, pipe or socket.
-        FormatError: no reader, or several, recognise it.
+        FormatError: no such format; or, when none is named, no reader or several recognise it.
     """
     _check_there(path)
+    if format_name is not None:
+        return named(format_name)
     refusals: list[InputError] = []
     matching = [reader for reader in READERS.values() if _recognises(reader, path, refusals)]
     particular = [reader for reader in matching if reader.name not in GENERAL]

@@ -109,10 +109,10 @@ _BESIDE_LINKS = re.compile(r"\d+ answers?|\b(?:and|or)\b|[\W_]+")
 def drop_html_banners(root: LexborNode) -> None:
     """Remove the banners at the beginning of ``root``'s content from the tree."""
     for _ in range(_MOST_BANNERS):
-        element = _first_content(root)
+        element = _content(root.child)
         # a wrapper around the whole post is entered; a wrapper that is a notice is not
         while element is not None and element.tag in _WRAPPERS and not _is_notice(element):
-            element = _first_content(element)
+            element = _content(element.child)
         if element is None or _BANNER.match(element.text()) is None:
             return
         if not _drop(element):
@@ -123,15 +123,8 @@ def _is_notice(element: LexborNode) -> bool:
     return _NOTICE_CLASS.search(element.attributes.get("class") or "") is not None
 
 
-def _first_content(parent: LexborNode) -> LexborNode | None:
-    node = parent.child
-    while node is not None and not (node.text() or "").strip():
-        node = node.next
-    return node
-
-
-def _next_content(element: LexborNode) -> LexborNode | None:
-    node = element.next
+def _content(node: LexborNode | None) -> LexborNode | None:
+    """Return a node, or the first one after it that has text."""
     while node is not None and not (node.text() or "").strip():
         node = node.next
     return node
@@ -148,9 +141,9 @@ def _drop(element: LexborNode) -> bool:
     if not links:
         if _BANNER.sub("", element.text(), count=1).strip():
             return False
-        following = _next_content(element)
+        following = _content(element.next)
         while following is not None and _is_of_links(following):
-            beyond = _next_content(following)
+            beyond = _content(following.next)
             following.decompose()
             following = beyond
         element.decompose()

@@ -18,7 +18,6 @@ from collections.abc import Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from types import TracebackType
 from typing import Final
 
 from askalike.data import DEFAULT_MODEL_LANGUAGE, default_model
@@ -218,9 +217,7 @@ class TrainingSession:
     def __enter__(self) -> TrainingSession:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._held.close()
 
     def plan(self, progress: Progress | None = None) -> TrainingPlan:
