@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from askalike import Forum, Link, Question
+from askalike import Forum, Link, Query, Question
 from askalike.data import bundled_forum, default_model
 from askalike.forum.engine import LocalEngine
 from askalike.search.engine import CandidateSource, RecordSource
@@ -57,7 +57,7 @@ def calls(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
     ids=["title", "title and body", "misspelt"],
 )
 def test_a_search_makes_few_calls(forum: Forum, calls: Counter[str], title: str, body: str) -> None:
-    assert forum.suggest(title, body).found
+    assert forum.search(Query(title, body, is_canonical=True)).hits
     assert calls.total() <= MOST_CALLS, calls
     calls.clear()
     assert forum.similar(title, body)
