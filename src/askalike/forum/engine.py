@@ -137,7 +137,8 @@ class QueryEncoder:
         """
         model = self._model
         asked = Question("", query.title, query.body, query.markup)
-        if not any(map(self._analyzer.terms, model.known_words(asked))):
+        title = Question("", query.title)  # mostly enough to see that something is known
+        if not any(any(map(self._analyzer.terms, model.known_words(one))) for one in (title, asked)):
             return np.zeros(model.dimensions, dtype=np.float32)
         with one_blas_thread():
             vector: NDArray[np.float32] = model.encode([asked])[0]

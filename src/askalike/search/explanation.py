@@ -38,12 +38,12 @@ def matches(question: Question, terms: Mapping[str, QueryTerm], analyzer: Analyz
 
 def informative_words(query: Query, terms: Mapping[str, QueryTerm], analyzer: Analyzer) -> dict[str, str]:
     """Return the informative terms of a query → the word that the asker wrote, most informative first."""
-    body = readable(query.body[:MAX_BODY_CHARACTERS], query.markup, with_code=analyzer.settings.with_code)
-    words = analyzer.first_among(f"{query.title} {body}", terms.keys())
-    weights = {term: terms[term].weight * terms[term].idf for term in words}
+    weights = {term: found.weight * found.idf for term, found in terms.items()}
     least = INFORMATIVE_SHARE * max(weights.values(), default=0.0)
     best = sorted((-weight, term) for term, weight in weights.items() if weight >= least)
-    return {term: words[term] for _, term in best}
+    body = readable(query.body[:MAX_BODY_CHARACTERS], query.markup, with_code=analyzer.settings.with_code)
+    words = analyzer.first_among(f"{query.title} {body}", {term for _, term in best})
+    return {term: words[term] for _, term in best if term in words}
 
 
 def explanations(

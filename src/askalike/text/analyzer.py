@@ -175,6 +175,13 @@ class Analyzer:
 
         What the text had there: the piece without the signs around it where normalising moved its characters.
         """
+        core = piece.lstrip(_BEFORE)
+        begin = len(piece) - len(core)
+        core = core.rstrip(_AFTER)
+        if core.isascii() and core.isalnum():  # most pieces: the general way below gives the same
+            for term in self._memory[core]:
+                yield begin, begin + len(core), term
+            return
         form = normalised(piece)
         stripped = piece.strip(_BEFORE + _AFTER) or piece
         whole = piece.find(stripped)
