@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
+from datetime import UTC, datetime
+from typing import ClassVar
 
 import numpy as np
 import pytest
@@ -151,6 +153,41 @@ def test_counts_are_asked_for_once_and_together() -> None:
     assert found.look_up(["drop", "wifi"]) == {"wifi": 3, "drop": 0}
     assert found.size == 10
     assert source.calls == [["drop", "wifi"]]
+
+
+class Knows:
+    """Has a vector for every word, the most frequent ones."""
+
+    def rank(self, word: str) -> int:
+        return 0
+
+
+def test_a_search_that_corrects_nothing_asks_for_the_counts_of_its_terms_once() -> None:
+    class Counting(ListEngine):
+        calls: ClassVar[list[list[str]]] = []
+
+        def statistics(self, terms: Collection[str]) -> TermStatistics:
+            self.calls.append(sorted(terms))
+            return super().statistics(terms)
+
+    engine = Counting(PRINTERS, vectors=DIRECTIONS)
+    found = Searcher(engine, ANALYZER, FixedEncoder(1.0, 0.0), speller=Knows()).search(Query("printer", "offline zzz"))
+    assert found.corrections == ()
+    assert engine.calls == [["offlin", "printer", "zzz"]]
+
+
+def test_a_moment_without_a_time_zone_is_in_utc() -> None:
+    noon = datetime(2024, 5, 1, 12)
+    assert Filters(before=noon).before == noon.replace(tzinfo=UTC)
+    assert Filters(before=noon).admits(Question("1", "t", created=datetime(2024, 5, 1, 11, tzinfo=UTC)))
+
+
+@pytest.mark.parametrize(("ranker", "has_vectors"), [(None, True), ("vector", True), ("lexical", False)])
+def test_a_result_names_the_ranker_that_answered_and_whether_vectors_did(ranker: str | None, has_vectors: bool) -> None:
+    found = printers().search(replace(ASKED, ranker=ranker))
+    assert (found.ranker, found.has_vectors) == (ranker or "hybrid", has_vectors)
+    without = Searcher(ListEngine(PRINTERS), ANALYZER).search(ASKED)
+    assert (without.ranker, without.has_vectors) == ("lexical", False)
 
 
 def test_weights_are_title_counts_plus_weighted_body_counts() -> None:

@@ -113,6 +113,7 @@ class LocalEngine:
             return search(vector[None], limit, allowed, excluded)[0]
 
 
+@dataclass(frozen=True)
 class QueryEncoder:
     """``search.Encoder`` and ``search.correction.Speller`` through the model of a set of vectors.
 
@@ -120,13 +121,12 @@ class QueryEncoder:
         analyzer: the forum's; a word that it makes no term of (a stop word) tells nothing.
     """
 
-    def __init__(self, vectors: VectorSet, analyzer: Analyzer) -> None:
-        self._vectors = vectors
-        self._analyzer = analyzer
+    vectors: VectorSet
+    analyzer: Analyzer
 
     @cached_property
     def _model(self) -> Model:
-        return self._vectors.model
+        return self.vectors.model
 
     def encode(self, query: Query) -> NDArray[np.float32]:
         """Return the vector (D,) of the query, read as a question of the forum is; zeros where the model knows no
@@ -138,7 +138,7 @@ class QueryEncoder:
         model = self._model
         asked = Question("", query.title, query.body, query.markup)
         title = Question("", query.title)  # mostly enough to see that something is known
-        if not any(any(map(self._analyzer.terms, model.known_words(one))) for one in (title, asked)):
+        if not any(any(map(self.analyzer.terms, model.known_words(one))) for one in (title, asked)):
             return np.zeros(model.dimensions, dtype=np.float32)
         with one_blas_thread():
             vector: NDArray[np.float32] = model.encode([asked])[0]
@@ -150,7 +150,7 @@ class QueryEncoder:
         Raises:
             ModelError: the model cannot be read.
         """
-        return self._weighed(self._vectors.states.of_query(query))
+        return self._weighed(self.vectors.states.of_query(query))
 
     def states_of(self, questions: Sequence[tuple[int, Question]]) -> list[WeighedStates]:
         """Return the forum's questions word by word, given with their keys.
@@ -158,10 +158,10 @@ class QueryEncoder:
         Raises:
             ModelError: the model cannot be read.
         """
-        return list(map(self._weighed, self._vectors.states.of_questions(questions)))
+        return list(map(self._weighed, self.vectors.states.of_questions(questions)))
 
     def _weighed(self, found: WordStates) -> WeighedStates:
-        size = len(self._vectors.model.vocabulary)
+        size = len(self.vectors.model.vocabulary)
         return WeighedStates(found.words, found.states, rarities(found.ids, size))
 
     def rank(self, word: str) -> int | None:
@@ -179,4 +179,4 @@ class QueryEncoder:
             ModelError: the model cannot be read.
         """
         with one_blas_thread():
-            return self._vectors.model.word_weights(text)
+            return self.vectors.model.word_weights(text)

@@ -234,7 +234,7 @@ class _Reader:
         return found
 
     def _candidates_of(self, one: _Word) -> _Candidates:
-        size, rank = max(1, self._counts.size), self._speller.rank
+        size, rank = max(1, self._counts.size or 0), self._speller.rank
         new = NEW[min(len(one.word), max(NEW))] * size / 10_000 * (CAPITAL if one.has_capital else 1.0)
         if rank(one.word) is not None:
             new += READ

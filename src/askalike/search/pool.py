@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 
 from askalike.search.engine import Candidate, Encoder, Engine
@@ -29,18 +29,18 @@ COMPONENTS: Mapping[Source, str] = {"lexical": "bm25", "vectors": "cosine"}
 _STAGES: Mapping[Source, Stage] = {"lexical": "lexical", "vectors": "vector", "spelling": "lexical"}
 
 
+@dataclass(slots=True)
 class Laps:
     """How long each stage of one search took."""
 
-    def __init__(self) -> None:
-        self.seconds: dict[Stage, float] = {}
-        self._since = time.perf_counter()
+    seconds: dict[Stage, float] = field(default_factory=dict)
+    since: float = field(default_factory=time.perf_counter)
 
     def end(self, stage: Stage) -> None:
         """Count the time since the last end, or the beginning, to a stage."""
         now = time.perf_counter()
-        self.seconds[stage] = self.seconds.get(stage, 0.0) + now - self._since
-        self._since = now
+        self.seconds[stage] = self.seconds.get(stage, 0.0) + now - self.since
+        self.since = now
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +88,12 @@ def gather(
     found: dict[Source, list[Candidate]] = {}
     ranks: dict[int, dict[Source, int]] = {}
     for source in sources:
-        found[source] = _best(engine, asked, source, limit, filters)
+        if source == "lexical":
+            found[source] = engine.lexical(asked.weights, limit, filters)
+        elif source == "spelling":
+            found[source] = engine.misspelt(asked.unknown, limit, filters) if asked.unknown else []
+        else:
+            found[source] = [] if asked.vector is None else engine.nearest(asked.vector, limit, filters)
         for rank, candidate in enumerate(found[source], start=1):
             ranks.setdefault(candidate.key, {})[source] = rank
         laps.end(_STAGES[source])
@@ -107,11 +112,3 @@ def gather(
         laps.end(_STAGES[source])
     pooled = tuple(Pooled(key, components[key], places) for key, places in ranks.items())
     return Pool(engine, asked, pooled, all(len(one) < limit for one in found.values()), encoder)
-
-
-def _best(engine: Engine, asked: PreparedQuery, source: Source, limit: int, filters: Filters) -> list[Candidate]:
-    if source == "lexical":
-        return engine.lexical(asked.weights, limit, filters)
-    if source == "spelling":
-        return engine.misspelt(asked.unknown, limit, filters) if asked.unknown else []
-    return [] if asked.vector is None else engine.nearest(asked.vector, limit, filters)

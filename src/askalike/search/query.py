@@ -5,7 +5,7 @@ from __future__ import annotations
 import heapq
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
@@ -70,30 +70,28 @@ class PreparedQuery:
     unknown: tuple[str, ...] = ()
 
 
+@dataclass(slots=True)
 class TermCounts:
-    """How many questions there are, and how many have a term: asked for in batches, remembered for one search."""
+    """How many questions there are, and how many have a term: asked for in batches, remembered for one search.
 
-    def __init__(self, source: CandidateSource) -> None:
-        self._source = source
-        self._known: dict[str, int] = {}
-        self._size: int | None = None
+    Args:
+        size: how many questions there are, once anything was looked up.
+        known: every term that was looked up → in how many questions it occurs.
+    """
+
+    source: CandidateSource
+    size: int | None = None
+    known: dict[str, int] = field(default_factory=dict)
 
     def look_up(self, terms: Iterable[str]) -> Mapping[str, int]:
-        """Return every term that was asked for → in how many questions it occurs, with one call for those not known."""
-        missing = set(terms).difference(self._known)
-        if missing or self._size is None:
-            found = self._source.statistics(missing)
-            self._size = found.size
-            self._known.update(dict.fromkeys(missing, 0))
-            self._known.update(found.frequencies)
-        return self._known
-
-    @property
-    def size(self) -> int:
-        """Return how many questions there are."""
-        if self._size is None:
-            self.look_up(())
-        return self._size or 0
+        """Return ``known`` with these terms, asking once for those that were not."""
+        missing = set(terms).difference(self.known)
+        if missing or self.size is None:
+            found = self.source.statistics(missing)
+            self.size = found.size
+            self.known.update(dict.fromkeys(missing, 0))
+            self.known.update(found.frequencies)
+        return self.known
 
 
 def weigh(prepared: Prepared, settings: QuerySettings, counts: TermCounts) -> dict[str, QueryTerm]:
@@ -106,7 +104,7 @@ def weigh(prepared: Prepared, settings: QuerySettings, counts: TermCounts) -> di
         for term, times in Counter(prepared.body).items():
             weights[term] = weights.get(term, 0.0) + settings.body_weight * times
     known = counts.look_up(weights)
-    size = counts.size
+    size = counts.size or 0
     found: dict[str, QueryTerm] = {}
     for term, weight in weights.items():
         if frequency := known[term]:

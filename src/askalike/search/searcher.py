@@ -136,7 +136,7 @@ class Searcher:
                     likelihood=calibration.likelihood(cosine) if calibration and cosine else None,
                     answer=given[0] if given else None,
                     answer_count=len(given),
-                    duplicate_of=links.of(question.id),
+                    duplicate_of=links.targets.get(question.id, ()),
                     via=via,
                 )
             )
