@@ -145,7 +145,7 @@ def test_nothing_found_an_error_and_an_unreachable_service_say_what_to_do(opened
     none = {"ranker": "hybrid", "took_ms": 1.0, "hits": []}
     page.route("**/v1/similar", lambda route: route.fulfill(json=none))
     page.fill("#title", "qwertz")
-    page.get_by_text("Nothing like it yet.").wait_for()
+    page.get_by_text("No similar questions.").wait_for()
     refused = {"error": "the forum is being rebuilt", "hint": "try again soon"}
     page.unroute("**/v1/similar")
     page.route("**/v1/similar", lambda route: route.fulfill(status=503, json=refused, headers={"Retry-After": "7"}))
@@ -156,7 +156,7 @@ def test_nothing_found_an_error_and_an_unreachable_service_say_what_to_do(opened
     page.unroute("**/v1/similar")
     page.route("**/v1/similar", lambda route: route.abort())
     page.get_by_role("button", name="Try again").click()
-    page.locator(".wrong", has_text="The service cannot be reached.").wait_for()
+    page.locator(".wrong", has_text="Cannot reach the service.").wait_for()
     page.unroute("**/v1/similar")
     page.fill("#title", TITLE)
     page.wait_for_selector(".hit")
@@ -317,7 +317,7 @@ def test_a_question_is_found_by_its_words_and_an_unknown_one_is_said(opened: Ope
     page = opened("/#/explore", may_fail=True)
     page.fill("#find", "wireless drops")
     page.keyboard.press("Enter")
-    page.get_by_text("Near to “wireless drops”").wait_for()
+    page.get_by_text("Similar to “wireless drops”").wait_for()
     page.locator(".picks a").first.click()
     page.wait_for_selector(".question")
     page.evaluate("location.hash = '#/explore/nowhere'")
@@ -385,7 +385,7 @@ def test_undo_takes_a_verdict_back_or_says_that_the_next_one_replaces_it(opened:
     expect(said).to_contain_text("Undone" if status == 200 else "it replaces the first")
     assert page.get_by_text("judged different").count() == (status == 422)
     page.keyboard.press("y")
-    expect(said).to_contain_text("Judged the same")
+    expect(said).to_contain_text("Judged duplicates")
     assert sent == ["different", "withdrawn", "duplicate"]
 
 
@@ -506,7 +506,7 @@ def test_what_pairs_and_names_say_stays_text(opened: Opened) -> None:
 
     page.route("**/v1/status", rename)
     page.goto(page.url.replace("example.html", "#/review"))
-    page.get_by_text("Almost certainly the same").wait_for()
+    page.get_by_text("Almost certainly a duplicate").wait_for()
     expect(page.locator("#pair h2").first).to_have_text(first.title)
     expect(page.locator("#pair h2").nth(1)).to_have_text(second.title)
     page.locator(".views a", has_text="Status").click()

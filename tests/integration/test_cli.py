@@ -434,7 +434,7 @@ def test_a_language_without_a_stemmer_is_indexed_as_the_hint_says(run: Run, tmp_
     archive.write_text('{"id": "1", "title": "停電の後"}\n{"id": "2", "title": "パスワード"}\n', encoding="utf-8")
     assert "none for any other" in run("index", archive, "--into", forum, "--language", "japanese").err
     said = run("index", archive, "--into", forum, "--language", "none").out
-    assert "words alone answer: the model that comes along reads english, and the forum is in another language" in said
+    assert "searching by words only: the bundled model reads english, and the forum is in another language" in said
     assert [hit["question"]["id"] for hit in run("search", forum, "停電", "--json").json] == ["1"]
     assert run("info", forum, "--json").json["language"] == "none"
 

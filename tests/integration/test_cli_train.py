@@ -191,7 +191,7 @@ def test_without_marks_texts_alone_are_learned_from_and_nothing_is_compared(
     assert done.code == 0
     assert "0 groups of duplicates" in done.out
     assert "then" not in done.out.split("recipe ")[1].splitlines()[0], "the stage that needs pairs is left out"
-    assert "without a dev split nothing shows that it is better" in done.out
+    assert "not compared: the forum has no labelled dev split" in done.out
     assert run("info", tmp_path / "f", "--json").json["encoded"] == 6
 
 
@@ -224,7 +224,7 @@ def test_without_a_dev_part_a_model_that_is_there_stays_unless_told_to(
     assert "nothing shows that the new model is better: the general model stays" in done.out
     plan, result = done.out.split("work  ")
     assert "taken      with --keep alone" in plan
-    assert f"until then it lies in {tmp_path / 'f' / 'training'} (0 MB), which may be deleted" in result
+    assert f"until then it is kept in {tmp_path / 'f' / 'training'} (0 MB), which may be deleted" in result
     not_trained()
     kept = run(*words, "--keep")
     assert "with --keep alone" not in kept.out

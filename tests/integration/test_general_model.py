@@ -67,7 +67,7 @@ def test_the_demo_finds_a_question_that_shares_no_content_word(homenet: Forum, t
     assert hits[0]["question"]["id"] in REPEATED
     assert hits[0]["matched"] == []
     part = run("demo", "--into", tmp_path / "f").out.split(EARPHONES)[1].split("\n“")[0]
-    assert "matched: no word, but the meaning" in part
+    assert "matched by meaning, no shared word" in part
     assert f"cosine {hits[0]['components']['cosine']:.2f} · bm25 0.00" in part
 
 
@@ -120,7 +120,7 @@ def test_a_text_that_does_not_read_like_the_forums_language_is_told(tmp_path: Pa
     rows = [f'{number},"{title}","{body}"' for number, title, body in _numbered(GERMAN)]
     table.write_text("\n".join(["id,title,body", *rows]), encoding="utf-8")
     said = run("index", table, "--into", tmp_path / "f").out
-    assert "note: the text does not read like English, in which the general model was trained" in said
+    assert "note: the text does not look like English, in which the general model was trained" in said
     assert run("index", table, "--into", tmp_path / "f", "--json").json["is_in_its_language"] is False
     for others in (("--language", "german"), ("--no-encode",)):
         assert "does not read like" not in run("index", table, "--into", tmp_path / others[-1], *others).out
@@ -141,7 +141,7 @@ def test_a_forum_in_another_language_is_not_encoded_by_a_model_that_cannot_read_
     table.write_text("id,title\n1,Kopfhörer klingen dumpf\n2,Der Drucker druckt leere Seiten\n", encoding="utf-8")
     said = run("index", table, "--into", path, "--language", "german")
     assert said.code == 0
-    assert "words alone answer: the model that comes along reads english, and the forum is in german" in said.out
+    assert "searching by words only: the bundled model reads english, and the forum is in german" in said.out
     with Forum.open(path) as forum:
         assert (forum.vectors.model, forum.vectors.waiting, forum.vectors.next_model) == ("", 0, "")
         assert not forum.similar("Welches Brot backe ich morgen?"), "nothing is alike where no word is"

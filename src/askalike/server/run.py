@@ -51,6 +51,6 @@ def check_open(settings: ServeSettings) -> None:
         where = settings.host if not is_loopback(settings.host) else ", ".join(settings.allow_hosts)
         raise SettingError(
             f"the service would be reached from elsewhere, as {where}, and there is no key",
-            f'make one with "askalike keys {settings.folder} --add write", or say --open-read if everyone may '
+            f'create one with "askalike keys {settings.folder} --add write", or say --open-read if everyone may '
             "read, or --insecure if everyone may read and change the forum",
         )
