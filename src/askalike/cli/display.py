@@ -90,9 +90,7 @@ def print_hits(hits: list[Hit], to: Console = console, *, explained: Sequence[Te
         explained: what is to be added to each hit, or nothing.
     """
     if not hits:
-        to.print(
-            "No similar questions found."
-        )
+        to.print("No similar questions found.")
         return
     table = Table.grid(padding=(0, 1, 1, 1))
     table.add_column(justify="right", style="cyan")

@@ -47,9 +47,7 @@ def reproduce(
     ] = "",
     unlabelled: Annotated[
         list[Path] | None,
-        typer.Option(
-            "--unlabelled", help="lei2016, zhang2018: another archive to learn from; may be repeated."
-        ),
+        typer.Option("--unlabelled", help="lei2016, zhang2018: another archive to learn from; may be repeated."),
     ] = None,
     amount: Annotated[
         list[int] | None,
