@@ -90,7 +90,7 @@ def test_what_is_not_indexed_yet_is_no_damage(path: Path) -> None:
         archive.delete_questions(["other"])
     report = Forum.check(path)
     assert report.is_sound
-    assert {(one.part, "not seen 3 questions" in one.what) for one in report.findings} == {
+    assert {(one.part, "not indexed 3 questions" in one.what) for one in report.findings} == {
         ("words", True),
         ("vectors", True),
     }

@@ -22,7 +22,7 @@ def folder(tmp_path: Path) -> Path:
 
 
 def test_keys_are_made_shown_and_taken_back(folder: Path, run: Run) -> None:
-    assert f"there is no key; askalike keys {folder} --add read makes one" in run("keys", folder).out
+    assert f"no keys; askalike keys {folder} --add read makes one" in run("keys", folder).out
     assert run("keys", folder, "--json").json == []
     done = run("keys", folder, "--add", "read", "--name", "widget")
     assert done.code == 0

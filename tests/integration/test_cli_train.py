@@ -95,7 +95,7 @@ def test_the_plan_is_told_first_and_a_better_model_answers(
         "252 questions, 60 duplicate links in 54 groups",
         "216 best answers, 47 duplicate links",
         "13 queries of the dev split",
-        "by the 11 that have a linked",
+        "compared by the 11 that have a linked",
         "contrastive (at most 2 epochs) then contrastive (at most 1 epochs)",
         "rcnn, 8 dimensions",
         "goes on from nothing",
@@ -221,7 +221,7 @@ def test_without_a_dev_part_a_model_that_is_there_stays_unless_told_to(
         made.add([Question(str(number), f"wifi drops {number % 3}", "the router is old") for number in range(6)])
     words = ("train", tmp_path / "f", "--recipe", recipe, "--from", "nothing")
     done = run(*words)
-    assert "nothing shows that the new model is better: the general model stays" in done.out
+    assert "the forum has no labelled dev split: the general model stays" in done.out
     plan, result = done.out.split("work  ")
     assert "taken      with --keep alone" in plan
     assert f"until then it is kept in {tmp_path / 'f' / 'training'} (0 MB), which may be deleted" in result
@@ -293,7 +293,7 @@ def test_going_on_from_the_own_model_is_not_done_twice_when_it_is_stopped_while_
         patched.setattr(Forum, "encode", stopped)
         assert run(*words, "--from", "own").code == 130
     not_trained()
-    assert "had taken this model before" in run(*words, "--from", "own").out
+    assert "already uses this model" in run(*words, "--from", "own").out
 
 
 @pytest.mark.usefixtures("general")
@@ -312,7 +312,7 @@ def test_a_way_leads_back_to_the_general_model(
     monkeypatch.setattr("askalike.index.model_source.default_model", lambda: None)
     done = run("encode", forum, "--model", "general")
     assert done.code == 2
-    assert "carries no general model" in done.err
+    assert "contains no general model" in done.err
     assert (forum / "model").is_dir(), "nothing is taken away where nothing could stand for it"
 
 
@@ -359,7 +359,7 @@ def test_stopped_while_the_new_model_encodes_the_same_again_goes_on_with_encodin
         assert (forum / "model").is_dir()
     done = run(*words)
     assert done.code == 0
-    assert "had taken this model before" in done.out
+    assert "already uses this model" in done.out
     assert "did not help" not in done.out
     assert run("info", forum, "--json").json["encoded"] == 252
     assert sorted(file.name for file in (forum / "training").iterdir()) == ["lock", "log.csv"]
@@ -370,7 +370,7 @@ def test_stopped_while_the_new_model_encodes_the_same_again_goes_on_with_encodin
     [
         (("--recipe", "magic"), 2, "no recipe 'magic'", "default, dsqa, lei2016"),
         (("--recipe", __file__), 2, "is no TOML", "correct it"),
-        (("--from", "general"), 2, "carries no general model", "--from nothing"),
+        (("--from", "general"), 2, "contains no general model", "--from nothing"),
         (("--from", "nowhere"), 1, "no model at nowhere", "manifest.json"),
         (("--recipe", "RECIPE", "--device", "abacus"), 2, "device 'abacus'", "cuda"),
     ],

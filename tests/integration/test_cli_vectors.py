@@ -209,7 +209,7 @@ def test_search_says_that_the_forum_is_still_being_indexed(run: Run, forum: Path
             assert run("search", forum, "wlan").err == "note: indexing is not finished: 1 change to go\n"
             LexicalIndex.create(layout.lexical, applied=archive.last_change(), fingerprint=fingerprint(analyzer))
             done = run("search", forum, "wlan")
-            assert "No earlier question" in done.out
+            assert "No similar questions" in done.out
             assert done.err == "note: indexing is not finished: 0 of 3 questions\n"
     assert run("search", forum, "wlan").err == ""
 
@@ -234,7 +234,8 @@ def test_search_says_what_is_not_encoded_where_meaning_is_searched(
         opened.use_model(tmp_path / "new")
     said = run("search", forum, "wifi").err.splitlines()
     assert (
-        said[0] == "note: the model before answers: 4 questions are not encoded by the new one, own (cnn, 2 dimensions)"
+        said[0]
+        == "note: the previous model is in use: 4 questions are not encoded by the new one, own (cnn, 2 dimensions)"
     )
 
 

@@ -201,7 +201,7 @@ def _network_lines(plan: TrainingPlan, recipe: Recipe) -> Iterator[str]:
     training = plan.training
     answers, learned = len(training.data.answers), len(training.data.pairs)
     yield f"learns     from all texts, {answers:,} best answers, {learned:,} duplicate links"
-    yield _dev_line(plan, "training runs all epochs and is not compared", "training stops by, and is compared on, the")
+    yield _dev_line(plan, "training runs all epochs and is not compared", "training stops and is compared by the")
     if plan.is_taken_with_keep_alone:
         yield "taken      only with --keep: the forum has no labelled dev split to compare the models on"
     if training.held_out:
