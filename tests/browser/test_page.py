@@ -37,7 +37,7 @@ def test_typing_shows_similar_questions_with_the_shared_words_marked(opened: Ope
     first = page.locator(".hit").first
     first.wait_for()
     assert "laptop" in [mark.lower() for mark in first.locator("h3 mark").all_inner_texts()]
-    assert re.search(r"the same\s+\d+ %|meaning|words", first.locator(".likelihood").inner_text())
+    assert re.search(r"duplicate\s+\d+ %|meaning|words", first.locator(".likelihood").inner_text())
     assert "laptop" in first.locator(".why").inner_text().lower()
     assert re.search(r"\d+ similar questions? found", page.locator("#announcer").inner_text())
     assert page.locator(".weighed").count() >= 3
@@ -67,9 +67,9 @@ def test_what_the_per_cent_is_is_told_where_the_order_is_another(opened: Opened)
 
     page.route("**/v1/similar", at_odds)
     ask(page)
-    told = page.get_by_text("by meaning; the order weighs words too")
+    told = page.get_by_text("estimated from the meaning; the order weighs words too")
     expect(told).to_be_visible()
-    expect(page.locator(".hit .likelihood").first).to_have_attribute("title", re.compile("Per cent: how likely"))
+    expect(page.locator(".hit .likelihood").first).to_have_attribute("title", re.compile("Probability of being a duplicate"))
     shares.reverse()
     page.fill("#title", f"{TITLE} now")
     expect(page.locator(".hit .number").first).to_have_text("66 %")
@@ -385,7 +385,7 @@ def test_undo_takes_a_verdict_back_or_says_that_the_next_one_replaces_it(opened:
     expect(said).to_contain_text("Undone" if status == 200 else "it replaces the first")
     assert page.get_by_text("judged different").count() == (status == 422)
     page.keyboard.press("y")
-    expect(said).to_contain_text("Judged duplicates")
+    expect(said).to_contain_text("Judged the same")
     assert sent == ["different", "withdrawn", "duplicate"]
 
 

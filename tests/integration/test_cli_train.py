@@ -95,7 +95,7 @@ def test_the_plan_is_told_first_and_a_better_model_answers(
         "252 questions, 60 duplicate links in 54 groups",
         "216 best answers, 47 duplicate links",
         "13 queries of the dev split",
-        "compared by the 11 that have a linked",
+        "by the 11 that have a linked",
         "contrastive (at most 2 epochs) then contrastive (at most 1 epochs)",
         "rcnn, 8 dimensions",
         "goes on from nothing",
@@ -103,7 +103,7 @@ def test_the_plan_is_told_first_and_a_better_model_answers(
     ):
         assert line in plan
     assert "0.3000" in result
-    assert "better on dev and answers from now on" in result
+    assert "better on dev and is in use from now on" in result
     assert (forum / "training" / "log.csv").read_text(encoding="utf-8").startswith("stage,epoch,step,measure,value")
     found = run("info", forum, "--json").json
     assert (found["model"], found["encoded"]) == ("own (rcnn, 8 dimensions)", 252)
@@ -223,12 +223,12 @@ def test_without_a_dev_part_a_model_that_is_there_stays_unless_told_to(
     done = run(*words)
     assert "the forum has no labelled dev split: the general model stays" in done.out
     plan, result = done.out.split("work  ")
-    assert "taken      with --keep alone" in plan
+    assert "taken      only with --keep" in plan
     assert f"until then it is kept in {tmp_path / 'f' / 'training'} (0 MB), which may be deleted" in result
     not_trained()
     kept = run(*words, "--keep")
-    assert "with --keep alone" not in kept.out
-    assert "holds the finished model" in kept.out
+    assert "only with --keep" not in kept.out
+    assert "contains the finished model" in kept.out
     assert run("info", tmp_path / "f", "--json").json["model"] == "own (rcnn, 8 dimensions)"
 
 

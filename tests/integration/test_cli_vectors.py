@@ -131,7 +131,7 @@ def test_building_indexes_anew_that_is_stopped_goes_on(
         patched.setattr("askalike.models.encoders.model.Model.encode", stopped)
         done = run("reindex", forum)
     assert done.code == 130
-    assert "stopped; the archive is whole" in done.err
+    assert "stopped; the archive is complete" in done.err
     assert done.err.endswith(f"To go on:\n  askalike encode {forum}\n")
     run("encode", forum)
     after = run("info", forum, "--json").json

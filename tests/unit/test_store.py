@@ -314,7 +314,7 @@ def test_an_archive_that_was_not_finished_is_finished_by_create(tmp_path: Path) 
     path = tmp_path / "archive.sqlite"
     sqlite3.connect(path).close()
     path.touch()
-    with pytest.raises(ForumNotFoundError, match="not finished"):
+    with pytest.raises(ForumNotFoundError, match="not created completely"):
         Archive(path)
     Archive.create(path, {}).close()
     Archive(path).close()
