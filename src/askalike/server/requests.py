@@ -50,7 +50,7 @@ class SimilarRequest(_Request):
     tags: list[Tag] = Field(default_factory=list, max_length=20, description="Only questions with all of these.")
     before: Moment | None = Field(None, description="Only questions asked before this moment.")
     exclude: list[Id] = Field(default_factory=list, max_length=1_000, description="Never these questions.")
-    ranker: Name | None = Field(None, description="One of the forum's rankers; its default if left out.")
+    ranker: Name | None = Field(None, description="One of the forum's rankers; its default if omitted.")
     explain: bool = Field(False, description="Tell how much each word counts.")
     id: Id | None = Field(None, description="The question's own id, where the forum holds it.")
 
