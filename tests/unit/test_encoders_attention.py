@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 from numpy.typing import NDArray
-from tests.naive_encoders import NAIVE
+from tests.naive_encoders import NAIVE, rows
 
 from askalike.models.encoders.numpy_runtime import attention as in_numpy
 from askalike.models.encoders.numpy_runtime.runtime import Runtime
@@ -42,7 +42,7 @@ def states_in_torch(config: EncoderConfig, arrays: Any, inputs: Any, lengths: An
 
 
 def states_in_numpy(config: EncoderConfig, arrays: Any, inputs: Any, lengths: Any) -> NDArray[np.float32]:
-    return Runtime(config, arrays).states(inputs, lengths)
+    return Runtime(config, arrays).states(*rows(inputs), lengths)
 
 
 everywhere = pytest.mark.parametrize("states_of", [states_in_torch, states_in_numpy])
@@ -125,14 +125,14 @@ def test_large_scores_do_not_overflow(states_of: Any) -> None:
 def test_texts_are_taken_in_blocks_without_a_seam(monkeypatch: pytest.MonkeyPatch) -> None:
     config = STACKS[1]
     runtime, inputs = Runtime(config, random_arrays(config)), random_inputs()
-    whole = runtime.states(inputs, LENGTHS)
-    for rows in (1, 6, 7, 12, 13):
-        monkeypatch.setattr(in_numpy, "_ROWS_AT_ONCE", rows)
+    whole = runtime.states(*rows(inputs), LENGTHS)
+    for most in (1, 6, 7, 12, 13):
+        monkeypatch.setattr(in_numpy, "_ROWS_AT_ONCE", most)
         blocks = [lengths.tolist() for lengths, _, _ in in_numpy._blocks(by_length(LENGTHS))]
         assert list(chain.from_iterable(blocks)) == [6, 6, 4, 3, 3, 1]
         assert len(blocks) > 1
-        assert all(sum(block) <= rows or len(block) == 1 for block in blocks)
-        np.testing.assert_allclose(runtime.states(inputs, LENGTHS), whole, atol=1e-6, rtol=0)
+        assert all(sum(block) <= most or len(block) == 1 for block in blocks)
+        np.testing.assert_allclose(runtime.states(*rows(inputs), LENGTHS), whole, atol=1e-6, rtol=0)
 
 
 # --- gradients and first values --------------------------------------------------------------------------------------

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 import numpy as np
 import pytest
 from numpy.typing import NDArray
-from tests.naive_encoders import NAIVE, Vector, naive_pooled
+from tests.naive_encoders import NAIVE, Vector, naive_pooled, rows
 
 from askalike.errors import SettingError
 from askalike.models.encoders.numpy_runtime.runtime import Runtime
@@ -53,7 +53,8 @@ def random_inputs(config: EncoderConfig, lengths: NDArray[np.integer], seed: int
 
 def only_state(config: EncoderConfig, arrays: Mapping[str, object], words: list[float]) -> Vector:
     runtime = Runtime(config, {name: np.array(values) for name, values in arrays.items()})
-    return [float(state[0, 0]) for state in runtime.states(np.array(words).reshape(-1, 1, 1), np.array([len(words)]))]
+    states = runtime.states(*rows(np.array(words).reshape(-1, 1, 1)), np.array([len(words)]))
+    return [float(state[0, 0]) for state in states]
 
 
 def test_an_rcnn_of_order_two_worked_by_hand() -> None:
@@ -121,7 +122,7 @@ def test_a_cnn_of_width_three_has_the_oldest_word_first_and_zeros_before_the_tex
 def test_states_and_gates_are_those_of_a_plain_loop(config: EncoderConfig) -> None:
     arrays, inputs = random_arrays(config), random_inputs(config, LENGTHS)
     runtime = Runtime(config, arrays)
-    states, gates = runtime.states(inputs, LENGTHS), runtime.gates(inputs, LENGTHS)
+    states, gates = runtime.states(*rows(inputs), LENGTHS), runtime.gates(*rows(inputs), LENGTHS)
     assert states.shape == (6, 6, 7)
     assert gates.shape == (6, 6, config.gate_size)
     assert states.dtype == gates.dtype == np.float32
@@ -139,7 +140,7 @@ def test_states_and_gates_are_those_of_a_plain_loop(config: EncoderConfig) -> No
 def test_pooled_vectors_are_those_of_a_plain_loop(config: EncoderConfig, pooling: str) -> None:
     config = with_pooling(config, pooling)
     arrays, inputs = random_arrays(config), random_inputs(config, LENGTHS)
-    pooled = Runtime(config, arrays).pooled(inputs, LENGTHS)
+    pooled = Runtime(config, arrays).pooled(*rows(inputs), LENGTHS)
     assert pooled.shape == (6, 7)
     assert pooled.dtype == np.float32
     for row, length in enumerate(LENGTHS):
@@ -154,8 +155,8 @@ def test_words_taken_from_a_table_give_the_vectors_of_their_inputs(config: Encod
     chance = np.random.default_rng(2)
     table = chance.normal(0, 1, (9, config.input_size)).astype(np.float32)
     places = chance.integers(0, 9, (6, len(LENGTHS)))
-    found = runtime.pooled_words(table, places, LENGTHS)
-    np.testing.assert_allclose(found, runtime.pooled(table[places], LENGTHS), atol=1e-6, rtol=0)
+    found = runtime.pooled(table, places, LENGTHS)
+    np.testing.assert_allclose(found, runtime.pooled(*rows(table[places]), LENGTHS), atol=1e-6, rtol=0)
 
 
 # --- laws ------------------------------------------------------------------------------------------------------------
@@ -169,7 +170,7 @@ def test_padding_does_not_change_a_vector(config: EncoderConfig, pooling: str) -
     padded = np.full((9, *inputs.shape[1:]), np.nan, dtype=np.float32)
     for row, length in enumerate(LENGTHS):
         padded[:length, row] = inputs[:length, row]
-    np.testing.assert_array_equal(runtime.pooled(padded, LENGTHS), runtime.pooled(inputs, LENGTHS))
+    np.testing.assert_array_equal(runtime.pooled(*rows(padded), LENGTHS), runtime.pooled(*rows(inputs), LENGTHS))
 
 
 @pytest.mark.parametrize("pooling", POOLINGS)
@@ -177,11 +178,12 @@ def test_padding_does_not_change_a_vector(config: EncoderConfig, pooling: str) -
 def test_a_batch_gives_what_its_texts_give_one_by_one_in_any_order(config: EncoderConfig, pooling: str) -> None:
     runtime = Runtime(with_pooling(config, pooling), random_arrays(config))
     inputs = random_inputs(config, LENGTHS)
-    together = runtime.pooled(inputs, LENGTHS)
-    alone = [runtime.pooled(inputs[:, [row]], LENGTHS[[row]])[0] for row in range(len(LENGTHS))]
+    together = runtime.pooled(*rows(inputs), LENGTHS)
+    alone = [runtime.pooled(*rows(inputs[:, [row]]), LENGTHS[[row]])[0] for row in range(len(LENGTHS))]
     np.testing.assert_allclose(together, alone, atol=1e-6, rtol=0)
     order = np.random.default_rng(3).permutation(len(LENGTHS))
-    np.testing.assert_allclose(runtime.pooled(inputs[:, order], LENGTHS[order]), together[order], atol=1e-6, rtol=0)
+    shuffled = runtime.pooled(*rows(inputs[:, order]), LENGTHS[order])
+    np.testing.assert_allclose(shuffled, together[order], atol=1e-6, rtol=0)
 
 
 @every_kind
@@ -190,9 +192,9 @@ def test_the_inputs_are_left_as_they_were(config: EncoderConfig) -> None:
     before = {name: array.copy() for name, array in arrays.items()}
     kept = inputs.copy()
     runtime = Runtime(config, arrays)
-    runtime.pooled(inputs, LENGTHS)
+    runtime.pooled(*rows(inputs), LENGTHS)
     places = np.zeros((6, len(LENGTHS)), dtype=np.intp)
-    runtime.pooled_words(inputs[0], places, LENGTHS)
+    runtime.pooled(inputs[0], places, LENGTHS)
     np.testing.assert_array_equal(inputs, kept)
     assert all(np.array_equal(arrays[name], before[name]) for name in before)
 
@@ -202,11 +204,11 @@ def test_the_inputs_are_left_as_they_were(config: EncoderConfig) -> None:
 def test_texts_without_words_and_a_batch_without_texts(config: EncoderConfig, pooling: str) -> None:
     runtime = Runtime(with_pooling(config, pooling), random_arrays(config))
     empty, d_in = np.zeros(2, dtype=np.intp), config.input_size
-    assert not runtime.pooled(np.ones((4, 2, d_in), dtype=np.float32), empty).any()
-    assert not runtime.pooled(np.ones((0, 2, d_in), dtype=np.float32), empty).any()
-    assert runtime.pooled(np.ones((4, 0, d_in), dtype=np.float32), empty[:0]).shape == (0, 7)
-    assert runtime.pooled_words(np.ones((1, d_in), np.float32), np.zeros((0, 0), np.intp), empty[:0]).shape == (0, 7)
-    assert runtime.states(np.ones((4, 0, d_in), dtype=np.float32), empty[:0]).shape == (4, 0, 7)
+    assert not runtime.pooled(*rows(np.ones((4, 2, d_in), dtype=np.float32)), empty).any()
+    assert not runtime.pooled(*rows(np.ones((0, 2, d_in), dtype=np.float32)), empty).any()
+    assert runtime.pooled(*rows(np.ones((4, 0, d_in), dtype=np.float32)), empty[:0]).shape == (0, 7)
+    assert runtime.pooled(np.ones((1, d_in), np.float32), np.zeros((0, 0), np.intp), empty[:0]).shape == (0, 7)
+    assert runtime.states(*rows(np.ones((4, 0, d_in), dtype=np.float32)), empty[:0]).shape == (4, 0, 7)
 
 
 def test_an_rcnn_without_a_gate_is_a_cnn() -> None:
@@ -214,15 +216,15 @@ def test_an_rcnn_without_a_gate_is_a_cnn() -> None:
     arrays = random_arrays(cnn)
     stacked = arrays["weight"].reshape(7, 3, 5).transpose(1, 0, 2).reshape(21, 5)
     inputs = random_inputs(cnn, LENGTHS)
-    same = Runtime(rcnn, {"input": stacked, "output_bias": arrays["bias"]}).states(inputs, LENGTHS)
-    np.testing.assert_allclose(same, Runtime(cnn, arrays).states(inputs, LENGTHS), atol=1e-6, rtol=0)
+    same = Runtime(rcnn, {"input": stacked, "output_bias": arrays["bias"]}).states(*rows(inputs), LENGTHS)
+    np.testing.assert_allclose(same, Runtime(cnn, arrays).states(*rows(inputs), LENGTHS), atol=1e-6, rtol=0)
 
 
-def test_long_batches_are_projected_in_blocks_without_a_seam() -> None:
+def test_many_texts_have_the_states_of_a_plain_loop() -> None:
     config = EncoderConfig("rcnn", 5, 7)
     lengths = np.random.default_rng(4).integers(0, 40, 300)
     arrays, inputs = random_arrays(config), random_inputs(config, lengths)
-    states = Runtime(config, arrays).states(inputs, lengths)
+    states = Runtime(config, arrays).states(*rows(inputs), lengths)
     row = int(np.argmax(lengths))
     expected, _ = NAIVE["rcnn"](config, arrays, inputs[: lengths[row], row].tolist())
     np.testing.assert_allclose(states[: lengths[row], row], expected, atol=1e-5, rtol=0)
@@ -233,22 +235,6 @@ def test_a_packing_takes_the_longest_first_and_narrows() -> None:
     assert packing.order.tolist() == [2, 4, 5, 0, 3, 1]
     assert packing.counts == (5, 4, 4, 3, 2, 2)
     assert by_length(np.zeros(3, dtype=np.intp)).counts == ()
-
-
-@pytest.mark.parametrize(
-    ("inputs", "lengths", "message"),
-    [
-        (np.zeros((2, 3, 4)), [1, 1, 1], "expected \\(words, 3, 5\\)"),
-        (np.zeros((2, 3, 5)), [1, 1], "expected \\(words, 2, 5\\)"),
-        (np.zeros((2, 5)), [1, 1], "expected \\(words, 2, 5\\)"),
-        (np.zeros((2, 2, 5)), [1, 3], "lengths from 1 to 3, but expected 0 to 2"),
-        (np.zeros((2, 2, 5)), [-1, 2], "lengths from -1 to 2"),
-    ],
-)
-def test_inputs_that_do_not_fit_are_refused(inputs: NDArray[np.float64], lengths: list[int], message: str) -> None:
-    config = EncoderConfig("cnn", 5, 7)
-    with pytest.raises(SettingError, match=message):
-        Runtime(config, random_arrays(config)).pooled(inputs, np.array(lengths))
 
 
 @every_kind

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from tests.naive_encoders import rows
 
 from askalike.models.encoders.numpy_runtime.runtime import Runtime
 from askalike.models.encoders.settings import GATES, POOLINGS, EncoderConfig
@@ -33,10 +34,10 @@ def test_numpy_gives_what_torch_gives(encoder: EncoderConfig) -> None:
         trained, runtime = networks.from_arrays(config, arrays), Runtime(config, arrays)
         with torch.no_grad():
             pooled, states, gates = trained(*both), trained.states(*both), trained.gates(*both)
-        np.testing.assert_allclose(runtime.pooled(inputs, LENGTHS), pooled, atol=1e-5, rtol=0, err_msg=pooling)
-    np.testing.assert_allclose(runtime.states(inputs, LENGTHS), states, atol=1e-5, rtol=0)
-    np.testing.assert_allclose(runtime.gates(inputs, LENGTHS), gates, atol=1e-5, rtol=0)
-    assert runtime.gates(inputs, LENGTHS).shape == tuple(gates.shape)
+        np.testing.assert_allclose(runtime.pooled(*rows(inputs), LENGTHS), pooled, atol=1e-5, rtol=0, err_msg=pooling)
+    np.testing.assert_allclose(runtime.states(*rows(inputs), LENGTHS), states, atol=1e-5, rtol=0)
+    np.testing.assert_allclose(runtime.gates(*rows(inputs), LENGTHS), gates, atol=1e-5, rtol=0)
+    assert runtime.gates(*rows(inputs), LENGTHS).shape == tuple(gates.shape)
 
 
 def test_untrained_parameters_of_torch_run_in_numpy() -> None:
@@ -47,4 +48,4 @@ def test_untrained_parameters_of_torch_run_in_numpy() -> None:
     lengths = np.array([4, 9])
     with torch.no_grad():
         expected = trained(torch.from_numpy(inputs), torch.from_numpy(lengths))
-    np.testing.assert_allclose(runtime.pooled(inputs, lengths), expected, atol=1e-5, rtol=0)
+    np.testing.assert_allclose(runtime.pooled(*rows(inputs), lengths), expected, atol=1e-5, rtol=0)

@@ -113,8 +113,7 @@ def states_of(
     none = np.zeros((0, runtime.config.hidden_size), dtype=np.float32)
     found = [WordStates(tuple(text), of_text, none) for text, of_text in zip(texts, ids, strict=True)]
     for batch in of_like_length(ids, batch_size):
-        vectors = embedding.rows(batch.distinct)[batch.places]  # (T, B, D_in)
-        states = runtime.states(vectors, batch.lengths)  # (T, B, D)
+        states = runtime.states(embedding.rows(batch.distinct), batch.places, batch.lengths)  # (T, B, D)
         for column, row in enumerate(batch.texts.tolist()):
             own = states[: batch.lengths[column], column].copy()  # so that it does not hold the whole batch
             found[row] = WordStates(found[row].words, ids[row], own)
@@ -269,7 +268,7 @@ class Model:
         if not self.settings.encoder.gate_size or not read:
             return []
         vectors = self._embedding.rows(np.array(self.vocabulary.ids(read), dtype=np.intp))
-        gates = self._runtime.gates(vectors[:, None], np.array([len(read)]))  # (T, 1, G)
+        gates = self._runtime.gates(vectors, np.arange(len(read))[:, None], np.array([len(read)]))  # (T, 1, G)
         means = gates.mean(axis=2)[:, 0]
         return [(word, 1 - float(gate)) for word, gate in zip(self._written.text(text), means, strict=True)]
 
@@ -312,7 +311,7 @@ class Model:
         found = np.zeros((len(texts), self.dimensions), dtype=np.float32)
         for batch in of_like_length(texts, batch_size):
             vectors = self._embedding.rows(batch.distinct)
-            found[batch.texts] = self._runtime.pooled_words(vectors, batch.places, batch.lengths)
+            found[batch.texts] = self._runtime.pooled(vectors, batch.places, batch.lengths)
         return found
 
     def _states(self, texts: Sequence[Sequence[str]], batch_size: int) -> list[WordStates]:

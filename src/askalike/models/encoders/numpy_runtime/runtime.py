@@ -15,15 +15,12 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from askalike.errors import SettingError
 from askalike.models.encoders.numpy_runtime.attention import Attention
 from askalike.models.encoders.numpy_runtime.recurrent import Cnn, Gru, Lstm, Rcnn
 from askalike.models.encoders.numpy_runtime.words import (
     BatchOrder,
     BatchWords,
-    GatheredWords,
     Network,
-    PaddedWords,
     Step,
     by_length,
 )
@@ -108,8 +105,8 @@ NETWORKS: Final[dict[Kind, Callable[[EncoderConfig, Mapping[str, NDArray[np.floa
 class Runtime:
     """An encoder that is ready to run.
 
-    Batches are time-major: inputs (T, B, D_in), lengths (B,). What stands after a text's end is not read; a text of
-    length 0 has the zero vector.
+    Batches are time-major: places (T, B), lengths (B,). What stands after a text's end is not read; a text of length 0
+    has the zero vector.
 
     Args:
         config: what the encoder is.
@@ -120,8 +117,8 @@ class Runtime:
 
     >>> config = EncoderConfig("rcnn", input_size=1, hidden_size=1, order=1, gate="fixed", decay=0.5)
     >>> runtime = Runtime(config, {"input": np.ones((1, 1)), "output_bias": np.zeros(1)})
-    >>> pooled = runtime.pooled(np.array([[[2.0]], [[3.0]]]), np.array([2]))  # tanh(0.5·(0.5·2) + 0.5·3) = tanh(2)
-    >>> round(float(np.arctanh(pooled[0, 0])), 3)
+    >>> pooled = runtime.pooled(np.array([[2.0], [3.0]]), np.array([[0], [1]]), np.array([2]))
+    >>> round(float(np.arctanh(pooled[0, 0])), 3)  # tanh(0.5·(0.5·2) + 0.5·3) = tanh(2)
     2.0
     """
 
@@ -131,73 +128,48 @@ class Runtime:
         exact = {name: np.asarray(array, dtype=np.float32) for name, array in arrays.items()}
         self._network = NETWORKS[config.kind](config, exact)
 
-    def pooled(self, inputs: NDArray[np.floating], lengths: NDArray[np.integer]) -> NDArray[np.float32]:
-        """Return one vector for each text.
-
-        Args:
-            inputs: word vectors (T, B, D_in); taken as float32.
-            lengths: words of each text (B,), 0 ≤ length ≤ T.
-
-        Returns:
-            (B, D) float32, rows in the order of the batch.
-
-        Raises:
-            SettingError: shapes or lengths that do not fit.
-        """
-        return self._pool(self._words(inputs, lengths))
-
-    def pooled_words(
-        self, vectors: NDArray[np.float32], places: NDArray[np.intp], lengths: NDArray[np.integer]
+    def pooled(
+        self, vectors: NDArray[np.floating], places: NDArray[np.intp], lengths: NDArray[np.integer]
     ) -> NDArray[np.float32]:
         """Return one vector for each text, given its words as rows of a small table of word vectors.
 
-        Each distinct word is multiplied with the input weights once, however often it occurs.
-
         Args:
-            vectors: the distinct words' vectors (U, D_in) float32.
+            vectors: the distinct words' vectors (U, D_in); taken as float32.
             places: row of ``vectors`` for each word (T, B); any valid row where a text has ended.
             lengths: words of each text (B,), 0 ≤ length ≤ T.
 
         Returns:
             (B, D) float32, rows in the order of the batch.
         """
-        return self._pool(GatheredWords(self._network.projection.of(vectors), places, by_length(lengths)))
+        words = self._words(vectors, places, lengths)
+        pool = POOLS[self.config.pooling]
+        return words.packing.restored(pool(self._network.run(words), words.packing, self.config.hidden_size))
 
-    def states(self, inputs: NDArray[np.floating], lengths: NDArray[np.integer]) -> NDArray[np.float32]:
-        """Return every state, zero after a text's end: arguments and errors as of ``pooled``.  # (T, B, D) float32"""
-        found = np.zeros((len(inputs), len(lengths), self.config.hidden_size), dtype=np.float32)
-        words = self._words(inputs, lengths)
+    def states(
+        self, vectors: NDArray[np.floating], places: NDArray[np.intp], lengths: NDArray[np.integer]
+    ) -> NDArray[np.float32]:
+        """Return every state, zero after a text's end: arguments as of ``pooled``.  # (T, B, D) float32"""
+        found = np.zeros((*places.shape, self.config.hidden_size), dtype=np.float32)
+        words = self._words(vectors, places, lengths)
         for step, (states, _) in enumerate(self._network.run(words)):
             found[step, words.packing.order[: len(states)]] = states
         return found
 
-    def gates(self, inputs: NDArray[np.floating], lengths: NDArray[np.integer]) -> NDArray[np.float32]:
+    def gates(
+        self, vectors: NDArray[np.floating], places: NDArray[np.intp], lengths: NDArray[np.integer]
+    ) -> NDArray[np.float32]:
         """Return λ_t of every word, zero after a text's end: 1 - λ is the share of the word that is let in.
 
-        Arguments and errors as of ``pooled``.  # (T, B, G) float32, G = ``config.gate_size``
+        Arguments as of ``pooled``.  # (T, B, G) float32, G = ``config.gate_size``
         """
-        found = np.zeros((len(inputs), len(lengths), self.config.gate_size), dtype=np.float32)
-        words = self._words(inputs, lengths)
+        found = np.zeros((*places.shape, self.config.gate_size), dtype=np.float32)
+        words = self._words(vectors, places, lengths)
         for step, (_, gates) in enumerate(self._network.run(words)):
             found[step, words.packing.order[: len(gates)]] = gates
         return found
 
-    def _words(self, inputs: NDArray[np.floating], lengths: NDArray[np.integer]) -> BatchWords:
-        if inputs.ndim != 3 or inputs.shape[1:] != (len(lengths), self.config.input_size):
-            raise SettingError(
-                f"inputs of shape {inputs.shape} with {len(lengths)} lengths, but expected "
-                f"(words, {len(lengths)}, {self.config.input_size})",
-                "give word vectors as (T, B, D_in)",
-            )
-        if lengths.size and not 0 <= lengths.min() <= lengths.max() <= len(inputs):
-            raise SettingError(
-                f"lengths from {lengths.min()} to {lengths.max()}, but expected 0 to {len(inputs)}",
-                "give the number of words of each text",
-            )
-        exact = np.asarray(inputs, dtype=np.float32)
-        return PaddedWords(self._network.projection, exact, by_length(lengths))
-
-    def _pool(self, words: BatchWords) -> NDArray[np.float32]:
-        packing = words.packing
-        pool = POOLS[self.config.pooling]
-        return packing.restored(pool(self._network.run(words), packing, self.config.hidden_size))
+    def _words(
+        self, vectors: NDArray[np.floating], places: NDArray[np.intp], lengths: NDArray[np.integer]
+    ) -> BatchWords:
+        table = self._network.projection.of(np.asarray(vectors, dtype=np.float32))
+        return BatchWords(table, places, by_length(lengths))

@@ -1,9 +1,9 @@
 """The words of a batch as a network takes them, longest text first, projected; and what a network gives for them.
 
 Those texts that still have a word at a step are the first rows of every buffer, and a step works on that prefix alone:
-padding costs nothing. All that depends on a word and not on a state is computed before a recurrence: for a padded batch
-in blocks of steps, one product each; for words of a vocabulary once for each distinct word, and rows of that are
-gathered. A recurrent kind takes one word of every text at a time; attention needs the words of a text at once.
+padding costs nothing. All that depends on a word and not on a state is computed before a recurrence, once for each
+distinct word, and rows of that are gathered. A recurrent kind takes one word of every text at a time; attention needs
+the words of a text at once.
 """
 
 from __future__ import annotations
@@ -105,63 +105,8 @@ class Projection:
         return (*found, vectors[None]) if self.has_vectors else found
 
 
-ROWS_AT_ONCE: Final = 2048
-"""Words of a block: enough for a fast product, few enough to stay in the cache."""
-
-
-class BatchWords(Protocol):
-    """The words of a batch."""
-
-    @property
-    def packing(self) -> BatchOrder:
-        """Return which texts have a word at each step."""
-        ...
-
-    def steps(self) -> Iterator[Parts]:
-        """Yield for each step and stack (P, counts[t], width), in the packing's order; the next step may overwrite."""
-        ...
-
-    def at(self, steps: NDArray[np.intp], places: NDArray[np.intp]) -> Parts:
-        """Return for each stack (P, N, width), given the place of each word in its text and of that in the order."""
-        ...
-
-
-class PaddedWords:
-    """Words given as vectors.
-
-    Args:
-        projection: the input weights.
-        inputs: (T, B, D_in) float32; what stands after a text's end is not read.
-        packing: of the batch.
-    """
-
-    def __init__(self, projection: Projection, inputs: NDArray[np.float32], packing: BatchOrder) -> None:
-        self.packing: Final = packing
-        self._projection = projection
-        self._batch = inputs.shape[1]
-        self._flat = inputs.reshape(-1, inputs.shape[2])
-
-    def steps(self) -> Iterator[Parts]:
-        """Yield the rows of each step, projected in blocks."""
-        order, counts, step = self.packing.order, self.packing.counts, 0
-        while step < len(counts):
-            last = min(len(counts), step + max(1, ROWS_AT_ONCE // counts[step]))
-            of_block = counts[step:last]
-            rows = np.concatenate([(step + i) * self._batch + order[:count] for i, count in enumerate(of_block)])
-            block = self._projection.of(self._flat[rows])
-            end = 0
-            for count in of_block:
-                begin, end = end, end + count
-                yield tuple(part[:, begin:end] for part in block)
-            step = last
-
-    def at(self, steps: NDArray[np.intp], places: NDArray[np.intp]) -> Parts:
-        """Return the rows of these words, projected now."""
-        return self._projection.of(self._flat[steps * self._batch + self.packing.order[places]])
-
-
-class GatheredWords:
-    """Words given as rows of a table.
+class BatchWords:
+    """The words of a batch, as rows of a table of its distinct words: each is projected once, however often it occurs.
 
     Args:
         table: projections of the distinct words, for each stack (P, U, width).
