@@ -35,6 +35,7 @@ RANGES: Final[Mapping[str, Mapping[str, Range]]] = {
         "decay": _BELOW_ONE,
         "layers": (1, 16),
     },
+    "Manifest": {"format": (1, 1_000_000)},
     "ModelSettings": {"word_limit": (1, 100_000)},
     "Recipe": {"word_limit": (1, 100_000)},
     "WordSettings": {

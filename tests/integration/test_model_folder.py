@@ -330,8 +330,11 @@ NOT_FINITE = np.array([0, np.nan, 0, 0], dtype=np.float32)
         (change_config(more=1), "config.json: model settings"),
         (change_config(stems="klingon"), "config.json: model setting stems is 'klingon', but expected one of: arabic"),
         (change_config(reads="body"), "config.json: model setting reads is 'body'"),
-        (change_config(encoder={**ENCODER, "kind": "transformer"}), "config.json: encoder kind is 'transformer'"),
-        (change_config(encoder={**ENCODER, "hidden_size": 10**30}), "but expected float32"),
+        (
+            change_config(encoder={**ENCODER, "kind": "transformer"}),
+            "encoder settings: kind is 'transformer'",
+        ),
+        (change_config(encoder={**ENCODER, "hidden_size": 10**30}), "hidden_size is a number of more than 30 digits"),
         (change_config(encoder={**ENCODER, "kind": "lstm"}), "weights hold nothing for weight_ih"),
         (change_config(encoder={**ENCODER, "input_size": 5}), r"float32 \(6, 3\) for embedding.* float32 \(6, 5\)"),
         (change_config(embedding_precision="int8"), "but expected int8"),

@@ -127,7 +127,7 @@ def test_settings_are_read_as_they_were_written() -> None:
         ({"word_limit": True}, "word_limit is True"),
         ({"unknown": ["zero"]}, "unknown is"),
         ({"stems": "klingon"}, "stems is 'klingon', but expected one of: arabic, .*, english, .*, yiddish"),
-        ({"stems": None}, "stems is None, but expected one of: arabic"),
+        ({"stems": None}, "stems is None, but expected a text"),
         ({"stems": ["english"]}, "stems is"),
         ({"embedding_precision": "int4"}, "expected one of: float32, float16, int8"),
         ({"encoder": []}, "but expected"),
@@ -165,10 +165,10 @@ def test_a_manifest_is_read_as_it_was_written() -> None:
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"format": "1"}, "format '1'"),
-        ({"format": 0}, "format 0"),
-        ({"version": 1}, "version 1"),
-        ({"training_data": "abc"}, "training_data 'abc'"),
+        ({"format": "1"}, "format is '1', but expected a whole number from 1"),
+        ({"format": 0}, "format is 0, but expected a whole number from 1"),
+        ({"version": 1}, "version is 1, but expected a text"),
+        ({"training_data": "abc"}, "training_data is 'abc', but expected a SHA-256"),
         ({"dev_scores": {"MRR": "high"}}, "dev_scores"),
         ({"files": {}}, "hashes for"),
         ({"files": {"weights.safetensors": HASH, "config.json": HASH, "../vocabulary.txt": HASH}}, "hashes for"),

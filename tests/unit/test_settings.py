@@ -10,6 +10,7 @@ from typing import Any, get_type_hints
 import pytest
 
 from askalike.errors import SettingError
+from askalike.models.encoders.folder import Manifest
 from askalike.models.encoders.settings import EncoderConfig, ModelSettings
 from askalike.models.language.kinds import KINDS
 from askalike.models.translation.ibm1 import Alignment
@@ -50,7 +51,7 @@ def test_every_number_of_a_class_of_settings_has_a_range(kind: Any) -> None:
 
 
 def test_no_range_is_of_a_class_that_there_is_not() -> None:
-    assert set(RANGES) == {kind.__name__ for kind in SETTINGS if kind.__name__ in RANGES}
+    assert set(RANGES) == {kind.__name__ for kind in (*SETTINGS, Manifest) if kind.__name__ in RANGES}
 
 
 @pytest.mark.parametrize("kind", SETTINGS, ids=lambda kind: kind.__name__)

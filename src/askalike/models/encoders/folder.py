@@ -9,7 +9,6 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import json
-import math
 import os
 import re
 import tempfile
@@ -35,6 +34,7 @@ from askalike.errors import (
 )
 from askalike.files import Owned, foreign_in, is_link, remove_owned, sync_folder, writing_whole
 from askalike.models.encoders.vocabulary import Vocabulary
+from askalike.settings import check_settings, read_settings
 
 MAX_BYTES: Final[dict[str, int]] = {
     "manifest.json": 1 << 16,
@@ -99,6 +99,15 @@ class Manifest:
     dev_scores: Mapping[str, float] = field(default_factory=dict)
     files: Mapping[str, str] = field(default_factory=dict)
 
+    def __post_init__(self) -> None:
+        check_settings(self, "model ")
+        if self.training_data and not _DIGEST.fullmatch(self.training_data):
+            raise SettingError(
+                f"model training_data is {self.training_data[:80]!r}, but expected a SHA-256 in hexadecimal or nothing"
+            )
+        if self.files and not (sorted(self.files) == _HASHED and all(map(_DIGEST.fullmatch, self.files.values()))):
+            raise SettingError(f"hashes for {sorted(self.files)}, but expected a SHA-256 for each of {_HASHED}")
+
     @classmethod
     def of_origin(cls, training_data: str, dev_scores: Mapping[str, float] | None = None) -> Manifest:
         """Return the manifest of a model that is not in a folder yet.
@@ -106,10 +115,7 @@ class Manifest:
         Raises:
             SettingError: an origin that cannot be.
         """
-        scores = dict(dev_scores or {})
-        if fault := _fault_of_origin(training_data, scores):
-            raise SettingError(f"a model with {fault}")
-        return cls(FORMAT, __version__, training_data, scores)
+        return cls(FORMAT, __version__, training_data, dict(dev_scores or {}))
 
     def to_bytes(self) -> bytes:
         """Return the file."""
@@ -124,10 +130,15 @@ class Manifest:
         """
         found = json_object(data, "manifest.json")
         known = {entry.name for entry in fields(cls)}
-        fault = f"entries {sorted(found)}, but expected {sorted(known)}" if set(found) != known else _fault(found)
-        if fault:
-            raise DamagedModelError(f"manifest.json has {fault}", AGAIN)
-        return cls(**found)  # type: ignore[arg-type]  # checked just now
+        if set(found) != known:
+            raise DamagedModelError(f"manifest.json has entries {sorted(found)}, but expected {sorted(known)}", AGAIN)
+        try:
+            manifest = read_settings(cls, found, "manifest.json")
+        except SettingError as error:
+            raise DamagedModelError(error.message, AGAIN) from error
+        if not manifest.files:
+            raise DamagedModelError(f"manifest.json has hashes for no file, but expected {', '.join(_HASHED)}", AGAIN)
+        return manifest
 
 
 def digest(data: bytes) -> str:
@@ -154,34 +165,6 @@ def json_object(data: bytes, name: str) -> dict[str, object]:
     if not isinstance(found, dict):
         raise DamagedModelError(f"{name} holds no JSON object", AGAIN)
     return found
-
-
-def _fault(found: Mapping[str, object]) -> str:
-    """Return what is wrong with the entries, or nothing."""
-    number, origin, scores, files = (found[name] for name in ("format", "training_data", "dev_scores", "files"))
-    if not isinstance(number, int) or isinstance(number, bool) or number < 1:
-        return f"format {number!r}, but expected a whole number ≥ 1"
-    if not isinstance(found["version"], str):
-        return f"version {found['version']!r}, but expected a text"
-    if fault := _fault_of_origin(origin, scores):
-        return fault
-    if not (isinstance(files, dict) and all(isinstance(value, str) for value in files.values())):
-        return f"files {files!r}, but expected a SHA-256 by name"
-    if sorted(files) != _HASHED or not all(_DIGEST.fullmatch(value) for value in files.values()):
-        return f"hashes for {sorted(files)}, but expected a SHA-256 for each of {_HASHED}"
-    return ""
-
-
-def _fault_of_origin(origin: object, scores: object) -> str:
-    if not (isinstance(origin, str) and (not origin or _DIGEST.fullmatch(origin))):
-        return f"training_data {origin!r}, but expected a SHA-256 in hexadecimal or nothing"
-    if not (isinstance(scores, dict) and all(_is_score(value) for value in scores.values())):
-        return f"dev_scores {scores!r}, but expected finite numbers by name"
-    return ""
-
-
-def _is_score(value: object) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
 
 
 _TYPES: Final[dict[str, type[np.generic]]] = {"F32": np.float32, "F16": np.float16, "I8": np.int8, "I64": np.int64}
