@@ -47,7 +47,7 @@ from askalike.search import Query
 from askalike.search import searcher as search
 from askalike.search.correction import Frequencies, Speller, corrected
 from askalike.search.query import TermCounts
-from askalike.store import Archive, Layout
+from askalike.store import ForumLayout, open_store
 from askalike.text.analyzer import Analyzer
 from askalike.text.markup import plain_text, segments
 from askalike.text.misspelling import NEIGHBOURS, meant
@@ -241,8 +241,8 @@ def measured(name: str, speller: Speller) -> dict[str, Any]:
     titles = [one.title for one in asked]
     with Forum.open(folder, settings=WORDS_ALONE) as forum:
         analyzer = forum.analyzer
-        layout = Layout(folder)
-        engine = LocalEngine(Archive(layout.archive), LexicalIndex(layout.lexical), FieldWeights())
+        layout = ForumLayout(folder)
+        engine = LocalEngine(open_store(layout), LexicalIndex(layout.lexical), FieldWeights())
         rows: dict[str, Any] = {}
         for rule_name, rule in RULES.items():
             fixed: Rule = partial(rule, analyzer=analyzer, speller=speller, frequencies=TermCounts(engine))

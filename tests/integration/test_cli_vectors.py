@@ -20,7 +20,7 @@ from askalike.index.vector_set import lock_of_makers
 from askalike.index.word_indexer import fingerprint
 from askalike.index.words import LexicalIndex
 from askalike.models.encoders.model import Model
-from askalike.store import Archive, Layout
+from askalike.store import ForumLayout, open_store
 
 
 @pytest.fixture
@@ -196,8 +196,8 @@ def test_index_encodes_unless_told_not_to(
 
 
 def test_search_says_that_the_forum_is_still_being_indexed(run: Run, forum: Path) -> None:
-    layout = Layout(forum)
-    with Forum.open(forum) as opened, contextlib.closing(Archive(layout.archive)) as archive:
+    layout = ForumLayout(forum)
+    with Forum.open(forum) as opened, contextlib.closing(open_store(layout)) as archive:
         analyzer = opened.analyzer
         with filelock.FileLock(layout.lock):  # another process is indexing
             archive.add_questions([Question("late", "Wlan lost")])

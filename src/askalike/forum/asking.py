@@ -13,16 +13,7 @@ from askalike.forum.settings import with_zone
 from askalike.index.vector_sets import VectorsState
 from askalike.search import RANKERS, RERANKERS, Query, Search, Suggestions, learned_as, suggestions
 from askalike.search.calibration import Calibration
-from askalike.store import (
-    Archive,
-    Layout,
-    all_feedback,
-    answer_counts,
-    links_of,
-    newest,
-    standing_verdicts,
-    verdicts_on,
-)
+from askalike.store import ForumLayout, Position, Store
 from askalike.text.analyzer import Analyzer
 from askalike.types import Answer, Correction, Explanation, Feedback, Filters, Hit, Link, Markup, Question
 
@@ -33,12 +24,12 @@ class Asking:
     ``pairs`` holds which of its questions may ask the same, as far as ``pairs.advance`` has compared them.
     """
 
-    def __init__(self, path: Path, archive: Archive, indexes: Indexes, analyzer: Analyzer) -> None:
+    def __init__(self, path: Path, store: Store, indexes: Indexes, analyzer: Analyzer) -> None:
         self.path, self.analyzer = path, analyzer
-        self._archive = archive
+        self._store = store
         self._indexes = indexes
         weight = indexes.settings.search.join.weight
-        self.pairs = Pairs(Layout(path), archive, indexes, weight)
+        self.pairs = Pairs(ForumLayout(path), store, indexes, weight)
 
     def similar(
         self,
@@ -113,7 +104,7 @@ class Asking:
         query = Query(title, body, markup)
         wanted = with_zone(filters)
         if own:
-            verdicts = verdicts_on(self._archive, own).items()
+            verdicts = self._store.judgements_on(own).items()
             excluded = wanted.exclude_ids | {other for other, verdict in verdicts if verdict == "different"}
             wanted = replace(wanted, exclude_ids=excluded)
         return self._indexes.ask(
@@ -168,7 +159,7 @@ class Asking:
 
     def sources(self) -> tuple[str, ...]:
         """Return the names of the archives that were loaded, and "manual" where something was added by hand."""
-        return self._archive.sources()
+        return self._store.sources()
 
     def question(self, identifier: str) -> Question:
         """Return one question.
@@ -176,64 +167,62 @@ class Asking:
         Raises:
             UnknownIdError: there is no such question.
         """
-        return self._archive.question(identifier)
+        return self._store.question(identifier)
 
     def questions(self) -> Iterator[Question]:
         """Yield every question in the order of its coming, without holding them all."""
-        return (question for _, question in self._archive.all_questions())
+        return (question for _, question in self._store.all_questions())
 
     def questions_by_number(self, nums: Sequence[int]) -> dict[int, Question]:
         """Return the questions with these numbers, as ``pairs`` gives them; those that have gone are left out."""
-        return self._archive.questions_by_num(nums)
+        return self._store.questions_by_num(nums)
 
     def numbers(self, ids: Sequence[str]) -> dict[str, int]:
         """Return the numbers of those ids that are there."""
-        return self._archive.nums_by_id(ids)
+        return self._store.nums_by_id(ids)
 
     def size(self) -> int:
         """Return how many questions the forum holds."""
-        return self._archive.count_questions()
+        return self._store.count_questions()
 
     def answers(self, question_id: str) -> list[Answer]:
         """Return a question's answers, best first: accepted, then most voted, then oldest."""
-        return self._archive.answers(question_id)
+        return self._store.answers_of([question_id]).get(question_id, [])
 
     def links(self) -> list[Link]:
         """Return all links between questions that the forum holds."""
-        return self._archive.links()
+        return self._store.links()
 
     def links_of(self, question_id: str) -> list[Link]:
         """Return the links from or to one question."""
-        return links_of(self._archive, question_id)
+        return self._store.links_of(question_id)
 
     def feedback(self) -> Iterator[Feedback]:
         """Yield every verdict that people gave on pairs, oldest first; the newest on a pair counts."""
-        return all_feedback(self._archive)
+        return self._store.all_feedback()
 
     def verdicts(self) -> list[Feedback]:
         """Return the verdict that counts for each pair that was judged."""
-        return standing_verdicts(self._archive)
+        return self._store.judgements()
 
     def answer_counts(self, ids: Sequence[str]) -> dict[str, int]:
         """Return how many answers each of these questions has; those without one are left out."""
-        return answer_counts(self._archive, ids)
+        return self._store.answer_counts(ids)
 
-    def newest(
-        self, limit: int, after: tuple[int | None, int] | None = None
-    ) -> list[tuple[tuple[int | None, int], Question]]:
-        """Return (place, question), newest first by date, undated ones last; ``after`` takes a place to go on from."""
-        return newest(self._archive, limit, after)
+    def newest(self, limit: int, after: Position | None = None) -> list[tuple[Position, Question]]:
+        """Return questions, newest first by date, undated ones last; ``after`` takes a position to go on from."""
+        return self._store.newest(limit, after)
 
     def rankers(self) -> dict[str, bool]:
         """Return each ranker's name, and whether this forum can be searched by it now."""
         has_vectors = bool(self.vectors.model)
         found = {name: has_vectors or not ranker.needs_vectors for name, ranker in RANKERS.items()}
-        learned = {name: Layout(self.path).ranker(learned_as(name)) for name in RERANKERS}
+        learned = {name: ForumLayout(self.path).ranker(learned_as(name)) for name in RERANKERS}
         return found | {name: any(folder.glob("manifest.json")) for name, folder in learned.items()}
 
     def info(self) -> Info:
         """Return what the forum holds and whether its indexes are in step."""
-        return forum_info(self.path, self._archive, self._indexes, self.analyzer.settings.language)
+        return forum_info(self.path, self._store, self._indexes, self.analyzer.settings.language)
 
     def probe(self) -> None:
         """Look into the indexes as a search does, in a few milliseconds.

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import os
-import sqlite3
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
@@ -30,9 +29,8 @@ from askalike.index.words.mark import OWNED as LEXICAL_FILES
 from askalike.models.encoders.folder import OWNED as MODEL_FILES
 from askalike.models.encoders.model import Model
 from askalike.progress import Progress
-from askalike.store import Layout, soundness
+from askalike.store import Contents, ForumLayout, pair_faults, stored_faults
 from askalike.store.layout import not_found
-from askalike.store.soundness import Contents
 from askalike.text.analyzer import Analyzer
 from askalike.text.settings import TextSettings
 
@@ -114,13 +112,13 @@ def check_forum(path: Path, progress: Progress) -> CheckReport:
     Raises:
         ForumNotFoundError: there is none.
     """
-    layout = Layout(path)
+    layout = ForumLayout(path)
     if not (layout.archive.exists() or layout.lexical.is_dir()):
         raise not_found(layout.archive)
     return CheckReport(tuple(_findings(layout, progress)))
 
 
-def _findings(layout: Layout, progress: Progress) -> Iterator[Finding]:
+def _findings(layout: ForumLayout, progress: Progress) -> Iterator[Finding]:
     held: list[Contents] = []
     yield from _named("archive", _archive(layout, progress, held.append))
     contents = held[0] if held else None
@@ -143,25 +141,21 @@ def _named(part: Part, found: Iterator[Finding]) -> Iterator[Finding]:
 # -- the archive ---------------------------------------------------------------------------------------------------
 
 
-def _archive(layout: Layout, progress: Progress, hold: Callable[[Contents], None]) -> Iterator[Finding]:
+def _archive(layout: ForumLayout, progress: Progress, hold: Callable[[Contents], None]) -> Iterator[Finding]:
     name = layout.archive.name
     if not layout.archive.is_file():
         yield Finding("archive", name, "is not there", RESTORE)
         return
-    try:
-        with soundness.opened_for_reading(layout.archive) as connection:
-            progress.start("checking the archive", soundness.count_rows(connection), "rows")
-            for what in soundness.faults(connection, progress.advance):
-                yield Finding("archive", name, what, RESTORE)
-            hold(soundness.contents(connection))
-    except (sqlite3.Error, OSError) as error:
-        yield Finding("archive", name, f"cannot be read: {error}", RESTORE)
+    faults = stored_faults(
+        layout, lambda rows: progress.start("checking the archive", rows, "rows"), progress.advance, hold
+    )
+    yield from (Finding("archive", name, what, RESTORE) for what in faults)
 
 
 # -- the word index ------------------------------------------------------------------------------------------------
 
 
-def _words(layout: Layout, progress: Progress, contents: Contents | None) -> Iterator[Finding]:
+def _words(layout: ForumLayout, progress: Progress, contents: Contents | None) -> Iterator[Finding]:
     folder = layout.lexical
     name = folder.name
     if not LexicalIndex.exists(folder):
@@ -235,7 +229,7 @@ def _agreement(part: Part, name: str, mark: Mark, numbers: Collection[int], cont
 # -- vectors -------------------------------------------------------------------------------------------------------
 
 
-def _vectors(layout: Layout, progress: Progress, contents: Contents | None) -> Iterator[Finding]:
+def _vectors(layout: ForumLayout, progress: Progress, contents: Contents | None) -> Iterator[Finding]:
     folder = layout.vectors
     name = folder.name
     if not folder.is_dir():
@@ -259,7 +253,7 @@ def _vectors(layout: Layout, progress: Progress, contents: Contents | None) -> I
         yield from _set(layout, place, answering, contents)
 
 
-def _set(layout: Layout, place: Path, answering: str, contents: Contents | None) -> Iterator[Finding]:
+def _set(layout: ForumLayout, place: Path, answering: str, contents: Contents | None) -> Iterator[Finding]:
     name = _within(place, layout)
     try:
         Model.load(place / "model")
@@ -290,28 +284,15 @@ def _set(layout: Layout, place: Path, answering: str, contents: Contents | None)
 # -- what is made anew or learned ----------------------------------------------------------------------------------
 
 
-def _pairs(layout: Layout, contents: Contents | None) -> Iterator[Finding]:
+def _pairs(layout: ForumLayout, contents: Contents | None) -> Iterator[Finding]:
     path = layout.pairs
     if not path.exists() and not path.is_symlink():
         return
-    try:
-        with soundness.opened_for_reading(path) as connection:
-            for row in connection.execute("PRAGMA integrity_check(20)"):
-                if row[0] != "ok":
-                    yield Finding("pairs", path.name, row[0])
-            odd = "score NOT BETWEEN 0 AND 1 OR cosine NOT BETWEEN -1.001 AND 1.001 OR first >= second"
-            if count := connection.execute(f"SELECT count(*) FROM pairs WHERE {odd}").fetchone()[0]:
-                yield Finding("pairs", path.name, f"holds {count:,} pairs with scores or numbers that cannot be")
-            state = dict(map(tuple, connection.execute("SELECT key, value FROM state")))
-            applied = int(state.get("applied", 0))
-            if contents is not None and applied > contents.last_change:
-                what = f"has seen change {applied}, and the archive's last is {contents.last_change}"
-                yield Finding("pairs", path.name, what)
-    except (sqlite3.Error, ValueError, UnicodeError, OSError) as error:
-        yield Finding("pairs", path.name, f"cannot be read: {error}")
+    last_change = None if contents is None else contents.last_change
+    yield from (Finding("pairs", path.name, what) for what in pair_faults(layout, last_change))
 
 
-def _models(layout: Layout, progress: Progress) -> Iterator[Finding]:
+def _models(layout: ForumLayout, progress: Progress) -> Iterator[Finding]:
     retrain = "train it again, or take it from a backup"
     if layout.model.exists() or layout.model.is_symlink():
         try:
@@ -333,7 +314,7 @@ def _models(layout: Layout, progress: Progress) -> Iterator[Finding]:
 # -- other files ---------------------------------------------------------------------------------------------------
 
 
-def _files(layout: Layout) -> Iterator[Finding]:
+def _files(layout: ForumLayout) -> Iterator[Finding]:
     for path in foreign_in(layout.folder, _FORUM):
         if path == layout.training():
             continue
@@ -349,7 +330,7 @@ def _files(layout: Layout) -> Iterator[Finding]:
                 yield Finding("files", path.name, f"cannot be read: {error}", "take it from a backup, or delete it")
 
 
-def unusable_locks(layout: Layout) -> list[Path]:
+def unusable_locks(layout: ForumLayout) -> list[Path]:
     """Return what stands where a file is locked, and is a folder, a link, or nothing that this process may write."""
     return [
         path
@@ -358,5 +339,5 @@ def unusable_locks(layout: Layout) -> list[Path]:
     ]
 
 
-def _within(path: Path, layout: Layout) -> str:
+def _within(path: Path, layout: ForumLayout) -> str:
     return path.relative_to(layout.folder).as_posix()

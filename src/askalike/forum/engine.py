@@ -1,4 +1,4 @@
-"""The engine of one machine: records from SQLite, candidates from the lexical index and the vectors."""
+"""The engine of one machine: records from the store, candidates from the lexical index and the vectors."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from askalike.processes import one_blas_thread
 from askalike.search import Candidate, Query
 from askalike.search.engine import DuplicateLinks, TermStatistics
 from askalike.search.interaction import WeighedStates, rarities
-from askalike.store import Archive
+from askalike.store import Store
 from askalike.text.analyzer import Analyzer
 from askalike.types import Answer, Filters, Question
 
@@ -28,17 +28,17 @@ more, the nearest vectors are taken first and those that do not satisfy it are d
 
 
 class LocalEngine:
-    """``rank.Engine`` over an archive and one state of its lexical index and, where there are some, of its vectors."""
+    """``rank.Engine`` over a store and one state of its lexical index and, where there are some, of its vectors."""
 
     def __init__(
         self,
-        archive: Archive,
+        store: Store,
         index: LexicalSnapshot,
         fields: FieldWeights,
         vectors: VectorSnapshot | None = None,
         neighbours: Neighbours = "auto",
     ) -> None:
-        self._archive = archive
+        self._store = store
         self._index = index
         self._fields = fields
         self._vectors = vectors
@@ -91,20 +91,20 @@ class LocalEngine:
 
     def questions(self, keys: Sequence[int]) -> dict[int, Question]:
         """Return the questions with these internal numbers."""
-        return self._archive.questions_by_num(keys)
+        return self._store.questions_by_num(keys)
 
     def answers(self, ids: Sequence[str]) -> dict[str, list[Answer]]:
         """Return the answers of each of these questions, best first."""
-        return self._archive.answers_of(ids)
+        return self._store.answers_of(ids)
 
     def duplicate_links(self, ids: Sequence[str]) -> DuplicateLinks:
         """Return the duplicate links of these questions, and of all that they lead to."""
-        targets = self._archive.originals_of(ids)
+        targets = self._store.originals_of(ids)
         found = sorted({target for one in targets.values() for target in one})
-        return DuplicateLinks(targets, self._archive.questions_by_id(found) if found else {})
+        return DuplicateLinks(targets, self._store.questions_by_id(found) if found else {})
 
     def _excluded(self, filters: Filters) -> set[int]:
-        return set(self._archive.nums_by_id(filters.exclude_ids).values()) if filters.exclude_ids else set()
+        return set(self._store.nums_by_id(filters.exclude_ids).values()) if filters.exclude_ids else set()
 
     def _near(
         self, vector: NDArray[np.float32], limit: int, allowed: Sequence[int] | None, excluded: set[int]

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from askalike.errors import BusyForumError
 from askalike.forum.asking import Asking
 from askalike.forum.check import CheckReport, check_forum
-from askalike.forum.creation import discard_if_empty, new_archive
+from askalike.forum.creation import discard_if_empty, new_store
 from askalike.forum.importing import ImportOptions, ImportReport, import_archive
 from askalike.forum.indexes import Indexes, remove_indexes
 from askalike.forum.repair import clear_damage
@@ -21,7 +21,7 @@ from askalike.forum.settings import ForumSettings, stored_text_settings
 from askalike.index.model_source import wanted_model
 from askalike.models.encoders.model import Model
 from askalike.progress import Progress, SilentProgress
-from askalike.store import Archive, Layout, Operation, add_feedback, delete_answers, delete_links, put_answers
+from askalike.store import ForumLayout, Operation, Store, open_store
 from askalike.text.analyzer import Analyzer
 from askalike.text.settings import TextSettings
 from askalike.types import Answer, Feedback, Link, Question, Verdict
@@ -50,10 +50,10 @@ class Forum(Asking):
     2,000 questions and leave more to ``encode``: until then words alone find those, and ``info`` says how many.
     """
 
-    def __init__(self, path: Path, archive: Archive, analyzer: Analyzer, settings: ForumSettings) -> None:
+    def __init__(self, path: Path, store: Store, analyzer: Analyzer, settings: ForumSettings) -> None:
         self.settings = settings
-        self._layout = Layout(path)
-        super().__init__(path, archive, Indexes(self._layout, archive, analyzer, settings), analyzer)
+        self._layout = ForumLayout(path)
+        super().__init__(path, store, Indexes(self._layout, store, analyzer, settings), analyzer)
 
     # -- making and opening ------------------------------------------------------------------------------------
 
@@ -70,12 +70,12 @@ class Forum(Asking):
         Raises:
             ForumExistsError: the folder holds something already.
         """
-        layout, text = Layout(Path(path)), text or TextSettings()
-        archive = new_archive(layout, text)
+        layout, text = ForumLayout(Path(path)), text or TextSettings()
+        store = new_store(layout, text)
         try:
-            return cls(layout.folder, archive, Analyzer(text), settings or ForumSettings())
+            return cls(layout.folder, store, Analyzer(text), settings or ForumSettings())
         except BaseException:
-            archive.close()
+            store.close()
             raise
 
     @classmethod
@@ -88,28 +88,28 @@ class Forum(Asking):
             ForumNotFoundError: there is none.
             ForumVersionError, DamagedForumError: it cannot be used; the message says what to do.
         """
-        layout = Layout(Path(path))
-        archive = Archive(layout.archive)
+        layout = ForumLayout(Path(path))
+        store = open_store(layout)
         try:
-            text = stored_text_settings(archive, layout)
-            forum = cls(layout.folder, archive, Analyzer(text), settings or ForumSettings())
+            text = stored_text_settings(store)
+            forum = cls(layout.folder, store, Analyzer(text), settings or ForumSettings())
             forum.catch_up(progress=progress, is_waiting=False)
         except BaseException:
-            archive.close()
+            store.close()
             raise
         return forum
 
     def close(self) -> None:
         """Close the forum's files; everything is on disk already."""
         self.pairs.close()
-        self._archive.close()
+        self._store.close()
 
     def discard_if_empty(self) -> bool:
         """Close the forum and delete its folder, unless it holds a question or another process writes to it.
 
         Return whether the folder is gone.
         """
-        return discard_if_empty(self._archive, self.path)
+        return discard_if_empty(self._store, self.path)
 
     def __enter__(self) -> Forum:
         return self
@@ -133,7 +133,7 @@ class Forum(Asking):
             ModelError: the model cannot be read; the archive was, and words find its questions.
         """
         shown = progress or SilentProgress()
-        report = import_archive(self._archive, Path(archive), options or ImportOptions(), self._layout.rejects, shown)
+        report = import_archive(self._store, Path(archive), options or ImportOptions(), self._layout.rejects, shown)
         self.catch_up(progress=shown)
         if self.settings.has_vectors and wanted_model(self._layout, self.analyzer.settings.language) is not None:
             with contextlib.suppress(BusyForumError):
@@ -147,7 +147,7 @@ class Forum(Asking):
             InputError: an id is taken, or a value cannot be stored; nothing is stored then.
             UnknownIdError: an end of a link is not there; nothing is stored then.
         """
-        self._archive.add_questions(_listed(questions), list(links))
+        self._store.add_questions(_listed(questions), list(links))
         self.catch_up()
 
     def edit(self, questions: Question | Iterable[Question]) -> None:
@@ -156,12 +156,12 @@ class Forum(Asking):
         Raises:
             UnknownIdError: there is no such question; nothing is stored then.
         """
-        self._archive.edit_questions(_listed(questions))
+        self._store.edit_questions(_listed(questions))
         self.catch_up()
 
     def put(self, questions: Question | Iterable[Question]) -> None:
         """Add questions, or replace those whose id the forum holds."""
-        self._archive.put_questions(_listed(questions))
+        self._store.put_questions(_listed(questions))
         self.catch_up()
 
     def store(self, questions: Question | Iterable[Question] = (), *, gone: Iterable[str] = ()) -> dict[str, Operation]:
@@ -172,7 +172,7 @@ class Forum(Asking):
         Raises:
             UnknownIdError, InputError: as ``delete`` and ``put``; nothing is changed then.
         """
-        return self._archive.put_questions(_listed(questions), list(gone))
+        return self._store.put_questions(_listed(questions), list(gone))
 
     def delete(self, ids: str | Iterable[str]) -> None:
         """Delete questions with their answers, links and judgements.
@@ -182,7 +182,7 @@ class Forum(Asking):
         Raises:
             UnknownIdError: there is no such question; nothing is deleted then.
         """
-        self._archive.delete_questions([ids] if isinstance(ids, str) else list(ids))
+        self._store.put_questions((), [ids] if isinstance(ids, str) else list(ids))
         self.catch_up()
 
     def add_answers(self, answers: Iterable[Answer]) -> None:
@@ -192,7 +192,7 @@ class Forum(Asking):
             UnknownIdError: an answer's question is not there; nothing is stored then.
             InputError: an id is taken, or a value cannot be stored; nothing is stored then.
         """
-        self._archive.add_answers(list(answers))
+        self._store.add_answers(list(answers))
 
     def put_answers(self, answers: Iterable[Answer]) -> dict[str, Operation]:
         """Add answers, or replace those whose id the forum holds; return which of both for each that changed.
@@ -200,7 +200,7 @@ class Forum(Asking):
         Raises:
             UnknownIdError, InputError: as ``add_answers``.
         """
-        return put_answers(self._archive, list(answers))
+        return self._store.put_answers(list(answers))
 
     def delete_answers(self, ids: Iterable[str]) -> None:
         """Delete answers.
@@ -208,7 +208,7 @@ class Forum(Asking):
         Raises:
             UnknownIdError: one of them is not there; nothing is deleted then.
         """
-        delete_answers(self._archive, list(ids))
+        self._store.delete_answers(list(ids))
 
     def add_links(self, links: Iterable[Link]) -> int:
         """Mark questions as duplicates of, or related to, others; return how many marks were new.
@@ -216,11 +216,11 @@ class Forum(Asking):
         Raises:
             UnknownIdError: an end of a link is not there; nothing is stored then.
         """
-        return self._archive.put_links(list(links))
+        return self._store.put_links(list(links))
 
     def remove_links(self, links: Iterable[Link]) -> int:
         """Take marks away; return how many there were."""
-        return delete_links(self._archive, list(links))
+        return self._store.delete_links(list(links))
 
     def judge(self, question_id: str, candidate_id: str, verdict: Verdict, by: str = "") -> Feedback:
         """Store a person's verdict on two questions: a label to train with; a pair that differs is proposed no more.
@@ -229,7 +229,7 @@ class Forum(Asking):
             UnknownIdError: one of them is not there.
             InputError: they are the same, or a value cannot be stored.
         """
-        return add_feedback(self._archive, Feedback(question_id, candidate_id, verdict, by))
+        return self._store.add_feedback(Feedback(question_id, candidate_id, verdict, by))
 
     # -- keeping the indexes in step ---------------------------------------------------------------------------
 
@@ -325,7 +325,7 @@ class Forum(Asking):
             BusyForumError: another process is writing.
             ForumError, ModelError: it cannot be made anew.
         """
-        layout, settings, shown = Layout(Path(path)), settings or ForumSettings(), progress or SilentProgress()
+        layout, settings, shown = ForumLayout(Path(path)), settings or ForumSettings(), progress or SilentProgress()
         found = check_forum(layout.folder, shown)
         if found.is_sound or not layout.archive.is_file():
             return found
@@ -345,8 +345,8 @@ class Forum(Asking):
             BusyForumError: another process is indexing or encoding.
             ModelError: the model cannot be read.
         """
-        layout, settings = Layout(Path(path)), settings or ForumSettings()
-        Archive(layout.archive).close()
+        layout, settings = ForumLayout(Path(path)), settings or ForumSettings()
+        open_store(layout).close()
         remove_indexes(layout, settings)
         forum = cls.open(path, settings=settings, progress=progress)
         if settings.has_vectors and wanted_model(layout, forum.analyzer.settings.language) is not None:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from askalike.forum.indexes import Indexes
 from askalike.index.vector_sets import VectorsState
-from askalike.store import Archive, Counts, count, unreadable_dates
+from askalike.store import Counts, Store
 
 MOST_NAMED = 20
 
@@ -35,14 +35,14 @@ class Info:
     unreadable_dates: tuple[str, ...] = ()
 
 
-def forum_info(path: Path, archive: Archive, indexes: Indexes, language: str) -> Info:
+def forum_info(path: Path, store: Store, indexes: Indexes, language: str) -> Info:
     """Return what a forum holds and whether its indexes are in step.
 
     Raises:
         ModelError, DamagedForumError: a model or a set of vectors cannot be read.
     """
     behind = indexes.behind()  # looks at the index anew
-    counts = count(archive)
+    counts = store.counts()
     return Info(
         path=str(path),
         language=language,
@@ -51,7 +51,7 @@ def forum_info(path: Path, archive: Archive, indexes: Indexes, language: str) ->
         behind=behind,
         size_bytes=size_bytes(path),
         vectors=indexes.state(),
-        unreadable_dates=tuple(islice(unreadable_dates(archive), MOST_NAMED)) if counts.unreadable_dates else (),
+        unreadable_dates=tuple(islice(store.unreadable_dates(), MOST_NAMED)) if counts.unreadable_dates else (),
     )
 
 

@@ -19,12 +19,12 @@ from askalike.index.model_source import fingerprint
 from askalike.index.vector_set import has_its_model, parse_current, read_current
 from askalike.models.encoders.folder import OWNED, ModelLayout
 from askalike.models.encoders.model import Model
-from askalike.store import Layout
+from askalike.store import ForumLayout
 
 _PAIRS: Final = ("pairs.sqlite", "pairs.sqlite-wal", "pairs.sqlite-shm", "pairs.sqlite-journal")
 
 
-def clear_damage(layout: Layout, report: CheckReport, settings: ForumSettings) -> tuple[str, ...]:
+def clear_damage(layout: ForumLayout, report: CheckReport, settings: ForumSettings) -> tuple[str, ...]:
     """Take away what is damaged and will be made anew when the forum is opened and encoded; return what that is.
 
     Raises:
@@ -49,7 +49,7 @@ def clear_damage(layout: Layout, report: CheckReport, settings: ForumSettings) -
     return tuple(done)
 
 
-def _restore_model(layout: Layout) -> bool:
+def _restore_model(layout: ForumLayout) -> bool:
     """Put back the forum's own model from the copy that its vectors were made by; return whether that was possible."""
     own = ModelLayout(layout.model)
     copy = next((place / "model" for place in _sets_of_own(layout) if _is_whole(place)), None)
@@ -69,7 +69,7 @@ def _restore_model(layout: Layout) -> bool:
     return True
 
 
-def _sets_of_own(layout: Layout) -> Iterator[Path]:
+def _sets_of_own(layout: ForumLayout) -> Iterator[Path]:
     """Yield the set of the model that the manifest names, then the one that answers, if its model was the own one."""
     with contextlib.suppress(ModelError):
         yield layout.vectors / fingerprint(layout.model)
@@ -89,7 +89,7 @@ def _is_whole(place: Path) -> bool:
     return has_its_model(place)
 
 
-def _remove_pairs(layout: Layout) -> None:
+def _remove_pairs(layout: ForumLayout) -> None:
     try:
         with held(filelock.FileLock(layout.pairs_lock, thread_local=False), LOCK_TIMEOUT_S):
             for name in _PAIRS:

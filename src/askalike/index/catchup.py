@@ -14,7 +14,7 @@ from typing import Protocol
 
 from askalike.index.cursor import Mark
 from askalike.progress import Progress
-from askalike.store import Archive
+from askalike.store import ChangeLog
 from askalike.types import Question
 
 
@@ -68,15 +68,15 @@ class Follower(Protocol):
         """Give the writer; what it has committed stays, the rest is dropped at the end."""
 
 
-def fits(mark: Mark, fingerprint: str, archive: Archive) -> bool:
-    """Return whether an index needs no more than catching up: made the same way, and not ahead of the archive.
+def fits(mark: Mark, fingerprint: str, log: ChangeLog) -> bool:
+    """Return whether an index needs no more than catching up: made the same way, and not ahead of the log.
 
     One that is ahead belongs to an archive that was since restored from an older copy.
     """
-    return mark.fingerprint == fingerprint and mark.applied <= archive.last_change()
+    return mark.fingerprint == fingerprint and mark.applied <= log.last_change()
 
 
-def catch_up(archive: Archive, index: Follower, progress: Progress, most_changes: int | None = None) -> int:
+def catch_up(log: ChangeLog, index: Follower, progress: Progress, most_changes: int | None = None) -> int:
     """Bring the index in step with the archive; return how many entries were written or removed.
 
     Args:
@@ -86,23 +86,23 @@ def catch_up(archive: Archive, index: Follower, progress: Progress, most_changes
         BusyForumError: another process writes the index.
     """
     index.reopen()
-    if index.mark.is_complete and index.mark.applied == archive.last_change():
+    if index.mark.is_complete and index.mark.applied == log.last_change():
         return 0
     with index.writing() as writer:
         done = 0
         if not index.mark.is_complete:
-            done += _scan(archive, index, writer, progress)
-        return done + _replay(archive, index, writer, progress, most_changes)
+            done += _scan(log, index, writer, progress)
+        return done + _replay(log, index, writer, progress, most_changes)
 
 
-def _scan(archive: Archive, index: Follower, writer: EntryWriter, progress: Progress) -> int:
+def _scan(log: ChangeLog, index: Follower, writer: EntryWriter, progress: Progress) -> int:
     """Fill an index from nothing, going on after the last number that a killed process committed."""
     mark = index.mark
     if not mark.scanned:
-        mark = replace(mark, applied=archive.last_change())  # what the scan sees need not be replayed after it
-    progress.start(index.phase, archive.count_questions(mark.scanned), "questions")
+        mark = replace(mark, applied=log.last_change())  # what the scan sees need not be replayed after it
+    progress.start(index.phase, log.count_questions(mark.scanned), "questions")
     done = uncommitted = 0
-    questions = archive.all_questions(mark.scanned)
+    questions = log.all_questions(mark.scanned)
     while batch := list(islice(questions, index.steps.batch)):
         writer.put(batch)
         progress.advance(len(batch))
@@ -116,21 +116,19 @@ def _scan(archive: Archive, index: Follower, writer: EntryWriter, progress: Prog
     return done
 
 
-def _replay(
-    archive: Archive, index: Follower, writer: EntryWriter, progress: Progress, most_changes: int | None
-) -> int:
+def _replay(log: ChangeLog, index: Follower, writer: EntryWriter, progress: Progress, most_changes: int | None) -> int:
     """Apply the changes that the index has not seen; each question is taken in its newest state."""
     mark, step = index.mark, index.steps.changes
-    last = archive.last_change()  # before counting: no change up to it may be passed over
-    left = waiting = archive.count_question_changes(mark.applied)
+    last = log.last_change()  # before counting: no change up to it may be passed over
+    left = waiting = log.count_changes(mark.applied)
     if most_changes is not None:
         left = min(waiting, most_changes)
     elif waiting > step:
         progress.start(index.phase, waiting, "changes")
     done = 0
-    while left > 0 and (changes := archive.question_changes(mark.applied, min(step, left))):
+    while left > 0 and (changes := log.changes(mark.applied, min(step, left))):
         nums = list(dict.fromkeys(change.num for change in changes))
-        held = archive.questions_by_num(nums)
+        held = log.questions_by_num(nums)
         for num in nums:
             if num not in held:
                 writer.remove(num)

@@ -11,7 +11,7 @@ from pathlib import Path
 from askalike.index.catchup import Steps, fits
 from askalike.index.cursor import Mark
 from askalike.index.words import IndexEntry, LexicalIndex, LexicalWriter
-from askalike.store import Archive
+from askalike.store import ChangeLog
 from askalike.store.rows import to_microseconds
 from askalike.text.analyzer import Analyzer
 from askalike.types import Question
@@ -28,7 +28,7 @@ def fingerprint(analyzer: Analyzer) -> str:
     return hashlib.blake2b(described.encode(), digest_size=8).hexdigest()
 
 
-def fitting_index(folder: Path, archive: Archive, analyzer: Analyzer) -> LexicalIndex | None:
+def fitting_index(folder: Path, log: ChangeLog, analyzer: Analyzer) -> LexicalIndex | None:
     """Return the index if there is one that needs no more than catching up.
 
     Raises:
@@ -37,19 +37,19 @@ def fitting_index(folder: Path, archive: Archive, analyzer: Analyzer) -> Lexical
     if not LexicalIndex.exists(folder):
         return None
     index = LexicalIndex(folder)
-    return index if fits(index.mark, fingerprint(analyzer), archive) else None
+    return index if fits(index.mark, fingerprint(analyzer), log) else None
 
 
-def open_index(folder: Path, archive: Archive, analyzer: Analyzer) -> LexicalIndex:
+def open_index(folder: Path, log: ChangeLog, analyzer: Analyzer) -> LexicalIndex:
     """Open the index, or begin a new one where it cannot be brought in step; the caller holds the lock.
 
     Raises:
         DamagedForumError: there is an index, and it cannot be read.
     """
-    index = fitting_index(folder, archive, analyzer)
+    index = fitting_index(folder, log, analyzer)
     if index is not None:
         return index
-    return LexicalIndex.create(folder, applied=archive.last_change(), fingerprint=fingerprint(analyzer))
+    return LexicalIndex.create(folder, applied=log.last_change(), fingerprint=fingerprint(analyzer))
 
 
 class WordIndexer:

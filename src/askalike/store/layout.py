@@ -9,7 +9,7 @@ from askalike.errors import ForumError, ForumNotFoundError
 
 
 @dataclass(frozen=True, slots=True)
-class Layout:
+class ForumLayout:
     """Where things are in a forum's folder.
 
     ::
