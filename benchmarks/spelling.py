@@ -39,7 +39,7 @@ from askalike.data import default_model
 from askalike.evaluation import bootstrap_difference, bootstrap_mean, randomisation_test
 from askalike.forum import Forum
 from askalike.forum.engine import LocalEngine
-from askalike.index.words import FieldWeights, LexicalIndex
+from askalike.index.words import FieldWeights, WordIndex
 from askalike.models.encoders.model import Model
 from askalike.readers.detection import READERS
 from askalike.readers.frame import ReadContext
@@ -242,7 +242,7 @@ def measured(name: str, speller: Speller) -> dict[str, Any]:
     with Forum.open(folder, settings=WORDS_ALONE) as forum:
         analyzer = forum.analyzer
         layout = ForumLayout(folder)
-        engine = LocalEngine(open_store(layout), LexicalIndex(layout.lexical), FieldWeights())
+        engine = LocalEngine(open_store(layout), WordIndex(layout.lexical), FieldWeights())
         rows: dict[str, Any] = {}
         for rule_name, rule in RULES.items():
             fixed: Rule = partial(rule, analyzer=analyzer, speller=speller, frequencies=TermCounts(engine))

@@ -18,7 +18,7 @@ from askalike.index.catchup import Steps
 from askalike.index.vector_indexer import VectorIndexer
 from askalike.index.vector_set import lock_of_makers
 from askalike.index.word_indexer import fingerprint
-from askalike.index.words import LexicalIndex
+from askalike.index.words import WordIndex
 from askalike.models.encoders.model import Model
 from askalike.store import ForumLayout, open_store
 
@@ -145,7 +145,7 @@ def test_reading_that_is_stopped_leaves_no_forum(run: Run, tmp_path: Path, monke
     def stopped(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("askalike.forum.importing.load", stopped)
+    monkeypatch.setattr("askalike.store.sqlite.store.load", stopped)
     words = ("index", bundled_forum(), "--into", tmp_path / "f")
     done = run(*words)
     assert (done.code, (tmp_path / "f").exists()) == (130, False)
@@ -209,7 +209,7 @@ def test_search_says_that_the_forum_is_still_being_indexed(run: Run, forum: Path
         with filelock.FileLock(layout.lock):
             archive.edit_questions([Question("wifi", "Wireless lost")])
             assert run("search", forum, "wlan").err == "note: the forum is still being indexed, 1 change to go\n"
-            LexicalIndex.create(layout.lexical, applied=archive.last_change(), fingerprint=fingerprint(analyzer))
+            WordIndex.create(layout.lexical, applied=archive.last_change(), fingerprint=fingerprint(analyzer))
             done = run("search", forum, "wlan")
             assert "No earlier question" in done.out
             assert done.err == "note: the forum is still being indexed, 0 of 3 questions\n"

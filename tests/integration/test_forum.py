@@ -37,7 +37,7 @@ from askalike.errors import (
 from askalike.forum.indexes import Indexes
 from askalike.index.catchup import Steps, catch_up
 from askalike.index.word_indexer import WordIndexer, fingerprint
-from askalike.index.words import LexicalIndex
+from askalike.index.words import WordIndex
 from askalike.progress import SilentProgress
 from askalike.store import ForumLayout, open_store
 from askalike.store.sqlite import schema
@@ -443,10 +443,10 @@ def test_an_index_that_was_left_half_built_is_finished_at_open(small: Forum) -> 
     small.close()
     archive = open_store(layout)
     analyzer = Analyzer(TextSettings())
-    index = LexicalIndex.create(layout.lexical, applied=archive.last_change(), fingerprint=fingerprint(analyzer))
+    index = WordIndex.create(layout.lexical, applied=archive.last_change(), fingerprint=fingerprint(analyzer))
     with pytest.raises(KeyboardInterrupt):
         catch_up(archive, WordIndexer(index, analyzer, Steps(batch=2, scan=2, changes=2)), Interrupting(after=2))
-    assert (index.mark.is_complete, index.mark.scanned, index.entries) == (False, 2, 2)
+    assert (index.cursor.is_complete, index.cursor.scanned, index.entries) == (False, 2, 2)
     archive.close()
     with Forum.open(small.path) as forum:
         assert sorted(ids(forum, "printer router")) == ["1", "2", "3"]
@@ -456,7 +456,7 @@ def test_an_index_that_was_left_half_built_is_finished_at_open(small: Forum) -> 
 def test_a_new_index_takes_each_question_once(small: Forum) -> None:
     small.edit(Question("1", "Printer is offline again"))
     archive = open_store(ForumLayout(small.path))
-    index = LexicalIndex.create(ForumLayout(small.path).lexical, applied=0, fingerprint=fingerprint(small.analyzer))
+    index = WordIndex.create(ForumLayout(small.path).lexical, applied=0, fingerprint=fingerprint(small.analyzer))
     follower = WordIndexer(index, small.analyzer)
     assert catch_up(archive, follower, SilentProgress()) == 3
     assert catch_up(archive, follower, SilentProgress()) == 0
@@ -553,7 +553,7 @@ def test_an_open_forum_goes_on_while_its_index_is_built_anew(small: Forum) -> No
     folder = ForumLayout(small.path).lexical
     shutil.rmtree(folder)
     assert sorted(ids(small, "printer")) == ["1", "3"]
-    LexicalIndex.create(folder, applied=0, fingerprint=fingerprint(small.analyzer))
+    WordIndex.create(folder, applied=0, fingerprint=fingerprint(small.analyzer))
     assert sorted(ids(small, "printer")) == ["1", "3"]
     small.add(Question("4", "Printer of the neighbour"))
     assert sorted(ids(small, "printer")) == ["1", "3", "4"]

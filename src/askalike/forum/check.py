@@ -18,14 +18,14 @@ from typing import Final, Literal
 from askalike.errors import AskalikeError, DamagedForumError, ForumError, ModelNotFoundError, SettingError
 from askalike.files import REFUSED, Owned, foreign_in, is_link
 from askalike.forum.rerankers import MAKERS, load_learned
-from askalike.index.cursor import Mark
+from askalike.index.cursor import Cursor
 from askalike.index.vector_set import OWNED as VECTOR_FILES
 from askalike.index.vector_set import has_its_model, parse_current, read_current
 from askalike.index.vectors import VectorIndex
 from askalike.index.word_indexer import fingerprint
-from askalike.index.words import LexicalIndex, sums
+from askalike.index.words import WordIndex, sums
+from askalike.index.words.index import OWNED as LEXICAL_FILES
 from askalike.index.words.index import schema
-from askalike.index.words.mark import OWNED as LEXICAL_FILES
 from askalike.models.encoders.folder import OWNED as MODEL_FILES
 from askalike.models.encoders.model import Model
 from askalike.progress import Progress
@@ -158,7 +158,7 @@ def _archive(layout: ForumLayout, progress: Progress, hold: Callable[[Contents],
 def _words(layout: ForumLayout, progress: Progress, contents: Contents | None) -> Iterator[Finding]:
     folder = layout.lexical
     name = folder.name
-    if not LexicalIndex.exists(folder):
+    if not WordIndex.exists(folder):
         yield Finding("words", name, "there is no word index; the next command that opens the forum builds it")
         return
     try:
@@ -170,7 +170,7 @@ def _words(layout: ForumLayout, progress: Progress, contents: Contents | None) -
             yield Finding("words", _within(path, layout), what)
         if is_damaged:
             return
-        index = LexicalIndex(folder)
+        index = WordIndex(folder)
     except (AskalikeError, OSError, ValueError) as error:
         yield refused("words", name, error)
         return
@@ -191,10 +191,10 @@ def _words(layout: ForumLayout, progress: Progress, contents: Contents | None) -
         settings = _text_settings(contents)
         if isinstance(settings, str):
             yield Finding("archive", layout.archive.name, settings, RESTORE)
-        elif index.mark.fingerprint != fingerprint(Analyzer(settings)):
+        elif index.cursor.fingerprint != fingerprint(Analyzer(settings)):
             what = "was made by another version, or other text settings; the next command that opens it builds it anew"
             yield Finding("words", name, what)
-        yield from _agreement("words", name, index.mark, numbers, contents)
+        yield from _agreement("words", name, index.cursor, numbers, contents)
 
 
 def _text_settings(contents: Contents) -> TextSettings | str:
@@ -205,15 +205,17 @@ def _text_settings(contents: Contents) -> TextSettings | str:
         return f"its settings are not understood: {error}"
 
 
-def _agreement(part: Part, name: str, mark: Mark, numbers: Collection[int], contents: Contents) -> Iterator[Finding]:
+def _agreement(
+    part: Part, name: str, cursor: Cursor, numbers: Collection[int], contents: Contents
+) -> Iterator[Finding]:
     """Compare the numbers that an index holds with the archive's; changes that it has not seen do not count."""
-    if mark.applied > contents.last_change:
-        what = f"has seen change {mark.applied}, though the archive's last is {contents.last_change}"
+    if cursor.applied > contents.last_change:
+        what = f"has seen change {cursor.applied}, though the archive's last is {contents.last_change}"
         yield Finding(part, name, what)
         return
-    waiting = {num for seq, num in contents.changes if seq > mark.applied}
-    if not mark.is_complete:
-        waiting |= {num for num in contents.numbers if num > mark.scanned}
+    waiting = {num for seq, num in contents.changes if seq > cursor.applied}
+    if not cursor.is_complete:
+        waiting |= {num for num in contents.numbers if num > cursor.scanned}
     if waiting:
         what = f"has not seen {len(waiting):,} questions yet; the next command that opens the forum goes on with it"
         yield Finding(part, name, what, "", is_damage=False)
@@ -271,14 +273,14 @@ def _set(layout: ForumLayout, place: Path, answering: str, contents: Contents | 
     except (AskalikeError, OSError) as error:
         yield refused("vectors", f"{name}/index", error)
         return
-    if index.mark.fingerprint != place.name:
-        yield Finding("vectors", f"{name}/index", f"holds vectors of the model {index.mark.fingerprint}")
-    if index.mark.is_complete and not answering:
+    if index.cursor.fingerprint != place.name:
+        yield Finding("vectors", f"{name}/index", f"holds vectors of the model {index.cursor.fingerprint}")
+    if index.cursor.is_complete and not answering:
         yield Finding("vectors", "vectors/current.json", f"is not there, though the set {place.name} is complete")
-    if place.name == answering and not index.mark.is_complete:
+    if place.name == answering and not index.cursor.is_complete:
         yield Finding("vectors", f"{name}/index", "answers, though it is not complete")
     if contents is not None:
-        yield from _agreement("vectors", f"{name}/index", index.mark, numbers, contents)
+        yield from _agreement("vectors", f"{name}/index", index.cursor, numbers, contents)
 
 
 # -- what is made anew or learned ----------------------------------------------------------------------------------

@@ -9,7 +9,7 @@ from pathlib import Path
 from askalike.errors import ForumExistsError, ForumNotFoundError
 from askalike.files import Owned, remove_owned
 from askalike.index.vector_set import OWNED as VECTOR_FILES
-from askalike.index.words.mark import OWNED as LEXICAL_FILES
+from askalike.index.words.index import OWNED as LEXICAL_FILES
 from askalike.store import ForumLayout, Store, create_store, open_store
 from askalike.text.settings import TextSettings
 

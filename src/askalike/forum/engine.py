@@ -12,7 +12,7 @@ from askalike.forum.settings import Neighbours
 from askalike.index.vector_set import VectorSet
 from askalike.index.vector_sets import has_faiss
 from askalike.index.vectors import VectorSnapshot
-from askalike.index.words import FieldWeights, LexicalSnapshot
+from askalike.index.words import FieldWeights, WordSnapshot
 from askalike.models.encoders.model import WordStates
 from askalike.processes import one_blas_thread
 from askalike.search import Candidate, Query
@@ -33,7 +33,7 @@ class LocalEngine:
     def __init__(
         self,
         store: Store,
-        index: LexicalSnapshot,
+        index: WordSnapshot,
         fields: FieldWeights,
         vectors: VectorSnapshot | None = None,
         neighbours: Neighbours = "auto",

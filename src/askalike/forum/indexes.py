@@ -15,11 +15,11 @@ from askalike.forum.calibrations import Calibrations
 from askalike.forum.engine import LocalEngine, QueryEncoder
 from askalike.forum.rerankers import Rerankers
 from askalike.forum.settings import ForumSettings
-from askalike.index.catchup import catch_up
+from askalike.index.catchup import catch_up, pending
 from askalike.index.vector_set import forget_sets, lock_of_makers
 from askalike.index.vector_sets import Vectors, VectorsState
 from askalike.index.word_indexer import WordIndexer, fitting_index, open_index
-from askalike.index.words import LexicalIndex
+from askalike.index.words import WordIndex
 from askalike.progress import Progress
 from askalike.search import Searcher
 from askalike.store import ForumLayout, Store
@@ -33,13 +33,13 @@ _Found = TypeVar("_Found")
 
 
 class Indexes:
-    """The candidate index and the vectors.
+    """The word index and the vectors.
 
     Args:
         settings: of the forum; ``has_vectors`` decides whether vectors are looked at at all.
 
     Raises:
-        BusyForumError: there is no candidate index yet, and another process has been making one for too long.
+        BusyForumError: there is no word index yet, and another process has been making one for too long.
     """
 
     def __init__(self, layout: ForumLayout, store: Store, analyzer: Analyzer, settings: ForumSettings) -> None:
@@ -49,7 +49,7 @@ class Indexes:
         self.settings = settings
         self._guard = threading.RLock()
         self._lock = filelock.FileLock(layout.lock, thread_local=False)
-        self.lexical: LexicalIndex = self._open_lexical()
+        self.lexical: WordIndex = self._open_lexical()
         language = analyzer.settings.language
         self.vectors = Vectors(layout, store, settings.graph, language) if settings.has_vectors else None
         self._begun = self._finished = 0
@@ -122,7 +122,7 @@ class Indexes:
             self.vectors.encode(progress, self._locked_for_encoder)
 
     def probe(self) -> None:
-        """Look into the candidate index and the vectors as a search does, in a few milliseconds.
+        """Look into the word index and the vectors as a search does, in a few milliseconds.
 
         Raises:
             ForumError, ModelError: searches would fail; the message says what to do.
@@ -136,11 +136,9 @@ class Indexes:
         return VectorsState() if self.vectors is None else self.vectors.state()
 
     def behind(self) -> int:
-        """Return how many changes the candidate index has not seen."""
+        """Return how many changes the word index has not seen."""
         self.lexical.refresh()
-        mark = self.lexical.mark
-        waiting = self._store.count_changes(mark.applied)
-        return waiting if mark.is_complete else waiting + self._store.count_questions(mark.scanned)
+        return pending(self.lexical.cursor, self._store)
 
     @contextmanager
     def _locked(self, timeout_s: float) -> Iterator[None]:
@@ -163,7 +161,7 @@ class Indexes:
                 f"another process is indexing {self._layout.folder}", "encode again; what was encoded is kept"
             ) from error
 
-    def _open_lexical(self) -> LexicalIndex:
+    def _open_lexical(self) -> WordIndex:
         """Open the index; only one that has to be made first waits for another process that is making it."""
         index = fitting_index(self._layout.lexical, self._store, self._analyzer)
         if index is not None:
@@ -201,6 +199,6 @@ def remove_indexes(layout: ForumLayout, settings: ForumSettings) -> None:
             raise BusyForumError(
                 f"another process is indexing {layout.folder}", "wait until it has finished"
             ) from error
-        LexicalIndex.remove(layout.lexical)
+        WordIndex.remove(layout.lexical)
         if settings.has_vectors:
             forget_sets(layout.vectors)

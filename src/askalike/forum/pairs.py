@@ -217,12 +217,12 @@ class Pairs:
     def _follow(self) -> bool:
         """Note which questions have changed, as far as searches see them; return whether they see the forum at all."""
         self._indexes.lexical.refresh()
-        mark = self._indexes.lexical.mark
-        if not mark.is_complete:
+        cursor = self._indexes.lexical.cursor
+        if not cursor.is_complete:
             return False
         last = self._records.last_change()
-        if self._records.count_changes(mark.applied):
-            last = min(last, mark.applied)
+        if self._records.count_changes(cursor.applied):
+            last = min(last, cursor.applied)
         applied = int(self.store.state("applied") or 0)
         if self._is_new() or applied > self._records.last_change():
             with self.store.writing() as store:
