@@ -30,7 +30,6 @@ __all__ = [
     "LoadCounts",
     "LoadReport",
     "Operation",
-    "PairStore",
     "Position",
     "Store",
     "check_question",

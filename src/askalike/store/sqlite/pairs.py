@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from askalike.errors import BusyForumError, ForumError
 from askalike.store.pairs import DamagedPairsError, Pair, PairPosition
-from askalike.store.sqlite.schema import ThreadConnections
+from askalike.store.sqlite.schema import ThreadConnections, identity
 
 FORMAT: Final = 2
 BUSY_TIMEOUT_S: Final = 10.0
@@ -223,18 +223,10 @@ class SqlitePairStore:
     def _connection(self) -> _Connection:
         """Return this thread's connection to the file that is there now: another process may have begun it again."""
         connection = self._connections.get()
-        if connection.in_transaction or connection.identity == self._identity():
+        if connection.in_transaction or connection.identity == identity(self.path):
             return connection
         self._connections.forget()
         return self._connections.get()
-
-    def _identity(self) -> tuple[int, int] | None:
-        """Return what tells the file from another under its name, None where there is none."""
-        try:
-            found = self.path.stat()
-        except FileNotFoundError:
-            return None
-        return found.st_dev, found.st_ino
 
     def _open(self) -> _Connection:
         connection = sqlite3.connect(
@@ -253,7 +245,7 @@ class SqlitePairStore:
         except BaseException:
             connection.close()
             raise
-        connection.identity = self._identity()
+        connection.identity = identity(self.path)
         return connection
 
     def _upgraded(self, connection: sqlite3.Connection) -> int:
