@@ -405,7 +405,9 @@ class _Load:
             report.questions.kept, report.answers.kept, report.links.kept = map(len, (gone, gone_answers, gone_links))
             gone, gone_answers, gone_links = [], [], []
         if len(gone) > max(5, held_before / 2) and not is_mass_delete_allowed:
-            raise InputError(f"{len(gone)} of the {held_before} questions that came from {name} are not in it any more")
+            raise InputError(
+                f"{len(gone)} of the {held_before} questions that came from {name} are not in it any longer"
+            )
         tables.sources[name] = None
         for question in self.questions.values():
             self._count(report.questions, tables.put(question, name))

@@ -278,19 +278,19 @@ def test_an_error_in_the_middle_leaves_the_archive_as_it_was(archive: SqliteStor
 
 
 def test_a_source_without_questions_is_refused(archive: SqliteStore) -> None:
-    with pytest.raises(InputError, match="holds no question"):
+    with pytest.raises(InputError, match="contains no questions"):
         archive.load([], FIRST, no_reject)
 
 
 def test_links_alone_are_taken_for_the_questions_of_other_sources(archive: SqliteStore) -> None:
     links = [Link("q1", "q2")]
-    with pytest.raises(InputError, match="holds links alone, and the forum holds no question"):
+    with pytest.raises(InputError, match="contains only links, and the forum has no questions"):
         archive.load(links, Source("marks", "pairs"), no_reject)
     archive.load([Question("q1", "t"), Question("q2", "u")], FIRST, no_reject)
     assert archive.load(links, Source("marks", "pairs"), no_reject).links.added == 1
     assert archive.originals_of(["q1"]) == {"q1": ("q2",)}
     assert archive.load(links, Source("marks", "pairs"), no_reject).links.unchanged == 1
-    with pytest.raises(InputError, match="holds no question"):
+    with pytest.raises(InputError, match="contains no questions"):
         archive.load(links, FIRST, no_reject)
 
 
@@ -315,7 +315,7 @@ def test_an_archive_that_was_not_finished_is_finished_by_create(tmp_path: Path) 
     path = tmp_path / "archive.sqlite"
     sqlite3.connect(path).close()
     path.touch()
-    with pytest.raises(ForumNotFoundError, match="not finished"):
+    with pytest.raises(ForumNotFoundError, match="not created completely"):
         SqliteStore(path)
     SqliteStore.create(path, {}).close()
     SqliteStore(path).close()

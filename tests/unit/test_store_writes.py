@@ -19,7 +19,6 @@ from askalike import Forum, Link, Question
 from askalike.errors import BusyForumError, DamagedForumError, ForumError, InputError, UnknownIdError
 from askalike.files import replace_whole
 from askalike.forum import ImportOptions
-from askalike.forum.creation import discard_if_empty
 from askalike.store import ForumLayout
 from askalike.store.sqlite import schema
 from askalike.store.sqlite.store import SqliteStore
@@ -151,13 +150,17 @@ def test_a_second_load_waits_for_the_first_and_then_says_so(
     assert archive.counts().questions == 1
 
 
-def test_a_forum_into_which_another_process_loads_is_not_discarded(archive: SqliteStore) -> None:
+def test_a_forum_into_which_another_process_loads_is_not_discarded(tmp_path: Path) -> None:
+    forum = Forum.create(tmp_path / "f")
+    archive = SqliteStore(tmp_path / "f" / "archive.sqlite")
+
     def records() -> Iterator[Record]:
         yield Question("a", "t")
-        assert not discard_if_empty(SqliteStore(archive.path), archive.path.parent)
+        assert not forum.discard_if_empty()
 
     archive.load(records(), DUMP, no_reject)
     assert archive.question("a").title == "t"
+    archive.close()
 
 
 def test_the_refusal_of_a_mass_delete_names_its_option_beside_rejects_too(tmp_path: Path) -> None:
