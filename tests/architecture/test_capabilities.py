@@ -19,7 +19,7 @@ from askalike.cli.reproduce import PAPERS
 from askalike.evaluation import MEASURES, PROTOCOLS
 from askalike.evaluation.files import FORMATS
 from askalike.evaluation.forum.evaluation import SYSTEMS, TASKS
-from askalike.evaluation.forum.splits import SPLITS
+from askalike.evaluation.forum.links import SPLITS
 from askalike.models.encoders.settings import ENCODER_KINDS as ENCODERS
 from askalike.models.encoders.settings import POOLINGS
 from askalike.models.language.kinds import KINDS as LANGUAGE_MODELS

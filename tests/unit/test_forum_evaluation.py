@@ -12,9 +12,8 @@ from askalike import Forum, Link, Question, TextSettings
 from askalike.errors import EvaluationError, ForumError, SettingError
 from askalike.evaluation import components
 from askalike.evaluation.forum.evaluation import TASKS, evaluate_forum
-from askalike.evaluation.forum.links import duplicate_task, judge_candidates
+from askalike.evaluation.forum.links import SPLITS, duplicate_task, judge_candidates
 from askalike.evaluation.forum.scorers import make_scorer
-from askalike.evaluation.forum.splits import SPLITS
 from askalike.evaluation.forum.tasks import collection_run, forum_run
 from askalike.progress import SilentProgress
 

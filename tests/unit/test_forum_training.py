@@ -17,8 +17,7 @@ from askalike.cli.train import result_lines, result_object
 from askalike.data import bundled_forum
 from askalike.errors import BusyForumError, DamagedForumError
 from askalike.evaluation import components, evaluate, split_components
-from askalike.evaluation.forum.links import duplicate_task
-from askalike.evaluation.forum.splits import SPLIT_SEED, SPLITS, keep_splits, kept_splits
+from askalike.evaluation.forum.links import SPLIT_SEED, SPLITS, duplicate_task, keep_splits, kept_splits
 from askalike.forum import ForumSettings
 from askalike.models.encoders.model import Model
 from askalike.training.forum_data import forum_training

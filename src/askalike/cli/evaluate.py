@@ -15,7 +15,7 @@ from askalike.cli.score import comparison_line, comparison_object, notes, report
 from askalike.errors import SettingError
 from askalike.evaluation import compare, write_trec_qrels, write_trec_run
 from askalike.evaluation.forum.evaluation import SYSTEMS, TASKS, ForumEvaluation, evaluate_forum
-from askalike.evaluation.forum.splits import SPLITS
+from askalike.evaluation.forum.links import SPLITS
 from askalike.forum import Forum
 
 DEFAULT_SYSTEMS = ("search", "bm25", "tfidf")

@@ -20,8 +20,13 @@ from typing import Final
 
 from askalike.errors import EvaluationError
 from askalike.evaluation import components
-from askalike.evaluation.forum.links import DuplicateLinks, duplicate_task, read_duplicate_links
-from askalike.evaluation.forum.splits import kept_splits, split_links
+from askalike.evaluation.forum.links import (
+    DuplicateLinks,
+    duplicate_task,
+    kept_splits,
+    read_duplicate_links,
+    split_links,
+)
 from askalike.evaluation.forum.tasks import RerankTask, candidate_task, forum_rerank_task
 from askalike.forum import Forum
 from askalike.training.corpus import TrainingData

@@ -23,9 +23,9 @@ from typing import Final
 from askalike.data import DEFAULT_MODEL_LANGUAGE, default_model
 from askalike.errors import MissingExtraError, SettingError
 from askalike.evaluation import Comparison, Report, compare
+from askalike.evaluation.forum.links import keep_learned, keep_splits
 from askalike.evaluation.forum.ramn import likeness, ramn_score
 from askalike.evaluation.forum.scorers import Encoder, VectorScorer
-from askalike.evaluation.forum.splits import keep_learned, keep_splits
 from askalike.evaluation.forum.systems import cosine_run, hybrid_run, likelihood_score
 from askalike.evaluation.forum.tasks import RerankTask, judge
 from askalike.forum import Forum

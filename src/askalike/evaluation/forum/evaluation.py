@@ -9,9 +9,8 @@ from typing import Final
 
 from askalike.errors import SettingError
 from askalike.evaluation import Report, evaluate
-from askalike.evaluation.forum.links import DuplicateTask, duplicate_task, judge_candidates
+from askalike.evaluation.forum.links import DuplicateTask, duplicate_task, judge_candidates, learned_questions
 from askalike.evaluation.forum.scorers import SCORERS, OnQuery, make_scorer, rerank
-from askalike.evaluation.forum.splits import learned_questions
 from askalike.evaluation.forum.tasks import CANDIDATES, collection_run, forum_run, lexical_run, search_rerank
 from askalike.forum import Forum
 from askalike.progress import Progress, SilentProgress
