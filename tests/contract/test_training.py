@@ -115,7 +115,7 @@ def test_the_model_gives_the_vectors_of_the_network(
 def model_texts(model: Model, questions: list[Question]) -> Any:
     from askalike.training.corpus import WordList, _question_words
 
-    reader = encoder_module.Reader(model.settings.reads, model.settings.word_limit, model.settings.stems)
+    reader = encoder_module.QuestionReader(model.settings.reads, model.settings.word_limit, model.settings.stems)
     return WordList(_question_words(questions, reader)).over(model.vocabulary)
 
 
