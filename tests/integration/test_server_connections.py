@@ -19,7 +19,7 @@ from typing import Any
 import pytest
 
 from askalike import Forum, Question
-from askalike.server.http import build
+from askalike.server.app import build
 from askalike.server.server import Server, listen
 from askalike.server.settings import Limits, ServeSettings
 

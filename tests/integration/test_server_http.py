@@ -14,7 +14,7 @@ from starlette.testclient import TestClient
 
 from askalike import Answer, Forum, Link, Question
 from askalike.errors import DamagedForumError
-from askalike.server.http import build
+from askalike.server.app import build
 from askalike.server.keys import Keys
 from askalike.server.settings import Limits, ServeSettings
 
@@ -497,20 +497,20 @@ def test_a_service_whose_index_is_damaged_is_not_ready(other: Any, monkeypatch: 
 
     one = other()
     assert one.get("/readyz").status_code == 200
-    monkeypatch.setattr("askalike.server.readiness.FRESH_S", 0.0)
+    monkeypatch.setattr("askalike.server.service.FRESH_S", 0.0)
     monkeypatch.setattr(Forum, "suggest", damaged)
     answer = one.get("/readyz")
     assert answer.status_code == 503
     assert answer.json() == {"error": "the word index is damaged", "hint": 'rebuild it with "askalike reindex"'}
     monkeypatch.undo()
-    monkeypatch.setattr("askalike.server.readiness.FRESH_S", 0.0)
+    monkeypatch.setattr("askalike.server.service.FRESH_S", 0.0)
     assert one.get("/readyz").status_code == 200, "it was mended"
 
 
 def test_watching_costs_one_search_a_second(other: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     searches: list[int] = []
     one = other()
-    monkeypatch.setattr("askalike.server.readiness.FRESH_S", 3600.0)
+    monkeypatch.setattr("askalike.server.service.FRESH_S", 3600.0)
     monkeypatch.setattr(Forum, "suggest", lambda *_, **__: searches.append(1))
     assert [one.get("/readyz").status_code for _ in range(5)] == [200] * 5
     assert len(searches) <= 1

@@ -15,7 +15,7 @@ from starlette.testclient import TestClient
 from askalike import Forum
 from askalike.client import Client, ServiceError
 from askalike.server import streams
-from askalike.server.http import build
+from askalike.server.app import build
 from askalike.server.service import Service
 from askalike.server.settings import Limits, ServeSettings
 from askalike.server.streams import BulkResponse, lines_of

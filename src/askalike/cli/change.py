@@ -14,7 +14,6 @@ from askalike.cli.display import console, print_json, safe
 from askalike.errors import SettingError
 from askalike.forum import Forum
 from askalike.types import Answer, Link, Question
-from askalike.wire import answer_object, question_object
 
 IdOption = Annotated[str, typer.Option("--id", help="Its id; made up if left out.")]
 BodyOption = Annotated[str | None, typer.Option("--body", help="In Markdown; - reads it from standard input.")]
@@ -44,13 +43,11 @@ def add(
     text = body_text(body or "")
     with Forum.open(forum) as opened:
         if answer_to:
-            answer = Answer(made, answer_to, text, "markdown", when)
-            opened.add_answers([answer])
-            found = answer_object(answer)
+            found: Answer | Question = Answer(made, answer_to, text, "markdown", when)
+            opened.add_answers([found])
         else:
-            question = Question(made, title, text, "markdown", tuple(tag or ()), when)
-            opened.add(question, links=[Link(made, duplicate_of, "duplicate")] if duplicate_of else [])
-            found = question_object(question)
+            found = Question(made, title, text, "markdown", tuple(tag or ()), when)
+            opened.add(found, links=[Link(made, duplicate_of, "duplicate")] if duplicate_of else [])
     if as_json:
         print_json(found)
     else:
@@ -78,7 +75,7 @@ def edit(
             question = replace(question, tags=tuple(tag))
         opened.edit(question)
     if as_json:
-        print_json(question_object(question))
+        print_json(question)
     else:
         console.print(f"edited {safe(identifier)}", markup=False)
 

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Annotated, Any
 
+import msgspec
 import typer
 
 from askalike.cli.arguments import ForumArgument, JsonOption, body_text, moment
@@ -15,11 +16,11 @@ from askalike.cli.progress import BarProgress
 from askalike.errors import SettingError
 from askalike.forum import Forum, ForumSettings
 from askalike.index.vector_sets import VectorsState
+from askalike.schemas import Attention
 from askalike.search import RANKER_NAMES
 from askalike.search.rankers import ranker_named
 from askalike.search.settings import ALL, THRESHOLDS
 from askalike.types import Explanation, Filters, Hit
-from askalike.wire import explanation_object, hit_object
 
 SETTINGS = ForumSettings(neighbours="exact")
 """A command asks once: looking at all vectors takes less than reading the graph."""
@@ -118,7 +119,7 @@ def _unencoded(state: VectorsState) -> str:
 
 
 def _objects(hits: list[Hit], explained: list[Explanation]) -> list[dict[str, Any]]:
-    objects = [hit_object(hit) for hit in hits]
+    objects: list[dict[str, Any]] = msgspec.to_builtins(hits)
     for found, explanation in zip(objects, explained, strict=False):
-        found["explanation"] = explanation_object(explanation)
+        found["explanation"] = Attention.of(explanation)
     return objects

@@ -6,31 +6,32 @@ import contextlib
 import re
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
 from itertools import islice
 from typing import Final, Literal
 
+from msgspec import structs
+
 from askalike.errors import AskalikeError, BusyForumError, SettingError, UnknownIdError
 from askalike.forum import Forum
-from askalike.search.stages import collecting, stage
-from askalike.server.duplicates import DuplicatePages
-from askalike.server.safe_html import safe_html
-from askalike.server.schemas import (
-    CorrectionView,
-    FeedbackView,
-    LinkView,
-    QuestionAnswer,
-    QuestionsAnswer,
-    SimilarAnswer,
+from askalike.schemas import (
+    FeedbackRequest,
+    QuestionsPage,
+    ShownLink,
+    ShownQuestion,
+    Similar,
+    SimilarQuery,
+    SimilarRequest,
     Written,
 )
-from askalike.server.serializers import answer_view, brief, feedback_view, hit_view, question_view
+from askalike.search.stages import collecting, stage
+from askalike.server.duplicates import DuplicatePages
+from askalike.server.presentation import listed, safe_html, shown_answer, shown_hit
 from askalike.store import check_question
 from askalike.text.markup import plain_text
-from askalike.types import Answer, Feedback, Filters, Link, Markup, Question
+from askalike.types import Answer, Feedback, Link, Question
 
-Observe = Callable[[str, float], None]
-"""Told the name of a stage and the seconds that it took."""
+OnStage = Callable[[str, float], None]
+"""Called with the name of a stage and the seconds that it took."""
 
 PROBE_CHARACTERS: Final = 200
 
@@ -40,44 +41,26 @@ _PLACE: Final = re.compile("(-?[0-9]{1,19})?_([0-9]{1,19})")
 _WORDS: Mapping[str, Literal["added", "edited"]] = {"add": "added", "edit": "edited"}
 
 
-@dataclass(frozen=True, slots=True)
-class Asked:
-    """A search.
-
-    Args:
-        own: the id of the question that asks, or "".
-        is_explained: how much each word counts is told too.
-    """
-
-    title: str
-    body: str = ""
-    markup: Markup = "plain"
-    k: int = 10
-    filters: Filters = field(default_factory=Filters)
-    ranker: str | None = None
-    own: str = ""
-    is_explained: bool = False
-
-
 class Engine:
     """One forum as the service offers it. Safe from any thread.
 
     Args:
-        observe: told how long each stage of a search took.
+        on_stage: called with how long each stage of a search took.
     """
 
-    def __init__(self, forum: Forum, observe: Observe = lambda _stage, _seconds: None) -> None:
+    def __init__(self, forum: Forum, on_stage: OnStage = lambda _stage, _seconds: None) -> None:
         self.forum = forum
         self.duplicates = DuplicatePages(forum)
-        self._observe = observe
+        self._on_stage = on_stage
 
     # -- searching ---------------------------------------------------------------------------------------------
 
-    def similar(self, asked: Asked) -> SimilarAnswer:
+    def similar(self, asked: SimilarRequest) -> Similar:
         """Return what an asker is shown.
 
         Raises:
             SettingError: there is nothing to search for, k is out of range, or there is no such ranker.
+            InputError: ``before`` is no moment.
             ForumError, ModelError: the forum has not what the ranker needs.
         """
         if not asked.title.strip() and not asked.body.strip():
@@ -91,21 +74,20 @@ class Engine:
                 markup=asked.markup,
                 filters=asked.filters,
                 ranker=asked.ranker,
-                own=asked.own,
-                is_explained=asked.is_explained,
+                own=asked.id or "",
+                is_explained=asked.explain,
             )
             with stage("answer"):
-                attended = found.explanations or [None] * len(found.found)
-                hits = [
-                    hit_view(one, self.forum.analyzer, attention)
-                    for one, attention in zip(found.found, attended, strict=True)
-                ]
+                explanations = found.explanations or [None] * len(found.found)
+                hits = tuple(
+                    shown_hit(one, self.forum.analyzer, explanation)
+                    for one, explanation in zip(found.found, explanations, strict=True)
+                )
         for name, spent in seconds.items():
-            self._observe(name, spent)
-        corrections = [CorrectionView(one.written, one.meant) for one in found.corrections]
-        return SimilarAnswer(found.ranker, round(1000 * (time.perf_counter() - began), 2), corrections, hits)
+            self._on_stage(name, spent)
+        return Similar(found.ranker, round(1000 * (time.perf_counter() - began), 2), found.corrections, hits)
 
-    def similar_to(self, identifier: str, k: int, ranker: str | None, *, is_explained: bool) -> SimilarAnswer:
+    def similar_to(self, identifier: str, query: SimilarQuery) -> Similar:
         """Return what is similar to a question that the forum holds, later questions too.
 
         Raises:
@@ -114,7 +96,9 @@ class Engine:
         """
         one = self.forum.question(identifier)
         title = one.title if one.title.strip() or one.body.strip() else "?"
-        return self.similar(Asked(title, one.body, one.markup, k, ranker=ranker, own=one.id, is_explained=is_explained))
+        return self.similar(
+            SimilarRequest(title, one.body, query.k, one.markup, ranker=query.ranker, explain=query.explain, id=one.id)
+        )
 
     def warm_up(self) -> None:
         """Search once, so that the first who asks need not wait for the model to be read; what fails, fails then."""
@@ -132,22 +116,22 @@ class Engine:
 
     # -- questions ---------------------------------------------------------------------------------------------
 
-    def question(self, identifier: str) -> QuestionAnswer:
+    def question(self, identifier: str) -> ShownQuestion:
         """Return a question with its answers and links.
 
         Raises:
             UnknownIdError: there is no such question.
         """
         found = self.forum.question(identifier)
-        return QuestionAnswer(
-            question=question_view(found),
+        return ShownQuestion(
+            question=found,
             html=safe_html(found.body, found.markup),
             text=plain_text(found.body, found.markup),
-            answers=[answer_view(one) for one in self.forum.answers(identifier)],
-            links=[self._link(identifier, link) for link in self.forum.links_of(identifier)],
+            answers=tuple(map(shown_answer, self.forum.answers(identifier))),
+            links=tuple(self._link(identifier, link) for link in self.forum.links_of(identifier)),
         )
 
-    def questions(self, limit: int, cursor: str | None = None) -> QuestionsAnswer:
+    def questions(self, limit: int, cursor: str | None = None) -> QuestionsPage:
         """Return a page of the questions, newest first by date, undated ones last.
 
         Args:
@@ -158,16 +142,16 @@ class Engine:
         """
         found = self.forum.newest(limit, _place(cursor) if cursor else None)
         counts = self.forum.answer_counts([question.id for _, question in found])
-        return QuestionsAnswer(
-            [brief(question, counts.get(question.id, 0)) for _, question in found],
+        return QuestionsPage(
+            tuple(listed(question, counts.get(question.id, 0)) for _, question in found),
             _cursor(*found[-1][0]) if len(found) == limit else None,
             self.forum.size(),
         )
 
-    def _link(self, identifier: str, link: Link) -> LinkView:
+    def _link(self, identifier: str, link: Link) -> ShownLink:
         is_from = link.source_id == identifier
         other = link.target_id if is_from else link.source_id
-        return LinkView(other, self.forum.question(other).title, link.kind, "to" if is_from else "from")
+        return ShownLink(other, self.forum.question(other).title, link.kind, "to" if is_from else "from")
 
     # -- changes -----------------------------------------------------------------------------------------------
 
@@ -179,7 +163,7 @@ class Engine:
             BusyForumError: another process has been writing for too long; nothing is stored.
         """
         (written,) = self.store([question])
-        return replace(written, indexed=self.catch_up())
+        return structs.replace(written, indexed=self.catch_up())
 
     def store(self, questions: Iterable[Question]) -> list[Written]:
         """Add or replace questions, each on disk when this returns; ``catch_up`` lets them be found.
@@ -248,20 +232,20 @@ class Engine:
             raise UnknownIdError(found, "its links tell what it is marked with")
         return Written(identifier, "deleted", indexed=True)
 
-    def judge(self, given: Feedback) -> FeedbackView:
-        """Store a person's verdict on a pair; it is on disk when this returns.
+    def judge(self, given: FeedbackRequest) -> Feedback:
+        """Store a person's judgement on a pair; it is on disk when this returns.
 
         Raises:
             UnknownIdError: one of the questions is not there.
             InputError: they are the same question.
             BusyForumError: another process has been writing for too long; nothing is stored.
         """
-        return feedback_view(self.forum.judge(given.question_id, given.candidate_id, given.verdict, given.by))
+        return self.forum.judge(given.question, given.candidate, given.verdict, given.by)
 
-    def labels(self, *, is_named: bool) -> Iterator[FeedbackView]:
-        """Yield all verdicts, oldest first; who judged is left out unless ``is_named``."""
-        found = map(feedback_view, self.forum.feedback())
-        return found if is_named else (replace(one, by="") for one in found)
+    def labels(self, *, is_named: bool) -> Iterator[Feedback]:
+        """Yield all judgements, oldest first; who judged is left out unless ``is_named``."""
+        found = self.forum.feedback()
+        return found if is_named else (structs.replace(one, by="") for one in found)
 
     def catch_up(self) -> bool:
         """Let all that is stored be found; return whether it is: another process may be at it for longer."""

@@ -6,13 +6,8 @@ import json
 import logging
 import os
 import sys
-from collections.abc import Mapping
 from datetime import UTC, datetime
-from typing import Any, Final
-
-from askalike.server.service import Service
-
-LOG: Final = logging.getLogger("askalike.server.requests")
+from typing import Any
 
 
 class JsonLines(logging.Formatter):
@@ -38,22 +33,3 @@ def set_up_logs(level: str = "INFO") -> None:
         logger.handlers = [handler] if name != "uvicorn.error" else []
         logger.propagate = name == "uvicorn.error"
         logger.setLevel(level)
-
-
-def log_request(
-    service: Service | None, scope: Mapping[str, Any], identifier: str, status: int, seconds: float
-) -> None:
-    """Count and log a request that was answered; its path's values and its texts are left out."""
-    route = scope["state"].get("route") or "none"
-    if service is not None:
-        service.metrics.request(route, status, seconds)
-    fields: dict[str, Any] = {
-        "request": identifier,
-        "route": route,
-        "status": status,
-        "took_ms": round(1000 * seconds, 2),
-        "client": (scope.get("client") or ("",))[0],
-    }
-    if title := scope["state"].get("title"):
-        fields["title"] = title
-    LOG.info("", extra={"fields": fields})

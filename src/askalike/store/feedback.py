@@ -5,7 +5,8 @@ from __future__ import annotations
 import sqlite3
 import time
 from collections.abc import Iterator
-from dataclasses import replace
+
+from msgspec import structs
 
 from askalike.store import rows
 from askalike.store.archive import Archive
@@ -39,7 +40,7 @@ def add_feedback(archive: Archive, given: Feedback) -> Feedback:
         )
         for identifier in (given.question_id, given.candidate_id):
             log_change(connection, "feedback", "add", identifier, None)
-    return replace(given, at=rows.from_microseconds(at_us))
+    return structs.replace(given, at=rows.from_microseconds(at_us))
 
 
 def all_feedback(archive: Archive) -> Iterator[Feedback]:
