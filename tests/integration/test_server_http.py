@@ -438,6 +438,8 @@ def test_a_page_of_an_allowed_site_can_read(other: Any) -> None:
     assert "Content-Type" in before.headers["access-control-allow-headers"]
     read = allowed.post("/v1/similar", json={"title": "wifi"}, headers=origin)
     assert (read.status_code, read.headers["access-control-allow-origin"]) == (200, "https://forum.example")
+    other_site = allowed.post("/v1/similar", json={"title": "wifi"}, headers={"Origin": "https://forum.example.evil"})
+    assert "access-control-allow-origin" not in other_site.headers
     assert allowed.put("/v1/questions/e", json={"title": "e"}, headers=origin).status_code == 403  # changes need a key
     refused = allowed.post("/v1/similar", json={}, headers=origin)
     assert (refused.status_code, refused.headers["access-control-allow-origin"]) == (422, "https://forum.example")

@@ -181,14 +181,14 @@ def test_workers_end_with_their_parent_and_leave_nothing(folder: Path, tmp_path:
 
 def test_a_worker_that_was_killed_is_started_again(folder: Path) -> None:
     with serving(folder, "--workers", "2", "--rate", "0") as (process, client):
-        first = client.status()["service"]["worker_pid"]
+        first = client.status().service.worker_pid
         os.kill(first, signal.SIGKILL)
         workers: set[int] = set()
         end = time.monotonic() + START_S
         while len(workers - {first}) < 2:
             assert time.monotonic() < end
             try:
-                workers.add(client.status()["service"]["worker_pid"])
+                workers.add(client.status().service.worker_pid)
             except ServiceError:
                 continue  # it was killed while it answered
         process.terminate()

@@ -42,12 +42,6 @@ def check_host(headers: Mapping[str, str], allowed: frozenset[str]) -> None:
         raise Refused(421, "this service is not known under that name", "name it with --allow-host when it is started")
 
 
-def allowed_origin(headers: Mapping[str, str], settings: ServeSettings) -> str | None:
-    """Return the origin of a page that may read answers from elsewhere, None for any other request."""
-    origin = headers.get("origin")
-    return origin if origin in settings.allow_origins else None
-
-
 def check_origin(headers: Mapping[str, str], *, has_key: bool) -> None:
     """Refuse a change that a page of another origin asks for without a key.
 

@@ -49,7 +49,7 @@ class Metrics:
     """The counts of one worker process, and the newest times of its routes; any thread may count."""
 
     def __init__(self) -> None:
-        disable_created_metrics()
+        disable_created_metrics()  # type: ignore[no-untyped-call]
         self._registry = CollectorRegistry()
         self._requests = Counter(
             "askalike_requests", "Requests by route and status.", ["route", "status"], registry=self._registry

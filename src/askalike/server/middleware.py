@@ -15,9 +15,9 @@ from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from askalike.schemas import Error
-from askalike.server.guards import allowed_origin, check_host
+from askalike.server.guards import check_host
 from askalike.server.problem import Problem, problem_of
-from askalike.server.proxies import client_of
+from askalike.server.proxies import client_of, rate_key
 from askalike.server.service import Service
 
 LOG: Final = logging.getLogger("askalike.server")
@@ -60,7 +60,7 @@ class Middleware:
         # parts of a path stay percent-encoded until they were told apart: an id may hold a slash
         raw: bytes = scope.get("raw_path") or scope["path"].encode()
         path = raw.partition(b"?")[0].decode("latin-1").replace("%3A", ":").replace("%3a", ":")
-        scope = {**scope, "path": path, "state": {**scope.get("state", {}), "route": ""}}
+        scope = {**scope, "path": path, "state": {**scope.get("state", {}), "route": "", "client": ""}}
         asked = Headers(scope=scope)
         identifier, status = secrets.token_hex(8), 0
         origin: str | None = None
@@ -82,9 +82,10 @@ class Middleware:
 
         try:
             if peer := scope.get("client"):
-                scope["client"] = (client_of(peer[0], asked.getlist("x-forwarded-for"), service.proxies), peer[1])
+                client = client_of(peer[0], asked.getlist("x-forwarded-for"), service.proxies)
+                scope["client"], scope["state"]["client"] = (client, peer[1]), rate_key(client)
             check_host(asked, service.host_names)
-            origin = allowed_origin(asked, service.settings)
+            origin = asked.get("origin") if asked.get("origin") in service.settings.allow_origins else None
             if scope["method"] == "OPTIONS" and "access-control-request-method" in asked:
                 await Response(status_code=204, headers=PREFLIGHT)(scope, receive, send_on)
             else:

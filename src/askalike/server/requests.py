@@ -16,7 +16,6 @@ from starlette.requests import ClientDisconnect, Request
 from askalike.server.guards import CHALLENGE, check_origin, rights_of
 from askalike.server.keys import Right
 from askalike.server.problem import Refused
-from askalike.server.proxies import rate_key
 from askalike.server.service import Service
 
 _Body = TypeVar("_Body", bound=msgspec.Struct)
@@ -56,7 +55,7 @@ def admit(request: Request, service: Service, right: Right) -> frozenset[str]:
     Raises:
         Refused: 401 or 403, it may not do this; 429, its client asks too often.
     """
-    wait_s = service.rates.wait_s(client_key(request), time.monotonic())
+    wait_s = service.rates.wait_s(request.scope["state"]["client"], time.monotonic())
     if wait_s > 0:
         headers = {"Retry-After": str(max(1, round(wait_s + 0.5)))}
         raise Refused(429, "too many requests", "slow down; many questions at once go to /v1/questions:bulk", headers)
@@ -69,11 +68,6 @@ def admit(request: Request, service: Service, right: Right) -> frozenset[str]:
     if right == "write":
         check_origin(request.headers, has_key=has_key)
     return rights
-
-
-def client_key(request: Request) -> str:
-    """Return under what a request's client is counted."""
-    return rate_key(request.client.host) if request.client else ""
 
 
 def check_type(request: Request, wanted: str) -> None:
@@ -96,24 +90,26 @@ async def read_body(request: Request, most_bytes: int, timeout_s: float) -> byte
         Refused: 415, it is of another type; 413, it is too large; 408, it comes too slowly.
     """
     check_type(request, JSON)
-    too_large = Refused(
-        413, f"the body is larger than {most_bytes} bytes", "send less, or many questions to /v1/questions:bulk"
-    )
     length = request.headers.get("content-length", "0")
     if length.isdigit() and int(length[:20]) > most_bytes:
-        raise too_large
+        raise _too_large(most_bytes)
     content = bytearray()
     try:
         async with asyncio.timeout(timeout_s):
             async for part in request.stream():
                 content += part
                 if len(content) > most_bytes:
-                    raise too_large
+                    raise _too_large(most_bytes)
     except TimeoutError as error:
         raise Refused(408, f"the body did not come within {timeout_s:g} s", "send it at once") from error
     except ClientDisconnect as error:
         raise Refused(400, "the client went away") from error
     return bytes(content)
+
+
+def _too_large(most_bytes: int) -> Refused:
+    hint = "send less, or many questions to /v1/questions:bulk"
+    return Refused(413, f"the body is larger than {most_bytes} bytes", hint)
 
 
 def parse_body(kind: type[_Body], content: bytes) -> _Body:

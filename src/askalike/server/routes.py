@@ -22,7 +22,6 @@ from askalike.server.requests import (
     Call,
     admit,
     check_type,
-    client_key,
     parse_body,
     parse_query,
     path_values,
@@ -80,16 +79,18 @@ def endpoint(rows: dict[str, Route]) -> Callable[[Request], Awaitable[Response]]
         if row.respond is not None:
             return await row.respond(request, service, rights)
         limits = service.settings.limits
-        query = parse_query(row.query, request.scope["query_string"])
+        asked = request.scope["query_string"]
+        query = parse_query(row.query, asked) if asked or row.query else None
         content = await read_body(request, limits.body_bytes, limits.timeout_s) if row.body else b""
         body = parse_body(row.body, content) if row.body else None
         if service.settings.has_titles_logged:
             request.scope["state"]["title"] = getattr(body, "title", "")
-        call = Call(path_values(request.path_params), query, body, rights)
+        path = path_values(request.path_params) if request.path_params else {}
+        call = Call(path, query, body, rights)
         pool = service.writer if row.permission == "write" else service.readers
         work = partial(row.handler, service.engine, call)
         is_large = len(content) > LARGE_BYTES
-        found = await pool.run(work, limits.timeout_s, client_key(request), is_large=is_large)
+        found = await pool.run(work, limits.timeout_s, request.scope["state"]["client"], is_large=is_large)
         return Response(msgspec.json.encode(found), media_type=JSON)
 
     return answer
@@ -112,22 +113,22 @@ def _identifier(call: Call) -> str:
 
 async def _bulk(request: Request, service: Service, rights: frozenset[str]) -> Response:
     check_type(request, NDJSON)
-    return BulkResponse(service, request, client_key(request))
+    return BulkResponse(service, request, request.scope["state"]["client"])
 
 
 async def _feedback(request: Request, service: Service, rights: frozenset[str]) -> Response:
-    return stream(service, partial(service.engine.labels, is_named="write" in rights), client_key(request))
+    return stream(service, partial(service.engine.labels, is_named="write" in rights), request.scope["state"]["client"])
 
 
 async def _status(request: Request, service: Service, rights: frozenset[str]) -> Response:
     work = partial(status, service, rights)
-    found = await service.readers.run(work, service.settings.limits.timeout_s, client_key(request))
+    found = await service.readers.run(work, service.settings.limits.timeout_s, request.scope["state"]["client"])
     return Response(msgspec.json.encode(found), media_type=JSON)
 
 
 async def _metrics(request: Request, service: Service, rights: frozenset[str]) -> Response:
     work = partial(metrics_text, service)
-    found = await service.readers.run(work, service.settings.limits.timeout_s, client_key(request))
+    found = await service.readers.run(work, service.settings.limits.timeout_s, request.scope["state"]["client"])
     return Response(found, media_type=PROMETHEUS)
 
 

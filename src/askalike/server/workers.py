@@ -165,6 +165,7 @@ class _Worker:
 def _answer(settings: ServeSettings, listening: list[socket.socket]) -> None:
     set_up_logs()
     end_with_parent(_stop)
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit())  # uvicorn raises it again once it has stopped
     parent = multiprocessing.parent_process()
     try:
         answer(settings, listening)
