@@ -99,7 +99,7 @@ def few_arenas() -> None:
 def answer(settings: ServeSettings, listening: list[socket.socket]) -> None:
     """Answer in this process until it is told to stop."""
     app = build(settings)
-    Server(app, settings.limits, lambda: app.state.service.stop_soon()).run(sockets=listening)
+    Server(app, settings.limits, settings.proxies, lambda: app.state.service.stop_soon()).run(sockets=listening)
 
 
 def work(settings: ServeSettings, listening: list[socket.socket]) -> None:
