@@ -22,11 +22,9 @@ from askalike.types import (
     LinkKind,
     Markup,
     Match,
+    Query,
     Question,
     Verdict,
-    WordEffect,
-    WordMatch,
-    WordWeight,
 )
 
 MOST_HITS: Final = 100
@@ -86,9 +84,15 @@ class SimilarRequest(_Request, frozen=True):
     id: Annotated[Id, Meta(description="The question's own id, where the forum holds it.")] | None = None
 
     @property
-    def filters(self) -> Filters:
-        """Return what a hit must satisfy."""
-        return Filters(self.tags, parse_moment("before", self.before), frozenset(self.exclude))
+    def query(self) -> Query:
+        """Return the search.
+
+        Raises:
+            InputError: ``before`` is no moment.
+        """
+        filters = Filters(self.tags, parse_moment("before", self.before), frozenset(self.exclude))
+        own = self.id or ""
+        return Query(self.title, self.body, self.markup, self.k, filters, self.ranker, own, is_explained=self.explain)
 
 
 class QuestionRequest(_Request, frozen=True):
@@ -200,6 +204,9 @@ Ranges = list[tuple[int, int]]
 """(start, end) in Unicode code points, the end not included, ascending."""
 
 
+Operation = Literal["added", "edited", "unchanged", "deleted"]
+
+
 class Error(Struct, frozen=True):
     """Why a request was refused, and what can be done."""
 
@@ -235,21 +242,6 @@ class Via(Struct, frozen=True):
     title: str
 
 
-class Attention(Struct, frozen=True):
-    """How much each word of the query and of a hit's title counts for the ranker."""
-
-    query_title: tuple[WordWeight, ...]
-    query_body: tuple[WordWeight, ...]
-    title: tuple[WordWeight, ...]
-    matches: tuple[WordMatch, ...]
-    effects: tuple[WordEffect, ...]
-
-    @classmethod
-    def of(cls, found: Explanation) -> Attention:
-        """Return an explanation without the id of its hit, which it is sent with."""
-        return cls(found.query_title, found.query_body, found.title, found.matches, found.effects)
-
-
 class SimilarHit(Struct, frozen=True):
     """A similar question, with what an asker needs to judge it."""
 
@@ -265,7 +257,7 @@ class SimilarHit(Struct, frozen=True):
     best_answer: ShownAnswer | None
     answers: int
     via: Via | None
-    attended: Attention | None
+    attended: Explanation | None
 
 
 class Similar(Struct, frozen=True):
@@ -321,7 +313,7 @@ class Written(Struct, frozen=True):
     """What became of a question: it is on disk, and searches find it where ``indexed``."""
 
     id: str
-    operation: Literal["added", "edited", "unchanged", "deleted"]
+    operation: Operation
     indexed: bool
 
 
@@ -330,7 +322,7 @@ class Acknowledgement(Struct, frozen=True, omit_defaults=True):
 
     line: int
     id: str | None
-    operation: Literal["", "added", "edited", "unchanged"] = ""
+    operation: Operation | Literal[""] = ""
     error: str = ""
     hint: str | None = None
 

@@ -13,7 +13,7 @@ import pytest
 from tests.command import Run
 from tests.tiny_models import synonym_model
 
-from askalike import Answer, Forum, Question
+from askalike import Answer, Forum, Query, Question
 from askalike.errors import DamagedForumError, ForumNotFoundError, ModelError
 from askalike.store import Archive, Layout
 
@@ -51,7 +51,7 @@ def damage(path: Path) -> list[tuple[str, str]]:
 def found(path: Path) -> dict[str, list[tuple[str, float]]]:
     with Forum.open(path) as forum:
         return {
-            ranker: [(one, round(score, 5)) for one, score in forum.ranking("wireless lost", ranker=ranker)]
+            ranker: [(one, round(score, 5)) for one, score in forum.ranking(Query("wireless lost", ranker=ranker))]
             for ranker in ("hybrid", "lexical", "vector")
         }
 

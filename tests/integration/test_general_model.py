@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from tests.command import Run
 
-from askalike import Filters, Forum, ForumSettings, Model
+from askalike import Filters, Forum, ForumSettings, Model, Query
 from askalike.cli.demo import QUESTIONS
 from askalike.data import bundled_forum, default_model
 from askalike.errors import ModelNotFoundError, NotLearnedError
@@ -81,31 +81,34 @@ def test_meaning_ranks_marked_duplicates_at_least_as_well_as_words(homenet: Foru
 def test_a_question_is_nearest_to_itself(homenet: Forum) -> None:
     for question in list(homenet.questions())[:20]:
         asked = (question.title, question.body)
-        (found,) = homenet.ranking(*asked, k=1, markup=question.markup, ranker="vector")
+        (found,) = homenet.ranking(Query(*asked, k=1, markup=question.markup, ranker="vector"))
         assert found == (question.id, pytest.approx(1.0, abs=1e-3))
-        others = homenet.ranking(*asked, k=1, ranker="vector", filters=Filters(exclude_ids=frozenset([question.id])))
+        others = homenet.ranking(
+            Query(*asked, k=1, ranker="vector", filters=Filters(exclude_ids=frozenset([question.id])))
+        )
         assert others[0][1] < 0.99
 
 
 def test_misspelt_words_are_read_as_what_was_meant_and_told(homenet: Forum, run: Run) -> None:
     right, wrong = "Clock is wrong after booting Windows", "Clokc is wrong after boooting Windwos"
-    assert [(one.written, one.meant) for one in homenet.corrections(wrong)] == [
+    assert [(one.written, one.meant) for one in homenet.search(Query(wrong)).corrections] == [
         ("clokc", "clock"),
         ("boooting", "booting"),
         ("windwos", "windows"),
     ]
-    assert homenet.corrections(right) == ()
-    expected = homenet.ranking(right)
-    assert homenet.ranking(wrong) == expected
-    told = homenet.suggest(wrong, k=3)
+    assert homenet.search(Query(right)).corrections == ()
+    expected = homenet.ranking(Query(right))
+    assert homenet.ranking(Query(wrong)) == expected
+    told = homenet.search(Query(wrong, k=3, is_canonical=True))
     assert [one.meant for one in told.corrections] == ["clock", "booting", "windows"]
-    hits = homenet.similar(wrong, k=1)
+    hits = homenet.search(Query(wrong, k=1, is_explained=True)).hits
     assert {match.word.casefold() for match in hits[0].matched} >= {"windows", "wrong"}
-    assert homenet.explain(hits, wrong)[0].query_title[0].word == "clock"
+    assert hits[0].explanation is not None
+    assert hits[0].explanation.query_title[0].word == "clock"
     as_written = ForumSettings(search=SearchSettings(is_corrected=False))
     with Forum.open(homenet.path, settings=as_written) as other:
-        assert other.corrections(wrong) == ()
-        assert other.ranking(wrong) != expected
+        assert other.search(Query(wrong)).corrections == ()
+        assert other.ranking(Query(wrong)) != expected
     assert "note: windwos is read as windows" in run("search", homenet.path, wrong).err
 
 

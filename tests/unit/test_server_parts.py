@@ -182,7 +182,7 @@ def test_a_search_with_a_wrong_field_is_refused(found: object) -> None:
 def test_a_moment_that_is_none_is_refused_by_its_name(moment: str) -> None:
     request = parse_body(SimilarRequest, json.dumps({"title": "a", "before": moment}).encode())
     with pytest.raises(errors.InputError, match="before is not a date or time") as refused:
-        _ = request.filters
+        _ = request.query
     assert problem_of(refused.value).status == 422
 
 
@@ -196,10 +196,10 @@ def test_a_refusal_names_the_field_and_never_its_value() -> None:
 
 def test_a_search_becomes_what_the_engine_takes() -> None:
     given = {"title": "a", "before": "2024-05-01", "exclude": ["x"], "id": "y", "tags": ["t"]}
-    asked = parse_body(SimilarRequest, json.dumps(given).encode())
+    asked = parse_body(SimilarRequest, json.dumps(given).encode()).query
     assert asked.filters.before is not None
     assert asked.filters.before.isoformat() == "2024-05-01T00:00:00+00:00"
-    assert (asked.filters.exclude_ids, asked.filters.tags, asked.id) == (frozenset("x"), ("t",), "y")
+    assert (asked.filters.exclude_ids, asked.filters.tags, asked.own) == (frozenset("x"), ("t",), "y")
 
 
 def test_a_question_becomes_what_the_library_takes() -> None:

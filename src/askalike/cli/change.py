@@ -43,13 +43,13 @@ def add(
     text = body_text(body or "")
     with Forum.open(forum) as opened:
         if answer_to:
-            found: Answer | Question = Answer(made, answer_to, text, "markdown", when)
-            opened.add_answers([found])
+            answer = Answer(made, answer_to, text, "markdown", when)
+            opened.add_answers([answer])
         else:
-            found = Question(made, title, text, "markdown", tuple(tag or ()), when)
-            opened.add(found, links=[Link(made, duplicate_of, "duplicate")] if duplicate_of else [])
+            question = Question(made, title, text, "markdown", tuple(tag or ()), when)
+            opened.add(question, links=[Link(made, duplicate_of, "duplicate")] if duplicate_of else [])
     if as_json:
-        print_json(found)
+        print_json(answer if answer_to else question)
     else:
         console.print(f"added {safe(made)}", markup=False)
 

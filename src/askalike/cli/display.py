@@ -82,13 +82,13 @@ def print_aligned(shown: RenderableType, to: Console = console) -> None:
         to.print("".join(segment.text for segment in line).rstrip(), markup=False, soft_wrap=True)
 
 
-def print_hits(hits: list[Hit], to: Console = console, *, explained: Sequence[Text] = ()) -> None:
+def print_hits(hits: Sequence[Hit], to: Console = console, *, has_scores: bool = False) -> None:
     """Print hits: rank, score, title, id and date, the words that matched, the best answer's first lines.
 
     Where no word matched, the encoder found it, and that is said.
 
     Args:
-        explained: what is to be added to each hit, or nothing.
+        has_scores: show the parts of scores too, and how much each word counts where that was asked for.
     """
     if not hits:
         to.print(
@@ -100,9 +100,10 @@ def print_hits(hits: list[Hit], to: Console = console, *, explained: Sequence[Te
     table.add_column(justify="right", style="cyan")
     table.add_column()
     digits = score_digits(max(hit.score for hit in hits))
-    for number, hit in enumerate(hits):
+    for hit in hits:
         title = Text(safe(hit.question.title) or "(no title)", style="bold")
-        lines = [title, _details(hit), *explained[number : number + 1], _answer(hit.answer, hit.answer_count)]
+        explained = [_explained(hit)] if has_scores else []
+        lines = [title, _details(hit), *explained, _answer(hit.answer, hit.answer_count)]
         shown = Text("\n").join(lines)
         table.add_row(str(hit.rank), f"{hit.score:.{digits}f}", shown)
     print_aligned(table, to)
@@ -162,15 +163,16 @@ def query_lines(explanation: Explanation) -> Text:
     return Text("\n").join(Text(name, style="dim") + weighed(words) for name, words in fields if words)
 
 
-def hit_lines(hit: Hit, explanation: Explanation) -> Text:
+def _explained(hit: Hit) -> Text:
     """Return a hit's scores, and the words of its title with their weights."""
     lines = [Text(scores(hit), style="cyan")]
-    if explanation.title:
-        lines.append(weighed(explanation.title))
-    if explanation.matches:
-        lines.append(matched(explanation.matches))
-    if explanation.effects:
-        lines.append(effects(explanation.effects))
+    found = hit.explanation
+    if found is not None and found.title:
+        lines.append(weighed(found.title))
+    if found is not None and found.matches:
+        lines.append(matched(found.matches))
+    if found is not None and found.effects:
+        lines.append(effects(found.effects))
     return Text("\n").join(lines)
 
 

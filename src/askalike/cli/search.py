@@ -4,23 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import Annotated, Any
+from typing import Annotated
 
-import msgspec
 import typer
 
 from askalike.cli.arguments import ForumArgument, JsonOption, body_text, moment
 from askalike.cli.calling import command
-from askalike.cli.display import console, errors, hit_lines, print_hits, print_json, print_whole, query_lines, safe
+from askalike.cli.display import console, errors, print_hits, print_json, print_whole, query_lines, safe
 from askalike.cli.progress import BarProgress
 from askalike.errors import SettingError
 from askalike.forum import Forum, ForumSettings
 from askalike.index.vector_sets import VectorsState
-from askalike.schemas import Attention
-from askalike.search import RANKER_NAMES
-from askalike.search.rankers import ranker_named
+from askalike.search import RANKER_NAMES, RANKERS
 from askalike.search.settings import ALL, THRESHOLDS
-from askalike.types import Explanation, Filters, Hit
+from askalike.types import Filters, Query
 
 SETTINGS = ForumSettings(neighbours="exact")
 """A command asks once: looking at all vectors takes less than reading the graph."""
@@ -58,22 +55,20 @@ def search(
     settings = replace(SETTINGS, search=replace(SETTINGS.search, threshold=threshold))
     with BarProgress() as progress, Forum.open(forum, settings=settings, progress=progress) as opened:
         lacking = list(_lacking(opened, ranker))
-        found = opened.search(title, text, k, markup="markdown", filters=filters, ranker=ranker, is_explained=explain)
-        hits, explained = list(found.hits), list(found.explanations)
-        excluded = "" if hits else _barred(opened, filters)
+        found = opened.search(Query(title, text, "markdown", k, filters, ranker, is_explained=explain))
+        excluded = "" if found.hits else _barred(opened, filters)
     notes = [*lacking, *(safe(f"note: {one.written} is read as {one.meant}") for one in found.corrections)]
     for line in [*notes, f"note: {excluded}"] if as_json and excluded else notes:
         print_whole(line, errors)
     if as_json:
-        print_json(_objects(hits, explained))
+        print_json(found.hits)
     elif excluded:
         print_whole(excluded)
-    elif explained:
-        if words := query_lines(explained[0]):
-            console.print(words, end="\n\n")
-        print_hits(hits, explained=[hit_lines(hit, one) for hit, one in zip(hits, explained, strict=True)])
     else:
-        print_hits(hits)
+        first = found.hits[0].explanation if found.hits else None
+        if first is not None and (words := query_lines(first)):
+            console.print(words, end="\n\n")
+        print_hits(found.hits, has_scores=explain)
 
 
 def _lacking(forum: Forum, ranker: str | None) -> Iterator[str]:
@@ -89,7 +84,7 @@ def _lacking(forum: Forum, ranker: str | None) -> Iterator[str]:
         )
         return
     vectors = forum.vectors
-    chosen = ranker_named(ranker or SETTINGS.search.ranker)
+    chosen = RANKERS.get(ranker or SETTINGS.search.ranker)
     if vectors.waiting and chosen is not None and chosen.needs_vectors:
         yield f"note: {_unencoded(vectors)}"
         yield f"hint: {command('encode', forum.path)}"
@@ -116,10 +111,3 @@ def _unencoded(state: VectorsState) -> str:
     if state.next_model:
         return safe(f"the model before answers: {count} by the new one, {state.next_model}")
     return f"{count}, and found by words alone"
-
-
-def _objects(hits: list[Hit], explained: list[Explanation]) -> list[dict[str, Any]]:
-    objects: list[dict[str, Any]] = msgspec.to_builtins(hits)
-    for found, explanation in zip(objects, explained, strict=False):
-        found["explanation"] = Attention.of(explanation)
-    return objects

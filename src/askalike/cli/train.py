@@ -16,7 +16,7 @@ from askalike.cli.progress import BarProgress
 from askalike.evaluation import Comparison
 from askalike.evaluation.forum.ramn import COLLAPSED
 from askalike.forum import Forum, ForumSettings
-from askalike.forum.info import size_bytes
+from askalike.forum.forum import size_bytes
 from askalike.search import learned_with
 from askalike.store import Layout
 from askalike.training.language import LanguageRecipe

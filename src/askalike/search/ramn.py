@@ -12,8 +12,7 @@ from numpy.typing import NDArray
 from askalike.models.ramn.comparison import WordStates, compare, word_matches
 from askalike.models.ramn.score import RamnSettings, rank_factors, scores
 from askalike.search.pool import Pooled, Scored
-from askalike.search.query import Query
-from askalike.types import Explanation, Question, WordMatch
+from askalike.types import Explanation, Query, Question, WordMatch
 
 
 class StateSource(Protocol):
@@ -58,7 +57,7 @@ class RamnReranker:
 
     def explain(self, query: Query, questions: Sequence[Question]) -> list[Explanation]:
         """Return ``word_matches`` of each question."""
-        return [Explanation(one.id, matches=self.word_matches(query, one)) for one in questions]
+        return [Explanation(matches=self.word_matches(query, one)) for one in questions]
 
     def word_matches(self, query: Query, question: Question) -> tuple[WordMatch, ...]:
         """Return for each word of the query the match that its score takes, their cosine, and what missing it costs.

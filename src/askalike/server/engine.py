@@ -6,6 +6,7 @@ import contextlib
 import re
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import replace
 from itertools import islice
 from typing import Final, Literal
 
@@ -20,15 +21,13 @@ from askalike.schemas import (
     ShownQuestion,
     Similar,
     SimilarQuery,
-    SimilarRequest,
     Written,
 )
-from askalike.search.stages import collecting, stage
 from askalike.server.duplicates import DuplicatePages
 from askalike.server.presentation import listed, safe_html, shown_answer, shown_hit
 from askalike.store import check_question
 from askalike.text.markup import plain_text
-from askalike.types import Answer, Feedback, Link, Question
+from askalike.types import Answer, Feedback, Link, Query, Question
 
 OnStage = Callable[[str, float], None]
 """Called with the name of a stage and the seconds that it took."""
@@ -55,7 +54,7 @@ class Engine:
 
     # -- searching ---------------------------------------------------------------------------------------------
 
-    def similar(self, asked: SimilarRequest) -> Similar:
+    def similar(self, query: Query) -> Similar:
         """Return what an asker is shown.
 
         Raises:
@@ -63,29 +62,16 @@ class Engine:
             InputError: ``before`` is no moment.
             ForumError, ModelError: the forum has not what the ranker needs.
         """
-        if not asked.title.strip() and not asked.body.strip():
+        if not query.title.strip() and not query.body.strip():
             raise SettingError("the question is empty", "give a title or a body")
         began = time.perf_counter()
-        with collecting() as seconds:
-            found = self.forum.suggest(
-                asked.title,
-                asked.body,
-                asked.k,
-                markup=asked.markup,
-                filters=asked.filters,
-                ranker=asked.ranker,
-                own=asked.id or "",
-                is_explained=asked.explain,
-            )
-            with stage("answer"):
-                explanations = found.explanations or [None] * len(found.found)
-                hits = tuple(
-                    shown_hit(one, self.forum.analyzer, explanation)
-                    for one, explanation in zip(found.found, explanations, strict=True)
-                )
-        for name, spent in seconds.items():
-            self._on_stage(name, spent)
-        return Similar(found.ranker, round(1000 * (time.perf_counter() - began), 2), found.corrections, hits)
+        found = self.forum.search(replace(query, is_canonical=True))
+        searched = time.perf_counter()
+        hits = tuple(shown_hit(hit, self.forum.analyzer) for hit in found.hits)
+        ended = time.perf_counter()
+        for name, spent in found.seconds.items():
+            self._on_stage(name, spent + (ended - searched if name == "answer" else 0.0))
+        return Similar(found.ranker, round(1000 * (ended - began), 2), found.corrections, hits)
 
     def similar_to(self, identifier: str, query: SimilarQuery) -> Similar:
         """Return what is similar to a question that the forum holds, later questions too.
@@ -96,14 +82,13 @@ class Engine:
         """
         one = self.forum.question(identifier)
         title = one.title if one.title.strip() or one.body.strip() else "?"
-        return self.similar(
-            SimilarRequest(title, one.body, query.k, one.markup, ranker=query.ranker, explain=query.explain, id=one.id)
-        )
+        asked = Query(title, one.body, one.markup, query.k, ranker=query.ranker, own=one.id, is_explained=query.explain)
+        return self.similar(asked)
 
     def warm_up(self) -> None:
         """Search once, so that the first who asks need not wait for the model to be read; what fails, fails then."""
         with contextlib.suppress(AskalikeError):
-            self.forum.suggest("how to", k=1)
+            self.forum.similar("how to", k=1)
 
     def probe(self) -> None:
         """Search for a question that the forum holds, and read it.
@@ -112,7 +97,7 @@ class Engine:
             AskalikeError: the forum cannot be searched, or its archive not be read.
         """
         for question in islice(self.forum.questions(), 1):
-            self.forum.suggest(question.title[:PROBE_CHARACTERS].strip() or "?", k=1)
+            self.forum.similar(question.title[:PROBE_CHARACTERS].strip() or "?", k=1)
 
     # -- questions ---------------------------------------------------------------------------------------------
 

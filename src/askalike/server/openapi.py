@@ -90,7 +90,7 @@ def _operation(route: Route) -> dict[str, Any]:
 
 
 def _answer(route: Route) -> dict[str, Any]:
-    plain = {str: {"type": "string"}, dict: {"type": "object"}}
+    plain: dict[type, dict[str, str]] = {str: {"type": "string"}, dict: {"type": "object"}}
     return {
         "description": "Done.",
         "content": {route.media: {"schema": plain.get(route.returns) or _reference(route.returns)}},

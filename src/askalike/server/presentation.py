@@ -19,7 +19,6 @@ from markdown_it import MarkdownIt
 from msgspec.structs import asdict
 
 from askalike.schemas import (
-    Attention,
     Highlights,
     Likelihood,
     LikelihoodWord,
@@ -33,7 +32,7 @@ from askalike.text.analyzer import Analyzer
 from askalike.text.characters import safe
 from askalike.text.hypertext import LONGEST_PARSED, MOST_TAGS
 from askalike.text.markup import excerpt, plain_text
-from askalike.types import Answer, Explanation, Markup, Match, Question, Suggestion
+from askalike.types import Answer, Hit, Markup, Match, Question
 
 EXCERPT_CHARACTERS: Final = 280
 READ_CHARACTERS: Final = 20_000
@@ -124,9 +123,8 @@ def shown_answer(answer: Answer) -> ShownAnswer:
     )
 
 
-def shown_hit(suggestion: Suggestion, analyzer: Analyzer, explanation: Explanation | None = None) -> SimilarHit:
+def shown_hit(hit: Hit, analyzer: Analyzer) -> SimilarHit:
     """Return a hit with its highlights and its best answer."""
-    hit, via = suggestion.hit, suggestion.via
     found = question_excerpt(hit.question)
     return SimilarHit(
         rank=hit.rank,
@@ -142,8 +140,8 @@ def shown_hit(suggestion: Suggestion, analyzer: Analyzer, explanation: Explanati
         excerpt=found,
         best_answer=shown_answer(hit.answer) if hit.answer else None,
         answers=hit.answer_count,
-        via=Via(via.id, via.title) if via else None,
-        attended=Attention.of(explanation) if explanation else None,
+        via=Via(hit.via.id, hit.via.title) if hit.via else None,
+        attended=hit.explanation,
     )
 
 

@@ -88,6 +88,7 @@ def endpoint(rows: dict[str, Route]) -> Callable[[Request], Awaitable[Response]]
         path = path_values(request.path_params) if request.path_params else {}
         call = Call(path, query, body, rights)
         pool = service.writer if row.permission == "write" else service.readers
+        assert row.handler is not None
         work = partial(row.handler, service.engine, call)
         is_large = len(content) > LARGE_BYTES
         found = await pool.run(work, limits.timeout_s, request.scope["state"]["client"], is_large=is_large)
@@ -163,7 +164,7 @@ ROUTES: Final[tuple[Route, ...]] = (
         "/v1/similar",
         "Earlier questions that ask the same, with their best answers.",
         schemas.Similar,
-        lambda engine, call: engine.similar(call.body),
+        lambda engine, call: engine.similar(call.body.query),
         body=schemas.SimilarRequest,
         refusals=(409,),
     ),
