@@ -62,6 +62,10 @@ def parse_moment(name: str, text: str | None) -> datetime | None:
     return found if found.tzinfo is not None else found.replace(tzinfo=UTC)
 
 
+def _other_id() -> InputError:
+    return InputError("the id in the body is another than in the path", "leave it out of the body")
+
+
 # -- requests ----------------------------------------------------------------------------------------------------------
 
 
@@ -113,8 +117,10 @@ class QuestionRequest(_Request, frozen=True):
         """Return the question.
 
         Raises:
-            InputError: a date is none.
+            InputError: a date is none, or its own id is another.
         """
+        if self.id not in (None, identifier):
+            raise _other_id()
         return Question(
             identifier,
             self.title,
@@ -151,8 +157,10 @@ class AnswerRequest(_Request, frozen=True):
         """Return the answer.
 
         Raises:
-            InputError: its date is none.
+            InputError: its date is none, or its own id is another.
         """
+        if self.id not in (None, identifier):
+            raise _other_id()
         return Answer(
             identifier,
             self.question_id,

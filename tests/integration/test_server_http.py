@@ -458,7 +458,7 @@ def test_what_takes_too_long_is_given_up(other: Any, monkeypatch: pytest.MonkeyP
     import time
 
     hasty = other(limits=Limits(rate=0, timeout_s=0.05))
-    monkeypatch.setattr(Forum, "suggest", lambda *_, **__: time.sleep(0.3))
+    monkeypatch.setattr(Forum, "search", lambda *_, **__: time.sleep(0.3))
     assert search(hasty).status_code == 504
 
 
@@ -474,7 +474,7 @@ def test_an_error_that_nobody_foresaw_is_an_answer_too(
     def fail(*_: Any, **__: Any) -> None:
         raise ZeroDivisionError("secret")
 
-    monkeypatch.setattr(Forum, "suggest", fail)
+    monkeypatch.setattr(Forum, "search", fail)
     answer = search(client)
     assert answer.status_code == 500
     assert "secret" not in answer.text
@@ -488,7 +488,7 @@ def test_a_panic_of_a_library_is_an_answer_too(client: TestClient, monkeypatch: 
     def fail(*_: Any, **__: Any) -> None:
         raise Panic("index out of bounds")
 
-    monkeypatch.setattr(Forum, "suggest", fail)
+    monkeypatch.setattr(Forum, "search", fail)
     answer = search(client)
     assert (answer.status_code, set(answer.json())) == (500, {"error", "hint"})
 
@@ -500,7 +500,7 @@ def test_a_service_whose_index_is_damaged_is_not_ready(other: Any, monkeypatch: 
     one = other()
     assert one.get("/readyz").status_code == 200
     monkeypatch.setattr("askalike.server.service.FRESH_S", 0.0)
-    monkeypatch.setattr(Forum, "suggest", damaged)
+    monkeypatch.setattr(Forum, "search", damaged)
     answer = one.get("/readyz")
     assert answer.status_code == 503
     assert answer.json() == {"error": "the word index is damaged", "hint": 'rebuild it with "askalike reindex"'}
@@ -513,7 +513,7 @@ def test_watching_costs_one_search_a_second(other: Any, monkeypatch: pytest.Monk
     searches: list[int] = []
     one = other()
     monkeypatch.setattr("askalike.server.service.FRESH_S", 3600.0)
-    monkeypatch.setattr(Forum, "suggest", lambda *_, **__: searches.append(1))
+    monkeypatch.setattr(Forum, "search", lambda *_, **__: searches.append(1))
     assert [one.get("/readyz").status_code for _ in range(5)] == [200] * 5
     assert len(searches) <= 1
 

@@ -97,21 +97,6 @@ def endpoint(rows: dict[str, Route]) -> Callable[[Request], Awaitable[Response]]
     return answer
 
 
-def _put_question(engine: Engine, call: Call) -> schemas.Written:
-    return engine.put(call.body.question(_identifier(call)))
-
-
-def _put_answer(engine: Engine, call: Call) -> schemas.Written:
-    return engine.put_answer(call.body.answer(_identifier(call)))
-
-
-def _identifier(call: Call) -> str:
-    identifier = call.path["id"]
-    if call.body.id is not None and call.body.id != identifier:
-        raise Refused(422, "the id in the body is another than in the path", "leave it out of the body")
-    return identifier
-
-
 async def _bulk(request: Request, service: Service, rights: frozenset[str]) -> Response:
     check_type(request, NDJSON)
     return BulkResponse(service, request, request.scope["state"]["client"])
@@ -198,7 +183,7 @@ ROUTES: Final[tuple[Route, ...]] = (
         "/v1/questions/{id}",
         "Add or replace a question; it is on disk when the answer comes.",
         schemas.Written,
-        _put_question,
+        lambda engine, call: engine.put(call.body.question(call.path["id"])),
         body=schemas.QuestionRequest,
         permission="write",
     ),
@@ -234,7 +219,7 @@ ROUTES: Final[tuple[Route, ...]] = (
         "/v1/answers/{id}",
         "Add or replace an answer; it is on disk when the answer comes.",
         schemas.Written,
-        _put_answer,
+        lambda engine, call: engine.put_answer(call.body.answer(call.path["id"])),
         body=schemas.AnswerRequest,
         permission="write",
         refusals=(404,),
