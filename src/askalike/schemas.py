@@ -83,7 +83,7 @@ class SimilarRequest(_Request, frozen=True):
     tags: Annotated[tuple[Tag, ...], Meta(max_length=20, description="Only questions with all of these.")] = ()
     before: Annotated[Moment, Meta(description="Only questions asked before this moment.")] | None = None
     exclude: Annotated[tuple[Id, ...], Meta(max_length=1_000, description="Never these questions.")] = ()
-    ranker: Annotated[Name, Meta(description="One of the forum's rankers; its default if left out.")] | None = None
+    ranker: Annotated[Name, Meta(description="One of the forum's rankers; its default if omitted.")] | None = None
     explain: Annotated[bool, Meta(description="Report how much each word counts.")] = False
     id: Annotated[Id, Meta(description="The question's own id, where the forum holds it.")] | None = None
 

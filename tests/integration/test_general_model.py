@@ -67,7 +67,7 @@ def test_the_demo_finds_a_question_that_shares_no_content_word(homenet: Forum, t
     assert hits[0]["question"]["id"] in REPEATED
     assert hits[0]["matched"] == []
     part = run("demo", "--into", tmp_path / "f").out.split(EARPHONES)[1].split("\n“")[0]
-    assert "matched: no word, but the meaning" in part
+    assert "matched by meaning, no shared word" in part
     assert f"cosine {hits[0]['components']['cosine']:.2f} · bm25 0.00" in part
 
 
@@ -109,7 +109,7 @@ def test_misspelt_words_are_read_as_what_was_meant_and_told(homenet: Forum, run:
     with Forum.open(homenet.path, settings=as_written) as other:
         assert other.search(Query(wrong)).corrections == ()
         assert other.ranking(Query(wrong)) != expected
-    assert "note: windwos is read as windows" in run("search", homenet.path, wrong).err
+    assert "note: windwos was corrected to windows" in run("search", homenet.path, wrong).err
 
 
 GERMAN = """Drucker verschwindet nach Stromausfall|Ich habe den Router neu gestartet, aber er wird nicht mehr gefunden.
@@ -123,13 +123,13 @@ def test_a_text_that_does_not_read_like_the_forums_language_is_told(tmp_path: Pa
     rows = [f'{number},"{title}","{body}"' for number, title, body in _numbered(GERMAN)]
     table.write_text("\n".join(["id,title,body", *rows]), encoding="utf-8")
     said = run("index", table, "--into", tmp_path / "f").out
-    assert "note: the text does not read like English, in which the general model was trained" in said
+    assert "note: the text does not look like English, the language of the general model" in said
     assert run("index", table, "--into", tmp_path / "f", "--json").json["is_in_its_language"] is False
     for others in (("--language", "german"), ("--no-encode",)):
-        assert "does not read like" not in run("index", table, "--into", tmp_path / others[-1], *others).out
+        assert "does not look like" not in run("index", table, "--into", tmp_path / others[-1], *others).out
     assert run("index", table, "--into", tmp_path / "german", "--json").json["is_in_its_language"] is True
     english = run("index", bundled_forum(), "--into", tmp_path / "en")
-    assert "does not read like" not in english.out
+    assert "does not look like" not in english.out
     assert run("index", bundled_forum(), "--into", tmp_path / "en", "--json").json["is_in_its_language"] is True
 
 
@@ -144,13 +144,13 @@ def test_a_forum_in_another_language_is_not_encoded_by_a_model_that_cannot_read_
     table.write_text("id,title\n1,Kopfhörer klingen dumpf\n2,Der Drucker druckt leere Seiten\n", encoding="utf-8")
     said = run("index", table, "--into", path, "--language", "german")
     assert said.code == 0
-    assert "words alone answer: the model that comes along reads english, and the forum is in german" in said.out
+    assert "searching by words only: the bundled model reads english, and the forum is in german" in said.out
     with Forum.open(path) as forum:
         assert (forum.vectors.model, forum.vectors.waiting, forum.vectors.next_model) == ("", 0, "")
         assert not forum.similar("Welches Brot backe ich morgen?"), "nothing is alike where no word is"
         (hit,) = forum.similar("Warum klingt mein Kopfhörer dumpf?")
         assert (hit.question.id, hit.likelihood) == ("1", None)
-        with pytest.raises(ModelNotFoundError, match="carries none for german"):
+        with pytest.raises(ModelNotFoundError, match="contains none for german"):
             forum.encode()
         with pytest.raises(NotLearnedError) as raised:
             forum.similar("Kopfhörer", ranker="hybrid")

@@ -23,7 +23,7 @@ MOST_FUNCTIONS = 35
 BODY = "It began after the last update. The router is in the cellar, and every evening all the laptops lose it. " * 5
 CALLS = [name for source in (CandidateSource, RecordSource) for name in vars(source) if not name.startswith("_")]
 
-pytestmark = pytest.mark.skipif(default_model() is None, reason="the package carries no general model")
+pytestmark = pytest.mark.skipif(default_model() is None, reason="the package contains no general model")
 
 
 @pytest.fixture(scope="module")

@@ -58,7 +58,7 @@ def demo(
     print_whole(
         f"They are searched by words (bm25) and by meaning (cosine), with the encoder {model}."
         if model
-        else "note: this package carries no encoder, so that they are searched by words alone."
+        else "note: this package contains no encoder, so searches use words only."
     )
     for question, hits in found.items():
         console.rule(f"[bold]“{question}”", align="left", style="dim")

@@ -91,9 +91,7 @@ def print_hits(hits: Sequence[Hit], to: Console = console, *, has_scores: bool =
         has_scores: show the parts of scores too, and how much each word counts where that was asked for.
     """
     if not hits:
-        to.print(
-            "No earlier question that may be shown shares a informative word with this one, or is near to its meaning."
-        )
+        to.print("No similar questions found.")
         return
     table = Table.grid(padding=(0, 1, 1, 1))
     table.add_column(justify="right", style="cyan")
@@ -122,7 +120,7 @@ def _details(hit: Hit) -> Text:
     question = hit.question
     parts = [safe(question.id)]
     if hit.likelihood is not None:
-        parts.insert(0, f"{hit.likelihood:.0%} likely the same")
+        parts.insert(0, f"{hit.likelihood:.0%} likely a duplicate")
     if question.created is not None:
         parts.append(question.created.date().isoformat())
     if question.tags:
@@ -137,7 +135,7 @@ def _details(hit: Hit) -> Text:
         more = f" and {len(words) - MATCHED_WORDS} more" if len(words) > MATCHED_WORDS else ""
         line.append("\nmatched: " + ", ".join(words[:MATCHED_WORDS]) + more, style="green")
     elif hit.components.get("cosine", 0.0) > 0:
-        line.append("\nmatched: no word, but the meaning", style="magenta")
+        line.append("\nmatched by meaning, no shared word", style="magenta")
     return line
 
 

@@ -26,15 +26,15 @@ SETTINGS = ForumSettings(neighbours="exact")
 def search(
     forum: ForumArgument,
     title: Annotated[str, typer.Argument(metavar="TITLE", help="The question's title.", show_default=False)],
-    body: Annotated[str, typer.Option("--body", help="Its body, in Markdown; - reads it from standard input.")] = "",
-    k: Annotated[int, typer.Option("--k", "-k", help="How many to show.")] = 10,
-    tag: Annotated[list[str] | None, typer.Option("--tag", help="Only with this tag; may be repeated.")] = None,
-    before: Annotated[str | None, typer.Option("--before", help="Only asked before this date.")] = None,
-    exclude: Annotated[list[str] | None, typer.Option("--exclude", help="Never this id; may be repeated.")] = None,
+    body: Annotated[str, typer.Option("--body", help="Its body, in Markdown; - reads standard input.")] = "",
+    k: Annotated[int, typer.Option("--k", "-k", help="Number of results.")] = 10,
+    tag: Annotated[list[str] | None, typer.Option("--tag", help="Only questions with this tag; repeatable.")] = None,
+    before: Annotated[str | None, typer.Option("--before", help="Only questions asked before this date.")] = None,
+    exclude: Annotated[list[str] | None, typer.Option("--exclude", help="Exclude this id; may be repeated.")] = None,
     ranker: Annotated[
         str | None,
         typer.Option(
-            "--ranker", help=f"One of {', '.join(RANKER_NAMES)}; hybrid if left out, or lexical without vectors."
+            "--ranker", help=f"One of {', '.join(RANKER_NAMES)}; default: hybrid, or lexical without vectors."
         ),
     ] = None,
     threshold: Annotated[
@@ -44,7 +44,7 @@ def search(
             help=f"One of {', '.join(THRESHOLDS)}: average shows nothing whose score is below the candidates' average.",
         ),
     ] = ALL,
-    explain: Annotated[bool, typer.Option("--explain", help="Show the parts of scores, and words' weights.")] = False,
+    explain: Annotated[bool, typer.Option("--explain", help="Show the parts of scores and weights of words.")] = False,
     as_json: JsonOption = False,
 ) -> None:
     """Show the earlier questions that are most similar to a new one, with their best answers."""
@@ -57,7 +57,7 @@ def search(
         lacking = list(_lacking(opened, ranker))
         found = opened.search(Query(title, text, "markdown", k, filters, ranker, is_explained=explain))
         excluded = "" if found.hits else _barred(opened, filters)
-    notes = [*lacking, *(safe(f"note: {one.written} is read as {one.meant}") for one in found.corrections)]
+    notes = [*lacking, *(safe(f"note: {one.written} was corrected to {one.meant}") for one in found.corrections)]
     for line in [*notes, f"note: {excluded}"] if as_json and excluded else notes:
         print_whole(line, errors)
     if as_json:
@@ -78,9 +78,9 @@ def _lacking(forum: Forum, ranker: str | None) -> Iterator[str]:
         found = forum.info()
         indexed, held = found.indexed, found.counts.questions
         yield (
-            f"note: the forum is still being indexed, {indexed:,} of {held:,} questions"
+            f"note: indexing is not finished: {indexed:,} of {held:,} questions"
             if indexed < held
-            else f"note: the forum is still being indexed, {behind:,} change{'' if behind == 1 else 's'} to go"
+            else f"note: indexing is not finished: {behind:,} change{'' if behind == 1 else 's'} to go"
         )
         return
     vectors = forum.vectors
@@ -107,7 +107,7 @@ def _unencoded(state: VectorsState) -> str:
     """Return what searching by meaning lacks."""
     count = f"{state.waiting:,} question{' is' if state.waiting == 1 else 's are'} not encoded"
     if not state.model:
-        return f"found by words alone: {count}"
+        return f"found by words only: {count}"
     if state.next_model:
-        return safe(f"the model before answers: {count} by the new one, {state.next_model}")
-    return f"{count}, and found by words alone"
+        return safe(f"the previous model is in use: {count} by the new one, {state.next_model}")
+    return f"{count}, and found by words only"

@@ -248,7 +248,7 @@ def _agreement(part: Part, name: str, mark: Mark, numbers: Collection[int], cont
     if not mark.is_complete:
         waiting |= {num for num in contents.numbers if num > mark.scanned}
     if waiting:
-        what = f"has not seen {len(waiting):,} questions yet; the next command that opens the forum goes on with it"
+        what = f"has not indexed {len(waiting):,} questions yet; the next command that opens the forum goes on with it"
         yield Finding(part, name, what, "", is_damage=False)
     twice = [num for num, times in Counter(numbers).items() if times > 1]
     held = set(numbers)

@@ -78,7 +78,7 @@ def rights_of(headers: Mapping[str, str], keys: Keys, without_key: frozenset[str
     kind, _, secret = given.partition(" ")
     found = keys.rights(secret.strip()) if kind.lower() == "bearer" else None
     if found is None:
-        raise Refused(401, "the key is not known", 'make one with "askalike keys FORUM --add read"', CHALLENGE)
+        raise Refused(401, "the key is not known", 'create one with "askalike keys FORUM --add read"', CHALLENGE)
     return found
 
 
