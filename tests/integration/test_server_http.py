@@ -513,7 +513,7 @@ def test_watching_costs_one_search_a_second(other: Any, monkeypatch: pytest.Monk
     searches: list[int] = []
     one = other()
     monkeypatch.setattr("askalike.server.service.FRESH_S", 3600.0)
-    monkeypatch.setattr(Forum, "search", lambda *_, **__: searches.append(1))
+    monkeypatch.setattr(Forum, "similar", lambda *_, **__: searches.append(1))
     assert [one.get("/readyz").status_code for _ in range(5)] == [200] * 5
     assert len(searches) <= 1
 
