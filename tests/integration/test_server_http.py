@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 from starlette.testclient import TestClient
 
@@ -16,6 +17,7 @@ from askalike import Answer, Forum, Link, Question
 from askalike.errors import DamagedForumError
 from askalike.server.app import build
 from askalike.server.keys import Keys
+from askalike.server.routes import ROUTES
 from askalike.server.settings import Limits, ServeSettings
 
 pytestmark = pytest.mark.usefixtures("words_alone")
@@ -210,6 +212,36 @@ def test_the_service_tells_how_it_does(client: TestClient) -> None:
     for stage in ("lexical", "vector", "rank", "answer"):
         assert f'askalike_stage_seconds_count{{stage="{stage}"' in text
     assert client.get("/openapi.json").json()["openapi"] == "3.1.0"
+
+
+def test_every_answer_is_of_the_type_that_its_route_names(client: TestClient) -> None:
+    kinds = {f"{row.method} {row.path}": row.returns for row in ROUTES}
+    put = {"title": "Shape of a question", "created": "2024-05-01T12:00:00.5+02:00", "tags": ["x"], "score": 3}
+    asked: list[tuple[str, str, dict[str, Any]]] = [
+        ("PUT /v1/questions/{id}", "/v1/questions/shape", put),
+        ("PUT /v1/answers/{id}", "/v1/answers/shape", {"question_id": "shape", "body": "Round", "accepted": True}),
+        ("PUT /v1/questions/{id}/originals/{original}", "/v1/questions/shape/originals/1", {}),
+        ("POST /v1/feedback", "/v1/feedback", {"question": "shape", "candidate": "3", "verdict": "different"}),
+        ("POST /v1/similar", "/v1/similar", {"title": "shape of a question wifi", "explain": True}),
+        ("GET /v1/questions/{id}/similar", "/v1/questions/1/similar?explain=true", {}),
+        ("GET /v1/questions", "/v1/questions?limit=2", {}),
+        ("GET /v1/questions/{id}", "/v1/questions/shape", {}),
+        ("GET /v1/duplicates", "/v1/duplicates?minimum=0.2", {}),
+        ("GET /v1/duplicates/clusters", "/v1/duplicates/clusters", {}),
+        ("GET /v1/status", "/v1/status", {}),
+        ("GET /readyz", "/readyz", {}),
+        ("GET /healthz", "/healthz", {}),
+        ("DELETE /v1/questions/{id}/originals/{original}", "/v1/questions/shape/originals/1", {}),
+        ("DELETE /v1/answers/{id}", "/v1/answers/shape", {}),
+        ("DELETE /v1/questions/{id}", "/v1/questions/shape", {}),
+    ]
+    lines = {"POST /v1/questions:bulk", "GET /v1/feedback", "GET /metrics", "GET /openapi.json"}
+    assert {name for name, _, _ in asked} | lines == set(kinds)
+    for name, path, body in asked:
+        answer = client.request(name.partition(" ")[0], path, json=body or None)
+        assert answer.status_code == 200, answer.text
+        found = msgspec.json.decode(answer.content, type=kinds[name])
+        assert msgspec.json.encode(found) == answer.content, name
 
 
 # -- what is refused ---------------------------------------------------------------------------------------------------

@@ -40,7 +40,6 @@ from askalike.server.guards import (
     rights_without_key,
 )
 from askalike.server.keys import Keys
-from askalike.server.logs import JsonLines
 from askalike.server.metrics import Gauge, Metrics
 from askalike.server.pool import Pool
 from askalike.server.presentation import LONGEST_MARKDOWN, highlights, safe_html
@@ -49,7 +48,7 @@ from askalike.server.proxies import client_of
 from askalike.server.requests import MOST_VALUES, parse_body, parse_query, path_values, values_in
 from askalike.server.routes import ROUTES
 from askalike.server.settings import Limits, ServeSettings
-from askalike.server.workers import check_open
+from askalike.server.workers import JsonLines, check_open
 from askalike.text.analyzer import Analyzer
 from askalike.text.settings import TextSettings
 from askalike.types import Markup, Match

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import json
 import logging
 import multiprocessing
 import os
@@ -14,9 +15,10 @@ import tempfile
 import threading
 import time
 from collections.abc import Callable
+from datetime import UTC, datetime
 from multiprocessing.connection import wait
 from multiprocessing.context import SpawnProcess
-from typing import Final
+from typing import Any, Final
 
 from uvicorn.config import STARTUP_FAILURE
 
@@ -25,7 +27,6 @@ from askalike.forum import Forum
 from askalike.processes import end_with_parent
 from askalike.server.app import build
 from askalike.server.keys import Keys
-from askalike.server.logs import set_up_logs
 from askalike.server.metrics import SHARED
 from askalike.server.server import GRACE_S, Server, listen
 from askalike.server.settings import ServeSettings, is_loopback
@@ -94,6 +95,31 @@ def few_arenas() -> None:
     mallopt = getattr(ctypes.CDLL(None), "mallopt", None)
     if mallopt is not None:
         mallopt(M_ARENA_MAX, ARENAS)
+
+
+class JsonLines(logging.Formatter):
+    """Writes a record as one JSON object."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        """Return the line."""
+        moment = datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+        found: dict[str, Any] = {"at": moment, "level": record.levelname.lower(), "worker": os.getpid()}
+        fields = getattr(record, "fields", None)
+        found |= fields if isinstance(fields, dict) else {"message": record.getMessage()}
+        if record.exc_info:
+            found["trace"] = self.formatException(record.exc_info)
+        return json.dumps(found, ensure_ascii=True)
+
+
+def set_up_logs(level: str = "INFO") -> None:
+    """Let the service's and the server's loggers write JSON lines."""
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(JsonLines())
+    for name in ("askalike.server", "uvicorn", "uvicorn.error", "asyncio"):
+        logger = logging.getLogger(name)
+        logger.handlers = [handler] if name != "uvicorn.error" else []
+        logger.propagate = name == "uvicorn.error"
+        logger.setLevel(level)
 
 
 def answer(settings: ServeSettings, listening: list[socket.socket]) -> None:
