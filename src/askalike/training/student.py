@@ -55,7 +55,7 @@ _LEAST_TEXTS: Final = 100
 _SENTENCE: Final = re.compile(r"(?<=[.?!])\s+|\n+")
 _SENTENCE_WORDS: Final = range(4, 41)
 _SENTENCES_A_QUESTION: Final = 2
-_LETTER_EPOCHS: Final = 8
+_LETTER_EPOCHS: Final = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,19 +186,20 @@ def make_student(
     order = np.random.default_rng(recipe.seed).permutation(len(texts))
     count = min(_MOST_HELD_OUT, max(2, int(recipe.held_out * len(texts))))
     held, learned = [texts[place] for place in order[:count]], [texts[place] for place in order[count:]]
-    counts = _counts(learned, recipe.word_limit)
+    read, held_read = ([words(text)[: recipe.word_limit] for text in some] for some in (learned, held))
+    counts = Counter(word for one in read for word in one)
     if start is None:
         vocabulary, begun = _from_words(counts, teacher, recipe, progress)
     else:
         _check_start(start, teacher, recipe)
         vocabulary, begun = _from_student(start, counts, teacher, recipe, progress)
     known_pairs = _NO_PAIRS if start is None else start.pair_ids
-    pairs = _pairs(learned, vocabulary, known_pairs, recipe)
+    pairs = _pairs(read, vocabulary, known_pairs, recipe)
     reader = RowReader(vocabulary, pairs, 0, recipe.word_limit)
     network = _Network(begun, len(pairs))
     of_learned = _encoded(teacher, learned, "texts", progress)
     of_held = _encoded(teacher, held, "held-out texts", progress)
-    lists, held_lists = _Rows.of(learned, reader, len(vocabulary.words)), _Rows.of(held, reader, len(vocabulary.words))
+    lists, held_lists = (_Rows.of(some, reader, len(vocabulary.words)) for some in (read, held_read))
     before = network.vectors(held_lists)
     _fit(network, lists, of_learned, recipe, progress)
     after = network.vectors(held_lists)
@@ -338,9 +339,9 @@ class _Rows:
         self._places = np.array([place for one in places for place in one], dtype=np.int64)
 
     @classmethod
-    def of(cls, texts: Sequence[str], reader: RowReader, words_count: int) -> _Rows:
-        """Return the places of texts."""
-        return cls([one.words + [words_count + pair for pair in one.pairs] for one in map(reader.read, texts)])
+    def of(cls, texts: Sequence[list[str]], reader: RowReader, words_count: int) -> _Rows:
+        """Return the places of texts, given as words."""
+        return cls([one.words + [words_count + pair for pair in one.pairs] for one in map(reader.rows, texts)])
 
     def batch(self, chosen: NDArray[np.int64]) -> tuple[torch.Tensor, torch.Tensor]:
         """Return the places of some texts, and where each begins, with the end of the last."""
@@ -545,20 +546,13 @@ def _folded(text: str) -> str:
     return " ".join(text.lower().split())
 
 
-def _counts(texts: Sequence[str], limit: int) -> Counter[str]:
-    counts: Counter[str] = Counter()
-    for text in texts:
-        counts.update(words(text)[:limit])
-    return counts
-
-
 def _pairs(
-    texts: Sequence[str], vocabulary: Vocabulary, known: NDArray[np.int64], recipe: StudentRecipe
+    texts: Sequence[list[str]], vocabulary: Vocabulary, known: NDArray[np.int64], recipe: StudentRecipe
 ) -> NDArray[np.int64]:
     """Return known pairs and then the most frequent further ones, as ids of two neighbouring words.  # (P, 2)"""
     counts: Counter[tuple[int, int]] = Counter()
     for text in texts if recipe.most_pairs else ():
-        ids = vocabulary.ids(words(text)[: recipe.word_limit])
+        ids = vocabulary.ids(text)
         counts.update(pair for pair in pairwise(ids) if all(pair))
     often = sorted((-count, pair) for pair, count in counts.items() if count >= recipe.least_pair_count)
     before = set(map(tuple, known.tolist()))

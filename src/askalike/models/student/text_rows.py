@@ -90,7 +90,10 @@ class RowReader:
 
     def read(self, text: str) -> TextRows:
         """Return the places of a text's rows."""
-        read = self.words(text)
+        return self.rows(self.words(text))
+
+    def rows(self, read: Sequence[str]) -> TextRows:
+        """Return the places of the rows of words that were read of a text."""
         ids = self._vocabulary.ids(read)
         known = [number - 1 for number in ids if number != UNKNOWN]
         find = self._pairs.get
@@ -102,10 +105,6 @@ class RowReader:
             if self._buckets and number == UNKNOWN and len(word) <= LONGEST_WORD
         ]
         return TextRows(known, pairs, unknown)
-
-    def read_all(self, texts: Sequence[str]) -> list[TextRows]:
-        """Return the places of each text's rows."""
-        return [self.read(text) for text in texts]
 
 
 def _fits(pairs: NDArray[np.int64], ids: int) -> bool:
