@@ -40,7 +40,7 @@ from askalike.models.encoders.vocabulary import Vocabulary
 from askalike.models.student.model import Student
 from askalike.models.transformer.runtime import Precision, Transformer
 from askalike.progress import SilentProgress
-from askalike.search.query import Query, TermCounts, weigh
+from askalike.search.query import TermCounts, weigh
 from askalike.search.searcher import Searcher
 from askalike.text.markup import plain_text
 from askalike.training.student import StudentRecipe, make_student, misspelt, overlaps, student_texts
@@ -151,9 +151,8 @@ class Pools:
             body = question.body if line["asked"] != "title" else ""
 
             def scores(searcher: Searcher) -> list[float]:
-                query = Query(question.title, body, question.markup)
-                counts = TermCounts(searcher.engine)
-                terms = weigh(query, searcher.analyzer, searcher.settings.query, counts)
+                prepared = searcher.analyzer.prepare(question.title, body, question.markup)
+                terms = weigh(prepared, searcher.settings.query, TermCounts(searcher.engine))
                 weights = {term: one.weight for term, one in terms.items()}
                 best = searcher.engine.lexical(weights, 1, Filters(exclude_ids=frozenset([line["query"]])))
                 numbers = forum._archive.nums_by_id([one["id"] for one in line["candidates"]])
