@@ -343,7 +343,7 @@ def main() -> None:
     untrained, more = made(texts, replace(words_alone, epochs=0))
     measure("single words, not trained", untrained.encode_query, **more)
     student, more = made(texts, words_alone)
-    measure("words", student.encode_query, **more)
+    measure("rows of words", student.encode_query, **more)
     general: Student | None = None
     for seed in SEEDS:
         student, more = made(texts, replace(recipe, seed=seed))
@@ -371,8 +371,8 @@ def main() -> None:
             "students": {name: more for name, (_, more) in parts.items()},
         }
         log(title)
-    pairs = [("words and pairs, seed 0", "words"), ("words", "single words, not trained")]
-    pairs += [("going on from the general student", "words and pairs, seed 0"), ("words and pairs, seed 0", "words")]
+    pairs = [("words and pairs, seed 0", "rows of words"), ("rows of words", "single words, not trained")]
+    pairs += [("going on from the general student", "words and pairs, seed 0"), ("words and pairs, seed 0", "rows of words")]
     pairs += [("misspelt queries, with n-grams", "misspelt queries, without n-grams")]
     compared = {}
     for first, second in dict.fromkeys(pairs):
