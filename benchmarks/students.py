@@ -372,7 +372,10 @@ def main() -> None:
         }
         log(title)
     pairs = [("words and pairs, seed 0", "rows of words"), ("rows of words", "single words, not trained")]
-    pairs += [("going on from the general student", "words and pairs, seed 0"), ("words and pairs, seed 0", "rows of words")]
+    pairs += [
+        ("going on from the general student", "words and pairs, seed 0"),
+        ("words and pairs, seed 0", "rows of words"),
+    ]
     pairs += [("misspelt queries, with n-grams", "misspelt queries, without n-grams")]
     compared = {}
     for first, second in dict.fromkeys(pairs):
