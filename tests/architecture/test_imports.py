@@ -39,6 +39,7 @@ ALLOWED: dict[str, set[str]] = {
     "models.topics": {"errors", "models.query_likelihood"},
     "models.language": {*BASE, "files", "text", "models.encoders", *LANGUAGE},
     "models.siamese": {*BASE, "text", "models.encoders"},
+    "models.student": {"errors", "text", "models.encoders"},
     "models.ramn": {"types", "errors"},
     "models.transformer": {"errors"},
     "index.cursor": set(),
@@ -105,6 +106,7 @@ ALLOWED: dict[str, set[str]] = {
         "evaluation.forum",
         "models.encoders",
         "models.siamese",
+        "models.student",
         "data",
     },
     "papers": {
