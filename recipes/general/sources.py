@@ -16,8 +16,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from askalike.evaluation import CandidateTask, split_components
-from askalike.evaluation.forum.links import duplicate_task
-from askalike.evaluation.forum.links import SPLIT_SEED, SPLITS
+from askalike.evaluation.forum.links import SPLIT_SEED, SPLITS, duplicate_task
 from askalike.evaluation.forum.tasks import bm25_task, candidate_task, forum_rerank_task, questions_of
 from askalike.forum import Forum
 from askalike.readers.detection import choose
