@@ -200,6 +200,7 @@ class Hit:
             looks at no vectors, or the question has none.
         answer: its best answer (accepted first, then most voted, then oldest), or None.
         duplicate_of: ids of the originals that it is marked a duplicate of.
+        notice: why it was found by words alone, though the forum has vectors, and what mends it; or "".
     """
 
     rank: int
@@ -212,6 +213,7 @@ class Hit:
     answer: Answer | None = None
     answer_count: int = 0
     duplicate_of: tuple[str, ...] = ()
+    notice: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -63,6 +63,7 @@ def hit_object(hit: Hit) -> dict[str, Any]:
         "question": question_object(hit.question),
         "answers": hit.answer_count,
         "best_answer": answer_object(hit.answer) if hit.answer else None,
+        **({"notice": hit.notice} if hit.notice else {}),
     }
 
 

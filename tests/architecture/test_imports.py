@@ -41,6 +41,9 @@ ALLOWED: dict[str, set[str]] = {
     "models.siamese": {*BASE, "text", "models.encoders"},
     "models.ramn": {"types", "errors"},
     "models.transformer": {"errors"},
+    "models.text_encoder": {"errors"},
+    "models.remote": {"errors", "models.text_encoder"},
+    "models.static": {"errors", "models.text_encoder"},
     "index.cursor": set(),
     "index.words": {"types", "errors", "files", "index.cursor"},
     "index.vectors": {"types", "errors", "files", "index.cursor"},
@@ -56,6 +59,10 @@ ALLOWED: dict[str, set[str]] = {
         "index.cursor",
         "search",
         "models.encoders",
+        "models.text_encoder",
+        "models.transformer",
+        "models.remote",
+        "models.static",
         "data",
     },
     "forum": {
@@ -72,6 +79,7 @@ ALLOWED: dict[str, set[str]] = {
         "search",
         "models.encoders",
         "models.siamese",
+        "models.text_encoder",
         "data",
     },
     "evaluation.forum": {

@@ -60,6 +60,8 @@ def search(
         found = opened.search(title, text, k, markup="markdown", filters=filters, ranker=ranker, is_explained=explain)
         hits, explained = list(found.hits), list(found.explanations)
         excluded = "" if hits else _barred(opened, filters)
+    if found.notice:
+        lacking.append(f"note: {safe(found.notice)}")
     notes = [*lacking, *(safe(f"note: {one.written} is read as {one.meant}") for one in found.corrections)]
     for line in [*notes, f"note: {excluded}"] if as_json and excluded else notes:
         print_whole(line, errors)

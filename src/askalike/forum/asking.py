@@ -13,6 +13,7 @@ from askalike.forum.settings import with_zone
 from askalike.index.vector_sets import VectorsState
 from askalike.search import RANKERS, RERANKERS, Query, Search, Suggestions, learned_as, suggestions
 from askalike.search.calibration import Calibration
+from askalike.search.rankers import INTERACTION
 from askalike.store import (
     Archive,
     Layout,
@@ -37,8 +38,7 @@ class Asking:
         self.path, self.analyzer = path, analyzer
         self._archive = archive
         self._indexes = indexes
-        weight = indexes.settings.search.join.weight
-        self.pairs = Pairs(Layout(path), archive, indexes, weight)
+        self.pairs = Pairs(Layout(path), archive, indexes)
 
     def similar(
         self,
@@ -228,6 +228,7 @@ class Asking:
         """Return each ranker's name, and whether this forum can be searched by it now."""
         has_vectors = bool(self.vectors.model)
         found = {name: has_vectors or not ranker.needs_vectors for name, ranker in RANKERS.items()}
+        found[INTERACTION] = found[INTERACTION] and not self.vectors.is_of_texts
         learned = {name: Layout(self.path).ranker(learned_as(name)) for name in RERANKERS}
         return found | {name: any(folder.glob("manifest.json")) for name, folder in learned.items()}
 

@@ -14,7 +14,8 @@ from askalike.store import Archive, Layout, is_loading
 from askalike.text.settings import TextSettings
 
 _FORUM = Owned(
-    r"(archive|pairs|loading)\.sqlite(-wal|-shm|-journal)?|(index|pairs|loading)\.lock|rejects\.jsonl",
+    r"(archive|pairs|loading)\.sqlite(-wal|-shm|-journal)?|(index|pairs|loading)\.lock|rejects\.jsonl"
+    r"|encoder\.json(\.\d+\.tmp)?",
     (("lexical", LEXICAL_FILES), ("vectors", VECTOR_FILES)),
 )
 """What a forum's folder holds before anything was learned or keys were made."""

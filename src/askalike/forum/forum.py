@@ -13,12 +13,13 @@ from askalike.errors import BusyForumError
 from askalike.forum.asking import Asking
 from askalike.forum.check import CheckReport, check_forum
 from askalike.forum.creation import discard_if_empty, new_archive
+from askalike.forum.encoders import AnyEncoder, take_encoder
 from askalike.forum.importing import ImportOptions, ImportReport, import_archive
 from askalike.forum.indexes import Indexes, remove_indexes
 from askalike.forum.repair import clear_damage
 from askalike.forum.rerankers import take_ranker
 from askalike.forum.settings import ForumSettings, stored_text_settings
-from askalike.index.model_source import wanted_model
+from askalike.index.model_source import forget_encoder, wanted_model
 from askalike.models.encoders.model import Model
 from askalike.progress import Progress, SilentProgress
 from askalike.store import Archive, Layout, Operation, add_feedback, delete_answers, delete_links, put_answers
@@ -59,32 +60,53 @@ class Forum(Asking):
 
     @classmethod
     def create(
-        cls, path: str | Path, *, text: TextSettings | None = None, settings: ForumSettings | None = None
+        cls,
+        path: str | Path,
+        *,
+        text: TextSettings | None = None,
+        settings: ForumSettings | None = None,
+        encoder: AnyEncoder | None = None,
     ) -> Forum:
         """Make a new, empty forum in a folder that does not exist yet or is empty.
 
         Args:
             text: language and other text settings, stored with the forum.
             settings: how it is searched.
+            encoder: as ``use_encoder`` takes it; None leaves the forum to the package's general model.
 
         Raises:
             ForumExistsError: the folder holds something already.
+            EncoderError: the encoder cannot be had; the forum is there, without it.
         """
         layout, text = Layout(Path(path)), text or TextSettings()
         archive = new_archive(layout, text)
         try:
-            return cls(layout.folder, archive, Analyzer(text), settings or ForumSettings())
+            forum = cls(layout.folder, archive, Analyzer(text), settings or ForumSettings())
+            if encoder is not None:
+                forum.use_encoder(encoder)
         except BaseException:
             archive.close()
             raise
+        return forum
 
     @classmethod
     def open(
-        cls, path: str | Path, *, settings: ForumSettings | None = None, progress: Progress | None = None
+        cls,
+        path: str | Path,
+        *,
+        settings: ForumSettings | None = None,
+        progress: Progress | None = None,
+        encoder: AnyEncoder | None = None,
     ) -> Forum:
         """Open a forum; an index that is behind the archive catches up first, vectors where that is soon done.
 
+        Where the forum's encoder cannot be had, words answer, and hits and ``info`` say why.
+
+        Args:
+            encoder: as ``use_encoder`` takes it; None takes what the forum names.
+
         Raises:
+            EncoderError: an encoder is given here, and cannot be had.
             ForumNotFoundError: there is none.
             ForumVersionError, DamagedForumError: it cannot be used; the message says what to do.
         """
@@ -93,6 +115,8 @@ class Forum(Asking):
         try:
             text = stored_text_settings(archive, layout)
             forum = cls(layout.folder, archive, Analyzer(text), settings or ForumSettings())
+            if encoder is not None:
+                forum.use_encoder(encoder)
             forum.catch_up(progress=progress, is_waiting=False)
         except BaseException:
             archive.close()
@@ -248,6 +272,22 @@ class Forum(Asking):
     def use_model(self, folder: str | Path) -> None:
         """Take a copy of a model as the forum's own; the one before answers until ``encode`` is done, or ModelError."""
         Model.load(folder).save(self._layout.model)
+        forget_encoder(self._layout)
+
+    def use_encoder(self, encoder: AnyEncoder) -> None:
+        """Let a text encoder make the forum's vectors; what answered before does until ``encode`` is done.
+
+        Args:
+            encoder: "minilm", or one as ``askalike encode --model`` names it, such as "sentence-transformers:PATH" or
+                "openai:URL#NAME"; ``EncoderSettings`` where prompts or sizes are to be given too; or an object with
+                ``name``, ``dimensions``, ``encode_query`` and ``encode_document``, which has to be given again when the
+                forum is opened.
+
+        Raises:
+            SettingError: there is no such encoder.
+            EncoderError: it cannot be had, or gives no vectors.
+        """
+        take_encoder(self._layout, self._indexes, encoder)
 
     def use_ranker(self, name: str, folder: str | Path) -> None:
         """Take a copy of what a ranker of ``rank.RERANKERS`` has learned, or ModelError; it answers from now on."""

@@ -5,21 +5,25 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
+from dataclasses import replace
 from typing import TypeVar
 
 import filelock
 
+from askalike.data import DEFAULT_MODEL_LANGUAGE, default_model
 from askalike.errors import BusyForumError, DamagedModelError
 from askalike.files import UnlockableError, held
 from askalike.forum.calibrations import Calibrations
-from askalike.forum.engine import LocalEngine, QueryEncoder
+from askalike.forum.engine import GeneralWords, LocalEngine, QueryEncoder, TextQueryEncoder
 from askalike.forum.rerankers import Rerankers
 from askalike.forum.settings import ForumSettings
 from askalike.index.catchup import catch_up
+from askalike.index.encoder_settings import EncoderSettings
 from askalike.index.vector_set import forget_sets, lock_of_makers
 from askalike.index.vector_sets import Vectors, VectorsState
 from askalike.index.word_indexer import WordIndexer, fitting_index, open_index
 from askalike.index.words import LexicalIndex
+from askalike.models.text_encoder import TextEncoder
 from askalike.progress import Progress
 from askalike.search import Searcher
 from askalike.store import Archive, Layout
@@ -55,6 +59,8 @@ class Indexes:
         self._begun = self._finished = 0
         self._rerankers = Rerankers(layout, settings.search, archive.answers)
         self._calibrations = Calibrations(archive)
+        words = default_model() if language == DEFAULT_MODEL_LANGUAGE else None
+        self._speller = None if words is None else GeneralWords(words)
 
     def searcher(self) -> Searcher:
         """Return a searcher over the indexes as they are on disk now; vectors and model belong together."""
@@ -63,9 +69,31 @@ class Indexes:
         settings = self.settings
         index = None if answering is None else answering.index.snapshot()
         engine = LocalEngine(self._archive, self.lexical.snapshot(), settings.fields, index, settings.neighbours)
-        encoder = None if answering is None else QueryEncoder(answering, self._analyzer)
-        calibration = None if answering is None else self._calibrations.of(answering)
-        return Searcher(engine, self._analyzer, encoder, settings.search, self._rerankers.get, encoder, calibration)
+        searcher = Searcher(engine, self._analyzer, None, settings.search, self._rerankers.get)
+        if answering is None:
+            return searcher
+        found = replace(
+            searcher,
+            settings=replace(settings.search, join=settings.search.join.for_encoder(answering.name)),
+            calibration=self._calibrations.of(answering),
+        )
+        if answering.settings is not None:
+            encoder = TextQueryEncoder(answering, self._analyzer)
+            return replace(found, encoder=encoder, speller=self._speller)
+        words = QueryEncoder(answering, self._analyzer)
+        return replace(found, encoder=words, speller=words)
+
+    def take(self, settings: EncoderSettings, encoder: TextEncoder, *, is_named: bool) -> None:
+        """Let the forum be encoded with a text encoder; see ``index.vector_sets.Vectors.take``."""
+        if self.vectors is not None:
+            self.vectors.take(settings, encoder, is_named=is_named)
+
+    @property
+    def weight(self) -> float:
+        """Return how much the cosine counts beside BM25."""
+        answering = None if self.vectors is None else self.vectors.answering()
+        join = self.settings.search.join
+        return join.cosine_weight if answering is None else join.for_encoder(answering.name).cosine_weight
 
     def ask(self, question: Callable[[Searcher], _Found]) -> _Found:
         """Return what a searcher finds; another is asked once where the first one's model cannot be read.

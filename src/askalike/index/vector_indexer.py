@@ -9,25 +9,26 @@ from askalike.index.catchup import Steps
 from askalike.index.cursor import Mark
 from askalike.index.vector_set import VectorSet
 from askalike.index.vectors import VectorWriter
-from askalike.models.encoders.model import Model
-from askalike.processes import one_blas_thread
 from askalike.types import Question
 
 STEPS = Steps(batch=1_024, scan=8_192, changes=1_024)
 """About a second, and six seconds, of encoding on one core."""
+
+STEPS_OF_TEXTS = Steps(batch=64, scan=512, changes=64)
+"""The same for text encoders, which take some ten times as long."""
 
 PATIENCE_S = 10.0
 """How long to wait for who puts a new graph in place, which takes milliseconds."""
 
 
 class VectorIndexer:
-    """A set of vectors and its model."""
+    """A set of vectors, and what makes them."""
 
     phase = "encoding"
 
-    def __init__(self, vectors: VectorSet, steps: Steps = STEPS) -> None:
+    def __init__(self, vectors: VectorSet, steps: Steps | None = None) -> None:
         self.vectors = vectors
-        self.steps = steps
+        self.steps = steps or (STEPS if vectors.settings is None else STEPS_OF_TEXTS)
 
     @property
     def mark(self) -> Mark:
@@ -57,9 +58,7 @@ class _VectorWriter:
 
     def put(self, questions: Sequence[tuple[int, Question]]) -> None:
         if questions:
-            model: Model = self._vectors.model  # read at the first question: who only deletes needs none
-            with one_blas_thread():
-                encoded = model.encode([question for _, question in questions])
+            encoded = self._vectors.encode([question for _, question in questions])
             self._writer.put([num for num, _ in questions], encoded)
 
     def remove(self, num: int) -> None:

@@ -9,7 +9,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from askalike.search.engine import Candidate, Encoder, Engine
+from askalike.search.engine import Candidate, Encoder, Engine, WordEncoder
 from askalike.search.query import Query, QueryTerm
 from askalike.search.stages import Stage, stage
 from askalike.types import Filters
@@ -74,14 +74,14 @@ class Pool:
     Args:
         engine: where a ranker that reads questions gets them.
         is_exhausted: no source has more.
-        encoder: what a ranker that compares words gets their states from; None where there is none.
+        encoder: what a ranker that compares words gets their states from; None where nothing can tell.
     """
 
     engine: Engine
     asked: Asked
     candidates: tuple[Pooled, ...]
     is_exhausted: bool
-    encoder: Encoder | None = None
+    encoder: WordEncoder | None = None
 
 
 def gather(
@@ -108,7 +108,7 @@ def gather(
         for key, places in ranks.items()
     )
     is_exhausted = all(len(candidates) < limit for candidates in found.values())
-    return Pool(engine, asked, pooled, is_exhausted, encoder)
+    return Pool(engine, asked, pooled, is_exhausted, encoder if isinstance(encoder, WordEncoder) else None)
 
 
 def _best(engine: Engine, asked: Asked, source: Source, limit: int, filters: Filters) -> list[Candidate]:

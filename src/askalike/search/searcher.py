@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 
-from askalike.errors import NotLearnedError, SettingError
+from askalike.errors import EncoderError, NotLearnedError, SettingError
 from askalike.search.calibration import Calibration
 from askalike.search.correction import Speller, corrected
-from askalike.search.engine import DuplicateLinks, Encoder, Engine
+from askalike.search.engine import DuplicateLinks, Encoder, Engine, WordEncoder
 from askalike.search.explanation import explanations, matches, missing_words, query_words
 from askalike.search.pool import Asked, Scored, Source, gather
 from askalike.search.query import Query, QueryTerm, TermCounts, unknown_terms, weigh
-from askalike.search.rankers import INTERACTION, LEXICAL, RANKERS, Ranker, ranker_named
+from askalike.search.rankers import HYBRID, INTERACTION, LEXICAL, RANKERS, Ranker, ranker_named
 from askalike.search.reranker import BY_LETTERS, RERANKERS, Reranker, learned_as, rerank
 from askalike.search.settings import ALL, MAX_HITS, THRESHOLDS, SearchSettings
 from askalike.search.stages import stage
@@ -31,6 +31,7 @@ class Ranking:
         terms: its weighted terms.
         found: the questions, best first.
         calibration: how a cosine says how likely both ask the same; None where that cannot be said.
+        notice: why words alone answered, though the forum has vectors, and what mends it; or "".
     """
 
     query: Query
@@ -38,6 +39,7 @@ class Ranking:
     terms: Mapping[str, QueryTerm]
     found: list[tuple[Scored, Question]]
     calibration: Calibration | None = None
+    notice: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,11 +49,13 @@ class Search:
     Args:
         corrections: misspelt words of the query, and what was searched for instead.
         explanations: one for each hit where they were asked for, else none.
+        notice: as ``Ranking.notice``.
     """
 
     hits: tuple[Hit, ...] = ()
     corrections: tuple[Correction, ...] = ()
     explanations: tuple[Explanation, ...] = ()
+    notice: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,13 +85,25 @@ class Searcher:
         saw it is left out, so that nothing is shown that the forum no longer holds. A threshold of the settings is that
         of as many candidates as a joining ranker looks at, whichever ranker answers.
 
+        Where no ranker was named and the encoder cannot be had now, ``lexical`` answers, and the notice says why.
+
         Args:
             ranker: a name from ``RANKER_NAMES``; None takes the settings' one, or ``lexical`` where that lacks vectors.
 
         Raises:
             SettingError: k is not between 1 and ``MAX_HITS``, or there is no such ranker.
             ForumError: the ranker was named, and the vectors or the model that it needs are not there.
+            EncoderError: the ranker was named, and the encoder that it needs cannot be had now.
         """
+        try:
+            return self._ranking(query, k, filters, ranker)
+        except EncoderError as error:
+            if ranker is not None:
+                raise
+            by_words = replace(self, encoder=None, speller=None, calibration=None)
+            return replace(by_words._ranking(query, k, filters, None), notice=f"found by words alone: {error}")
+
+    def _ranking(self, query: Query, k: int, filters: Filters, ranker: str | None) -> Ranking:
         if isinstance(k, bool) or not isinstance(k, int) or not 1 <= k <= MAX_HITS:
             raise SettingError(f"k is {k!r}", f"expected a whole number from 1 to {MAX_HITS}")
         chosen = self._chosen(ranker)
@@ -128,7 +144,7 @@ class Searcher:
         ranked = self.ranking(query, k, filters, ranker)
         hits = self.hits(ranked)
         explained = self.explanations(query, hits, ranker) if is_explained else ()
-        return Search(tuple(hits), ranked.corrections, tuple(explained))
+        return Search(tuple(hits), ranked.corrections, tuple(explained), ranked.notice)
 
     def hits(self, ranked: Ranking, links: DuplicateLinks | None = None) -> list[Hit]:
         """Return the hits of a ranking, or of some of its questions.
@@ -185,6 +201,7 @@ class Searcher:
             answer=answers[0] if answers else None,
             answer_count=len(answers),
             duplicate_of=originals,
+            notice=ranked.notice,
         )
 
     def ranker_of(self, name: str | None) -> str:
@@ -205,7 +222,7 @@ class Searcher:
         if wanted in RERANKERS:
             return self.learned(wanted).explain(query, [hit.question for hit in hits])
         query, _ = self._corrected(query, self._chosen(ranker), TermCounts(self.engine))
-        has_matches = self.ranker_of(ranker) == INTERACTION
+        has_matches = self.ranker_of(ranker) == INTERACTION and isinstance(self.encoder, WordEncoder)
         return explanations(query, hits, self.encoder, has_matches=has_matches)
 
     def learned(self, name: str) -> Reranker:
@@ -229,6 +246,14 @@ class Searcher:
             score = partial(rerank, self.learned(wanted))
             sources: tuple[Source, ...] = ("lexical", "spelling") if wanted in BY_LETTERS else ("lexical",)
             return Ranker(sources, lambda pool, _: score(pool), RERANKERS[wanted], is_joining=True, most=MAX_HITS)
+        if wanted == INTERACTION and self.encoder is not None and not isinstance(self.encoder, WordEncoder):
+            if name is None:
+                return RANKERS[HYBRID]
+            raise NotLearnedError(
+                f"the ranker {name!r} compares words by what askalike's own models make of each, and this forum is"
+                " encoded with a text encoder",
+                'search with the ranker "hybrid", or encode with "askalike encode FORUM --model general"',
+            )
         if not chosen.needs_vectors or self.encoder is not None:
             return chosen
         if name is None:

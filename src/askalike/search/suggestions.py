@@ -9,6 +9,7 @@ from math import inf
 from askalike.search.engine import DuplicateLinks
 from askalike.search.pool import Scored
 from askalike.search.query import Query
+from askalike.search.rankers import LEXICAL
 from askalike.search.searcher import Searcher
 from askalike.search.settings import MAX_HITS
 from askalike.search.stages import stage
@@ -68,12 +69,14 @@ class Suggestions:
         ranker: the name of the one that answered.
         corrections: misspelt words of the query, and what was searched for instead.
         explanations: one for each of what was found where they were asked for, else none.
+        notice: why words alone answered, though the forum has vectors, and what mends it; or "".
     """
 
     ranker: str
     found: tuple[Suggestion, ...] = ()
     corrections: tuple[Correction, ...] = ()
     explanations: tuple[Explanation, ...] = ()
+    notice: str = ""
 
 
 def suggestions(
@@ -112,7 +115,8 @@ def suggestions(
     if is_explained and hits:
         with stage("answer"):
             explained = searcher.explanations(query, hits, ranker)
-    return Suggestions(searcher.ranker_of(ranker), found, ranked.corrections, tuple(explained))
+    answered = LEXICAL if ranked.notice else searcher.ranker_of(ranker)
+    return Suggestions(answered, found, ranked.corrections, tuple(explained), ranked.notice)
 
 
 def _shown(

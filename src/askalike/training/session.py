@@ -355,7 +355,7 @@ class TrainingSession:
         present, new = self._present(), self._folder / MODEL
         before = after = None
         if training.dev is not None:
-            weight = self._forum.settings.search.join.weight
+            weight = self._forum.settings.search.join.cosine_weight
             before = dev_score(training.dev, Model.load(present.folder) if present else None, weight)
             after = dev_score(training.dev, Model.load(new), weight)
         found = compared(before, after, present.name if present else "", is_kept=self._options.is_kept)

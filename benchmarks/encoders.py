@@ -1,0 +1,225 @@
+"""How well each encoder orders the judged pools of four forums, alone and with words, through the whole search.
+
+Commands: ``python -m benchmarks.encoders --build`` makes the forums and may be stopped at any time; then
+``python -m benchmarks.encoders`` asks and writes results/encoders.json. ``OMP_NUM_THREADS=1`` for both.
+
+The pools are the half that is there for choosing (see the data's README): 120 queries, every candidate graded by
+reading. DevOps, Slicer and travel are whole forums; of Reddit, all questions of its pools and the first 10,000 others
+of the (shuffled) file are taken. Each system ranks 1,000 questions, the one that asks excluded; of that list the judged
+ones count, in its order (a condensed list), and those that it lacks come last. nDCG@5 with the gain 2^grade − 1;
+queries whose candidates are all 0 say nothing of order and are left out.
+
+``chosen``: the cosine's weight beside BM25 is for each forum the one that is best on the other three.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gzip
+import json
+import shutil
+import statistics
+import sys
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from askalike.cli.progress import BarProgress
+from askalike.forum import Forum, ForumSettings, ImportOptions
+from askalike.index.encoder_settings import EncoderSettings
+from askalike.search import JoinSettings, SearchSettings
+from askalike.types import Filters, Question
+from benchmarks.record import WORK, need_data, percentiles, write
+
+FORUMS = ("devops", "reddit", "slicer", "travel")
+REDDIT_OTHERS = 10_000
+ENCODERS: dict[str, EncoderSettings | None] = {
+    "general": None,
+    "minilm int8": EncoderSettings("minilm", precision="int8"),
+    "minilm float32": EncoderSettings("minilm", precision="float32"),
+}
+WEIGHTS = tuple(round(0.1 * step, 1) for step in range(1, 10))
+CUT, LISTED = 5, 1_000
+TIMED_K = 10
+RESAMPLES = 10_000
+
+Grades = Mapping[str, float]
+Outcomes = dict[str, float]
+
+
+def ndcg(ranked: Sequence[str], grades: Grades) -> float:
+    """Return nDCG@5 of the judged ones of a list, gain 2^grade − 1.
+
+    >>> round(ndcg(["b", "unjudged", "a"], {"a": 1, "b": 0}), 4)  # 1/log2(3) against 1
+    0.6309
+    """
+    gains = [2 ** grades[one] - 1 for one in ranked if one in grades][:CUT]
+    ideal = sorted((2**grade - 1 for grade in grades.values()), reverse=True)[:CUT]
+    return _discounted(gains) / _discounted(ideal)
+
+
+def _discounted(gains: Sequence[float]) -> float:
+    return sum(gain / float(np.log2(place + 2)) for place, gain in enumerate(gains))
+
+
+def read_pools() -> list[dict[str, Any]]:
+    """Return the queries with their grades; those without a graded candidate above 0 are left out."""
+    lines = need_data("judged-pools/pools.jsonl").read_text(encoding="utf-8").splitlines()
+    found = [json.loads(line) for line in lines]
+    for one in found:
+        one["grades"] = {str(it["id"]): float(it["grade"]) for it in one["candidates"]}
+    return [one for one in found if any(one["grades"].values())]
+
+
+# -- forums ------------------------------------------------------------------------------------------------------------
+
+
+def reddit_questions() -> Iterator[Question]:
+    """Yield the questions of the pools, and the first others."""
+    wanted = {one["query"] for one in read_pools() if one["forum"] == "reddit"}
+    wanted |= {it for one in read_pools() if one["forum"] == "reddit" for it in one["grades"]}
+    others = 0
+    with gzip.open(need_data("reddit/questions.jsonl.gz"), "rt", encoding="utf-8") as lines:
+        for one in map(json.loads, lines):
+            if str(one["id"]) in wanted or others < REDDIT_OTHERS:
+                others += str(one["id"]) not in wanted
+                yield Question(str(one["id"]), one["title"], one["body"], "markdown", tags=tuple(one["tags"]))
+
+
+def build(name: str, encoder: str) -> Path:
+    """Return the folder of a forum with the vectors of an encoder, built where it is not complete."""
+    folder = WORK / f"encoders-{name}-{encoder.replace(' ', '-')}.forum"
+    mark = folder.with_suffix(".complete")
+    if mark.exists():
+        return folder
+    first = WORK / f"encoders-{name}-general.forum"
+    if ENCODERS[encoder] is None:
+        shutil.rmtree(folder, ignore_errors=True)
+        with Forum.create(folder) as forum:
+            if name == "reddit":
+                forum.add(reddit_questions())
+            else:
+                archive = {"devops": "devops-stackexchange/posts.csv.gz", "slicer": "slicer-discourse/topics.jsonl.gz"}
+                forum.load(need_data(archive.get(name, "travel-stackexchange")), options=ImportOptions())
+            forum.encode()
+    else:
+        if not folder.exists():
+            shutil.copytree(first, folder)
+        with BarProgress() as progress, Forum.open(folder, encoder=ENCODERS[encoder]) as forum:
+            forum.encode(progress=progress)
+    mark.touch()
+    return folder
+
+
+# -- measuring ---------------------------------------------------------------------------------------------------------
+
+
+def outcomes(pools: Sequence[Mapping[str, Any]], encoder: str, ranker: str, weight: float | None = None) -> Outcomes:
+    """Return forum/query → nDCG@5 of a ranker."""
+    settings = ForumSettings(search=SearchSettings(join=JoinSettings(weight=weight)), neighbours="exact")
+    found: Outcomes = {}
+    for name in FORUMS:
+        with Forum.open(build(name, encoder), settings=settings, encoder=ENCODERS[encoder]) as forum:
+            for one in pools:
+                if one["forum"] == name:
+                    title, body, markup = asked(forum, one)
+                    excluded = Filters(exclude_ids=frozenset({one["query"]}))
+                    ranked = forum.ranking(title, body, LISTED, markup=markup, filters=excluded, ranker=ranker)
+                    found[f"{name}/{one['query']}"] = ndcg([it for it, _ in ranked], one["grades"])
+    return found
+
+
+def asked(forum: Forum, pool: Mapping[str, Any]) -> tuple[str, str, Any]:
+    """Return title, body and markup of what is asked."""
+    question = forum.question(pool["query"])
+    return question.title, question.body if "body" in pool["asked"] else "", question.markup
+
+
+def query_times(pools: Sequence[Mapping[str, Any]], encoder: str, ranker: str) -> dict[str, float]:
+    """Return how long a title takes, from the call to ten hits, in a forum that was asked before."""
+    seconds: list[float] = []
+    with Forum.open(build("devops", encoder), encoder=ENCODERS[encoder]) as forum:
+        titles = [forum.question(one["query"]).title for one in pools if one["forum"] == "devops"]
+        for title in [*titles[:5], *titles]:
+            began = time.perf_counter()
+            forum.ranking(title, k=TIMED_K, ranker=ranker)
+            seconds.append(time.perf_counter() - began)
+    return percentiles(seconds[5:])
+
+
+def by_forum(found: Outcomes) -> dict[str, float]:
+    """Return the mean of each forum and of all queries, in hundredths."""
+    rows = {name: [value for key, value in found.items() if key.startswith(f"{name}/")] for name in FORUMS}
+    rows["all"] = list(found.values())
+    return {name: round(100 * statistics.fmean(values), 1) for name, values in rows.items()}
+
+
+def left_out(by_weight: Mapping[float, Outcomes]) -> tuple[Outcomes, dict[str, float]]:
+    """Return the outcomes where each forum takes the weight that is best on the others, and these weights."""
+    chosen: dict[str, float] = {}
+    found: Outcomes = {}
+    for name in FORUMS:
+        others = [other for other in FORUMS if other != name]
+
+        def mean(weight: float, others: Sequence[str] = others) -> float:
+            return statistics.fmean(by_forum(by_weight[weight])[other] for other in others)
+
+        chosen[name] = max(by_weight, key=mean)
+        found |= {key: value for key, value in by_weight[chosen[name]].items() if key.startswith(f"{name}/")}
+    return found, chosen
+
+
+def difference(first: Outcomes, second: Outcomes) -> dict[str, float]:
+    """Return the mean difference of two systems over the same queries, with its 95 % interval by the bootstrap."""
+    values = np.array([second[key] - first[key] for key in first])
+    drawn = np.random.default_rng(0).integers(0, len(values), (RESAMPLES, len(values)))
+    low, high = np.percentile(values[drawn].mean(axis=1), [2.5, 97.5])
+    return {name: round(100 * float(one), 2) for name, one in (("mean", values.mean()), ("low", low), ("high", high))}
+
+
+def main() -> None:
+    """Build the forums, or measure."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--build", action="store_true")
+    if parser.parse_args().build:
+        for encoder in ENCODERS:
+            for name in FORUMS:
+                began = time.monotonic()
+                build(name, encoder)
+                print(f"{name} by {encoder} after {time.monotonic() - began:.0f} s", file=sys.stderr, flush=True)
+        return
+    pools = read_pools()
+    systems: dict[str, tuple[Outcomes, dict[str, Any]]] = {}
+
+    def add(name: str, found: Outcomes, **more: Any) -> None:
+        systems[name] = (found, more)
+        print(name, by_forum(found), more, flush=True)
+
+    add("words", outcomes(pools, "general", "lexical"), **query_times(pools, "general", "lexical"))
+    for encoder in ENCODERS:
+        add(encoder, outcomes(pools, encoder, "vector"), **query_times(pools, encoder, "vector"))
+        swept = {weight: outcomes(pools, encoder, "hybrid", weight) for weight in WEIGHTS}
+        found, chosen = left_out(swept)
+        means = {str(weight): by_forum(one)["all"] for weight, one in swept.items()}
+        add(f"{encoder} with words", found, weights=chosen, by_weight=means, **query_times(pools, encoder, "hybrid"))
+    compared: tuple[tuple[str, str], ...] = (
+        ("minilm float32", "minilm int8"),
+        ("minilm float32 with words", "minilm int8 with words"),
+        ("minilm int8", "minilm int8 with words"),
+        ("general with words", "minilm int8 with words"),
+    )
+    rows = {name: {"ndcg_at_5": by_forum(found), **more} for name, (found, more) in systems.items()}
+    body = {
+        "queries": len(pools),
+        "systems": rows,
+        "differences": {f"{b} − {a}": difference(systems[a][0], systems[b][0]) for a, b in compared},
+        "outcomes": {name: {key: round(one, 4) for key, one in found.items()} for name, (found, _) in systems.items()},
+    }
+    write("encoders", "OMP_NUM_THREADS=1 python -m benchmarks.encoders", body)
+
+
+if __name__ == "__main__":
+    main()
