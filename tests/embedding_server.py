@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
@@ -57,6 +57,7 @@ class EmbeddingServer(ThreadingHTTPServer):
         self.plan: list[str] = []
         self.requests: list[tuple[str, dict[str, str], Any]] = []
         self.most_texts = 10_000
+        self.on_request: Callable[[int], None] = lambda _: None
         self.guard = threading.Lock()
 
     @property
@@ -76,6 +77,7 @@ class _Handler(BaseHTTPRequestHandler):
         with self.server.guard:
             self.server.requests.append((self.path, dict(self.headers), asked))
             failure = self.server.plan.pop(0) if self.server.plan else ""
+            self.server.on_request(len(self.server.requests))
         texts = asked.get("input", asked.get("inputs"))
         if len(texts) > self.server.most_texts:
             return self._say(413, b"too large")

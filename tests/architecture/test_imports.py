@@ -40,7 +40,7 @@ ALLOWED: dict[str, set[str]] = {
     "models.language": {*BASE, "files", "text", "models.encoders", *LANGUAGE},
     "models.siamese": {*BASE, "text", "models.encoders"},
     "models.ramn": {"types", "errors"},
-    "models.transformer": {"errors"},
+    "models.transformer": {"errors", "files"},
     "models.text_encoder": {"errors"},
     "models.remote": {"errors", "models.text_encoder"},
     "models.static": {"errors", "models.text_encoder"},

@@ -20,6 +20,8 @@ from askalike.errors import AskalikeError, DamagedForumError, ForumError, ModelN
 from askalike.files import REFUSED, Owned, foreign_in, is_link
 from askalike.forum.rerankers import MAKERS, load_learned
 from askalike.index.cursor import Mark
+from askalike.index.encoder_settings import FILE as ENCODER_FILE
+from askalike.index.encoder_settings import read_settings
 from askalike.index.vector_set import OWNED as VECTOR_FILES
 from askalike.index.vector_set import has_its_model, parse_current, read_current
 from askalike.index.vectors import VectorIndex
@@ -261,12 +263,7 @@ def _vectors(layout: Layout, progress: Progress, contents: Contents | None) -> I
 
 def _set(layout: Layout, place: Path, answering: str, contents: Contents | None) -> Iterator[Finding]:
     name = _within(place, layout)
-    try:
-        Model.load(place / "model")
-        if not has_its_model(place):
-            yield Finding("vectors", f"{name}/model", "is not the model that made the vectors of this set")
-    except (AskalikeError, OSError) as error:
-        yield refused("vectors", f"{name}/model", error)
+    yield from _maker(place, name)
     if not VectorIndex.exists(place / "index"):
         yield Finding("vectors", f"{name}/index", "there is no index", is_damage=place.name == answering)
         return
@@ -285,6 +282,21 @@ def _set(layout: Layout, place: Path, answering: str, contents: Contents | None)
         yield Finding("vectors", f"{name}/index", "answers, though it is not complete")
     if contents is not None:
         yield from _agreement("vectors", f"{name}/index", index.mark, numbers, contents)
+
+
+def _maker(place: Path, name: str) -> Iterator[Finding]:
+    """Check the model or the encoder that made the vectors of a set."""
+    part = "model"
+    try:
+        if (place / ENCODER_FILE).exists():
+            part = ENCODER_FILE
+            read_settings(place / ENCODER_FILE)
+        else:
+            Model.load(place / "model")
+        if not has_its_model(place):
+            yield Finding("vectors", f"{name}/{part}", "is not what made the vectors of this set")
+    except (AskalikeError, OSError) as error:
+        yield refused("vectors", f"{name}/{part}", error)
 
 
 # -- what is made anew or learned ----------------------------------------------------------------------------------
@@ -318,6 +330,10 @@ def _models(layout: Layout, progress: Progress) -> Iterator[Finding]:
             Model.load(layout.model)
         except (AskalikeError, OSError) as error:
             yield refused("model", layout.model.name, error)
+    try:
+        read_settings(layout.encoder)
+    except AskalikeError as error:
+        yield refused("files", layout.encoder.name, error)
     rankers = layout.ranker("").resolve()
     for place in sorted(rankers.iterdir()) if rankers.is_dir() else ():
         if place.name in MAKERS:

@@ -9,7 +9,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING
 
-from askalike.errors import BusyForumError
+from askalike.errors import BusyForumError, EncoderError
 from askalike.forum.asking import Asking
 from askalike.forum.check import CheckReport, check_forum
 from askalike.forum.creation import discard_if_empty, new_archive
@@ -150,7 +150,8 @@ class Forum(Asking):
     ) -> ImportReport:
         """Read a forum's archive (a dump, an export, a table): adds what is new, updates, deletes what has gone.
 
-        Then all that waits is encoded, where there is a model; another process that is encoding takes it over.
+        Then all that waits is encoded, where there is a model; another process that is encoding takes it over. Where a
+        text encoder cannot be had, that is noted, and what it did not encode waits.
 
         Raises:
             InputError: it cannot be read; nothing was changed then.
@@ -159,9 +160,12 @@ class Forum(Asking):
         shown = progress or SilentProgress()
         report = import_archive(self._archive, Path(archive), options or ImportOptions(), self._layout.rejects, shown)
         self.catch_up(progress=shown)
-        if self.settings.has_vectors and wanted_model(self._layout, self.analyzer.settings.language) is not None:
-            with contextlib.suppress(BusyForumError):
-                self._indexes.encode(shown)
+        try:
+            if self.settings.has_vectors and wanted_model(self._layout, self.analyzer.settings.language) is not None:
+                with contextlib.suppress(BusyForumError):
+                    self._indexes.encode(shown)
+        except EncoderError as error:
+            shown.notice(f"what waits to be encoded is found by words alone: {error}")
         return report
 
     def add(self, questions: Question | Iterable[Question], *, links: Iterable[Link] = ()) -> None:

@@ -226,7 +226,7 @@ def agreed_file() -> Path:
     if os.name == "nt" and "APPDATA" in os.environ:
         return Path(os.environ["APPDATA"]) / "askalike" / "encoders.json"
     root = os.environ.get("XDG_CONFIG_HOME", "")
-    return (Path(root) if root else Path.home() / ".config") / "askalike" / "encoders.json"
+    return (Path(root) if root else Path("~/.config").expanduser()) / "askalike" / "encoders.json"
 
 
 def _agreed() -> list[str]:
