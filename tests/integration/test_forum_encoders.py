@@ -150,6 +150,17 @@ def test_wrong_sizes_of_an_object_are_refused(tmp_path: Path) -> None:
         assert "shape (1, 33) for 1 texts, expected (1, 32)" in forum.similar("wifi")[0].notice
 
 
+def test_pairs_are_found_by_the_vectors_that_are_stored_and_no_query_is_encoded(tmp_path: Path) -> None:
+    encoder = WordHashes()
+    with Forum.create(tmp_path / "forum", encoder=encoder) as forum:
+        forum.add([Question("a", "wifi drops"), Question("b", "wireless disconnects"), Question("c", "disk full")])
+        assert forum.pairs.advance(60) == 0
+        ((pair,), _) = forum.pairs.page(0.5, 100)
+        assert forum.numbers(["a", "b"]) == {"a": pair.first, "b": pair.second}
+        assert pair.cosine == pytest.approx(1.0, abs=1e-3)
+    assert encoder.queries == []
+
+
 # -- endpoints -----------------------------------------------------------------------------------------------------
 
 
@@ -280,6 +291,33 @@ def test_only_the_first_dimensions_are_kept_where_that_is_asked(tmp_path: Path, 
         assert ids(forum.similar("wireless disconnects"))[0] == "wifi"
     with pytest.raises(SettingError, match="--truncate is 0"):
         replace(endpoint(server), truncate=0)
+
+
+def test_principal_directions_keep_cosines_in_fewer_dimensions(tmp_path: Path, server: EmbeddingServer) -> None:
+    words = [f"word{number}" for number in range(12)]  # vectors of 32 dimensions that lie in 12 of them
+    texts = [f"{one} {other}" for one in words for other in words if one < other]
+    settings = replace(endpoint(server), pca=12)
+    with Forum.create(tmp_path / "forum", encoder=settings) as forum:
+        forum.add(Question(text, text) for text in texts)
+        forum.encode()
+        assert forum.vectors.model.endswith("(12 dimensions)")
+        hits = forum.similar("word3 word7", k=66, ranker="vector")
+        expected = server.encoder.vectors([hit.question.title for hit in hits])
+        expected /= np.linalg.norm(expected, axis=1, keepdims=True)
+        asked = server.encoder.vectors(["word3 word7"])[0]
+        cosines = expected @ asked / np.linalg.norm(asked)
+        np.testing.assert_allclose([hit.components["cosine"] for hit in hits], cosines, atol=2e-3)
+    (place,) = (tmp_path / "forum" / "vectors").glob("*/directions.safetensors")
+    place.write_bytes(place.read_bytes()[:100])
+    with Forum.open(tmp_path / "forum", encoder=settings) as forum:
+        assert "directions.safetensors cannot be read" in forum.similar("word3 word7")[0].notice
+
+
+def test_more_principal_directions_than_questions_are_refused(tmp_path: Path, server: EmbeddingServer) -> None:
+    with Forum.create(tmp_path / "forum", encoder=replace(endpoint(server), pca=12)) as forum:
+        forum.add(QUESTIONS)
+        with pytest.raises(EncoderError, match="3 questions cannot show 12 principal directions"):
+            forum.encode()
 
 
 @pytest.mark.parametrize(

@@ -74,6 +74,9 @@ def encode(
     truncate: Annotated[
         int | None, typer.Option("--truncate", help="Keep the first so many dimensions (Matryoshka models).")
     ] = None,
+    pca: Annotated[
+        int | None, typer.Option("--pca", help="Keep so many principal directions of the forum's vectors.")
+    ] = None,
     precision: Annotated[
         str, typer.Option("--precision", help="float32 or int8, for a sentence transformer; int8 for minilm.")
     ] = "",
@@ -89,6 +92,7 @@ def encode(
         "query_prompt": query_prompt,
         "document_prompt": document_prompt,
         "truncate": truncate,
+        "pca": pca,
         "precision": precision or None,
         "max_characters": characters,
     }

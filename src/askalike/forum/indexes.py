@@ -9,6 +9,8 @@ from dataclasses import replace
 from typing import TypeVar
 
 import filelock
+import numpy as np
+from numpy.typing import NDArray
 
 from askalike.data import DEFAULT_MODEL_LANGUAGE, default_model
 from askalike.errors import BusyForumError, DamagedModelError
@@ -87,6 +89,14 @@ class Indexes:
         """Let the forum be encoded with a text encoder; see ``index.vector_sets.Vectors.take``."""
         if self.vectors is not None:
             self.vectors.take(settings, encoder, is_named=is_named)
+
+    def vector_of(self, num: int) -> NDArray[np.float32]:
+        """Return the vector of a question as it is stored, zeros where it has none.  # (D,)"""
+        answering = None if self.vectors is None else self.vectors.answering()
+        if answering is None:
+            return np.zeros(1, dtype=np.float32)
+        _, found = answering.index.vectors([num])
+        return found[0] if len(found) else np.zeros(answering.dimensions, dtype=np.float32)
 
     @property
     def weight(self) -> float:

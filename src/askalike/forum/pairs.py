@@ -24,11 +24,14 @@ from functools import partial
 from typing import Final
 
 import filelock
+import numpy as np
+from numpy.typing import NDArray
 
 from askalike.files import held
 from askalike.forum.indexes import Indexes
 from askalike.forum.pair_store import DamagedPairsError, Pair, PairStore, Place
 from askalike.search import Query, Searcher
+from askalike.search.engine import WordEncoder
 from askalike.search.pool import Scored
 from askalike.search.rankers import weighted_sum
 from askalike.search.settings import MAX_HITS
@@ -295,7 +298,9 @@ class Pairs:
         found: dict[int, Pair] = {}
         query, limit = Query(question.title, question.body, question.markup), PARTNERS + 1
         while True:
-            ranked, most = self._indexes.ask(partial(_ranked, query=query, limit=limit, num=num))
+            ranked, most = self._indexes.ask(
+                partial(_ranked, query=query, limit=limit, num=num, stored=self._indexes.vector_of)
+            )
             for scored, _ in ranked:
                 first = next(iter(self.store.copies(scored.key, 1)), scored.key)
                 if first not in (num, *found) and len(found) < PARTNERS:
@@ -312,9 +317,25 @@ class Pairs:
         return Pair(min(num, other), max(num, other), score, cosine)
 
 
-def _ranked(searcher: Searcher, query: Query, limit: int, num: int) -> tuple[list[tuple[Scored, Question]], float]:
+@dataclass(frozen=True, slots=True)
+class _Stored:
+    """``search.Encoder`` by the vector that a question has already: a text encoder takes long, or costs something."""
+
+    vector: NDArray[np.float32]
+
+    def encode(self, query: Query) -> NDArray[np.float32]:
+        """Return the vector, whatever is asked."""
+        return self.vector
+
+
+def _ranked(
+    searcher: Searcher, query: Query, limit: int, num: int, stored: Callable[[int], NDArray[np.float32]]
+) -> tuple[list[tuple[Scored, Question]], float]:
     """Return the best as they are written, and the score by words of the question itself: it need not be among them."""
-    ranked = replace(searcher, speller=None).ranking(query, limit, Filters())
+    searcher = replace(searcher, speller=None)
+    if searcher.encoder is not None and not isinstance(searcher.encoder, WordEncoder):
+        searcher = replace(searcher, encoder=_Stored(stored(num)))
+    ranked = searcher.ranking(query, limit, Filters())
     weights = {term: found.weight for term, found in ranked.terms.items()}
     return ranked.found, searcher.engine.lexical_scores(weights, [num]).get(num, 0.0)
 

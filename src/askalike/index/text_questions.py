@@ -73,6 +73,28 @@ class TextQuestions:
         found = self._kept([text_of(question, self.settings.max_characters)], prompt, query_vectors)
         return np.asarray(found[0], dtype=np.float32)
 
+    def directions_of(self, questions: Sequence[Question]) -> Array:
+        """Return the directions in which the vectors of some questions lie most, the first one most.
+
+        They are those of XᵀX, not of the covariance: cosines are to be kept, and these do not subtract the mean.
+
+        Returns:
+            (D, width) float32, each row of length 1.
+
+        Raises:
+            EncoderError: as ``encode``; or there are fewer questions than directions.
+        """
+        settings = self.settings
+        whole = replace(settings, pca=None, dimensions=settings.truncate or settings.width)
+        found = TextQuestions(self.encoder, whole).encode(questions)
+        if np.count_nonzero(found.any(axis=1)) < settings.dimensions:
+            raise EncoderError(
+                f"{len(questions):,} questions cannot show {settings.dimensions} principal directions",
+                "leave --pca out, or load more questions first",
+            )
+        _, vectors = np.linalg.eigh(found.T.astype(np.float64) @ found)
+        return np.ascontiguousarray(vectors[:, ::-1][:, : settings.dimensions].T, dtype=np.float32)
+
     def _kept(self, texts: list[str], prompt: str, encode: Callable[[TextEncoder, Sequence[str]], Array]) -> Array:
         settings = self.settings
         present = [place for place, text in enumerate(texts) if text]

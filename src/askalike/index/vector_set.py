@@ -20,12 +20,14 @@ import os
 import re
 import shutil
 import threading
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import filelock
 import numpy as np
+import safetensors
+import safetensors.numpy
 from numpy.typing import NDArray
 
 from askalike.errors import DamagedForumError, DamagedModelError, EncoderError, ForumError, ModelError
@@ -67,6 +69,7 @@ OWNED = Owned(
 )
 """What lies in the folder of the sets."""
 _TRIES = 3
+_HEADER_BYTES = 4_096
 _COPIED_AT_ONCE = 1 << 20
 _REBUILD = 'rebuild the vectors with "askalike reindex FORUM"'
 
@@ -196,7 +199,7 @@ class VectorSet:
         with self._loading:
             if self._texts is None:
                 encoder = loaded(self.settings) if self._given is None else self._given
-                self._texts = TextQuestions(encoder, self.settings)
+                self._texts = TextQuestions(encoder, self.settings, read_directions(self.folder, self.settings))
             return self._texts
 
     @property
@@ -231,6 +234,27 @@ class VectorSet:
             return self._states
 
 
+def read_directions(folder: Path, settings: EncoderSettings) -> NDArray[np.float32] | None:
+    """Return the principal directions that are kept of an encoder's vectors, None where all are.  # (D, width)
+
+    Raises:
+        EncoderError: they cannot be read, or do not fit the settings.
+    """
+    if settings.pca is None:
+        return None
+    path = folder / DIRECTIONS_FILE
+    width = settings.truncate or settings.width
+    try:
+        if path.stat().st_size > 2 * 4 * settings.dimensions * width + _HEADER_BYTES:
+            raise ValueError("it is too large")
+        found = safetensors.numpy.load(path.read_bytes())["directions"]
+        if found.shape != (settings.dimensions, width) or found.dtype != np.float32 or not np.isfinite(found).all():
+            raise ValueError(f"it holds an array of shape {found.shape}")
+    except (OSError, ValueError, KeyError, OverflowError, safetensors.SafetensorError) as error:
+        raise EncoderError(f"{path} cannot be read: {str(error)[:200]}", _REBUILD) from error
+    return found
+
+
 def has_its_model(place: Path) -> bool:
     """Return whether the model or encoder in a set's folder is the one that its vectors are made by, as it says."""
     try:
@@ -260,7 +284,13 @@ def lock_of_makers(folder: Path) -> filelock.FileLock:
 
 
 def make_set(
-    folder: Path, source: ModelSource, last_change: int, *, is_new: bool, encoder: TextEncoder | None = None
+    folder: Path,
+    source: ModelSource,
+    last_change: int,
+    *,
+    is_new: bool,
+    encoder: TextEncoder | None = None,
+    sample: Callable[[], Sequence[Question]] = tuple,
 ) -> VectorSet:
     """Begin a set for a model or encoder, or open the one that was begun; the caller holds the lock of makers.
 
@@ -269,6 +299,7 @@ def make_set(
         last_change: the archive's last change.
         is_new: begin its index anew, whatever is there.
         encoder: the source's, where it is there already.
+        sample: gives questions by which principal directions are found, where only some are kept.
 
     Raises:
         ModelError: the model cannot be read, or changed while it was copied.
@@ -276,7 +307,7 @@ def make_set(
     """
     place = folder / source.fingerprint
     if source.encoder is not None:
-        return _make_set_of_texts(place, source.encoder, last_change, encoder, is_new=is_new)
+        return _make_set_of_texts(place, source.encoder, last_change, encoder, sample, is_new=is_new)
     if not has_its_model(place):
         Model.load(source.folder)  # what is damaged is not copied
         with writing(place):
@@ -289,10 +320,19 @@ def make_set(
 
 
 def _make_set_of_texts(
-    place: Path, settings: EncoderSettings, last_change: int, encoder: TextEncoder | None, *, is_new: bool
+    place: Path,
+    settings: EncoderSettings,
+    last_change: int,
+    encoder: TextEncoder | None,
+    sample: Callable[[], Sequence[Question]],
+    *,
+    is_new: bool,
 ) -> VectorSet:
     with writing(place):
         place.mkdir(exist_ok=True)
+        if settings.pca is not None and not (place / DIRECTIONS_FILE).exists():
+            directions = TextQuestions(encoder or loaded(settings), settings).directions_of(sample())
+            replace_whole(place / DIRECTIONS_FILE, safetensors.numpy.save({"directions": directions}))
         if not has_its_model(place) or read_settings(place / ENCODER_FILE) != settings:  # it may lie elsewhere now
             replace_whole(place / ENCODER_FILE, settings.to_bytes())
         sync_folder(place.parent)

@@ -17,6 +17,7 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from dataclasses import dataclass, replace
+from itertools import islice
 
 import filelock
 
@@ -40,9 +41,13 @@ from askalike.index.vectors import GraphSettings, VectorIndex
 from askalike.models.text_encoder import TextEncoder
 from askalike.progress import Progress
 from askalike.store import Archive, Layout
+from askalike.types import Question
 
 AT_ONCE = 2_000
 """Questions that are encoded when a forum is opened or changed, in a second or two; more is left to ``encode``."""
+
+SAMPLE = 2_000
+"""Questions by which the principal directions of a forum's vectors are found."""
 
 AT_ONCE_OF_TEXTS = 64
 """The same by a text encoder on this machine; no endpoint is called when a forum is opened or changed."""
@@ -256,7 +261,13 @@ class Vectors:
 
     def _made(self, source: ModelSource, *, is_new: bool) -> VectorSet:
         encoder = self._encoder(source.fingerprint)
-        return make_set(self._folder, source, self._archive.last_change(), is_new=is_new, encoder=encoder)
+        last = self._archive.last_change()
+        return make_set(self._folder, source, last, is_new=is_new, encoder=encoder, sample=self._sample)
+
+    def _sample(self) -> list[Question]:
+        """Return questions from all of the forum."""
+        step = max(1, self._archive.count_questions() // SAMPLE)
+        return [question for _, question in islice(self._archive.all_questions(), 0, SAMPLE * step, step)]
 
     def _make(self, source: ModelSource, progress: Progress, locked: Locked, kept: str = "") -> VectorSet:
         """Make the set for a model, going on with one that was begun, and switch to it.
