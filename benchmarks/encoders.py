@@ -34,7 +34,9 @@ from askalike.forum import Forum, ForumSettings, ImportOptions
 from askalike.index.encoder_settings import EncoderSettings
 from askalike.index.text_questions import TextQuestions, taken
 from askalike.search import JoinSettings, SearchSettings
+from askalike.search.calibration import DEFAULT_PRIOR
 from askalike.types import Filters, Question
+from benchmarks.likelihood import Judged, fitted, scored
 from benchmarks.record import WORK, need_data, percentiles, write
 
 FORUMS = ("devops", "reddit", "slicer", "travel")
@@ -43,6 +45,8 @@ ENCODERS: dict[str, EncoderSettings | None] = {"general": None, "minilm": Encode
 FLOAT32 = EncoderSettings("minilm", precision="float32")
 WEIGHTS = tuple(round(0.1 * step, 1) for step in range(1, 10))
 CUT, LISTED = 5, 1_000
+SAME = 2
+"""From this grade on a candidate asks the same: a good answer to it would help essentially."""
 TIMED_K = 10
 RESAMPLES = 10_000
 
@@ -66,13 +70,13 @@ def _discounted(gains: Sequence[float]) -> float:
     return sum(gain / float(np.log2(place + 2)) for place, gain in enumerate(gains))
 
 
-def read_pools() -> list[dict[str, Any]]:
-    """Return the queries with their grades; those without a graded candidate above 0 are left out."""
+def read_pools(*, is_complete: bool = False) -> list[dict[str, Any]]:
+    """Return the queries with their grades; without those that say nothing of order."""
     lines = need_data("judged-pools/pools.jsonl").read_text(encoding="utf-8").splitlines()
     found = [json.loads(line) for line in lines]
     for one in found:
         one["grades"] = {str(it["id"]): float(it["grade"]) for it in one["candidates"]}
-    return [one for one in found if any(one["grades"].values())]
+    return [one for one in found if is_complete or any(one["grades"].values())]
 
 
 # -- forums ------------------------------------------------------------------------------------------------------------
@@ -80,8 +84,8 @@ def read_pools() -> list[dict[str, Any]]:
 
 def reddit_questions() -> Iterator[Question]:
     """Yield the questions of the pools, and the first others."""
-    wanted = {one["query"] for one in read_pools() if one["forum"] == "reddit"}
-    wanted |= {it for one in read_pools() if one["forum"] == "reddit" for it in one["grades"]}
+    wanted = {one["query"] for one in read_pools(is_complete=True) if one["forum"] == "reddit"}
+    wanted |= {it for one in read_pools(is_complete=True) if one["forum"] == "reddit" for it in one["grades"]}
     others = 0
     with gzip.open(need_data("reddit/questions.jsonl.gz"), "rt", encoding="utf-8") as lines:
         for one in map(json.loads, lines):
@@ -139,12 +143,9 @@ def asked(forum: Forum, pool: Mapping[str, Any]) -> tuple[str, str, Any]:
     return question.title, question.body if "body" in pool["asked"] else "", question.markup
 
 
-def reordered(pools: Sequence[Mapping[str, Any]], encode: Encode) -> Outcomes:
-    """Return forum/query → nDCG@5 of the judged candidates alone, ordered by their cosines.
-
-    A condensed list by cosines is the same whatever else the forum holds: no forum has to be encoded for it.
-    """
-    found: Outcomes = {}
+def cosines(pools: Sequence[Mapping[str, Any]], encode: Encode) -> dict[str, dict[str, float]]:
+    """Return forum/query → the cosine of each judged candidate."""
+    found: dict[str, dict[str, float]] = {}
     for name in FORUMS:
         with Forum.open(build(name, "general"), settings=ForumSettings(has_vectors=False)) as forum:
             of_forum = [one for one in pools if one["forum"] == name]
@@ -153,9 +154,42 @@ def reordered(pools: Sequence[Mapping[str, Any]], encode: Encode) -> Outcomes:
             for one in of_forum:
                 title, body, markup = asked(forum, one)
                 query = encode([Question("", title, body, markup)])[0]
-                order = sorted(one["grades"], key=lambda it: (-float(documents[it] @ query), it))
-                found[f"{name}/{one['query']}"] = ndcg(order, one["grades"])
+                found[f"{name}/{one['query']}"] = {it: float(documents[it] @ query) for it in one["grades"]}
     return found
+
+
+def reordered(pools: Sequence[Mapping[str, Any]], near: Mapping[str, Mapping[str, float]]) -> Outcomes:
+    """Return forum/query → nDCG@5 of the judged candidates alone, ordered by their cosines.
+
+    A condensed list by cosines is the same whatever else the forum holds: no forum has to be encoded for it.
+    """
+    found: Outcomes = {}
+    for one in pools:
+        of_query = near[f"{one['forum']}/{one['query']}"]
+        order = sorted(of_query, key=lambda it: (-of_query[it], it))
+        found[f"{one['forum']}/{one['query']}"] = ndcg(order, one["grades"])
+    return found
+
+
+def likelihoods(pools: Sequence[Mapping[str, Any]], near: Mapping[str, Mapping[str, float]]) -> dict[str, Any]:
+    """Return what a cosine says of "grade 2 or more", and how far that is off where it was fitted on other forums."""
+    sets = {}
+    for name in FORUMS:
+        rows = [
+            (cosine, one["grades"][it] >= SAME)
+            for one in pools
+            if one["forum"] == name
+            for it, cosine in near[f"{name}/{one['query']}"].items()
+        ]
+        sets[name] = Judged(np.array([row[0] for row in rows]), np.array([row[1] for row in rows]))
+    whole = fitted(*sets.values())
+    return {
+        "fitted": {"intercept": round(whole.intercept, 2), "slope": round(whole.slope, 2)},
+        "by the other forums": {
+            name: scored(fitted(*(sets[other] for other in FORUMS if other != name)), one) for name, one in sets.items()
+        },
+        "the general model's": {name: scored(DEFAULT_PRIOR, one) for name, one in sets.items()},
+    }
 
 
 def encoder_of(settings: EncoderSettings) -> TextQuestions:
@@ -242,9 +276,10 @@ def main() -> None:
         means = {str(weight): by_forum(one)["all"] for weight, one in swept.items()}
         add(f"{encoder} with words", found, weights=chosen, by_weight=means, **query_times(pools, encoder, "hybrid"))
     exact, rounded = encoder_of(FLOAT32).encode, encoder_of(ENCODERS["minilm"] or FLOAT32).encode
-    add("minilm, float32, pools alone", reordered(pools, exact))
-    add("minilm, int8, pools alone", reordered(pools, rounded))
-    add("minilm, int8, pools alone, mean with the title", reordered(pools, with_titles(rounded)))
+    near = cosines(pools, rounded)
+    add("minilm, float32, pools alone", reordered(pools, cosines(pools, exact)))
+    add("minilm, int8, pools alone", reordered(pools, near))
+    add("minilm, int8, pools alone, mean with the title", reordered(pools, cosines(pools, with_titles(rounded))))
     compared: tuple[tuple[str, str], ...] = (
         ("minilm, float32, pools alone", "minilm, int8, pools alone"),
         ("minilm, int8, pools alone", "minilm, int8, pools alone, mean with the title"),
@@ -253,8 +288,10 @@ def main() -> None:
         ("words", "minilm with words"),
     )
     rows = {name: {"ndcg_at_5": by_forum(found), **more} for name, (found, more) in systems.items()}
+    every = read_pools(is_complete=True)
     body = {
         "queries": len(pools),
+        "likelihood of minilm": likelihoods(every, cosines(every, rounded)),
         "systems": rows,
         "differences": {f"{b} − {a}": difference(systems[a][0], systems[b][0]) for a, b in compared},
         "outcomes": {name: {key: round(one, 4) for key, one in found.items()} for name, (found, _) in systems.items()},

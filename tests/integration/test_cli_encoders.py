@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
@@ -14,8 +15,9 @@ from tests.embedding_server import EmbeddingServer, serving
 from askalike import Forum
 from askalike.data import bundled_forum
 from askalike.index.encoder_settings import EncoderSettings
-from askalike.index.text_questions import has_minilm, taken
+from askalike.index.text_questions import has_minilm, minilm_folder, taken
 from askalike.models.remote import Patience
+from askalike.models.transformer.runtime import Transformer
 
 ARCHIVE = [
     {"id": "wifi", "title": "Wifi drops every evening"},
@@ -176,3 +178,29 @@ def test_a_kept_graph_that_is_damaged_is_made_anew(tmp_path: Path, monkeypatch: 
         again, _ = taken(EncoderSettings.parse("minilm"))
         assert again.encode_query(["Wifi drops"]).tolist() == expected
         assert kept.read_bytes() == whole
+
+
+@needs_minilm
+def test_a_model_in_a_folder_encodes_and_nothing_anew_when_the_folder_has_moved(
+    run: Run, tmp_path: Path, archive: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = minilm_folder()
+    assert folder is not None
+    shutil.copytree(folder, tmp_path / "before" / "small")
+    forum, options = tmp_path / "forum", ("--query-prompt", "query: ", "--document-prompt", "passage: ")
+    run("index", archive, "--into", forum)
+    done = run("encode", forum, "--model", f"sentence-transformers:{tmp_path / 'before' / 'small'}", *options)
+    assert "3 questions are encoded by the model sentence-transformers:small@" in " ".join(done.out.split())
+    assert run("search", forum, "disk is full", "--json").json[0]["question"]["id"] == "disk"
+    (tmp_path / "before").rename(tmp_path / "after")
+    found = run("search", forum, "printer", "--json")
+    assert "there is no encoder at" in found.json[0]["notice"]
+    read: list[str] = []
+    encode = Transformer.encode_document
+    monkeypatch.setattr(
+        Transformer, "encode_document", lambda self, texts: [*map(read.append, texts)] and encode(self, texts)
+    )
+    written = f"sentence-transformers:{tmp_path / 'after' / 'small'}"
+    assert run("encode", forum, "--model", written, *options).code == 0
+    assert len(read) == 1  # the probe
+    assert run("search", forum, "disk is full", "--json").err == ""
