@@ -16,6 +16,7 @@ from askalike import Forum, Question
 from askalike.errors import EncoderError, NotLearnedError, SettingError
 from askalike.index.encoder_settings import EncoderSettings, agree, agreed_file
 from askalike.models.remote import Patience, RemoteEncoder
+from askalike.progress import SilentProgress
 from askalike.store import Layout
 
 QUESTIONS = [
@@ -341,3 +342,29 @@ def test_what_was_agreed_is_kept_for_its_owner_alone(server: EmbeddingServer) ->
     agree(endpoint(server))
     assert json.loads(agreed_file().read_bytes()) == [endpoint(server).written]
     assert agreed_file().stat().st_mode & 0o077 == 0
+
+
+def test_a_check_finds_a_forum_of_a_text_encoder_sound_and_damage_of_its_settings(tmp_path: Path) -> None:
+    made_with(tmp_path / "forum", WordHashes())
+    assert Forum.check(tmp_path / "forum").is_sound
+    (place,) = (tmp_path / "forum" / "vectors").glob("*/encoder.json")
+    place.write_bytes(place.read_bytes().replace(b"hashes@1", b"hashes@2"))
+    Layout(tmp_path / "forum").encoder.write_bytes(b"{")
+    found = Forum.check(tmp_path / "forum").findings
+    assert {(one.part, Path(one.path).name) for one in found} == {
+        ("vectors", "encoder.json"),
+        ("files", "encoder.json"),
+    }
+
+
+def test_indexing_anew_ends_with_a_notice_where_the_encoder_cannot_be_had(tmp_path: Path) -> None:
+    class Notices(SilentProgress):
+        def notice(self, text: str) -> None:
+            said.append(text)
+
+    said: list[str] = []
+    made_with(tmp_path / "forum", WordHashes())
+    with Forum.reindex(tmp_path / "forum", progress=Notices()) as forum:
+        assert ids(forum.similar("wifi")) == ["wifi"]
+        assert forum.vectors.waiting == 3
+    assert "found by words alone" in said[0]

@@ -175,10 +175,10 @@ def pools(result: Mapping[str, Any]) -> list[str]:
         "## Encoders on graded pools",
         "",
         f"nDCG@5 of {result['queries']} queries whose candidates were graded by reading, condensed lists, gain"
-        " 2^grade - 1: the half that is there for choosing. DevOps, Slicer and travel are whole forums; of"
-        " Reddit, the questions of its pools and 10,000 others. *With words*: the default ranker, the cosine's weight for"
-        " each forum the one that is best on the other three. *Pools alone*: the judged candidates in the order of their cosines."
-        " Time: a title among DevOps' 3,700 questions, all of the search.",
+        " 2^grade - 1: the half that is there for choosing. DevOps, Slicer and travel are whole forums; of Reddit,"
+        " the questions of its pools and 10,000 others. *With words*: the default ranker, the cosine's weight for"
+        " each forum the one that is best on the other three. *Pools alone*: the judged candidates in the order of"
+        " their cosines. Time: a title among DevOps' 3,700 questions, all of the search.",
         "",
         *table(("system", "DevOps", "Reddit", "Slicer", "travel", "all", "weights", "p50 ms"), rows),
         "",

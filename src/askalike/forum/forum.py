@@ -160,12 +160,8 @@ class Forum(Asking):
         shown = progress or SilentProgress()
         report = import_archive(self._archive, Path(archive), options or ImportOptions(), self._layout.rejects, shown)
         self.catch_up(progress=shown)
-        try:
-            if self.settings.has_vectors and wanted_model(self._layout, self.analyzer.settings.language) is not None:
-                with contextlib.suppress(BusyForumError):
-                    self._indexes.encode(shown)
-        except EncoderError as error:
-            shown.notice(f"what waits to be encoded is found by words alone: {error}")
+        with contextlib.suppress(BusyForumError):
+            self._encode_if_possible(shown)
         return report
 
     def add(self, questions: Question | Iterable[Question], *, links: Iterable[Link] = ()) -> None:
@@ -347,6 +343,18 @@ class Forum(Asking):
         """
         self._indexes.encode(progress or SilentProgress())
 
+    def _encode_if_possible(self, progress: Progress) -> None:
+        """Encode what waits, where there is a model; that a text encoder cannot be had is noted.
+
+        Raises:
+            BusyForumError, ModelError: as ``encode``.
+        """
+        try:
+            if self.settings.has_vectors and wanted_model(self._layout, self.analyzer.settings.language) is not None:
+                self._indexes.encode(progress)
+        except EncoderError as error:
+            progress.notice(f"what waits to be encoded is found by words alone: {error}")
+
     @classmethod
     def check(cls, path: str | Path, *, progress: Progress | None = None) -> CheckReport:
         """Compare everything in a forum's folder with what was written, and its parts with each other; change nothing.
@@ -375,8 +383,8 @@ class Forum(Asking):
             return found
         done = clear_damage(layout, found, settings)
         with cls.open(path, settings=settings, progress=shown) as forum:
-            if "vectors" in done and wanted_model(layout, forum.analyzer.settings.language) is not None:
-                forum.encode(progress=shown)
+            if "vectors" in done:
+                forum._encode_if_possible(shown)
         return replace(check_forum(layout.folder, shown), repaired=done)
 
     @classmethod
@@ -393,8 +401,7 @@ class Forum(Asking):
         Archive(layout.archive).close()
         remove_indexes(layout, settings)
         forum = cls.open(path, settings=settings, progress=progress)
-        if settings.has_vectors and wanted_model(layout, forum.analyzer.settings.language) is not None:
-            forum.encode(progress=progress)
+        forum._encode_if_possible(progress or SilentProgress())
         return forum
 
 

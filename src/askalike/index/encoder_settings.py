@@ -151,6 +151,11 @@ class EncoderSettings:
         """Return name and size as in "minilm:all-MiniLM-L6-v2@31f1829f4fa1+int8 (384 dimensions)"."""
         return f"{self.name} ({self.dimensions} dimensions)"
 
+    @property
+    def kept(self) -> int:
+        """Return how many numbers of an encoder's vector are kept before principal directions are."""
+        return min(self.width, self.truncate or self.width)
+
     def has_same_vectors(self, other: EncoderSettings) -> bool:
         """Return whether another asks the same model in the same way, wherever either of them lies."""
         apart = ("target", "key_variable", "probe", "name")

@@ -85,7 +85,7 @@ class TextQuestions:
             EncoderError: as ``encode``; or there are fewer questions than directions.
         """
         settings = self.settings
-        whole = replace(settings, pca=None, dimensions=settings.truncate or settings.width)
+        whole = replace(settings, pca=None, dimensions=settings.kept)
         found = TextQuestions(self.encoder, whole).encode(questions)
         if np.count_nonzero(found.any(axis=1)) < settings.dimensions:
             raise EncoderError(

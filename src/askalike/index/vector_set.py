@@ -243,7 +243,7 @@ def read_directions(folder: Path, settings: EncoderSettings) -> NDArray[np.float
     if settings.pca is None:
         return None
     path = folder / DIRECTIONS_FILE
-    width = settings.truncate or settings.width
+    width = settings.kept
     try:
         if path.stat().st_size > 2 * 4 * settings.dimensions * width + _HEADER_BYTES:
             raise ValueError("it is too large")

@@ -1,4 +1,4 @@
-"""What turns texts into vectors, or scores a text beside a query: the shapes of it, and the check of what it returns.
+"""What turns texts into vectors: its shape, and the check of what it returns.
 
 An encoder is askalike's own model, a sentence transformer, a static model, an endpoint, or any object with the two
 methods; nothing that it returns is trusted.
@@ -33,13 +33,6 @@ class TextEncoder(Protocol):
 
     def encode_document(self, texts: Sequence[str]) -> Array:
         """Return the vectors of what is searched, in the order of the texts.  # (N, D) float32"""
-
-
-class PairScorer(Protocol):
-    """Reads a query and a text together, as a cross-encoder does."""
-
-    def score(self, query: str, texts: Sequence[str]) -> Sequence[float]:
-        """Return how well each text fits the query, in their order; higher is better."""
 
 
 def query_vectors(encoder: TextEncoder, texts: Sequence[str]) -> Array:
