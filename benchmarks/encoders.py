@@ -43,7 +43,10 @@ FORUMS = ("devops", "reddit", "slicer", "travel")
 REDDIT_OTHERS = 10_000
 ENCODERS: dict[str, EncoderSettings | None] = {"general": None, "minilm": EncoderSettings("minilm", precision="int8")}
 FLOAT32 = EncoderSettings("minilm", precision="float32")
-WEIGHTS = tuple(round(0.1 * step, 1) for step in range(1, 10))
+WEIGHTS: dict[str, tuple[float, ...]] = {
+    "general": (0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8),
+    "minilm": (0.5, 0.7, 0.8, 0.85, 0.9, 0.92, 0.94, 0.96, 0.98),
+}
 CUT, LISTED = 5, 1_000
 SAME = 2
 """From this grade on a candidate asks the same: a good answer to it would help essentially."""
@@ -127,7 +130,7 @@ def outcomes(pools: Sequence[Mapping[str, Any]], encoder: str, ranker: str, weig
     settings = ForumSettings(search=SearchSettings(join=JoinSettings(weight=weight)), neighbours="exact")
     found: Outcomes = {}
     for name in FORUMS:
-        with Forum.open(build(name, encoder), settings=settings, encoder=ENCODERS[encoder]) as forum:
+        with Forum.open(build(name, encoder), settings=settings) as forum:
             for one in pools:
                 if one["forum"] == name:
                     title, body, markup = asked(forum, one)
@@ -211,13 +214,15 @@ def with_titles(encode: Encode) -> Encode:
 def query_times(pools: Sequence[Mapping[str, Any]], encoder: str, ranker: str) -> dict[str, float]:
     """Return how long a title takes, from the call to ten hits, in a forum that was asked before."""
     seconds: list[float] = []
-    with Forum.open(build("devops", encoder), encoder=ENCODERS[encoder]) as forum:
+    busy: list[float] = []
+    with Forum.open(build("devops", encoder)) as forum:
         titles = [forum.question(one["query"]).title for one in pools if one["forum"] == "devops"]
         for title in [*titles[:5], *titles]:
-            began = time.perf_counter()
+            began, before = time.perf_counter(), time.process_time()
             forum.ranking(title, k=TIMED_K, ranker=ranker)
             seconds.append(time.perf_counter() - began)
-    return percentiles(seconds[5:])
+            busy.append(time.process_time() - before)
+    return percentiles(seconds[5:]) | {"processor_p50_ms": percentiles(busy[5:])["p50_ms"]}
 
 
 def by_forum(found: Outcomes) -> dict[str, float]:
@@ -271,7 +276,7 @@ def main() -> None:
     add("words", outcomes(pools, "general", "lexical"), **query_times(pools, "general", "lexical"))
     for encoder in ENCODERS:
         add(encoder, outcomes(pools, encoder, "vector"), **query_times(pools, encoder, "vector"))
-        swept = {weight: outcomes(pools, encoder, "hybrid", weight) for weight in WEIGHTS}
+        swept = {weight: outcomes(pools, encoder, "hybrid", weight) for weight in WEIGHTS[encoder]}
         found, chosen = left_out(swept)
         means = {str(weight): by_forum(one)["all"] for weight, one in swept.items()}
         add(f"{encoder} with words", found, weights=chosen, by_weight=means, **query_times(pools, encoder, "hybrid"))

@@ -368,3 +368,34 @@ def test_indexing_anew_ends_with_a_notice_where_the_encoder_cannot_be_had(tmp_pa
         assert ids(forum.similar("wifi")) == ["wifi"]
         assert forum.vectors.waiting == 3
     assert "found by words alone" in said[0]
+
+
+def test_a_model_of_askalikes_own_is_an_encoder_of_texts_too(tmp_path: Path) -> None:
+    model = synonym_model()
+    assert model.name == synonym_model().name
+    assert model.name != synonym_model(({"wlan", "lost"}, {"printer"})).name
+    made_with(tmp_path / "forum", model)
+    with Forum.open(tmp_path / "forum", encoder=model) as forum:
+        assert ids(forum.similar("wireless disconnects"))[0] == "wifi"
+        assert forum.vectors.model == f"{model.name} (4 dimensions)"
+
+
+def test_texts_are_embedded_as_the_forums_questions_are(tmp_path: Path, server: EmbeddingServer) -> None:
+    settings = replace(endpoint(server), query_prompt="query: ", truncate=24)
+    with Forum.create(tmp_path / "forum", encoder=settings) as forum:
+        with pytest.raises(NotLearnedError, match="has no vectors"):
+            forum.embed(["wifi"])
+        forum.add(QUESTIONS)
+        forum.encode()
+        found = forum.embed(["Printer is offline", "", "  Disk is full\nWhat can I delete?"])
+        assert (found.shape, found.dtype) == ((3, 24), np.float32)
+        np.testing.assert_allclose(np.linalg.norm(found, axis=1), [1, 0, 1], atol=1e-6)
+        (hit, *_) = forum.similar("Printer is offline", ranker="vector")
+        asked = forum.embed(["Printer is offline"], is_query=True)[0]
+        assert hit.components["cosine"] == pytest.approx(float(asked @ found[0]), abs=1e-3)
+        assert forum.embed([]).shape == (0, 24)
+    synonym_model().save(tmp_path / "synonyms")
+    with Forum.open(tmp_path / "forum") as forum:
+        forum.use_model(tmp_path / "synonyms")
+        forum.encode()
+        np.testing.assert_array_equal(forum.embed(["wifi drops"]), synonym_model().encode_text(["wifi drops"]))

@@ -6,6 +6,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
+from numpy.typing import NDArray
+
 from askalike.forum.indexes import Indexes
 from askalike.forum.info import Info, forum_info
 from askalike.forum.pairs import Pairs
@@ -165,6 +168,21 @@ class Asking:
         """
         query = Query(title, body, markup)
         return self._indexes.ask(lambda searcher: searcher.explanations(query, hits, ranker))
+
+    def embed(self, texts: Sequence[str], *, is_query: bool = False) -> NDArray[np.float32]:
+        """Return the vectors of plain texts by what makes this forum's vectors, at length 1; an empty one has zeros.
+
+        Args:
+            is_query: they are what is searched for, which some encoders read in another way.
+
+        Returns:
+            (N, D) float32, in their order.
+
+        Raises:
+            NotLearnedError: the forum has no vectors.
+            ModelError, EncoderError: its model cannot be read, or its encoder cannot be had.
+        """
+        return self._indexes.embed(list(texts), is_query=is_query)
 
     def sources(self) -> tuple[str, ...]:
         """Return the names of the archives that were loaded, and "manual" where something was added by hand."""

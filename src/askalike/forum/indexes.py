@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from askalike.data import DEFAULT_MODEL_LANGUAGE, default_model
-from askalike.errors import BusyForumError, DamagedModelError
+from askalike.errors import BusyForumError, DamagedModelError, NotLearnedError
 from askalike.files import UnlockableError, held
 from askalike.forum.calibrations import Calibrations
 from askalike.forum.engine import GeneralWords, LocalEngine, QueryEncoder, TextQueryEncoder
@@ -89,6 +89,20 @@ class Indexes:
         """Let the forum be encoded with a text encoder; see ``index.vector_sets.Vectors.take``."""
         if self.vectors is not None:
             self.vectors.take(settings, encoder, is_named=is_named)
+
+    def embed(self, texts: list[str], *, is_query: bool) -> NDArray[np.float32]:
+        """Return the vectors of plain texts; see ``Asking.embed``.
+
+        Raises:
+            NotLearnedError: the forum has no vectors.
+            ModelError, EncoderError: its model cannot be read, or its encoder cannot be had.
+        """
+        answering = None if self.vectors is None else self.vectors.answering()
+        if answering is None:
+            raise NotLearnedError(
+                f"the forum at {self._layout.folder} has no vectors", 'make them with "askalike encode FORUM"'
+            )
+        return answering.embed(texts, is_query=is_query)
 
     def vector_of(self, num: int) -> NDArray[np.float32]:
         """Return the vector of a question as it is stored, zeros where it has none.  # (D,)"""

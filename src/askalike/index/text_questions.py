@@ -73,6 +73,18 @@ class TextQuestions:
         found = self._kept([text_of(question, self.settings.max_characters)], prompt, query_vectors)
         return np.asarray(found[0], dtype=np.float32)
 
+    def embed(self, texts: Sequence[str], *, is_query: bool) -> Array:
+        """Return the vectors of plain texts, as ``encode`` or ``encode_query``.  # (N, D) float32
+
+        Raises:
+            EncoderError: as ``encode``.
+        """
+        settings = self.settings
+        cut = [text.strip()[: settings.max_characters] for text in texts]
+        if is_query:
+            return self._kept(cut, settings.query_prompt or "", query_vectors)
+        return self._kept(cut, settings.document_prompt or "", document_vectors)
+
     def directions_of(self, questions: Sequence[Question]) -> Array:
         """Return the directions in which the vectors of some questions lie most, the first one most.
 
@@ -159,7 +171,7 @@ def taken(settings: EncoderSettings, given: TextEncoder | None = None) -> tuple[
     """
     encoder = given or _found(settings)
     vector = document_vectors(encoder, [(settings.document_prompt or "") + PROBE])[0]
-    if not vector.any():
+    if settings.kind in REMOTE and not vector.any():
         raise EncoderError(f"the encoder {encoder.name} gave a vector of zeros for a plain sentence", "use another one")
     width, name = len(vector), encoder.name
     if settings.kind in REMOTE:  # what an endpoint serves under a name is known by its vectors alone

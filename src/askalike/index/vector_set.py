@@ -187,6 +187,17 @@ class VectorSet:
         with one_blas_thread():
             return self.model.encode(questions)
 
+    def embed(self, texts: Sequence[str], *, is_query: bool) -> NDArray[np.float32]:
+        """Return the vectors of plain texts at length 1, in the space of the questions' vectors.  # (N, D)
+
+        Raises:
+            ModelError, EncoderError: as ``encode``.
+        """
+        if self.settings is not None:
+            return self.texts.embed(texts, is_query=is_query)
+        with one_blas_thread():
+            return self.model.encode_text(texts)
+
     @property
     def texts(self) -> TextQuestions:
         """Return the text encoder that makes the vectors.
