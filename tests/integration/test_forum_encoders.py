@@ -156,7 +156,7 @@ def test_pairs_are_found_by_the_vectors_that_are_stored_and_no_query_is_encoded(
     with Forum.create(tmp_path / "forum", encoder=encoder) as forum:
         forum.add([Question("a", "wifi drops"), Question("b", "wireless disconnects"), Question("c", "disk full")])
         assert forum.pairs.advance(60) == 0
-        ((pair,), _) = forum.pairs.page(0.5, 100)
+        ((pair,), _) = forum.pairs.page(0.3, 100)
         assert forum.numbers(["a", "b"]) == {"a": pair.first, "b": pair.second}
         assert pair.cosine == pytest.approx(1.0, abs=1e-3)
     assert encoder.queries == []

@@ -178,7 +178,8 @@ def pools(result: Mapping[str, Any]) -> list[str]:
         " 2^grade - 1: the half that is there for choosing. DevOps, Slicer and travel are whole forums; of Reddit,"
         " the questions of its pools and 10,000 others. *With words*: the default ranker, the cosine's weight for"
         " each forum the one that is best on the other three. *Pools alone*: the judged candidates in the order of"
-        " their cosines. Time: the median of the processor's for a title among DevOps' 3,700 questions, all of the search.",
+        " their cosines. Time: the processor's, the median over titles among DevOps' 3,700 questions, for the whole"
+        " search.",
         "",
         *table(("system", "DevOps", "Reddit", "Slicer", "travel", "all", "weights", "ms"), rows),
         "",

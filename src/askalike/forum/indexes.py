@@ -112,13 +112,6 @@ class Indexes:
         _, found = answering.index.vectors([num])
         return found[0] if len(found) else np.zeros(answering.dimensions, dtype=np.float32)
 
-    @property
-    def weight(self) -> float:
-        """Return how much the cosine counts beside BM25."""
-        answering = None if self.vectors is None else self.vectors.answering()
-        join = self.settings.search.join
-        return join.cosine_weight if answering is None else join.for_encoder(answering.name).cosine_weight
-
     def ask(self, question: Callable[[Searcher], _Found]) -> _Found:
         """Return what a searcher finds; another is asked once where the first one's model cannot be read.
 

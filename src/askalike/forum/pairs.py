@@ -112,6 +112,7 @@ class Pairs:
     """The pairs of a forum that may ask the same; any thread reads, one process at a time compares."""
 
     def __init__(self, layout: Layout, archive: Archive, indexes: Indexes) -> None:
+        self._weight = indexes.settings.search.join.cosine_weight  # one for all encoders: a pair's score means the same
         self._archive = archive
         self._indexes = indexes
         self._guard = threading.Lock()
@@ -206,7 +207,7 @@ class Pairs:
 
     def _made_by(self) -> str:
         """Return what the scores depend on: another model makes every pair anew."""
-        return f"{self._indexes.state().model}, {self._indexes.weight}, {PARTNERS}, {LEAST_SCORE}"
+        return f"{self._indexes.state().model}, {self._weight}, {PARTNERS}, {LEAST_SCORE}"
 
     def _follow(self) -> bool:
         """Note which questions have changed, as far as searches see them; return whether they see the forum at all."""
@@ -313,7 +314,7 @@ class Pairs:
         """Return the pair of two questions; ``most`` is what the one scores itself."""
         share = min(1.0, scored.components.get("bm25", 0.0) / most) if most > 0 else 0.0
         cosine = scored.components.get("cosine")
-        score = share if cosine is None else max(0.0, min(1.0, weighted_sum(cosine, share, self._indexes.weight)))
+        score = share if cosine is None else max(0.0, min(1.0, weighted_sum(cosine, share, self._weight)))
         return Pair(min(num, other), max(num, other), score, cosine)
 
 
