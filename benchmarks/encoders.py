@@ -35,7 +35,7 @@ from askalike.index.encoder_settings import EncoderSettings
 from askalike.index.text_questions import TextQuestions, taken
 from askalike.search import JoinSettings, SearchSettings
 from askalike.search.calibration import DEFAULT_PRIOR
-from askalike.types import Filters, Question
+from askalike.types import Filters, Query, Question
 from benchmarks.likelihood import Judged, fitted, scored
 from benchmarks.record import WORK, need_data, percentiles, write
 
@@ -135,7 +135,7 @@ def outcomes(pools: Sequence[Mapping[str, Any]], encoder: str, ranker: str, weig
                 if one["forum"] == name:
                     title, body, markup = asked(forum, one)
                     excluded = Filters(exclude_ids=frozenset({one["query"]}))
-                    ranked = forum.ranking(title, body, LISTED, markup=markup, filters=excluded, ranker=ranker)
+                    ranked = forum.ranking(Query(title, body, markup, LISTED, excluded, ranker))
                     found[f"{name}/{one['query']}"] = ndcg([it for it, _ in ranked], one["grades"])
     return found
 
@@ -219,7 +219,7 @@ def query_times(pools: Sequence[Mapping[str, Any]], encoder: str, ranker: str) -
         titles = [forum.question(one["query"]).title for one in pools if one["forum"] == "devops"]
         for title in [*titles[:5], *titles]:
             began, before = time.perf_counter(), time.process_time()
-            forum.ranking(title, k=TIMED_K, ranker=ranker)
+            forum.ranking(Query(title, k=TIMED_K, ranker=ranker))
             seconds.append(time.perf_counter() - began)
             busy.append(time.process_time() - before)
     return percentiles(seconds[5:]) | {"processor_p50_ms": percentiles(busy[5:])["p50_ms"]}

@@ -18,6 +18,7 @@ from askalike.index.encoder_settings import EncoderSettings, agree, agreed_file
 from askalike.models.remote import Patience, RemoteEncoder
 from askalike.progress import SilentProgress
 from askalike.store import Layout
+from askalike.types import Query
 
 QUESTIONS = [
     Question("wifi", "Wifi drops every evening", "It happens at nine."),
@@ -84,8 +85,9 @@ def test_an_object_has_to_be_given_again_and_words_answer_without_it(tmp_path: P
         assert hit.components.keys() == {"bm25"}
         assert "found by words alone" in hit.notice
         assert "Forum.open(path, encoder=…)" in hit.notice
-        assert forum.search("wifi").notice == forum.suggest("wifi").notice == hit.notice
-        assert forum.suggest("wifi").ranker == "lexical"
+        found = forum.search(Query("wifi"))
+        assert (found.notice, found.ranker, found.has_vectors) == (hit.notice, "lexical", False)
+        assert hit.likelihood is None
         assert "python:hashes@1" in forum.info().vectors.problem
         with pytest.raises(EncoderError):
             forum.similar("wifi", ranker="vector")
@@ -137,7 +139,8 @@ def test_what_needs_single_words_says_that_only_own_models_know_them(tmp_path: P
             forum.similar("wifi", ranker="interaction")
         assert forum.rankers()["interaction"] is False
         assert forum.rankers()["hybrid"] is True
-        explained = forum.search("wifi", is_explained=True).explanations[0]
+        explained = forum.search(Query("wifi", is_explained=True)).hits[0].explanation
+        assert explained is not None
         assert (explained.query_title, explained.matches) == ((), ())
 
 

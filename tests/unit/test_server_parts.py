@@ -314,7 +314,7 @@ def test_rights_follow_from_the_settings_and_the_key(tmp_path: Path) -> None:
 
 def test_elsewhere_nothing_is_served_without_a_key(tmp_path: Path) -> None:
     settings = ServeSettings(str(tmp_path), host="0.0.0.0")
-    with pytest.raises(SettingError, match="no key"):
+    with pytest.raises(SettingError, match="without an API key"):
         check_open(settings)
     with pytest.raises(SettingError, match=r"forum\.example"):
         check_open(ServeSettings(str(tmp_path), allow_hosts=("forum.example",)))

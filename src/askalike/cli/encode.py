@@ -101,7 +101,7 @@ def encode(
     if given and named is None:
         raise SettingError(f"{', '.join(given)} given without a text encoder", f"name it with --model: one of {SHAPES}")
     with (
-        telling_how_to_go_on(lambda: ("what was encoded is kept", same_again())),
+        telling_how_to_go_on(lambda: ("vectors encoded so far are kept", same_again())),
         BarProgress() as progress,
         Forum.open(forum, progress=progress) as opened,
     ):

@@ -91,7 +91,7 @@ class Indexes:
             self.vectors.take(settings, encoder, is_named=is_named)
 
     def embed(self, texts: list[str], *, is_query: bool) -> NDArray[np.float32]:
-        """Return the vectors of plain texts; see ``Asking.embed``.
+        """Return the vectors of plain texts; see ``Forum.embed``.
 
         Raises:
             NotLearnedError: the forum has no vectors.
@@ -150,7 +150,7 @@ class Indexes:
             if is_waiting:
                 raise BusyForumError(
                     f"another process is indexing {self._layout.folder}",
-                    "your change is stored; it will be found when that process has finished",
+                    "your change is stored and becomes searchable when that process has finished",
                 ) from error
         except UnlockableError:
             if is_waiting:  # who only searches need not be able to write
@@ -205,7 +205,7 @@ class Indexes:
                 yield
         except filelock.Timeout as error:
             raise BusyForumError(
-                f"another process is indexing {self._layout.folder}", "encode again; what was encoded is kept"
+                f"another process is indexing {self._layout.folder}", "encode again; vectors encoded so far are kept"
             ) from error
 
     def _open_lexical(self) -> LexicalIndex:

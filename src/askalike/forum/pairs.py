@@ -32,13 +32,13 @@ from askalike.forum.indexes import Indexes
 from askalike.forum.pair_store import DamagedPairsError, Pair, PairStore, Place
 from askalike.search import Query, Searcher
 from askalike.search.engine import WordEncoder
+from askalike.search.originals import reached
 from askalike.search.pool import Scored
 from askalike.search.rankers import weighted_sum
 from askalike.search.settings import MAX_HITS
-from askalike.search.suggestions import reached
 from askalike.store import Archive, Layout, changed_questions, numbers, verdicts_on
 from askalike.text.markup import readable
-from askalike.types import Filters, Question
+from askalike.types import Question
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,12 +109,16 @@ HASHED: Final = "title and body, no markup, case folded, 1"
 
 
 class Pairs:
-    """The pairs of a forum that may ask the same; any thread reads, one process at a time compares."""
+    """The pairs of a forum that may ask the same; any thread reads, one process at a time compares.
 
-    def __init__(self, layout: Layout, archive: Archive, indexes: Indexes) -> None:
-        self._weight = indexes.settings.search.join.cosine_weight  # one for all encoders: a pair's score means the same
+    Args:
+        weight: of the cosine.
+    """
+
+    def __init__(self, layout: Layout, archive: Archive, indexes: Indexes, weight: float) -> None:
         self._archive = archive
         self._indexes = indexes
+        self._weight = weight
         self._guard = threading.Lock()
         self._lock = filelock.FileLock(layout.pairs_lock, thread_local=False)
         self.store = PairStore(layout.pairs)
@@ -299,10 +303,9 @@ class Pairs:
         found: dict[int, Pair] = {}
         query, limit = Query(question.title, question.body, question.markup), PARTNERS + 1
         while True:
-            ranked, most = self._indexes.ask(
-                partial(_ranked, query=query, limit=limit, num=num, stored=self._indexes.vector_of)
-            )
-            for scored, _ in ranked:
+            asked = partial(_ranked, query=replace(query, k=limit), num=num, stored=self._indexes.vector_of)
+            ranked, most = self._indexes.ask(asked)
+            for scored in ranked:
                 first = next(iter(self.store.copies(scored.key, 1)), scored.key)
                 if first not in (num, *found) and len(found) < PARTNERS:
                     found[first] = self._pair(num, first, scored, most)
@@ -330,15 +333,15 @@ class _Stored:
 
 
 def _ranked(
-    searcher: Searcher, query: Query, limit: int, num: int, stored: Callable[[int], NDArray[np.float32]]
-) -> tuple[list[tuple[Scored, Question]], float]:
+    searcher: Searcher, query: Query, num: int, stored: Callable[[int], NDArray[np.float32]]
+) -> tuple[list[Scored], float]:
     """Return the best as they are written, and the score by words of the question itself: it need not be among them."""
     searcher = replace(searcher, speller=None)
     if searcher.encoder is not None and not isinstance(searcher.encoder, WordEncoder):
         searcher = replace(searcher, encoder=_Stored(stored(num)))
-    ranked = searcher.ranking(query, limit, Filters())
-    weights = {term: found.weight for term, found in ranked.terms.items()}
-    return ranked.found, searcher.engine.lexical_scores(weights, [num]).get(num, 0.0)
+    ranked = searcher.ranking(query)
+    own = searcher.engine.lexical_scores(ranked.asked.weights, [num])
+    return [one.scored for one in ranked.found], own.get(num, 0.0)
 
 
 def _hash(question: Question) -> bytes | None:
