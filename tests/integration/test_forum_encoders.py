@@ -13,7 +13,7 @@ from tests.embedding_server import EmbeddingServer, WordHashes, serving
 from tests.tiny_models import synonym_model
 
 from askalike import Forum, Question
-from askalike.errors import EncoderError, NotLearnedError, SettingError
+from askalike.errors import DamagedForumError, EncoderError, NotLearnedError, SettingError
 from askalike.index.encoder_settings import EncoderSettings, agree, agreed_file
 from askalike.models.remote import Patience, RemoteEncoder
 from askalike.progress import SilentProgress
@@ -402,3 +402,20 @@ def test_texts_are_embedded_as_the_forums_questions_are(tmp_path: Path, server: 
         forum.use_model(tmp_path / "synonyms")
         forum.encode()
         np.testing.assert_array_equal(forum.embed(["wifi drops"]), synonym_model().encode_text(["wifi drops"]))
+
+
+def test_vectors_of_another_size_than_their_encoders_are_damage(tmp_path: Path) -> None:
+    made_with(tmp_path / "forum", WordHashes())
+    (place,) = (tmp_path / "forum" / "vectors").glob("*/encoder.json")
+    settings = EncoderSettings.from_bytes(place.read_bytes())
+    other = replace(settings, dimensions=31)  # a forum made by hand, in which names and fingerprints fit
+    place.write_bytes(other.to_bytes())
+    Layout(tmp_path / "forum").encoder.write_bytes(other.to_bytes())
+    place.parent.rename(place.parent.with_name(other.fingerprint))
+    for path in (tmp_path / "forum" / "vectors").rglob("*.json"):
+        path.write_bytes(path.read_bytes().replace(settings.fingerprint.encode(), other.fingerprint.encode()))
+    with (
+        pytest.raises(DamagedForumError, match="32 dimensions, and its encoder gives 31"),
+        Forum.open(tmp_path / "forum") as forum,
+    ):
+        forum.similar("wifi")

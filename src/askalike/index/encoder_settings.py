@@ -41,6 +41,7 @@ MAX_CHARACTERS: Final = 8_000
 _LONGEST_TEXT: Final = 4_096
 _MAX_BYTES: Final = 1 << 20
 _MOST_DIMENSIONS: Final = 1 << 16
+_MOST_CHARACTERS: Final = 1 << 24
 _GIVE = 'give the encoder again with "askalike encode FORUM --model MODEL"'
 
 
@@ -88,6 +89,8 @@ class EncoderSettings:
                 f"the encoder is of the kind {str(self.kind)[:40]!r} and precision {str(self.precision)[:40]!r}",
                 f"expected one of {', '.join(get_args(Kind))} and one of {', '.join(get_args(Precision))}",
             )
+        if not 1 <= self.max_characters <= _MOST_CHARACTERS:
+            raise SettingError(f"--characters is {self.max_characters}", f"expected 1 to {_MOST_CHARACTERS}")
         for name, value in (("--truncate", self.truncate), ("--pca", self.pca)):
             if value is not None and not 1 <= value <= _MOST_DIMENSIONS:
                 raise SettingError(f"{name} is {value}", f"expected 1 to {_MOST_DIMENSIONS} dimensions")
@@ -260,8 +263,10 @@ def _value(name: str, value: Any) -> Any:
     if name in (*_TEXTS, *_OPTIONAL_TEXTS):
         if not isinstance(value, str) or len(value) > _LONGEST_TEXT:
             raise ValueError(f"its {name} is {str(value)[:40]!r}, expected a text")
-    elif name in (*_COUNTS, *_OPTIONAL_COUNTS) and (type(value) is not int or not 0 < value <= 1 << 24):
-        raise ValueError(f"its {name} is {str(value)[:40]!r}, expected a whole number above 0")
+    elif name in (*_COUNTS, *_OPTIONAL_COUNTS):
+        most = _MOST_CHARACTERS if name == "max_characters" else _MOST_DIMENSIONS
+        if type(value) is not int or not 0 < value <= most:
+            raise ValueError(f"its {name} is {str(value)[:40]!r}, expected a whole number from 1 to {most}")
     return value
 
 

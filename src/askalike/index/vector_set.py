@@ -147,6 +147,12 @@ class VectorSet:
         self._given = encoder
         self._texts: TextQuestions | None = None
         self.index = VectorIndex(folder / "index")
+        if self.settings is not None and self.settings.dimensions != self.index.dimensions:
+            raise DamagedForumError(
+                f"{folder} holds vectors of {self.index.dimensions} dimensions, and its encoder gives"
+                f" {self.settings.dimensions}",
+                _REBUILD,
+            )
         self._loading = threading.Lock()
         self._model = model
         self._states: KeptStates | None = None

@@ -69,6 +69,11 @@ class VectorIndex(VectorSnapshot):
         """Return whether an index was begun at ``folder``."""
         return (folder / MARK_FILE).exists()
 
+    @property
+    def dimensions(self) -> int:
+        """Return D."""
+        return self._now.contents.dimensions
+
     def snapshot(self) -> VectorSnapshot:
         """Return the state of the last look; what is committed after it is not seen there."""
         return VectorSnapshot(self.folder, self._now)
