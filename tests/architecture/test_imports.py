@@ -219,6 +219,18 @@ def test_the_allowed_imports_have_no_cycle() -> None:
         rooms = {room: allowed for room, allowed in rooms.items() if room not in free}
 
 
+def test_the_store_alone_knows_sqlite_and_who_asks_it_knows_only_its_protocol() -> None:
+    for path in PACKAGE.rglob("*.py"):
+        if path.is_relative_to(PACKAGE / "store"):
+            continue
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            modules = [node.module or ""] if isinstance(node, ast.ImportFrom) else []
+            modules += [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
+            for module in modules:
+                assert module.split(".")[0] != "sqlite3", f"{path} imports {module}"
+                assert not module.startswith("askalike.store.sqlite"), f"{path} imports {module}"
+
+
 WITHOUT_HTTP = (
     "engine",
     "schemas",

@@ -68,9 +68,7 @@ def rankers(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, Reranker]:
     for name, make in MAKERS.items():
         folder = tmp_path_factory.mktemp("rankers") / name
         saved(name, folder)
-        made |= make(
-            folder, SearchSettings(), lambda identifier: [one for one in ANSWERS if one.question_id == identifier]
-        )
+        made |= make(folder, SearchSettings(), lambda ids: {one: answers_to(one) for one in ids})
     return made
 
 

@@ -17,7 +17,7 @@ from askalike.errors import DamagedForumError, EncoderError, NotLearnedError, Se
 from askalike.index.encoder_settings import EncoderSettings, agree, agreed_file
 from askalike.models.remote import Patience, RemoteEncoder
 from askalike.progress import SilentProgress
-from askalike.store import Layout
+from askalike.store import ForumLayout
 from askalike.types import Query
 
 QUESTIONS = [
@@ -271,7 +271,7 @@ def test_an_endpoint_that_moved_is_known_again_by_its_vectors(tmp_path: Path, se
 def test_damaged_settings_of_an_encoder_leave_the_forum_to_words(tmp_path: Path, damage: bytes) -> None:
     made_with(tmp_path / "forum", WordHashes())
     (place,) = (tmp_path / "forum" / "vectors").glob("*/encoder.json")
-    for file in (Layout(tmp_path / "forum").encoder, place):
+    for file in (ForumLayout(tmp_path / "forum").encoder, place):
         file.write_bytes(damage)
     with Forum.open(tmp_path / "forum") as forum:
         assert ids(forum.similar("wifi")) == ["wifi"]
@@ -352,7 +352,7 @@ def test_a_check_finds_a_forum_of_a_text_encoder_sound_and_damage_of_its_setting
     assert Forum.check(tmp_path / "forum").is_sound
     (place,) = (tmp_path / "forum" / "vectors").glob("*/encoder.json")
     place.write_bytes(place.read_bytes().replace(b"hashes@1", b"hashes@2"))
-    Layout(tmp_path / "forum").encoder.write_bytes(b"{")
+    ForumLayout(tmp_path / "forum").encoder.write_bytes(b"{")
     found = Forum.check(tmp_path / "forum").findings
     assert {(one.part, Path(one.path).name) for one in found} == {
         ("vectors", "encoder.json"),
@@ -410,7 +410,7 @@ def test_vectors_of_another_size_than_their_encoders_are_damage(tmp_path: Path) 
     settings = EncoderSettings.from_bytes(place.read_bytes())
     other = replace(settings, dimensions=31)  # a forum made by hand, in which names and fingerprints fit
     place.write_bytes(other.to_bytes())
-    Layout(tmp_path / "forum").encoder.write_bytes(other.to_bytes())
+    ForumLayout(tmp_path / "forum").encoder.write_bytes(other.to_bytes())
     place.parent.rename(place.parent.with_name(other.fingerprint))
     for path in (tmp_path / "forum" / "vectors").rglob("*.json"):
         path.write_bytes(path.read_bytes().replace(settings.fingerprint.encode(), other.fingerprint.encode()))

@@ -14,7 +14,7 @@ from tests.embedding_server import serving
 
 from askalike import Forum, Question
 from askalike.index.vectors import VectorIndex
-from askalike.store import Layout
+from askalike.store import ForumLayout
 
 QUESTIONS = 5_000
 KILLS = 5
@@ -64,7 +64,7 @@ def test_no_vector_is_wrong_or_missing_after_five_kills_and_failing_requests(
     with Forum.open(path) as forum:
         assert (forum.vectors.entries, forum.vectors.waiting, forum.vectors.next_model) == (QUESTIONS, 0, "")
         numbers = forum.numbers(list(texts))
-        (place,) = Layout(path).vectors.glob("*/index")
+        (place,) = ForumLayout(path).vectors.glob("*/index")
         held, found = VectorIndex(place).vectors([numbers[name] for name in texts])
         names = {number: name for name, number in numbers.items()}
         expected = encoder.vectors([texts[names[int(number)]] for number in held])

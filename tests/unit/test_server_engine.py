@@ -13,11 +13,11 @@ from tests.tiny_models import gated_model, trigram_model
 
 from askalike import Answer, Filters, Forum, Link, Query, Question
 from askalike.errors import InputError, ModelError, SettingError, UnknownIdError
-from askalike.forum.pair_store import Pair
 from askalike.server import duplicates
 from askalike.server.engine import Engine
 from askalike.server.maintenance import MaintenanceWorker
-from askalike.store import Layout
+from askalike.store import ForumLayout
+from askalike.store.pairs import Pair
 from askalike.types import Feedback
 
 pytestmark = pytest.mark.usefixtures("words_alone")
@@ -295,7 +295,7 @@ def test_the_keeper_keeps_no_failure_to_itself(tmp_path: Path) -> None:
     with Forum.create(tmp_path / "f") as forum:
         forum.add([Question("1", "router")])
         forum.use_model(tmp_path / "model")
-        (Layout(tmp_path / "f").model / "weights.safetensors").write_bytes(b"")
+        (ForumLayout(tmp_path / "f").model / "weights.safetensors").write_bytes(b"")
         with pytest.raises(ModelError):
             MaintenanceWorker(Engine(forum), lambda: False).keep()
 

@@ -24,7 +24,7 @@ from askalike.index.encoder_settings import (
 )
 from askalike.index.model_source import remove_own_model
 from askalike.progress import Progress
-from askalike.store import Layout
+from askalike.store import ForumLayout
 
 
 def is_text_encoder(written: str) -> bool:
@@ -106,7 +106,7 @@ def encode(
         Forum.open(forum, progress=progress) as opened,
     ):
         if model == "general":
-            remove_own_model(Layout(forum), opened.analyzer.settings.language)
+            remove_own_model(ForumLayout(forum), opened.analyzer.settings.language)
         elif named is not None:
             use_named(opened, named, progress)
         elif model:

@@ -12,7 +12,7 @@ from askalike.cli.calling import command
 from askalike.cli.display import console, print_json, print_whole, safe
 from askalike.errors import SettingError
 from askalike.server.keys import Keys
-from askalike.store import Archive, Layout
+from askalike.store import ForumLayout, open_store
 
 
 def keys(
@@ -30,7 +30,7 @@ def keys(
         raise SettingError("both of --add and --remove were given", "give one of them")
     if name and not add:
         raise SettingError("--name goes with --add alone", "say --add read or --add write")
-    Archive(Layout(forum).archive).close()  # there has to be a forum
+    open_store(ForumLayout(forum)).close()  # there has to be a forum
     held = Keys(forum)
     secret = ""
     if add:

@@ -12,7 +12,7 @@ from askalike.index.vector_set import VectorSet
 from askalike.processes import one_blas_thread
 from askalike.search.calibration import Calibration, fits, posterior
 from askalike.search.joining import joining_of
-from askalike.store import Archive, feedback_version, standing_verdicts
+from askalike.store import Store
 
 MOST_VERDICTS: Final = 2000
 """The newest so many count."""
@@ -22,8 +22,8 @@ SAMPLE: Final = 300
 class Calibrations:
     """The calibration of a forum; any thread may ask. It is worked out when a verdict has come, or another model."""
 
-    def __init__(self, archive: Archive) -> None:
-        self._archive = archive
+    def __init__(self, store: Store) -> None:
+        self._store = store
         self._guard = threading.Lock()
         self._known: tuple[object, Calibration | None] = (None, None)
         self._fits: tuple[object, bool] = (None, False)
@@ -41,11 +41,11 @@ class Calibrations:
         return known[1]
 
     def _feedback_version(self) -> tuple[int, int]:
-        """Return which verdicts there are; counted anew only when the archive has changed."""
-        last = self._archive.last_change()
+        """Return which verdicts there are; counted anew only when the store has changed."""
+        last = self._store.last_change()
         known, version = self._judged_at
         if known != last:
-            version = feedback_version(self._archive)
+            version = self._store.judgement_version()
             self._judged_at = (last, version)
         return version
 
@@ -58,8 +58,8 @@ class Calibrations:
 
     def _judged(self, vectors: VectorSet) -> Iterator[tuple[float, bool]]:
         """Yield cosine and verdict of the pairs that have vectors; one of zeros is none."""
-        verdicts = standing_verdicts(self._archive)[-MOST_VERDICTS:]
-        numbers = self._archive.nums_by_id([one for it in verdicts for one in (it.question_id, it.candidate_id)])
+        verdicts = self._store.judgements()[-MOST_VERDICTS:]
+        numbers = self._store.nums_by_id([one for it in verdicts for one in (it.question_id, it.candidate_id)])
         held, matrix = vectors.index.vectors(sorted(numbers.values()))
         known = {int(number): vector for number, vector in zip(held, matrix, strict=True) if vector.any()}
         for one in verdicts:

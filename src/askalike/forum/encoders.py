@@ -12,13 +12,13 @@ from askalike.forum.indexes import Indexes
 from askalike.index.encoder_settings import REMOTE, EncoderSettings, read_settings
 from askalike.index.text_questions import is_same, taken
 from askalike.models.text_encoder import TextEncoder
-from askalike.store import Layout
+from askalike.store import ForumLayout
 
 AnyEncoder = TextEncoder | EncoderSettings | str
 """An encoder, or what names one."""
 
 
-def take_encoder(layout: Layout, indexes: Indexes, encoder: AnyEncoder) -> None:
+def take_encoder(layout: ForumLayout, indexes: Indexes, encoder: AnyEncoder) -> None:
     """Let a forum be encoded with a text encoder.
 
     Raises:

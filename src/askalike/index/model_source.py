@@ -13,7 +13,7 @@ from askalike.files import remove_file, remove_owned, replace_whole, sync_folder
 from askalike.index.encoder_settings import EncoderSettings, read_settings
 from askalike.models.encoders.folder import OWNED, Manifest, ModelLayout, refuse_foreign
 from askalike.models.encoders.settings import ModelSettings
-from askalike.store import Layout
+from askalike.store import ForumLayout
 
 ENCODING_VERSION = 1
 """Raised whenever the same question and model give another vector than before, so that vectors are made anew."""
@@ -43,7 +43,7 @@ class ModelSource:
         return f"{self.name} ({describe(self.folder)})" if self.encoder is None else self.encoder.shown
 
 
-def wanted_model(layout: Layout, language: str) -> ModelSource | None:
+def wanted_model(layout: ForumLayout, language: str) -> ModelSource | None:
     """Return the encoder that was named for the forum, else its own model, else the package's general one where that
     reads the forum's language, else None.
 
@@ -57,7 +57,7 @@ def wanted_model(layout: Layout, language: str) -> ModelSource | None:
     return quick_model(layout, language)
 
 
-def quick_model(layout: Layout, language: str) -> ModelSource | None:
+def quick_model(layout: ForumLayout, language: str) -> ModelSource | None:
     """Return the forum's own model, else the package's general one where it reads the forum's language, else None.
 
     Raises:
@@ -69,7 +69,7 @@ def quick_model(layout: Layout, language: str) -> ModelSource | None:
     return own
 
 
-def own_model(layout: Layout) -> ModelSource | None:
+def own_model(layout: ForumLayout) -> ModelSource | None:
     """Return the forum's own model, if it has one.
 
     Raises:
@@ -101,18 +101,18 @@ def general_model(language: str) -> ModelSource:
     return ModelSource(folder, "general", fingerprint(folder))
 
 
-def name_encoder(layout: Layout, settings: EncoderSettings) -> None:
+def name_encoder(layout: ForumLayout, settings: EncoderSettings) -> None:
     """Let the forum be encoded with a text encoder from now on; the vectors before answer until its own are made."""
     replace_whole(layout.encoder, settings.to_bytes())
 
 
-def forget_encoder(layout: Layout) -> None:
+def forget_encoder(layout: ForumLayout) -> None:
     """Let the forum be encoded with its own model or the general one again."""
     remove_file(layout.encoder)
     sync_folder(layout.folder)
 
 
-def remove_own_model(layout: Layout, language: str) -> None:
+def remove_own_model(layout: ForumLayout, language: str) -> None:
     """Take the forum's own model and encoder away, so that the general model is wanted; what answers now does until the
     vectors are made.
 

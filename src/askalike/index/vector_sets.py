@@ -4,9 +4,9 @@
 
     no set ──encode──▶ set of model A answers ──a new model──▶ A answers, B is made ──complete──▶ B answers, A is gone
 
-Changes reach the set that answers as they reach the candidate index. What would take long is left to ``encode``: until
+Changes reach the set that answers as they reach the word index. What would take long is left to ``encode``: until
 then questions are found by their words, and ``state`` says how many wait. A process that is killed leaves either the
-old set answering or the new one; making a set goes on from its mark.
+old set answering or the new one; making a set goes on from its cursor.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ import filelock
 
 from askalike.errors import BusyForumError, DamagedForumError, EncoderError, ModelNotFoundError
 from askalike.files import held
-from askalike.index.catchup import catch_up, fits
+from askalike.index.catchup import catch_up, pending
 from askalike.index.encoder_settings import REMOTE, EncoderSettings
 from askalike.index.model_source import ModelSource, name_encoder, quick_model, wanted_model
 from askalike.index.vector_indexer import VectorIndexer
@@ -40,7 +40,7 @@ from askalike.index.vector_set import (
 from askalike.index.vectors import GraphSettings, VectorIndex
 from askalike.models.text_encoder import TextEncoder
 from askalike.progress import Progress
-from askalike.store import Archive, Layout
+from askalike.store import ChangeLog, ForumLayout
 from askalike.types import Question
 
 AT_ONCE = 2_000
@@ -84,10 +84,10 @@ class VectorsState:
 class Vectors:
     """The sets of vectors in a forum's folder; any thread may ask, one process at a time makes a set."""
 
-    def __init__(self, layout: Layout, archive: Archive, graph: GraphSettings, language: str) -> None:
+    def __init__(self, layout: ForumLayout, log: ChangeLog, graph: GraphSettings, language: str) -> None:
         self._layout = layout
         self._folder = layout.vectors
-        self._archive = archive
+        self._log = log
         self._graph = graph
         self._language = language
         self._opening = threading.Lock()
@@ -136,8 +136,8 @@ class Vectors:
         place = self._folder / current.fingerprint
         try:
             found = VectorSet(place, current.model, encoder=self._encoder(current.fingerprint))
-            mark = found.index.mark
-            if mark.is_complete and fits(mark, current.fingerprint, self._archive) and has_its_model(place):
+            cursor, last = found.index.cursor, self._log.last_change()
+            if cursor.is_complete and cursor.can_catch_up(current.fingerprint, last) and has_its_model(place):
                 return found
         except EncoderError:
             pass  # its settings are damaged: as another model than its own
@@ -158,7 +158,7 @@ class Vectors:
         answering = self.answering()
         if answering is not None and self._waiting(answering.index) <= _at_once(answering.settings):
             with suppress(EncoderError):
-                catch_up(self._archive, VectorIndexer(answering), progress)
+                catch_up(self._log, VectorIndexer(answering), progress)
         with suppress(EncoderError):
             source = wanted_model(self._layout, self._language)
             if source is None or (answering is not None and answering.fingerprint == source.fingerprint):
@@ -250,24 +250,21 @@ class Vectors:
         if not VectorIndex.exists(folder) or not has_its_model(folder.parent):
             return None
         index = VectorIndex(folder)
-        return index if fits(index.mark, source.fingerprint, self._archive) else None
+        return index if index.cursor.can_catch_up(source.fingerprint, self._log.last_change()) else None
 
     def _waiting(self, index: VectorIndex | None) -> int:
         """Return how many questions are to be encoded until the index is in step."""
-        if index is None:
-            return self._archive.count_questions()
-        waiting = self._archive.count_question_changes(index.mark.applied)
-        return waiting if index.mark.is_complete else self._archive.count_questions(index.mark.scanned)
+        return self._log.count_questions() if index is None else pending(index.cursor, self._log)
 
     def _made(self, source: ModelSource, *, is_new: bool) -> VectorSet:
         encoder = self._encoder(source.fingerprint)
-        last = self._archive.last_change()
+        last = self._log.last_change()
         return make_set(self._folder, source, last, is_new=is_new, encoder=encoder, sample=self._sample)
 
     def _sample(self) -> list[Question]:
         """Return questions from all of the forum."""
-        step = max(1, self._archive.count_questions() // SAMPLE)
-        return [question for _, question in islice(self._archive.all_questions(), 0, SAMPLE * step, step)]
+        step = max(1, self._log.count_questions() // SAMPLE)
+        return [question for _, question in islice(self._log.all_questions(), 0, SAMPLE * step, step)]
 
     def _make(self, source: ModelSource, progress: Progress, locked: Locked, kept: str = "") -> VectorSet:
         """Make the set for a model, going on with one that was begun, and switch to it.
@@ -276,23 +273,23 @@ class Vectors:
             kept: another set that stays, though it does not answer.
         """
         made = self._made(source, is_new=self._begun(source) is None)
-        follower = VectorIndexer(made)
-        catch_up(self._archive, follower, progress)
+        indexer = VectorIndexer(made)
+        catch_up(self._log, indexer, progress)
         with locked():
-            catch_up(self._archive, follower, progress)  # what was written meanwhile
+            catch_up(self._log, indexer, progress)  # what was written meanwhile
             Current(source.fingerprint, source.name, secrets.token_hex(8)).write(self._folder)
         remove_sets(self._folder, [source.fingerprint, kept])
         return made
 
     def _finish_changes(self, answering: VectorSet, progress: Progress, locked: Locked) -> None:
         """Encode changes some at a time, so that who writes one question need not wait for all."""
-        follower = VectorIndexer(answering)
+        indexer = VectorIndexer(answering)
         waiting = self._waiting(answering.index)
-        if waiting > follower.steps.changes:
-            progress.start(follower.phase, waiting, "changes")
+        if waiting > indexer.steps.changes:
+            progress.start(indexer.phase, waiting, "changes")
         while waiting:
             with locked():
-                catch_up(self._archive, follower, progress, follower.steps.changes)
+                catch_up(self._log, indexer, progress, indexer.steps.changes)
             waiting = self._waiting(answering.index)
 
     def _build_graph(self, of: VectorSet, progress: Progress) -> None:

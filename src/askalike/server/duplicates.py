@@ -13,11 +13,11 @@ from typing import Final
 
 from askalike.errors import SettingError
 from askalike.forum import Forum
-from askalike.forum.pair_store import Pair, Place
 from askalike.forum.pairs import LEAST_SCORE, Cluster, clusters
 from askalike.search.calibration import Calibration
 from askalike.server.schemas import Brief, ClustersAnswer, ClusterView, DuplicatesAnswer, PairView, ProgressView
 from askalike.server.serializers import brief, likelihood_view
+from askalike.store.pairs import Pair, PairPosition
 from askalike.types import Question
 
 MOST_SHOWN: Final = 20
@@ -187,13 +187,13 @@ class DuplicatePages:
         return [(one, other) for one, other in ends if one is not None and other is not None]
 
 
-def _cursor(place: Place) -> str:
+def _cursor(place: PairPosition) -> str:
     return f"{place.score!r}_{place.first}_{place.second}"
 
 
-def _place(cursor: str) -> Place:
+def _place(cursor: str) -> PairPosition:
     score, first, second = _numbers(cursor, 3)
-    return Place(score, int(first), int(second))
+    return PairPosition(score, int(first), int(second))
 
 
 def _numbers(cursor: str, count: int) -> list[float]:

@@ -21,7 +21,7 @@ import filelock
 
 from askalike.errors import DamagedForumError, SettingError, UnknownIdError
 from askalike.files import replace_whole
-from askalike.store import Layout
+from askalike.store import ForumLayout
 
 Right = Literal["read", "write"]
 PREFIX: Final = "ask_"
@@ -50,7 +50,7 @@ class Keys:
     """The keys of one forum; any thread may ask."""
 
     def __init__(self, folder: Path) -> None:
-        self._path = Layout(folder).keys
+        self._path = ForumLayout(folder).keys
         self._guard = threading.Lock()
         self._seen: tuple[int, int] | None = None
         self._keys: tuple[Key, ...] = ()

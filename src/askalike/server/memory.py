@@ -1,6 +1,6 @@
 """Keeps the memory of a worker from growing with its threads.
 
-glibc gives nearly every thread an arena to allocate from. What the many short-lived threads of the candidate index's
+glibc gives nearly every thread an arena to allocate from. What the many short-lived threads of the word index's
 writers free stays in theirs, and a service that is written to for hours grows though nothing is kept. With two arenas
 it stays level (LOG.md).
 """
