@@ -283,6 +283,24 @@ def test_an_index_follows_any_store(store: Store, tmp_path: Path) -> None:
 # -- loads -----------------------------------------------------------------------------------------------------------
 
 
+def test_what_goes_after_a_scan_was_killed_between_entries_and_cursor_is_gone_from_the_index(
+    store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def killed(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    store.put_questions([Question("a", "Wifi drops"), Question("b", "No printer")])
+    analyzer = Analyzer(TextSettings())
+    indexer = WordIndexer(open_index(tmp_path / "words", store, analyzer), analyzer)
+    with monkeypatch.context() as patched:
+        patched.setattr("askalike.index.words.index._write_cursor", killed)
+        with pytest.raises(KeyboardInterrupt):
+            catch_up(store, indexer, SilentProgress())
+    store.put_questions((), ["a"])
+    catch_up(store, indexer, SilentProgress())
+    assert indexer.index.numbers() == store.numbers()
+
+
 def test_loading_again_adds_updates_and_deletes(store: Store) -> None:
     first: list[Record] = [Answer("a0", "q0", "old"), *(Question(f"q{number}", f"t{number}") for number in range(10))]
     first += [Answer("a1", "q1", "stays"), Link("q1", "q0")]

@@ -59,7 +59,7 @@ def test_encode_takes_an_endpoint_and_later_commands_ask_it(
     assert "passage: Printer is offline" in server.requests[-1][2]["inputs"]
     found = run("search", forum, "wireless disconnects", "--json")
     assert found.json[0]["question"]["id"] == "wifi"
-    assert "notice" not in found.json[0]
+    assert not found.json[0].get("notice")
     assert run("info", forum, "--json").json["encoder_problem"] is None
 
 

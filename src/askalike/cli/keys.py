@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
 from typing import Annotated
 
 import typer
+from msgspec.structs import asdict
 
 from askalike.cli.arguments import ForumArgument, JsonOption
 from askalike.cli.calling import command
@@ -40,7 +40,7 @@ def keys(
     elif remove:
         held.remove(remove)
     if as_json:
-        print_json({"key": secret} | asdict(made) if add else [asdict(key) for key in held.all()])
+        print_json({"key": secret} | asdict(made) if add else held.all())
     elif add:
         print_whole(secret)
         console.print(f"key {made.id} may {made.may}; it is not shown again", markup=False)

@@ -305,8 +305,8 @@ def _outcome(result: TrainingResult) -> Iterator[str]:
     elif result.is_taken:
         yield f"the new model is not better on dev; it is in use from now on because of --keep {took}"
     elif (found := result.comparison) and (ordered := found.better + found.worse) < LEAST_TELLING:
-        yield f"the difference on dev may be chance: {present} stays {took}"
-        yield f"  the two order {ordered:,} of its queries differently, and it takes {LEAST_TELLING} to tell"
+        yield f"too few dev queries differ to decide: {present} stays {took}"
+        yield f"  the two models order {ordered:,} queries differently; at least {LEAST_TELLING} are needed"
     else:
         yield f"training did not help: {present} stays {took}"
 

@@ -139,7 +139,7 @@ class LikelihoodReranker:
 
     def explain(self, query: Query, questions: Sequence[Question]) -> list[Explanation]:
         """Return ``word_matches`` of each question."""
-        return [Explanation(one.id, matches=self.word_matches(query, one)) for one in questions]
+        return [Explanation(matches=self.word_matches(query, one)) for one in questions]
 
     def word_matches(self, query: Query, question: Question) -> tuple[WordMatch, ...]:
         """Return for each word of the query the words of the question that stand for it best, and how well.

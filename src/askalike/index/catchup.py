@@ -50,6 +50,10 @@ class Index(Protocol):
     def cursor(self) -> Cursor:
         """Return how far it has come, as of the last look at the disk."""
 
+    @property
+    def entries(self) -> int:
+        """Return how many entries it has."""
+
     def reopen(self) -> None:
         """Take the index as it is on disk now, complete or not."""
 
@@ -107,7 +111,7 @@ def catch_up(log: ChangeLog, indexer: Indexer[_Writer], progress: Progress, most
 def _scan(log: ChangeLog, indexer: Indexer[_Writer], writer: _Writer, progress: Progress) -> int:
     """Fill an index from nothing, going on after the last number that a killed process committed."""
     cursor = indexer.index.cursor
-    if not cursor.scanned:
+    if not cursor.scanned and not indexer.index.entries:  # a killed process may have kept entries, but no cursor
         cursor = replace(cursor, applied=log.last_change())  # what the scan sees need not be replayed after it
     progress.start(indexer.phase, log.count_questions(cursor.scanned), "questions")
     done = uncommitted = 0

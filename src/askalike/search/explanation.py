@@ -57,7 +57,7 @@ def explanations(
     words = encoder if isinstance(encoder, WordEncoder) else None
     title = _weights(query.title, words)
     body = _weights(plain_text(query.body, query.markup), words)
-    found = [Explanation(hit.question.id, title, body, _weights(hit.question.title, words)) for hit in hits]
+    found = [Explanation(title, body, _weights(hit.question.title, words)) for hit in hits]
     if not has_matches or words is None:
         return found
     asked = words.states(query)

@@ -8,10 +8,11 @@ import sqlite3
 import threading
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any, Final
+
+from msgspec import structs
 
 from askalike.errors import BusyForumError, DamagedForumError, ForumError, ForumNotFoundError, InputError
 from askalike.files import narrow, writing_named
@@ -375,7 +376,7 @@ class SqliteStore:
             )
             for identifier in pair:
                 writes.log_change(connection, "feedback", "add", identifier, None)
-        return replace(given, at=rows.from_microseconds(at_us))
+        return structs.replace(given, at=rows.from_microseconds(at_us))
 
     def all_feedback(self) -> Iterator[Feedback]:
         """Yield every judgement on questions that are there, oldest first, without holding them all."""
