@@ -10,7 +10,8 @@ import numpy as np
 
 from askalike.index.vector_set import VectorSet
 from askalike.processes import one_blas_thread
-from askalike.search.calibration import DEFAULT_PRIOR, Calibration, fits, posterior
+from askalike.search.calibration import Calibration, fits, posterior
+from askalike.search.joining import joining_of
 from askalike.store import Store
 
 MOST_VERDICTS: Final = 2000
@@ -29,7 +30,7 @@ class Calibrations:
         self._judged_at: tuple[int, tuple[int, int]] = (-1, (0, 0))
 
     def of(self, vectors: VectorSet) -> Calibration | None:
-        """Return the calibration of a set's cosines, None where its model is too unlike the general one."""
+        """Return the calibration of a set's cosines, None where nobody measured what they say."""
         state = (vectors.fingerprint, min(vectors.index.entries, SAMPLE), self._feedback_version())
         known = self._known
         if known[0] != state:
@@ -49,10 +50,11 @@ class Calibrations:
         return version
 
     def _made(self, vectors: VectorSet) -> Calibration | None:
-        if not self._is_fitting(vectors):
+        prior = joining_of(vectors.name).prior
+        if prior is None or (vectors.settings is None and not self._is_fitting(vectors)):
             return None
         judged = list(self._judged(vectors))
-        return posterior(DEFAULT_PRIOR, *zip(*judged, strict=True)) if judged else DEFAULT_PRIOR
+        return posterior(prior, *zip(*judged, strict=True)) if judged else prior
 
     def _judged(self, vectors: VectorSet) -> Iterator[tuple[float, bool]]:
         """Yield cosine and verdict of the pairs that have vectors; one of zeros is none."""

@@ -24,10 +24,13 @@ from functools import partial
 from typing import Final
 
 import filelock
+import numpy as np
+from numpy.typing import NDArray
 
 from askalike.files import held
 from askalike.forum.indexes import Indexes
 from askalike.search import Query, Searcher
+from askalike.search.engine import WordEncoder
 from askalike.search.originals import reached
 from askalike.search.pool import Scored
 from askalike.search.rankers import weighted_sum
@@ -304,7 +307,8 @@ class Pairs:
         found: dict[int, Pair] = {}
         query, limit = Query(question.title, question.body, question.markup), PARTNERS + 1
         while True:
-            ranked, most = self._indexes.ask(partial(_ranked, query=replace(query, k=limit), num=num))
+            asked = partial(_ranked, query=replace(query, k=limit), num=num, stored=self._indexes.vector_of)
+            ranked, most = self._indexes.ask(asked)
             for scored in ranked:
                 first = next(iter(self.store.copies(scored.key, 1)), scored.key)
                 if first not in (num, *found) and len(found) < PARTNERS:
@@ -321,9 +325,25 @@ class Pairs:
         return Pair(min(num, other), max(num, other), score, cosine)
 
 
-def _ranked(searcher: Searcher, query: Query, num: int) -> tuple[list[Scored], float]:
+@dataclass(frozen=True, slots=True)
+class _Stored:
+    """``search.Encoder`` by the vector that a question has already: a text encoder takes long, or costs something."""
+
+    vector: NDArray[np.float32]
+
+    def encode(self, query: Query) -> NDArray[np.float32]:
+        """Return the vector, whatever is asked."""
+        return self.vector
+
+
+def _ranked(
+    searcher: Searcher, query: Query, num: int, stored: Callable[[int], NDArray[np.float32]]
+) -> tuple[list[Scored], float]:
     """Return the best as they are written, and the score by words of the question itself: it need not be among them."""
-    ranked = replace(searcher, speller=None).ranking(query)
+    searcher = replace(searcher, speller=None)
+    if searcher.encoder is not None and not isinstance(searcher.encoder, WordEncoder):
+        searcher = replace(searcher, encoder=_Stored(stored(num)))
+    ranked = searcher.ranking(query)
     own = searcher.engine.lexical_scores(ranked.asked.weights, [num])
     return [one.scored for one in ranked.found], own.get(num, 0.0)
 

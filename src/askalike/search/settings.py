@@ -9,12 +9,13 @@ shown, so that a candidate that is the only one, or as good as all the others, c
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from math import fsum, isclose
 from typing import TYPE_CHECKING, Final
 
 from askalike.errors import SettingError
 from askalike.models.ramn.score import FORUM, RamnSettings
+from askalike.search.joining import OWN, joining_of
 from askalike.search.query import QuerySettings
 
 if TYPE_CHECKING:
@@ -68,7 +69,8 @@ class JoinSettings:
     """How words and vectors are joined.
 
     Args:
-        weight: of the cosine in the weighted sum, in [0, 1]; the rest is BM25's.
+        weight: of the cosine in the weighted sum, in [0, 1]; the rest is BM25's. None takes what was measured to be
+            best for the encoder (``joining.MEASURED``), and for one that is not known that of askalike's own models.
         depth: candidates taken from each source, or as many as hits are asked for where that is more.
         fusion_constant: of reciprocal rank fusion, > 0.
         interaction_weight: of cosine and late interaction together in their weighted sum with BM25, in [0, 1].
@@ -78,14 +80,14 @@ class JoinSettings:
         SettingError: a value is out of range.
     """
 
-    weight: float = 0.4
+    weight: float | None = None
     depth: int = 50
     fusion_constant: float = 60.0
     interaction_weight: float = 0.7
     interaction_depth: int = 20
 
     def __post_init__(self) -> None:
-        if not (0 <= self.weight <= 1 and 1 <= self.depth <= MAX_HITS and self.fusion_constant > 0):
+        if not (0 <= self.cosine_weight <= 1 and 1 <= self.depth <= MAX_HITS and self.fusion_constant > 0):
             raise SettingError(
                 f"weight is {self.weight}, depth {self.depth}, fusion_constant {self.fusion_constant}",
                 f"expected weight from 0 to 1, depth from 1 to {MAX_HITS} and fusion_constant > 0",
@@ -95,6 +97,15 @@ class JoinSettings:
                 f"interaction_weight is {self.interaction_weight}, interaction_depth {self.interaction_depth}",
                 f"expected interaction_weight from 0 to 1 and interaction_depth from 1 to {MAX_HITS}",
             )
+
+    @property
+    def cosine_weight(self) -> float:
+        """Return the weight, or where there is none that of askalike's own models."""
+        return OWN.weight if self.weight is None else self.weight
+
+    def for_encoder(self, name: str) -> JoinSettings:
+        """Return the settings with the weight for an encoder, where they have none."""
+        return self if self.weight is not None else replace(self, weight=joining_of(name).weight)
 
 
 @dataclass(frozen=True, slots=True)
