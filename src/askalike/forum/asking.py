@@ -12,7 +12,7 @@ from askalike.forum.pairs import Pairs
 from askalike.forum.settings import with_zone
 from askalike.index.vector_sets import VectorsState
 from askalike.search import RANKERS, RERANKERS, Query, Search, Suggestions, learned_as, suggestions
-from askalike.search.calibration import Calibration
+from askalike.search.calibration import UNMOVED, moved_probabilities
 from askalike.store import (
     Archive,
     Layout,
@@ -37,8 +37,7 @@ class Asking:
         self.path, self.analyzer = path, analyzer
         self._archive = archive
         self._indexes = indexes
-        weight = indexes.settings.search.join.weight
-        self.pairs = Pairs(Layout(path), archive, indexes, weight)
+        self.pairs = Pairs(Layout(path), archive, indexes)
 
     def similar(
         self,
@@ -248,10 +247,10 @@ class Asking:
         """Return how many questions and changes no search sees yet, since another process is still indexing them."""
         return self._indexes.behind()
 
-    @property
-    def calibration(self) -> Calibration | None:
-        """Return how likely a cosine says that two questions ask the same; None where no vectors say it."""
-        return self._indexes.ask(lambda searcher: searcher.calibration)
+    def likelihoods(self, scores: Sequence[float]) -> list[float]:
+        """Return how likely pairs with these scores ask the same, by what people of this forum judged meanwhile."""
+        update = self._indexes.ask(lambda searcher: UNMOVED if searcher.scoring is None else searcher.scoring.update)
+        return moved_probabilities(update, scores)
 
     @property
     def vectors(self) -> VectorsState:

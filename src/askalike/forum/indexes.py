@@ -11,7 +11,7 @@ import filelock
 
 from askalike.errors import BusyForumError, DamagedModelError
 from askalike.files import UnlockableError, held
-from askalike.forum.calibrations import Calibrations
+from askalike.forum.calibrations import Scorings
 from askalike.forum.engine import LocalEngine, QueryEncoder
 from askalike.forum.rerankers import Rerankers
 from askalike.forum.settings import ForumSettings
@@ -54,7 +54,7 @@ class Indexes:
         self.vectors = Vectors(layout, archive, settings.graph, language) if settings.has_vectors else None
         self._begun = self._finished = 0
         self._rerankers = Rerankers(layout, settings.search, archive.answers)
-        self._calibrations = Calibrations(archive)
+        self._scorings = Scorings(archive, analyzer)
 
     def searcher(self) -> Searcher:
         """Return a searcher over the indexes as they are on disk now; vectors and model belong together."""
@@ -64,8 +64,8 @@ class Indexes:
         index = None if answering is None else answering.index.snapshot()
         engine = LocalEngine(self._archive, self.lexical.snapshot(), settings.fields, index, settings.neighbours)
         encoder = None if answering is None else QueryEncoder(answering, self._analyzer)
-        calibration = None if answering is None else self._calibrations.of(answering)
-        return Searcher(engine, self._analyzer, encoder, settings.search, self._rerankers.get, encoder, calibration)
+        scoring = self._scorings.of(answering, engine)
+        return Searcher(engine, self._analyzer, encoder, settings.search, self._rerankers.get, encoder, scoring)
 
     def ask(self, question: Callable[[Searcher], _Found]) -> _Found:
         """Return what a searcher finds; another is asked once where the first one's model cannot be read.

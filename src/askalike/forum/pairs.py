@@ -4,12 +4,9 @@ Questions with the same text come first, however many: each is the pair of the f
 only that one is compared with questions of other texts, for all. Two texts are the same when they differ in nothing but
 markup, case and white space.
 
-A question's other partners are the best that a search for it finds. Their score is comparable between questions: the
-weighted sum of the cosine and of BM25 as a share of what the question scores *itself*, instead of the best candidate::
-
-    score(a, b) = w · cos(a, b) + (1 - w) · min(1, bm25(a, b) / bm25(a, a))
-
-Of the two directions the greater counts. Pairs that are marked, lead to the same original, or were judged by a person
+A question's other partners are the best that a search for it finds. Their score is the probability that both ask the
+same, before what people judged; what they judged keeps the order of scores (``search.calibration``). Of the two
+directions the greater counts. Pairs that are marked, lead to the same original, or were judged by a person
 are settled, and are not listed.
 """
 
@@ -29,8 +26,10 @@ from askalike.files import held
 from askalike.forum.indexes import Indexes
 from askalike.forum.pair_store import DamagedPairsError, Pair, PairStore, Place
 from askalike.search import Query, Searcher
+from askalike.search.calibration import UNMOVED
 from askalike.search.pool import Scored
-from askalike.search.rankers import weighted_sum
+from askalike.search.rankers import PROBABILITY
+from askalike.search.scorer import digest
 from askalike.search.settings import MAX_HITS
 from askalike.search.suggestions import reached
 from askalike.store import Archive, Layout, changed_questions, numbers, verdicts_on
@@ -91,7 +90,7 @@ def _lead(leader: dict[int, int], num: int) -> int:
 PARTNERS: Final = 5
 """So many of the best are kept for each question."""
 
-LEAST_SCORE: Final = 0.3
+LEAST_SCORE: Final = 0.1
 """Pairs below are not kept."""
 
 MOST_REFUSED: Final = 20
@@ -106,16 +105,11 @@ HASHED: Final = "title and body, no markup, case folded, 1"
 
 
 class Pairs:
-    """The pairs of a forum that may ask the same; any thread reads, one process at a time compares.
+    """The pairs of a forum that may ask the same; any thread reads, one process at a time compares."""
 
-    Args:
-        weight: of the cosine.
-    """
-
-    def __init__(self, layout: Layout, archive: Archive, indexes: Indexes, weight: float) -> None:
+    def __init__(self, layout: Layout, archive: Archive, indexes: Indexes) -> None:
         self._archive = archive
         self._indexes = indexes
-        self._weight = weight
         self._guard = threading.Lock()
         self._lock = filelock.FileLock(layout.pairs_lock, thread_local=False)
         self.store = PairStore(layout.pairs)
@@ -208,7 +202,7 @@ class Pairs:
 
     def _made_by(self) -> str:
         """Return what the scores depend on: another model makes every pair anew."""
-        return f"{self._indexes.state().model}, {self._weight}, {PARTNERS}, {LEAST_SCORE}"
+        return f"{self._indexes.state().model}, probability by {digest()}, {PARTNERS}, {LEAST_SCORE}"
 
     def _follow(self) -> bool:
         """Note which questions have changed, as far as searches see them; return whether they see the forum at all."""
@@ -300,28 +294,20 @@ class Pairs:
         found: dict[int, Pair] = {}
         query, limit = Query(question.title, question.body, question.markup), PARTNERS + 1
         while True:
-            ranked, most = self._indexes.ask(partial(_ranked, query=query, limit=limit, num=num))
+            ranked = self._indexes.ask(partial(_ranked, query=query, limit=limit))
             for scored, _ in ranked:
                 first = next(iter(self.store.copies(scored.key, 1)), scored.key)
                 if first not in (num, *found) and len(found) < PARTNERS:
-                    found[first] = self._pair(num, first, scored, most)
+                    found[first] = Pair(min(num, first), max(num, first), scored.score, scored.components.get("cosine"))
             if len(found) == PARTNERS or len(ranked) < limit or limit == MAX_HITS:
                 return [pair for pair in found.values() if pair.score >= LEAST_SCORE]
             limit = min(4 * limit, MAX_HITS)
 
-    def _pair(self, num: int, other: int, scored: Scored, most: float) -> Pair:
-        """Return the pair of two questions; ``most`` is what the one scores itself."""
-        share = min(1.0, scored.components.get("bm25", 0.0) / most) if most > 0 else 0.0
-        cosine = scored.components.get("cosine")
-        score = share if cosine is None else max(0.0, min(1.0, weighted_sum(cosine, share, self._weight)))
-        return Pair(min(num, other), max(num, other), score, cosine)
 
-
-def _ranked(searcher: Searcher, query: Query, limit: int, num: int) -> tuple[list[tuple[Scored, Question]], float]:
-    """Return the best as they are written, and the score by words of the question itself: it need not be among them."""
-    ranked = replace(searcher, speller=None).ranking(query, limit, Filters())
-    weights = {term: found.weight for term, found in ranked.terms.items()}
-    return ranked.found, searcher.engine.lexical_scores(weights, [num]).get(num, 0.0)
+def _ranked(searcher: Searcher, query: Query, limit: int) -> list[tuple[Scored, Question]]:
+    """Return the best as they are written, by what the package's scorer says of them."""
+    scoring = None if searcher.scoring is None else replace(searcher.scoring, update=UNMOVED)
+    return replace(searcher, speller=None, scoring=scoring).ranking(query, limit, Filters(), PROBABILITY).found
 
 
 def _hash(question: Question) -> bytes | None:

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from askalike.search.engine import Candidate, Encoder, Engine
-from askalike.search.query import Query, QueryTerm
+from askalike.search.query import Query, QueryTerm, TermCounts
 from askalike.search.stages import Stage, stage
-from askalike.types import Filters
+from askalike.types import Filters, Question
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,12 +40,14 @@ class Asked:
         terms: term → its weight and rarity.
         vector: (D,) of length 1 or zeros; None where vectors are not searched.
         unknown: terms that no question has, in their order; none where spelling is not searched.
+        counts: knows all terms of the query; None where no ranker asks.
     """
 
     query: Query
     terms: Mapping[str, QueryTerm]
     vector: NDArray[np.float32] | None = None
     unknown: tuple[str, ...] = ()
+    counts: TermCounts | None = None
 
     def weights(self) -> dict[str, float]:
         """Return term → weight, as candidate search wants it."""
@@ -75,6 +77,7 @@ class Pool:
         engine: where a ranker that reads questions gets them.
         is_exhausted: no source has more.
         encoder: what a ranker that compares words gets their states from; None where there is none.
+        wanted: so many hits are asked for.
     """
 
     engine: Engine
@@ -82,6 +85,15 @@ class Pool:
     candidates: tuple[Pooled, ...]
     is_exhausted: bool
     encoder: Encoder | None = None
+    wanted: int = 0
+    _read: dict[int, Question | None] = field(default_factory=dict)
+
+    def questions(self, keys: Sequence[int]) -> dict[int, Question]:
+        """Return the questions with these keys, each read once for a pool; those that have gone are left out."""
+        if missing := [key for key in keys if key not in self._read]:
+            found = self.engine.questions(missing)
+            self._read.update({key: found.get(key) for key in missing})
+        return {key: one for key in keys if (one := self._read[key]) is not None}
 
 
 def gather(
@@ -91,6 +103,7 @@ def gather(
     limit: int,
     filters: Filters,
     encoder: Encoder | None = None,
+    wanted: int = 0,
 ) -> Pool:
     """Return the union of the ``limit`` best of each source; a candidate of one is scored by the others too."""
     found = {source: _best(engine, asked, source, limit, filters) for source in sources}
@@ -108,7 +121,7 @@ def gather(
         for key, places in ranks.items()
     )
     is_exhausted = all(len(candidates) < limit for candidates in found.values())
-    return Pool(engine, asked, pooled, is_exhausted, encoder)
+    return Pool(engine, asked, pooled, is_exhausted, encoder, wanted)
 
 
 def _best(engine: Engine, asked: Asked, source: Source, limit: int, filters: Filters) -> list[Candidate]:

@@ -83,6 +83,10 @@ class TermCounts:
             self.look_up((term,))
         return self._known[term]
 
+    def known_frequency(self, term: str) -> int:
+        """Return in how many questions a term occurs, as far as was asked for before: 0 otherwise."""
+        return self._known.get(term, 0)
+
 
 def weigh(query: Query, analyzer: Analyzer, settings: QuerySettings, counts: TermCounts) -> dict[str, QueryTerm]:
     """Return the most informative terms of the query, weighted ``tf(t, title) + body_weight · tf(t, body)``.

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 
 from askalike.errors import NotLearnedError, SettingError
-from askalike.search.calibration import Calibration
 from askalike.search.correction import Speller, corrected
 from askalike.search.engine import DuplicateLinks, Encoder, Engine
 from askalike.search.explanation import explanations, matches, missing_words, query_words
-from askalike.search.pool import Asked, Scored, Source, gather
+from askalike.search.pool import Asked, Pool, Scored, Source, gather
 from askalike.search.query import Query, QueryTerm, TermCounts, unknown_terms, weigh
-from askalike.search.rankers import INTERACTION, LEXICAL, RANKERS, Ranker, ranker_named
+from askalike.search.rankers import INTERACTION, LEXICAL, PROBABILITY, RANKERS, Ranker, by_probability, ranker_named
 from askalike.search.reranker import BY_LETTERS, RERANKERS, Reranker, learned_as, rerank
+from askalike.search.scorer import Scoring
 from askalike.search.settings import ALL, MAX_HITS, THRESHOLDS, SearchSettings
 from askalike.search.stages import stage
 from askalike.text.analyzer import Analyzer
@@ -30,14 +30,14 @@ class Ranking:
         corrections: which.
         terms: its weighted terms.
         found: the questions, best first.
-        calibration: how a cosine says how likely both ask the same; None where that cannot be said.
+        is_likelihood: the scores are probabilities that both ask the same.
     """
 
     query: Query
     corrections: tuple[Correction, ...]
     terms: Mapping[str, QueryTerm]
     found: list[tuple[Scored, Question]]
-    calibration: Calibration | None = None
+    is_likelihood: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +62,7 @@ class Searcher:
         encoder: what made the engine's vectors; None where there are none, so that words alone can be searched.
         reranker: name in ``RERANKERS`` → what the forum has learned of it, None where that is nothing.
         speller: knows the words by which misspelt ones are corrected; None where nothing does.
-        calibration: of the encoder's cosines; None where there is none.
+        scoring: what the default ranker scores by; None is the package's scorer over words alone.
     """
 
     engine: Engine
@@ -71,7 +71,7 @@ class Searcher:
     settings: SearchSettings = field(default_factory=SearchSettings)
     reranker: Callable[[str], Reranker | None] = lambda _: None
     speller: Speller | None = None
-    calibration: Calibration | None = None
+    scoring: Scoring | None = None
 
     def ranking(self, query: Query, k: int, filters: Filters, ranker: str | None = None) -> Ranking:
         """Return the at most ``k`` questions most similar to ``query``, best first, ties by id.
@@ -97,15 +97,15 @@ class Searcher:
         has_threshold = self.settings.threshold != ALL
         limit = max(k, self.settings.join.depth) if chosen.is_joining or has_threshold else k
         while True:
-            pool = gather(self.engine, asked, chosen.sources, limit, filters, self.encoder)
+            wanted = k if limit <= self.settings.join.depth else limit
+            pool = gather(self.engine, asked, chosen.sources, limit, filters, self.encoder, wanted)
             with stage("rank"):
                 shown = THRESHOLDS[self.settings.threshold](chosen.score(pool, self.settings.join))
                 scored = [one for one in shown if one.score > 0]
             with stage("answer"):
-                found = self._held(sorted(scored, key=lambda one: (-one.score, one.key)), k)
+                found = self._held(pool, sorted(scored, key=lambda one: (-one.score, one.key)), k)
             if len(found) == k or pool.is_exhausted or has_threshold or limit == chosen.most:
-                calibration = self.calibration if chosen.needs_vectors else None
-                return Ranking(query, corrections, asked.terms, found, calibration)
+                return Ranking(query, corrections, asked.terms, found, self.ranker_of(ranker) == PROBABILITY)
             limit = min(2 * limit, chosen.most or 2 * limit)
 
     def similar(self, query: Query, k: int, filters: Filters, ranker: str | None = None) -> list[Hit]:
@@ -173,7 +173,6 @@ class Searcher:
         originals: tuple[str, ...],
     ) -> Hit:
         matched = matches(question, ranked.terms, self.analyzer)
-        cosine = scored.components.get("cosine", 0.0)  # 0 where the question has no vector
         return Hit(
             rank=rank,
             score=scored.score,
@@ -181,7 +180,7 @@ class Searcher:
             components=scored.components,
             matched=matched,
             missing=missing_words(words, ranked.terms, matched, self.analyzer),
-            likelihood=ranked.calibration.likelihood(cosine) if ranked.calibration and cosine else None,
+            likelihood=scored.score if ranked.is_likelihood else None,
             answer=answers[0] if answers else None,
             answer_count=len(answers),
             duplicate_of=originals,
@@ -191,7 +190,8 @@ class Searcher:
         """Return the name of the ranker that answers a search that names this one, or none."""
         wanted = self.settings.ranker if name is None else name
         chosen = RANKERS.get(wanted)
-        if name is None and chosen is not None and chosen.needs_vectors and self.encoder is None:
+        needs_vectors = chosen is not None and chosen.needs_vectors and wanted != PROBABILITY
+        if name is None and needs_vectors and self.encoder is None:
             return LEXICAL
         return wanted
 
@@ -229,6 +229,11 @@ class Searcher:
             score = partial(rerank, self.learned(wanted))
             sources: tuple[Source, ...] = ("lexical", "spelling") if wanted in BY_LETTERS else ("lexical",)
             return Ranker(sources, lambda pool, _: score(pool), RERANKERS[wanted], is_joining=True, most=MAX_HITS)
+        if wanted == PROBABILITY:
+            scoring = self.scoring or Scoring(self.analyzer)
+            words: tuple[Source, ...] = ("lexical",)
+            used = chosen.sources if self.encoder is not None else words
+            return replace(chosen, sources=used, score=partial(by_probability, scoring))
         if not chosen.needs_vectors or self.encoder is not None:
             return chosen
         if name is None:
@@ -250,9 +255,9 @@ class Searcher:
             vector = self.encoder.encode(query) if chosen.needs_vectors and self.encoder is not None else None
         has_spelling = "spelling" in chosen.sources
         unknown = unknown_terms(query, self.analyzer, counts) if has_spelling else ()
-        return Asked(query, terms, vector if vector is not None and vector.any() else None, unknown)
+        return Asked(query, terms, vector if vector is not None and vector.any() else None, unknown, counts)
 
-    def _held(self, scored: Sequence[Scored], k: int) -> list[tuple[Scored, Question]]:
+    def _held(self, pool: Pool, scored: Sequence[Scored], k: int) -> list[tuple[Scored, Question]]:
         """Return the first ``k`` of which the engine has the record, equal scores by id."""
         held: list[tuple[Scored, Question]] = []
         start = 0
@@ -261,7 +266,7 @@ class Searcher:
             while stop < len(scored) and scored[stop].score == scored[stop - 1].score:
                 stop += 1  # which of these comes first is decided by their ids
             part = scored[start:stop]
-            questions = self.engine.questions([one.key for one in part])
+            questions = pool.questions([one.key for one in part])
             held.extend((one, questions[one.key]) for one in part if one.key in questions)
             start = stop
         return sorted(held, key=lambda pair: (-pair[0].score, pair[1].id))[:k]

@@ -11,7 +11,7 @@ Source: Lei et al. 2016 (NAACL), section 3: title and body averaged; section 5: 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final, TypeVar
@@ -25,6 +25,7 @@ from askalike.models.encoders.numpy_runtime.runtime import Runtime
 from askalike.models.encoders.settings import ModelSettings
 from askalike.models.encoders.vocabulary import Reader, Vocabulary
 from askalike.models.encoders.weights import ModelWeights, Packed
+from askalike.text.stemmer import stemmer_of
 from askalike.types import Question
 
 
@@ -278,6 +279,15 @@ class Model:
         read = self._reader.text(word) if self.settings.stems else [word]
         identifier = self.vocabulary.ids(read[:1] or [""])[0]
         return identifier - 1 if identifier else None
+
+    def word_ids(self, words: Iterable[str]) -> list[int]:
+        """Return the ids of words as they are written, 0 for those outside the vocabulary."""
+        found = list(words)
+        return self.vocabulary.ids(stemmer_of(self.settings.stems).stems(found) if self.settings.stems else found)
+
+    def word_vectors(self, ids: NDArray[np.intp]) -> NDArray[np.float32]:
+        """Return the vectors of words by their ids, at length 1.  # (N, D_in)"""
+        return _normalised(self._embedding.rows(ids))
 
     def known_words(self, question: Question) -> list[str]:
         """Return the words that are read of a question and have a vector of their own, as they are written, in order.

@@ -13,14 +13,7 @@ const NAMES = {
   unlikely: "Unlikely the same",
 };
 
-/** What the per cent is. */
-export const PER_CENT = "Per cent: how likely the same, by meaning";
-
-/** Whether the order of hits is another than that of their likelihoods. */
-export function isOrderedOtherwise(hits) {
-  const values = hits.map(({ likelihood }) => likelihood.value).filter((value) => value !== null);
-  return values.some((value, at) => at > 0 && percent(value) !== percent(values[at - 1]) && value > values[at - 1]);
-}
+const PER_CENT = "Probability that a good answer to one helps the other";
 
 /** A line such as "▮▮▮▯ Likely the same 78 %". */
 export function likelihoodLine({ likelihood, components = {}, score }) {
