@@ -21,12 +21,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import minimize
 
-from askalike.evaluation.measures import ndcg_at
 from askalike.evaluation.significance import bootstrap_difference, randomisation_test
 from askalike.search.calibration import UNMOVED, posterior
 from askalike.search.features import FEATURES, Floats
 from askalike.search.scorer import FORMAT, FREE, SENTENCES, VERSIONS, WORD_VECTORS, WORDS, Scorer, probability
-from askalike.types import Filters
+from askalike.types import Filters, Query
 from benchmarks.record import REPOSITORY, write
 from benchmarks.scorer_sets import ARCHIVES, CACHE, POOLED, Pairs, Sentences, Site, judged_pairs, known_pairs, rows
 
@@ -261,7 +260,7 @@ def reciprocal_ranks(site: Site, scorer: Scorer) -> dict[str, list[float]]:
         own = Filters(exclude_ids=frozenset([identifier]))
         for name, values in found.items():
             with using(scorer):
-                ranked = forum.ranking(one.title, one.body, 10, markup=one.markup, filters=own, ranker=name)
+                ranked = forum.ranking(Query(one.title, one.body, one.markup, 10, own, name))
             places = [place for place, (other, _) in enumerate(ranked, 1) if other in by_query[identifier]]
             values.append(1 / places[0] if places else 0.0)
     return found
@@ -273,7 +272,7 @@ def using(scorer: Scorer) -> Any:
 
     from askalike.search import scorer as module
 
-    return mock.patch.object(module, "scorers", lambda: {**{name: scorer for name in VERSIONS}})
+    return mock.patch.object(module, "scorers", lambda: {**dict.fromkeys(VERSIONS, scorer)})
 
 
 def added_time(site: Site, scorer: Scorer, count: int = 150) -> dict[str, float]:
@@ -286,9 +285,8 @@ def added_time(site: Site, scorer: Scorer, count: int = 150) -> dict[str, float]
             for label, values in times.items():
                 kind, name = label.split(", ")
                 begun = time.perf_counter()
-                site.forum.ranking(
-                    one.title, one.body if kind == "question" else "", 10, markup=one.markup, ranker=name
-                )
+                body = one.body if kind == "question" else ""
+                site.forum.ranking(Query(one.title, body, one.markup, 10, ranker=name))
                 values.append(1000 * (time.perf_counter() - begun))
     found = {f"{label}, p50 ms": round(float(np.median(values)), 2) for label, values in times.items()}
     for kind in ("title", "question"):

@@ -24,12 +24,11 @@ from askalike.evaluation.forum.tasks import questions_of
 from askalike.forum import Forum, ForumSettings
 from askalike.index.vectors import GraphSettings
 from askalike.readers.research.judged import read_judged
-from askalike.search import Query
 from askalike.search.features import FEATURES, Cosines, Floats
-from askalike.search.pool import Asked, gather
-from askalike.search.query import QuerySettings, TermCounts, weigh
+from askalike.search.pool import Laps, gather
+from askalike.search.query import PreparedQuery, QuerySettings, TermCounts, weigh
 from askalike.search.searcher import Searcher
-from askalike.types import Filters, Question
+from askalike.types import Filters, Query, Question
 from benchmarks.minilm import MiniLM
 from benchmarks.record import WORK, need_data
 
@@ -141,19 +140,21 @@ class Site:
         """
         search = self.searcher
         counts = TermCounts(search.engine)
-        terms = weigh(query, search.analyzer, QuerySettings(), counts)
+        written = search.analyzer.prepare(query.title, query.body, query.markup)
+        terms = weigh(written, QuerySettings(), counts)
         assert search.encoder is not None and search.scoring is not None
         vector = search.encoder.encode(query)
-        asked = Asked(query, terms, vector if vector.any() else None)
+        weights = {term: found.weight for term, found in terms.items()}
+        asked = PreparedQuery(query, terms, weights, vector=vector if vector.any() else None)
         filters = Filters(exclude_ids=frozenset([own])) if own else ALL
-        pool = gather(search.engine, asked, ("lexical", "vectors"), 50, filters)
+        pool = gather(search.engine, asked, ("lexical", "vectors"), 50, filters, None, Laps())
         bm25 = {one.key: one.components["bm25"] for one in pool.candidates}
         cosine = {one.key: one.components["cosine"] for one in pool.candidates}
         numbers = self.forum.numbers(list(grades))
         missing = [num for num in numbers.values() if num not in bm25]
-        bm25.update({num: 0.0 for num in missing} | search.engine.lexical_scores(asked.weights(), missing))
+        bm25.update(dict.fromkeys(missing, 0.0) | search.engine.lexical_scores(asked.weights, missing))
         if asked.vector is not None and missing:
-            cosine.update({num: 0.0 for num in missing} | search.engine.cosines(asked.vector, missing))
+            cosine.update(dict.fromkeys(missing, 0.0) | search.engine.cosines(asked.vector, missing))
         cosine.update({num: 0.0 for num in missing if num not in cosine})
         most = max(bm25.values(), default=0.0) or 1.0
         order = sorted(bm25, key=lambda num: (-(0.4 * cosine[num] + 0.6 * bm25[num] / most), num))
@@ -232,7 +233,7 @@ def judged_pairs(sites: dict[str, Site]) -> list[Pairs]:
     for kind, forum, query, asked, grades in graded():
         one = sites[forum].forum.question(query)
         body = "" if asked == "title" else one.body
-        made = sites[forum].pairs(kind, Query(one.title, body, one.markup), query, grades, 0, with_minilm=True)
+        made = sites[forum].pairs(kind, Query(one.title, body, markup=one.markup), query, grades, 0, with_minilm=True)
         if made is not None:
             found.append(made)
     return found
@@ -249,7 +250,7 @@ def known_pairs(sites: dict[str, Site], each: int, seed: int, with_minilm: int) 
     for name, site in sites.items():
         for number, one in enumerate(chance.sample(site.sample, min(each, len(site.sample)))):
             asked: dict[str, Query] = {
-                "copy": Query(one.title, one.body, one.markup),
+                "copy": Query(one.title, one.body, markup=one.markup),
                 "copy of title": Query(one.title),
                 "edited": Query(edited(one.title, chance)),
             }
@@ -261,7 +262,7 @@ def known_pairs(sites: dict[str, Site], each: int, seed: int, with_minilm: int) 
         for number in range(each):
             other = chance.choice(chance.choice(far).sample)
             body = other.body if chance.random() < 0.3 else ""
-            query = Query(nonsense(chance)) if number % 5 == 0 else Query(other.title, body, other.markup)
+            query = Query(nonsense(chance)) if number % 5 == 0 else Query(other.title, body, markup=other.markup)
             kind = "nonsense" if number % 5 == 0 else "elsewhere"
             made = site.pairs(kind, query, "", {}, 8, with_minilm=number < with_minilm)
             if made is not None:

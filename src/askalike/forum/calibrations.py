@@ -15,11 +15,11 @@ from askalike.processes import one_blas_thread
 from askalike.search.calibration import posterior
 from askalike.search.engine import Engine
 from askalike.search.features import Cosines, WordReader
-from askalike.search.query import Query, TermCounts
+from askalike.search.query import TermCounts
 from askalike.search.scorer import Scoring
 from askalike.store import Archive, feedback_version, standing_verdicts
 from askalike.text.analyzer import Analyzer
-from askalike.types import Feedback, Question
+from askalike.types import Feedback, Query, Question
 
 MOST_VERDICTS: Final = 500
 """The newest so many count."""
@@ -129,5 +129,5 @@ def _logits(
         counts.look_up([*prepared.title, *prepared.body])
         vector, near = known.get(pair[0]), known.get(pair[1])
         cosine = [float(vector @ near)] if vector is not None and near is not None else None
-        query = Query(asked.title, asked.body, asked.markup)
+        query = Query(asked.title, asked.body, markup=asked.markup)
         yield pair, float(scoring.logits(query, counts, [other], vector if cosine else None, cosine)[0])

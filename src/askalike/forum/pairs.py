@@ -27,14 +27,14 @@ from askalike.forum.indexes import Indexes
 from askalike.forum.pair_store import DamagedPairsError, Pair, PairStore, Place
 from askalike.search import Query, Searcher
 from askalike.search.calibration import UNMOVED
+from askalike.search.originals import reached
 from askalike.search.pool import Scored
 from askalike.search.rankers import PROBABILITY
 from askalike.search.scorer import digest
 from askalike.search.settings import MAX_HITS
-from askalike.search.suggestions import reached
 from askalike.store import Archive, Layout, changed_questions, numbers, verdicts_on
 from askalike.text.markup import readable
-from askalike.types import Filters, Question
+from askalike.types import Question
 
 
 @dataclass(frozen=True, slots=True)
@@ -294,20 +294,22 @@ class Pairs:
         found: dict[int, Pair] = {}
         query, limit = Query(question.title, question.body, question.markup), PARTNERS + 1
         while True:
-            ranked = self._indexes.ask(partial(_ranked, query=query, limit=limit))
-            for scored, _ in ranked:
+            ranked = self._indexes.ask(partial(_ranked, query=replace(query, k=limit)))
+            for scored in ranked:
                 first = next(iter(self.store.copies(scored.key, 1)), scored.key)
                 if first not in (num, *found) and len(found) < PARTNERS:
-                    found[first] = Pair(min(num, first), max(num, first), scored.score, scored.components.get("cosine"))
+                    cosine = scored.components.get("cosine")
+                    found[first] = Pair(min(num, first), max(num, first), scored.score, cosine)
             if len(found) == PARTNERS or len(ranked) < limit or limit == MAX_HITS:
                 return [pair for pair in found.values() if pair.score >= LEAST_SCORE]
             limit = min(4 * limit, MAX_HITS)
 
 
-def _ranked(searcher: Searcher, query: Query, limit: int) -> list[tuple[Scored, Question]]:
+def _ranked(searcher: Searcher, query: Query) -> list[Scored]:
     """Return the best as they are written, by what the package's scorer says of them."""
     scoring = None if searcher.scoring is None else replace(searcher.scoring, update=UNMOVED)
-    return replace(searcher, speller=None, scoring=scoring).ranking(query, limit, Filters(), PROBABILITY).found
+    ranked = replace(searcher, speller=None, scoring=scoring).ranking(replace(query, ranker=PROBABILITY))
+    return [one.scored for one in ranked.found]
 
 
 def _hash(question: Question) -> bytes | None:

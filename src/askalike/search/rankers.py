@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from askalike.errors import SettingError
 from askalike.search.interaction import interactions, meaning
 from askalike.search.pool import Pool, Scored, Source
 from askalike.search.reranker import RERANKERS
@@ -84,22 +83,11 @@ class Ranker:
         return "vectors" in self.sources
 
 
-def ranker_named(name: str) -> Ranker | None:
-    """Return a ranker, None for one that has to be learned.
-
-    Raises:
-        SettingError: there is none of this name.
-    """
-    if name not in RANKER_NAMES:
-        raise SettingError(f"there is no ranker {name!r}", f"expected one of {', '.join(RANKER_NAMES)}")
-    return RANKERS.get(name)
-
-
 def by_probability(scoring: Scoring, pool: Pool, settings: JoinSettings) -> list[Scored]:
     """Return the best candidates of the weighted sum with the probability that both ask the same.
 
-    So many are read as are asked for, or ``JoinSettings.scored`` where that is more; the others are none. Components are
-    those of the weighted sum, and ``same``, the probability that whoever has answered one has answered the other.
+    So many are read as are asked for, or ``JoinSettings.scored`` where that is more; the others are none. Components
+    are those of the weighted sum, and ``same``, the probability that whoever has answered one has answered the other.
     """
     counts = pool.asked.counts
     vector = pool.asked.vector if any("cosine" in one.components for one in pool.candidates) else None

@@ -29,9 +29,9 @@ from askalike.errors import DamagedModelError
 from askalike.models.term_weighting import inverse_document_frequency
 from askalike.search.calibration import UNMOVED, Update
 from askalike.search.features import BODY_CHARACTERS, FEATURES, Cosines, Floats, Text, WordReader, features, read
-from askalike.search.query import Query, TermCounts
+from askalike.search.query import TermCounts
 from askalike.text.analyzer import Analyzer
-from askalike.types import Question
+from askalike.types import Query, Question
 
 FILE: Final = "scorer.json"
 FORMAT: Final = 1
@@ -163,11 +163,11 @@ class Scoring:
         has_vectors = vector is not None and cosines is not None and self.usual is not None
         reader = self.reader if has_vectors else None
         asked = read(self.analyzer, reader, query.title, query.body, query.markup)
-        size = counts.size()
+        size = counts.size or 0
         compared = [self._text(reader, one) for one in questions]
 
         def idf(term: str) -> float:
-            frequency = counts.known_frequency(term)
+            frequency = counts.known.get(term, 0)
             return inverse_document_frequency(max(size, frequency), frequency)
 
         rarest = inverse_document_frequency(max(size, 1), 0)

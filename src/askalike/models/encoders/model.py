@@ -276,9 +276,9 @@ class Model:
 
     def rank(self, word: str) -> int | None:
         """Return how many words of the vocabulary come before one, as it is written; None where it is not there."""
-        read = self._reader.text(word) if self.settings.stems else [word]
-        identifier = self.vocabulary.ids(read[:1] or [""])[0]
-        return identifier - 1 if identifier else None
+        if self.settings.stems:
+            word = next(iter(self._reader.text(word)), "")
+        return self.vocabulary.rank(word)
 
     def word_ids(self, words: Iterable[str]) -> list[int]:
         """Return the ids of words as they are written, 0 for those outside the vocabulary."""

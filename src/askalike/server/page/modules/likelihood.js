@@ -7,22 +7,22 @@ import { parts, percent } from "./words.js";
 const LEVELS = { "almost certain": 4, likely: 3, possible: 2, unlikely: 1, unknown: 0 };
 const SMALL = 0.1;
 const NAMES = {
-  "almost certain": "Almost certainly the same",
-  likely: "Likely the same",
-  possible: "Possibly the same",
-  unlikely: "Unlikely the same",
+  "almost certain": "Almost certainly a duplicate",
+  likely: "Probably a duplicate",
+  possible: "Possibly a duplicate",
+  unlikely: "Probably different",
 };
 
-const PER_CENT = "Probability that a good answer to one helps the other";
+const PER_CENT = "Probability of being a duplicate";
 
-/** A line such as "▮▮▮▯ Likely the same 78 %". */
+/** A line such as "▮▮▮▯ Probably a duplicate 78 %". */
 export function likelihoodLine({ likelihood, components = {}, score }) {
   const level = LEVELS[likelihood.word] ?? 0;
   if (!level) {
     const made = parts(components);
     return h(
       "p",
-      { class: "likelihood level-0", title: "This ranker gives scores, not a likelihood" },
+      { class: "likelihood level-0", title: "This ranker gives scores, not probabilities" },
       h("span", { class: "word" }, "Score ", scoreText(score)),
       made && h("span", { class: "number" }, made),
     );
