@@ -18,6 +18,7 @@ from tools.sections import (
     lei2016,
     misspelling,
     quality,
+    scorer,
     searching,
     service,
     siamese,

@@ -1,7 +1,7 @@
 """What a forum's own judgements change in the probability of a pair.
 
-People judge the pairs that a queue shows them, and a queue shows the likeliest: what they say of those is no word on the
-rest. The logit of a pair is moved by a function that is linear between knots, each knot by the judgements near it::
+People judge the pairs that a queue shows them, and a queue shows the likeliest: what they say of those is no word on
+the rest. The logit of a pair is moved by a function that is linear between knots, each knot by the judgements near it::
 
     logit'(z) = z + Σ_k δ_k · hat_k(z)              hat_k is 1 at knot k, 0 at its neighbours, linear between
 
@@ -25,10 +25,10 @@ Floats = NDArray[np.float64]
 KNOTS: Final = np.array([-5.0, -3.0, -1.5, 0.0, 1.5, 3.5])
 """Logits; the last one, a probability of .97, is not moved, nor is what lies above it."""
 
-SPREAD: Final = 0.7
+SPREAD: Final = 0.25
 """σ: how far a knot is moved before the judgements at it are many."""
 
-BETWEEN: Final = 0.7
+BETWEEN: Final = 0.25
 """τ: how far neighbours differ."""
 
 LEAST_RISE: Final = 0.1

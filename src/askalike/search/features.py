@@ -260,7 +260,7 @@ def _by_vectors(query: Text, candidates: Sequence[Text], table: WordTable) -> Fl
 
 
 SPREAD: Final = 0.14
-"""The standard deviation of cosines of questions at random, less their mean, of the encoder that the scorer learned by."""
+"""How far cosines of questions at random spread, by the encoder that the scorer learned by."""
 
 
 @dataclass(frozen=True, slots=True)
