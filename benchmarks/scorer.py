@@ -2,8 +2,8 @@
 
 Command: ``python -m benchmarks.scorer [--learn]``. Every figure of a forum comes from weights that were fitted without
 it. ``--learn`` writes the weights of all forums into the package. Control in the same table: words alone, the sum of
-cosine and BM25 that was the default before, the best fixed weight (chosen on the other forums), a plain logistic over the
-same features, and the likelihood shown before. nDCG@5 is graded (2^grade - 1) over the judged candidates alone;
+cosine and BM25 that was the default before, the best fixed weight (chosen on the other forums), a plain logistic over
+the same features, and the likelihood shown before. nDCG@5 is graded (2^grade - 1) over the judged candidates alone;
 calibration error is the mean distance of ten equal groups, a forum at a time; intervals are paired, over queries.
 Writes ``results/scorer.json``. MiniLM needs ``askalike[minilm]``; without it its rows are missing.
 """
@@ -272,11 +272,11 @@ def using(scorer: Scorer) -> Any:
 
     from askalike.search import scorer as module
 
-    return mock.patch.object(module, "scorers", lambda: {**dict.fromkeys(VERSIONS, scorer)})
+    return mock.patch.object(module, "scorers", return_value=dict.fromkeys(VERSIONS, scorer))
 
 
 def added_time(site: Site, scorer: Scorer, count: int = 150) -> dict[str, float]:
-    """Return how long searches by the sum and by the probability take, ten hits for a title and for a whole question."""
+    """Return how long searches by the sum and by the probability take, for a title and for a question."""
     times: dict[str, list[float]] = {
         f"{kind}, {name}": [] for kind in ("title", "question") for name in ("hybrid", "probability")
     }

@@ -1,9 +1,9 @@
 """Judged pairs of ten forums as the scorer sees them: features, grades, and what other systems say of the same pairs.
 
-Judged are the pools of ``judged-pools`` (four forums, of which some pairs have two readings) and ``judged.jsonl`` beside
-this file: 186 other queries of ten forums, seven candidates each, the best of words, of the general encoder, of a first
-fit and of MiniLM, read by one language model by the guide of the pools. A forum's own copies and titles of other forums
-are pairs whose answer is known without reading.
+Judged are the pools of ``judged-pools`` (four forums, some pairs read twice) and ``judged.jsonl`` beside this file: 186
+other queries of ten forums, six or seven candidates each, the best of a first fit and of MiniLM, read once by one
+language model by the guide of the pools. A forum's own copies and titles of other forums are pairs whose answer is known
+without reading.
 """
 
 from __future__ import annotations
@@ -142,7 +142,8 @@ class Site:
         counts = TermCounts(search.engine)
         written = search.analyzer.prepare(query.title, query.body, query.markup)
         terms = weigh(written, QuerySettings(), counts)
-        assert search.encoder is not None and search.scoring is not None
+        assert search.encoder is not None
+        assert search.scoring is not None
         vector = search.encoder.encode(query)
         weights = {term: found.weight for term, found in terms.items()}
         asked = PreparedQuery(query, terms, weights, vector=vector if vector.any() else None)

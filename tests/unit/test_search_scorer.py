@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterable, Iterator
 from importlib.resources import files
 from pathlib import Path
+from typing import ClassVar
 
 import numpy as np
 import pytest
@@ -59,7 +60,7 @@ def test_texts_without_words_have_nothing_alike() -> None:
 class Table:
     """Two directions: words of network and words of printing."""
 
-    known = {"wifi": 1, "wireless": 2, "printer": 3}
+    known: ClassVar = {"wifi": 1, "wireless": 2, "printer": 3}
     vectors = np.array([[0, 0], [1, 0], [1, 0], [0, 1]], dtype=np.float32)
 
     def ids(self, words: Iterable[str]) -> list[int]:

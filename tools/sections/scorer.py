@@ -18,9 +18,9 @@ def believed(result: Mapping[str, Any]) -> list[str]:
         "## One probability for each hit",
         "",
         f"Learned on {judged['pools']['pairs']:,} pairs of the judged pools and {judged['others']['pairs']:,} that were"
-        " read for it, of ten forums; every figure of a forum is by weights that were fitted without it. nDCG@5 is graded,"
-        " over the judged candidates; off by: mean distance of ten equal groups, in points of 100. Differences are"
-        " against the sum that was the default before, paired, with 95 % intervals.",
+        " read for it, of ten forums; every figure of a forum is by weights that were fitted without it. nDCG@5 is"
+        " graded, over the judged candidates; off by: mean distance of ten equal groups, in points of 100."
+        " Differences are against the sum that was the default before, paired, with 95 % intervals.",
         "",
         *table(
             ("system", "nDCG@5", "difference", "p", "off by, grade ≥ 2", "Brier", "off by, grade 3"),
