@@ -2,8 +2,8 @@
 
 Judged are the pools of ``judged-pools`` (four forums, some pairs read twice) and ``judged.jsonl`` beside this file: 186
 other queries of ten forums, six or seven candidates each, the best of a first fit and of MiniLM, read once by one
-language model by the guide of the pools. A forum's own copies and titles of other forums are pairs whose answer is known
-without reading.
+language model by the guide of the pools. A forum's own copies and titles of other forums are pairs whose answer is
+known without reading.
 """
 
 from __future__ import annotations

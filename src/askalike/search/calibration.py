@@ -73,7 +73,7 @@ def moved_probabilities(update: Update, probabilities: Sequence[float]) -> list[
     given = np.asarray(probabilities, dtype=np.float64)
     inside = np.clip(given, 1e-12, 1 - 1e-12)
     logits = update.moved(np.log(inside) - np.log1p(-inside))
-    return np.where(given >= 1 - 1e-12, given, 1 / (1 + np.exp(-logits))).tolist()
+    return list(map(float, np.where(given >= 1 - 1e-12, given, 1 / (1 + np.exp(-logits)))))
 
 
 def hats(logits: Floats) -> Floats:
