@@ -22,6 +22,7 @@ from tools.sections import (
     searching,
     service,
     siamese,
+    students,
     training,
     zhang2018,
 )
@@ -60,6 +61,7 @@ PAGES: Mapping[str, Page] = {
             "misspelling": misspelling.lost,
             "spelling": misspelling.corrected,
             "svm-baseline": quality.ranking_svm,
+            "students": students.pools,
             "model-size": quality.model_size,
             "unseen-words": quality.unseen_words,
             "tune-lexical": searching.tuning,

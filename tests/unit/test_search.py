@@ -448,7 +448,6 @@ def test_shares_of_nothing_are_nothing() -> None:
 def test_an_explanation_weighs_the_words_of_query_and_hit() -> None:
     hits = printers().search(replace(ASKED, k=1)).hits
     found = explanations(Query("printer", "is <b>off</b>", "html"), hits, FixedEncoder(1.0))[0]
-    assert found.question_id == "both"
     assert found.query_title == (WordWeight("printer", 1 / 7),)
     assert [one.word for one in found.query_body] == ["is", "off"]
     assert [one.word for one in found.title] == ["printer", "silent"]

@@ -13,7 +13,7 @@ from askalike.cli.display import console, print_json, print_whole, safe
 from askalike.cli.progress import BarProgress
 from askalike.forum import Forum
 from askalike.index.model_source import remove_own_model
-from askalike.store import Layout
+from askalike.store import ForumLayout
 
 
 def encode(
@@ -36,7 +36,7 @@ def encode(
         Forum.open(forum, progress=progress) as opened,
     ):
         if model == "general":
-            remove_own_model(Layout(forum), opened.analyzer.settings.language)
+            remove_own_model(ForumLayout(forum), opened.analyzer.settings.language)
         elif model:
             opened.use_model(model)
         opened.encode(progress=progress)

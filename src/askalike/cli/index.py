@@ -21,7 +21,7 @@ from askalike.errors import ForumNotFoundError, SettingError
 from askalike.forum import Forum, ForumSettings, ImportOptions, ImportReport
 from askalike.readers.detection import READERS, find_archive
 from askalike.readers.frame import ReadOptions
-from askalike.store import Layout
+from askalike.store import ForumLayout
 from askalike.text.markup import plain_text
 from askalike.text.settings import NO_LANGUAGE, TextSettings, language_name
 from askalike.text.stop_words import reads_like
@@ -97,7 +97,7 @@ def index(
     began = time.monotonic()
     settings = ForumSettings(has_vectors=encode)
     find_archive(archive, form or None)  # a wrong path or format is said before a forum is made
-    is_new = not Layout(into).archive.exists()
+    is_new = not ForumLayout(into).archive.exists()
     with (
         telling_how_to_go_on(lambda: _kept(into, is_new)),
         BarProgress() as progress,
@@ -165,9 +165,9 @@ def report_object(report: ImportReport, into: Path, seconds: float) -> dict[str,
 
 def _kept(into: Path, was_new: bool) -> tuple[str, str]:
     """Return what an import that was stopped leaves, and the command that goes on: reading is whole or not at all."""
-    if not Layout(into).archive.exists():
+    if not ForumLayout(into).archive.exists():
         return "nothing has been stored; there is no forum yet", same_again()
-    if was_new and Layout(into).vectors.is_dir():  # vectors come last
+    if was_new and ForumLayout(into).vectors.is_dir():  # vectors come last
         return f"all questions were read; vectors encoded so far are kept in {into}", command("encode", into)
     return f"everything read and encoded so far is kept in {into}", same_again()
 

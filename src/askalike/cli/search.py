@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -17,8 +17,7 @@ from askalike.forum import Forum, ForumSettings
 from askalike.index.vector_sets import VectorsState
 from askalike.search import RANKER_NAMES, RANKERS
 from askalike.search.settings import ALL, THRESHOLDS
-from askalike.types import Filters, Hit, Query
-from askalike.wire import explanation_object, hit_object
+from askalike.types import Filters, Query
 
 SETTINGS = ForumSettings(neighbours="exact")
 """A command asks once: looking at all vectors takes less than reading the graph."""
@@ -60,7 +59,7 @@ def search(
     for line in [*notes, f"note: {excluded}"] if as_json and excluded else notes:
         print_whole(line, errors)
     if as_json:
-        print_json([_object(hit) for hit in found.hits])
+        print_json(found.hits)
     elif excluded:
         print_whole(excluded)
     else:
@@ -110,8 +109,3 @@ def _unencoded(state: VectorsState) -> str:
     if state.next_model:
         return safe(f"the previous model is in use: {count} by the new one, {state.next_model}")
     return f"{count}, and found by words only"
-
-
-def _object(hit: Hit) -> dict[str, Any]:
-    explained = {} if hit.explanation is None else {"explanation": explanation_object(hit.explanation)}
-    return hit_object(hit) | explained

@@ -17,7 +17,7 @@ from askalike.search.engine import Engine
 from askalike.search.features import Cosines, WordReader
 from askalike.search.query import TermCounts
 from askalike.search.scorer import Scoring
-from askalike.store import Archive, feedback_version, standing_verdicts
+from askalike.store import Store
 from askalike.text.analyzer import Analyzer
 from askalike.types import Feedback, Query, Question
 
@@ -29,8 +29,8 @@ SAMPLE: Final = 300
 class Scorings:
     """The scoring of a forum; any thread may ask. It is worked out when a verdict has come, or another model."""
 
-    def __init__(self, archive: Archive, analyzer: Analyzer) -> None:
-        self._archive = archive
+    def __init__(self, store: Store, analyzer: Analyzer) -> None:
+        self._store = store
         self._analyzer = analyzer
         self._guard = threading.Lock()
         self._known: tuple[object, Scoring] = (None, Scoring(analyzer))
@@ -58,17 +58,17 @@ class Scorings:
         return known[1]
 
     def _feedback_version(self) -> tuple[int, int]:
-        """Return which verdicts there are; counted anew only when the archive has changed."""
-        last = self._archive.last_change()
+        """Return which verdicts there are; counted anew only when the store has changed."""
+        last = self._store.last_change()
         known, version = self._judged_at
         if known != last:
-            version = feedback_version(self._archive)
+            version = self._store.judgement_version()
             self._judged_at = (last, version)
         return version
 
     def _made(self, vectors: VectorSet | None, engine: Engine) -> Scoring:
         scoring = self._before_judgements(vectors)
-        verdicts = standing_verdicts(self._archive)[-MOST_VERDICTS:]
+        verdicts = self._store.judgements()[-MOST_VERDICTS:]
         judged = list(self._judged(scoring, verdicts, vectors, engine)) if verdicts else []
         return replace(scoring, update=posterior(*zip(*judged, strict=True))) if judged else scoring
 
@@ -94,10 +94,10 @@ class Scorings:
         self, scoring: Scoring, verdicts: list[Feedback], vectors: VectorSet | None, engine: Engine
     ) -> Iterator[tuple[float, bool]]:
         """Yield logit and verdict of the pairs whose questions are there."""
-        numbers = self._archive.nums_by_id([one for it in verdicts for one in (it.question_id, it.candidate_id)])
+        numbers = self._store.nums_by_id([one for it in verdicts for one in (it.question_id, it.candidate_id)])
         pairs = [(numbers.get(one.question_id, 0), numbers.get(one.candidate_id, 0)) for one in verdicts]
         wanted = [pair for pair in pairs if all(pair) and pair not in self._logits]
-        held = self._archive.questions_by_num(sorted({num for pair in wanted for num in pair})) if wanted else {}
+        held = self._store.questions_by_num(sorted({num for pair in wanted for num in pair})) if wanted else {}
         self._logits.update(
             _logits(scoring, [pair for pair in wanted if held.keys() >= set(pair)], held, vectors, engine)
         )

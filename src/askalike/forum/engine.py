@@ -1,4 +1,4 @@
-"""The engine of one machine: records from SQLite, candidates from the lexical index and the vectors."""
+"""The engine of one machine: records from the store, candidates from the lexical index and the vectors."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from askalike.forum.settings import Neighbours
 from askalike.index.vector_set import VectorSet
 from askalike.index.vector_sets import has_faiss
 from askalike.index.vectors import VectorSnapshot
-from askalike.index.words import FieldWeights, LexicalSnapshot
+from askalike.index.words import FieldWeights, WordSnapshot
 from askalike.models.encoders.model import Model, WordStates
 from askalike.processes import one_blas_thread
 from askalike.search import Candidate, Query
 from askalike.search.engine import DuplicateLinks, TermStatistics
 from askalike.search.interaction import WeighedStates, rarities
-from askalike.store import Archive
+from askalike.store import Store
 from askalike.text.analyzer import Analyzer
 from askalike.types import Answer, Filters, Question
 
@@ -31,10 +31,10 @@ more, the nearest vectors are taken first and those that do not satisfy it are d
 
 @dataclass(frozen=True, slots=True)
 class LocalEngine:
-    """``search.Engine`` over an archive and one state of its word index and, where there are some, of its vectors."""
+    """``search.Engine`` over a store and one state of its word index and, where there are some, of its vectors."""
 
-    archive: Archive
-    index: LexicalSnapshot
+    store: Store
+    index: WordSnapshot
     fields: FieldWeights
     vectors: VectorSnapshot | None = None
     neighbours: Neighbours = "auto"
@@ -86,20 +86,20 @@ class LocalEngine:
 
     def questions(self, keys: Sequence[int]) -> dict[int, Question]:
         """Return the questions with these internal numbers."""
-        return self.archive.questions_by_num(keys)
+        return self.store.questions_by_num(keys)
 
     def answers(self, ids: Sequence[str]) -> dict[str, list[Answer]]:
         """Return the answers of each of these questions, best first."""
-        return self.archive.answers_of(ids)
+        return self.store.answers_of(ids)
 
     def duplicate_links(self, ids: Sequence[str]) -> DuplicateLinks:
         """Return the duplicate links of these questions, and of all that they lead to."""
-        targets = self.archive.originals_of(ids)
+        targets = self.store.originals_of(ids)
         found = sorted({target for one in targets.values() for target in one})
-        return DuplicateLinks(targets, self.archive.questions_by_id(found) if found else {})
+        return DuplicateLinks(targets, self.store.questions_by_id(found) if found else {})
 
     def _excluded(self, filters: Filters) -> set[int]:
-        return set(self.archive.nums_by_id(filters.exclude_ids).values())
+        return set(self.store.nums_by_id(filters.exclude_ids).values())
 
     def _near(
         self, vector: NDArray[np.float32], limit: int, allowed: Sequence[int] | None, excluded: set[int]

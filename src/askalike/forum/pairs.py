@@ -24,7 +24,6 @@ import filelock
 
 from askalike.files import held
 from askalike.forum.indexes import Indexes
-from askalike.forum.pair_store import DamagedPairsError, Pair, PairStore, Place
 from askalike.search import Query, Searcher
 from askalike.search.calibration import UNMOVED
 from askalike.search.originals import reached
@@ -32,7 +31,8 @@ from askalike.search.pool import Scored
 from askalike.search.rankers import PROBABILITY
 from askalike.search.scorer import digest
 from askalike.search.settings import MAX_HITS
-from askalike.store import Archive, Layout, changed_questions, numbers, verdicts_on
+from askalike.store import ForumLayout, Store, open_pairs
+from askalike.store.pairs import DamagedPairsError, Pair, PairPosition
 from askalike.text.markup import readable
 from askalike.types import Question
 
@@ -97,6 +97,8 @@ MOST_REFUSED: Final = 20
 """So many others of the same text are looked at for one from which a question was not judged different."""
 
 CHANGES: Final = 500
+FOLLOWED: Final = ("question", "link", "feedback")
+"""What changes about a question so that its pairs are made anew."""
 TEXTS: Final = 200
 AT_ONCE: Final = 20
 
@@ -107,12 +109,12 @@ HASHED: Final = "title and body, no markup, case folded, 1"
 class Pairs:
     """The pairs of a forum that may ask the same; any thread reads, one process at a time compares."""
 
-    def __init__(self, layout: Layout, archive: Archive, indexes: Indexes) -> None:
-        self._archive = archive
+    def __init__(self, layout: ForumLayout, store: Store, indexes: Indexes) -> None:
+        self._records = store
         self._indexes = indexes
         self._guard = threading.Lock()
         self._lock = filelock.FileLock(layout.pairs_lock, thread_local=False)
-        self.store = PairStore(layout.pairs)
+        self.store = open_pairs(layout)
 
     def close(self) -> None:
         """Close the file."""
@@ -120,7 +122,7 @@ class Pairs:
 
     def waiting(self) -> int:
         """Return how many questions are still to be compared, as far as changes were seen."""
-        return self._archive.count_questions() if self._is_new() else self.store.waiting()
+        return self._records.count_questions() if self._is_new() else self.store.waiting()
 
     def advance(self, seconds: float, is_stopped: Callable[[], bool] = lambda: False) -> int:
         """Compare questions that wait for about so long; return how many are left, 0 while another process is at it.
@@ -147,21 +149,23 @@ class Pairs:
         finally:
             self._guard.release()
 
-    def page(self, minimum: float, limit: int, after: Place | None = None) -> tuple[list[Pair], Place | None]:
-        """Return open pairs of at least this score, best first, and the place to go on from, None at the end.
+    def page(
+        self, minimum: float, limit: int, after: PairPosition | None = None
+    ) -> tuple[list[Pair], PairPosition | None]:
+        """Return open pairs of at least this score, best first, and the position to go on from, None at the end.
 
-        A pair that was settled meanwhile is left out; pages are found by place, so that none is shown twice and none
+        A pair that was settled meanwhile is left out; pages are found by position, so that none is shown twice and none
         is passed over when others come and go.
         """
         found: list[Pair] = []
-        place = after
-        while part := self.store.page(minimum, limit, place):
+        position = after
+        while part := self.store.page(minimum, limit, position):
             for pair in part:
-                place = Place(pair.score, pair.first, pair.second)
+                position = PairPosition(pair.score, pair.first, pair.second)
                 if not self.is_settled(pair):
                     found.append(pair)
                     if len(found) == limit:
-                        return found, place
+                        return found, position
             if len(part) < limit:
                 break
         return found, None
@@ -172,12 +176,16 @@ class Pairs:
 
     def _settled_as(self, pair: Pair) -> str:
         """Return "gone", the verdict, or "marked"; "" for a pair that is open."""
-        held = self._archive.questions_by_num([pair.first, pair.second])
+        held = self._records.questions_by_num([pair.first, pair.second])
         if len(held) < 2:
             return "gone"
         one, other = held[pair.first].id, held[pair.second].id
-        verdict = verdicts_on(self._archive, one).get(other)
-        return verdict or ("marked" if self._roots(one) & self._roots(other) else "")
+        verdict = self._records.judgements_on(one).get(other)
+        if verdict:
+            return verdict
+        originals = self._records.originals_of([one, other])
+        ways = ({start, *reached(start, lambda name: originals.get(name, ()))} for start in (one, other))
+        return "marked" if set.intersection(*ways) else ""  # their ways by duplicate links meet
 
     def _advance(self, end: float, is_stopped: Callable[[], bool]) -> int:
         if not self._follow():
@@ -193,10 +201,6 @@ class Pairs:
                     return self.store.waiting()
         return self.store.waiting()
 
-    def _roots(self, identifier: str) -> frozenset[str]:
-        """Return a question and all that it leads to by marks: pairs whose ways meet are settled."""
-        return frozenset((identifier, *reached(identifier, self._archive.originals)))
-
     def _is_new(self) -> bool:
         return self.store.state("made by") != self._made_by()
 
@@ -207,32 +211,32 @@ class Pairs:
     def _follow(self) -> bool:
         """Note which questions have changed, as far as searches see them; return whether they see the forum at all."""
         self._indexes.lexical.refresh()
-        mark = self._indexes.lexical.mark
-        if not mark.is_complete:
+        cursor = self._indexes.lexical.cursor
+        if not cursor.is_complete:
             return False
-        last = self._archive.last_change()
-        if self._archive.count_question_changes(mark.applied):
-            last = min(last, mark.applied)
+        last = self._records.last_change()
+        if self._records.count_changes(cursor.applied):
+            last = min(last, cursor.applied)
         applied = int(self.store.state("applied") or 0)
-        if self._is_new() or applied > self._archive.last_change():
+        if self._is_new() or applied > self._records.last_change():
             with self.store.writing() as store:
                 store.clear()
                 store.keep("texts", "")
-                store.add_waiting(numbers(self._archive))
+                store.add_waiting(self._records.numbers())
                 store.keep("applied", str(last))
                 store.keep("made by", self._made_by())
             applied = last
         if self.store.state("texts") != HASHED:
             with self.store.writing() as store:
-                everything = numbers(self._archive)
+                everything = self._records.numbers()
                 store.forget_texts()
                 store.add_unread(everything)
                 store.add_waiting(everything)
                 store.keep("texts", HASHED)
-        while applied < last and (changes := changed_questions(self._archive, applied, CHANGES)):
-            edited = {change.num for change in changes if change.is_text}
+        while applied < last and (changes := self._records.changes(applied, CHANGES, FOLLOWED)):
+            edited = {change.num for change in changes if change.kind == "question"}
             marked = {change.num for change in changes}
-            held = self._archive.questions_by_num(sorted(marked)).keys()
+            held = self._records.questions_by_num(sorted(marked)).keys()
             applied = changes[-1].seq
             with self.store.writing() as store:
                 for num in edited:
@@ -253,7 +257,7 @@ class Pairs:
 
     def _read(self, nums: list[int]) -> None:
         """Find the questions that say the same as others do, without comparing them."""
-        held = self._archive.questions_by_num(nums)
+        held = self._records.questions_by_num(nums)
         with self.store.writing() as store:
             for num in nums:
                 store.put_text(num, _hash(held[num]) if num in held else None)
@@ -263,7 +267,7 @@ class Pairs:
                     store.put(self._twin(max(num, copies[1])) or [])
 
     def _compare(self, num: int) -> None:
-        question = self._archive.questions_by_num([num]).get(num)
+        question = self._records.questions_by_num([num]).get(num)
         partners = self._twin(num)
         if partners is None:  # no other is compared for it
             partners = [] if question is None else self._partners(num, question)

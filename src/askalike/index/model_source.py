@@ -12,7 +12,7 @@ from askalike.errors import DamagedModelError, ModelError, SettingError
 from askalike.files import remove_owned, sync_folder
 from askalike.models.encoders.folder import OWNED, Manifest, ModelLayout, refuse_foreign
 from askalike.models.encoders.settings import ModelSettings
-from askalike.store import Layout
+from askalike.store import ForumLayout
 
 ENCODING_VERSION = 1
 """Raised whenever the same question and model give another vector than before, so that vectors are made anew."""
@@ -34,7 +34,7 @@ class ModelSource:
     fingerprint: str
 
 
-def wanted_model(layout: Layout, language: str) -> ModelSource | None:
+def wanted_model(layout: ForumLayout, language: str) -> ModelSource | None:
     """Return the forum's own model, else the package's general one where it reads the forum's language, else None.
 
     Raises:
@@ -46,7 +46,7 @@ def wanted_model(layout: Layout, language: str) -> ModelSource | None:
     return own
 
 
-def own_model(layout: Layout) -> ModelSource | None:
+def own_model(layout: ForumLayout) -> ModelSource | None:
     """Return the forum's own model, if it has one.
 
     Raises:
@@ -78,7 +78,7 @@ def general_model(language: str) -> ModelSource:
     return ModelSource(folder, "general", fingerprint(folder))
 
 
-def remove_own_model(layout: Layout, language: str) -> None:
+def remove_own_model(layout: ForumLayout, language: str) -> None:
     """Take the forum's own model away, so that the general one is wanted; its vectors answer until others are made.
 
     Raises:

@@ -39,7 +39,7 @@ from askalike.index.model_source import ModelSource, fingerprint
 from askalike.index.states import KeptStates
 from askalike.index.vectors import VectorIndex
 from askalike.index.vectors import folder as orphaned_files
-from askalike.index.vectors.mark import unread, writing
+from askalike.index.vectors.folder import unread, writing
 from askalike.models.encoders import folder as model_folder
 from askalike.models.encoders.folder import MAX_BYTES
 from askalike.models.encoders.model import Model

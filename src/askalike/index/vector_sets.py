@@ -4,9 +4,9 @@
 
     no set ──encode──▶ set of model A answers ──a new model──▶ A answers, B is made ──complete──▶ B answers, A is gone
 
-Changes reach the set that answers as they reach the candidate index. What would take long is left to ``encode``: until
+Changes reach the set that answers as they reach the word index. What would take long is left to ``encode``: until
 then questions are found by their words, and ``state`` says how many wait. A process that is killed leaves either the
-old set answering or the new one; making a set goes on from its mark.
+old set answering or the new one; making a set goes on from its cursor.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ import filelock
 
 from askalike.errors import BusyForumError, DamagedForumError, ModelNotFoundError
 from askalike.files import held
-from askalike.index.catchup import catch_up, fits
+from askalike.index.catchup import catch_up, pending
 from askalike.index.model_source import ModelSource, describe, wanted_model
 from askalike.index.vector_indexer import STEPS, VectorIndexer
 from askalike.index.vector_set import (
@@ -37,7 +37,7 @@ from askalike.index.vector_set import (
 )
 from askalike.index.vectors import GraphSettings, VectorIndex
 from askalike.progress import Progress
-from askalike.store import Archive, Layout
+from askalike.store import ChangeLog, ForumLayout
 
 AT_ONCE = 2_000
 """Questions that are encoded when a forum is opened or changed, in a second or two; more is left to ``encode``."""
@@ -70,10 +70,10 @@ class VectorsState:
 class Vectors:
     """The sets of vectors in a forum's folder; any thread may ask, one process at a time makes a set."""
 
-    def __init__(self, layout: Layout, archive: Archive, graph: GraphSettings, language: str) -> None:
+    def __init__(self, layout: ForumLayout, log: ChangeLog, graph: GraphSettings, language: str) -> None:
         self._layout = layout
         self._folder = layout.vectors
-        self._archive = archive
+        self._log = log
         self._graph = graph
         self._language = language
         self._opening = threading.Lock()
@@ -106,8 +106,8 @@ class Vectors:
         place = self._folder / current.fingerprint
         try:
             found = VectorSet(place, current.model)
-            mark = found.index.mark
-            if mark.is_complete and fits(mark, current.fingerprint, self._archive) and has_its_model(place):
+            cursor, last = found.index.cursor, self._log.last_change()
+            if cursor.is_complete and cursor.can_catch_up(current.fingerprint, last) and has_its_model(place):
                 return found
         except DamagedForumError:
             if read_current(self._folder) == state:
@@ -124,7 +124,7 @@ class Vectors:
         source = wanted_model(self._layout, self._language)
         answering = self.answering()
         if answering is not None and self._waiting(answering.index) <= AT_ONCE:
-            catch_up(self._archive, VectorIndexer(answering), progress)
+            catch_up(self._log, VectorIndexer(answering), progress)
         if source is None or (answering is not None and answering.fingerprint == source.fingerprint):
             return
         if self._waiting(self._begun(source)) <= AT_ONCE:
@@ -189,36 +189,33 @@ class Vectors:
         if not VectorIndex.exists(folder) or not has_its_model(folder.parent):
             return None
         index = VectorIndex(folder)
-        return index if fits(index.mark, source.fingerprint, self._archive) else None
+        return index if index.cursor.can_catch_up(source.fingerprint, self._log.last_change()) else None
 
     def _waiting(self, index: VectorIndex | None) -> int:
         """Return how many questions are to be encoded until the index is in step."""
-        if index is None:
-            return self._archive.count_questions()
-        waiting = self._archive.count_question_changes(index.mark.applied)
-        return waiting if index.mark.is_complete else self._archive.count_questions(index.mark.scanned)
+        return self._log.count_questions() if index is None else pending(index.cursor, self._log)
 
     def _make(self, source: ModelSource, progress: Progress, locked: Locked) -> VectorSet:
         """Make the set for a model, going on with one that was begun, and switch to it."""
-        last_change = self._archive.last_change()
+        last_change = self._log.last_change()
         made = make_set(self._folder, source, last_change, is_new=self._begun(source) is None)
-        follower = VectorIndexer(made)
-        catch_up(self._archive, follower, progress)
+        indexer = VectorIndexer(made)
+        catch_up(self._log, indexer, progress)
         with locked():
-            catch_up(self._archive, follower, progress)  # what was written meanwhile
+            catch_up(self._log, indexer, progress)  # what was written meanwhile
             Current(source.fingerprint, source.name, secrets.token_hex(8)).write(self._folder)
         remove_sets(self._folder, [source.fingerprint])
         return made
 
     def _finish_changes(self, answering: VectorSet, progress: Progress, locked: Locked) -> None:
         """Encode changes some at a time, so that who writes one question need not wait for all."""
-        follower = VectorIndexer(answering)
+        indexer = VectorIndexer(answering)
         waiting = self._waiting(answering.index)
         if waiting > STEPS.changes:
-            progress.start(follower.phase, waiting, "changes")
+            progress.start(indexer.phase, waiting, "changes")
         while waiting:
             with locked():
-                catch_up(self._archive, follower, progress, STEPS.changes)
+                catch_up(self._log, indexer, progress, STEPS.changes)
             waiting = self._waiting(answering.index)
 
     def _build_graph(self, of: VectorSet, progress: Progress) -> None:

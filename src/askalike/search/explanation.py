@@ -56,7 +56,7 @@ def explanations(
     """
     title = _weights(query.title, encoder)
     body = _weights(plain_text(query.body, query.markup), encoder)
-    found = [Explanation(hit.question.id, title, body, _weights(hit.question.title, encoder)) for hit in hits]
+    found = [Explanation(title, body, _weights(hit.question.title, encoder)) for hit in hits]
     if not has_matches or encoder is None:
         return found
     asked = encoder.states(query)

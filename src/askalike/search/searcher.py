@@ -6,6 +6,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 
+from msgspec import structs
+
 from askalike.errors import NotLearnedError, SettingError
 from askalike.search.correction import Speller, corrected
 from askalike.search.engine import DuplicateLinks, Encoder, Engine
@@ -72,7 +74,7 @@ class Searcher:
         hits = self.hits(ranked)
         if query.is_explained and hits:
             explained = self._explanations(ranked, hits)
-            hits = [replace(hit, explanation=one) for hit, one in zip(hits, explained, strict=True)]
+            hits = [structs.replace(hit, explanation=one) for hit, one in zip(hits, explained, strict=True)]
         laps.end("answer")
         corrections = ranked.asked.corrections
         return SearchResult(tuple(hits), corrections, ranked.ranker, ranked.has_vectors, laps.seconds)

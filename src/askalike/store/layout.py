@@ -9,14 +9,14 @@ from askalike.errors import ForumError, ForumNotFoundError
 
 
 @dataclass(frozen=True, slots=True)
-class Layout:
+class ForumLayout:
     """Where things are in a forum's folder.
 
     ::
 
         FORUM/
           archive.sqlite      questions, answers, links, change log: the only thing that cannot be rebuilt
-          lexical/            candidate index, rebuilt from the archive at need
+          lexical/            word index, rebuilt from the archive at need
           model/              the forum's own model, where it has one
           vectors/            the questions' vectors and the model that made them, rebuilt from the archive at need
           rankers/NAME/       what a ranker that learns has learned, where one was trained

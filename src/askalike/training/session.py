@@ -38,7 +38,7 @@ from askalike.models.siamese.config import SIAMESE_KINDS
 from askalike.models.siamese.model import SiameseModel
 from askalike.progress import Progress, SilentProgress
 from askalike.search import learned_as, learned_with
-from askalike.store import Layout
+from askalike.store import ForumLayout
 from askalike.training.forum_data import ForumTraining, forum_training
 from askalike.training.language import LanguageRecipe, learn_language_model
 from askalike.training.recipe import AnyRecipe, Recipe, load_recipe
@@ -203,7 +203,7 @@ class TrainingSession:
     def __init__(self, forum: Forum, recipe: str | Path = DEFAULT, options: TrainingOptions | None = None) -> None:
         self._began = time.monotonic()
         self._forum, self._name, self._options = forum, str(recipe), options or TrainingOptions()
-        self._layout = Layout(forum.path)
+        self._layout = ForumLayout(forum.path)
         self._held = ExitStack()
         chosen = checked_recipe(recipe, self._options)
         self._start = self._starting_model()
@@ -439,7 +439,7 @@ def ranker_score(task: RerankTask, forum: Forum, name: str) -> float:
     Raises:
         ModelError: the forum has not learned it, or it cannot be read.
     """
-    folder, search = Layout(forum.path).ranker(learned_as(name)), forum.settings.search
+    folder, search = ForumLayout(forum.path).ranker(learned_as(name)), forum.settings.search
     if name in KINDS:
         return likelihood_score(task, LanguageModel.load(folder), forum.answers)
     if learned_as(name) not in SIAMESE_KINDS:

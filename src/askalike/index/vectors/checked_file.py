@@ -7,7 +7,7 @@
     front    | zeros up to a multiple of 64
     payload
 
-All numbers are little-endian. The mark keeps the header's hash, so that a file of another index, another commit or
+All numbers are little-endian. The manifest keeps the header's hash, so that a file of another index, another commit or
 another size is noticed before anything in it is used. The payload (the vectors) is mapped into memory, not read; its
 sum is compared when asked, and at each opening of a small file.
 """
@@ -26,7 +26,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from askalike.files import writing_whole
-from askalike.index.vectors.mark import FORMAT, FileEntry, damage, unread
+from askalike.index.vectors.folder import FORMAT, FileEntry, damage, unread
 
 _MAGIC = b"askalike"
 _HEADER = struct.Struct("<8s8sIIQQQII")
@@ -34,7 +34,7 @@ _ALIGNMENT = 64
 
 
 @dataclass(frozen=True, slots=True)
-class Stored:
+class CheckedFile:
     """A file that was opened and whose header and front are sound.
 
     Args:
@@ -58,10 +58,10 @@ class Stored:
             raise damage(self.path, "does not hold what was written: the sum of its vectors differs")
 
 
-def write_stored(
+def write_file(
     path: Path, kind: str, dimensions: int, front: Iterable[NDArray[Any]], payload: Iterable[NDArray[Any]]
 ) -> FileEntry:
-    """Write a new file, block after block; return what the mark must say of it.
+    """Write a new file, block after block; return what the manifest must say of it.
 
     Args:
         front: contiguous arrays of one length, which is the number of rows.
@@ -84,11 +84,11 @@ def write_stored(
     return FileEntry(path.name, len(arrays[0]), _digest(header))
 
 
-def read_stored(path: Path, kind: str, entry: FileEntry) -> Stored:
-    """Open a file that the mark names.
+def read_file(path: Path, kind: str, entry: FileEntry) -> CheckedFile:
+    """Open a file that the manifest names.
 
     Raises:
-        FileNotFoundError: it is not there: perhaps the mark is old by now.
+        FileNotFoundError: it is not there: perhaps the manifest is old by now.
         DamagedForumError: it is not the file that was written.
     """
     try:
@@ -104,7 +104,7 @@ def read_stored(path: Path, kind: str, entry: FileEntry) -> Stored:
             if form != FORMAT:
                 raise damage(path, f"has format {form}, expected {FORMAT}")
             if _digest(header) != entry.digest or rows != entry.rows:
-                raise damage(path, f"is not the file that the mark names: {rows} rows, expected {entry.rows}")
+                raise damage(path, f"is not the file that the manifest names: {rows} rows, expected {entry.rows}")
             start = _ALIGNMENT + front_bytes + -front_bytes % _ALIGNMENT
             size = path.stat().st_size
             if size != start + payload_bytes:
@@ -116,7 +116,7 @@ def read_stored(path: Path, kind: str, entry: FileEntry) -> Stored:
         raise unread(path, error) from error
     if zlib.crc32(front) != front_sum:
         raise damage(path, "does not hold what was written: the sum of its numbers differs")
-    return Stored(path, dimensions, front, _map(path, start, payload_bytes), payload_sum)
+    return CheckedFile(path, dimensions, front, _map(path, start, payload_bytes), payload_sum)
 
 
 def _map(path: Path, start: int, size: int) -> NDArray[np.uint8]:

@@ -1,20 +1,16 @@
-"""Pairs of a forum's questions that may ask the same, on disk, with what is still to be compared.
-
-Everything here can be made anew, but only by who holds the lock of comparing: a reader that finds the file damaged says
-so, and the next who compares begins it again. A file that another process is writing is neither damaged nor old.
-"""
+"""The likely pairs of a forum in an SQLite file of their own, beside the store's."""
 
 from __future__ import annotations
 
 import contextlib
 import sqlite3
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from askalike.errors import BusyForumError, DamagedForumError, ForumError
-from askalike.store.schema import ThreadConnections
+from askalike.errors import BusyForumError, ForumError
+from askalike.store.pairs import DamagedPairsError, Pair, PairPosition
+from askalike.store.sqlite.schema import ThreadConnections, identity
 
 FORMAT: Final = 2
 BUSY_TIMEOUT_S: Final = 10.0
@@ -45,47 +41,14 @@ _UPGRADES: Final[Mapping[int, str]] = {0: _TABLES_1, 1: _TABLES_2}
 _NAMES: Final = {"state", "todo", "pairs", "texts", "unread"}
 
 
-class DamagedPairsError(DamagedForumError):
-    """The file of the pairs cannot be read; it is begun again by who compares next."""
-
-
-@dataclass(frozen=True, slots=True)
-class Pair:
-    """Two questions by their numbers.
-
-    Args:
-        first: the smaller number.
-        score: in [0, 1].
-        cosine: of their vectors, None where they have none.
-    """
-
-    first: int
-    second: int
-    score: float
-    cosine: float | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Place:
-    """Where a page ended: the last pair in the order by score descending, then numbers."""
-
-    score: float
-    first: int
-    second: int
-
-
 class _Connection(sqlite3.Connection):
     """A connection that knows which file it was opened to."""
 
     identity: tuple[int, int] | None = None
 
 
-class PairStore:
-    """The file; any thread reads, and whoever holds the lock of comparing writes.
-
-    Every method raises BusyForumError where another process has the file locked for too long, DamagedPairsError where
-    it is damaged or of another version, and ForumError where it cannot be read or written for another reason.
-    """
+class SqlitePairStore:
+    """``store.PairStore`` in one file; each thread has a connection of its own."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -118,13 +81,13 @@ class PairStore:
         """Return how many pairs there are."""
         return int(self._rows("SELECT count(*) FROM pairs")[0][0])
 
-    def page(self, minimum: float, limit: int, after: Place | None = None) -> list[Pair]:
-        """Return pairs of at least this score, best first, from after a place on."""
-        place = after or Place(2.0, 0, 0)
+    def page(self, minimum: float, limit: int, after: PairPosition | None = None) -> list[Pair]:
+        """Return pairs of at least this score, best first, from after a position on."""
+        start = after or PairPosition(2.0, 0, 0)
         found = self._rows(
             "SELECT first, second, score, cosine FROM pairs WHERE score <= ? AND score >= ?"
             " AND (score < ? OR (first, second) > (?, ?)) ORDER BY score DESC, first, second LIMIT ?",
-            *(place.score, minimum, place.score, place.first, place.second, limit),
+            *(start.score, minimum, start.score, start.first, start.second, limit),
         )
         return [Pair(*row) for row in found]
 
@@ -143,7 +106,7 @@ class PairStore:
     # -- writing -----------------------------------------------------------------------------------------------
 
     @contextlib.contextmanager
-    def writing(self) -> Iterator[PairStore]:
+    def writing(self) -> Iterator[SqlitePairStore]:
         """Keep everything that is written inside, or nothing."""
         self._run("BEGIN IMMEDIATE")
         connection = self._connection
@@ -260,18 +223,10 @@ class PairStore:
     def _connection(self) -> _Connection:
         """Return this thread's connection to the file that is there now: another process may have begun it again."""
         connection = self._connections.get()
-        if connection.in_transaction or connection.identity == self._identity():
+        if connection.in_transaction or connection.identity == identity(self.path):
             return connection
         self._connections.forget()
         return self._connections.get()
-
-    def _identity(self) -> tuple[int, int] | None:
-        """Return what tells the file from another under its name, None where there is none."""
-        try:
-            found = self.path.stat()
-        except FileNotFoundError:
-            return None
-        return found.st_dev, found.st_ino
 
     def _open(self) -> _Connection:
         connection = sqlite3.connect(
@@ -290,7 +245,7 @@ class PairStore:
         except BaseException:
             connection.close()
             raise
-        connection.identity = self._identity()
+        connection.identity = identity(self.path)
         return connection
 
     def _upgraded(self, connection: sqlite3.Connection) -> int:

@@ -1,20 +1,20 @@
-"""Changes to single rows, each logged, inside a transaction that the caller holds.
+"""Changes to rows, each logged, inside a transaction that the caller holds.
 
-Shared by the archive's own methods and the bulk load, so that a row is written and logged in one way only.
+Shared by the store's own methods and the bulk load, so that a row is written and logged in one way only.
 """
 
 from __future__ import annotations
 
 import sqlite3
 import time
+from collections.abc import Sequence
 from typing import Literal
 
-from askalike.errors import UnknownIdError
+from askalike.errors import InputError
 from askalike.store import rows
-from askalike.types import Link
+from askalike.store.protocol import MANUAL_SOURCE, Operation, RecordKind
+from askalike.types import Answer, Link, Question
 
-Operation = Literal["add", "edit", "delete"]
-RecordKind = Literal["question", "answer", "link", "feedback"]
 PostKind = Literal["question", "answer"]
 
 _TABLE_OF = {"question": ("questions", rows.QUESTION_COLUMNS), "answer": ("answers", rows.ANSWER_COLUMNS)}
@@ -36,12 +36,39 @@ def log_change(
     )
 
 
-def put_row(
-    connection: sqlite3.Connection,
-    kind: PostKind,
-    identifier: str,
-    values: tuple[rows.Value, ...],
-    source: int,
+def put_questions(connection: sqlite3.Connection, questions: Sequence[Question]) -> dict[str, Operation]:
+    """Add or edit questions; return for each id that changed which of both."""
+    source = source_number(connection, MANUAL_SOURCE, "manual")
+    done: dict[str, Operation] = {}
+    for question in questions:
+        operation = _put(connection, "question", question.id, rows.question_values(question), source)
+        if operation is not None:
+            done.setdefault(question.id, operation)
+    return done
+
+
+def put_answers(connection: sqlite3.Connection, answers: Sequence[Answer], *, are_new: bool) -> dict[str, Operation]:
+    """Add or edit answers; return for each id that changed which of both.
+
+    Raises:
+        UnknownIdError: an answer's question is not there.
+        InputError: a value cannot be stored; or an id is known, and ``are_new``.
+    """
+    source = source_number(connection, MANUAL_SOURCE, "manual")
+    done: dict[str, Operation] = {}
+    for answer in answers:
+        values = rows.answer_values(answer)
+        require_question(connection, answer.question_id)
+        if are_new and connection.execute("SELECT 1 FROM answers WHERE id = ?", (answer.id,)).fetchone():
+            raise InputError(f"the answer id {answer.id!r} is taken already", "choose another id")
+        operation = _put(connection, "answer", answer.id, values, source)
+        if operation is not None:
+            done.setdefault(answer.id, operation)
+    return done
+
+
+def _put(
+    connection: sqlite3.Connection, kind: PostKind, identifier: str, values: tuple[rows.Value, ...], source: int
 ) -> Operation | None:
     """Insert or update one question or answer and log it; return None when nothing of it changed.
 
@@ -62,6 +89,24 @@ def put_row(
     connection.execute(f"UPDATE {table} SET {assignments} WHERE num = ?", (*values, fresh, known["num"]))
     log_change(connection, kind, "edit", identifier, known["num"])
     return "edit"
+
+
+def put_links(connection: sqlite3.Connection, links: Sequence[Link]) -> int:
+    """Store links, each logged under its source's id; return how many were new.
+
+    Raises:
+        UnknownIdError: an end of a link is not there.
+    """
+    source = source_number(connection, MANUAL_SOURCE, "manual")
+    added = 0
+    for link in links:
+        require_question(connection, link.source_id)
+        require_question(connection, link.target_id)
+        key = (link.source_id, link.target_id, link.kind)
+        if connection.execute("INSERT OR IGNORE INTO links VALUES (?, ?, ?, ?)", (*key, source)).rowcount:
+            added += 1
+            log_change(connection, "link", "add", link.source_id, None)
+    return added
 
 
 def delete_question(connection: sqlite3.Connection, identifier: str) -> None:
@@ -112,11 +157,4 @@ def has_question(connection: sqlite3.Connection, identifier: str) -> bool:
 def require_question(connection: sqlite3.Connection, identifier: str) -> None:
     """Raise UnknownIdError unless the question is there."""
     if not has_question(connection, identifier):
-        raise unknown_id("question", identifier)
-
-
-def unknown_id(kind: str, identifier: str) -> UnknownIdError:
-    """Return the error for an id that is not there."""
-    return UnknownIdError(
-        f"the forum holds no {kind} with the id {identifier!r}", "look it up with a search, or add it first"
-    )
+        raise rows.unknown_id("question", identifier)

@@ -1,13 +1,14 @@
-"""The archive's tables, its format number, how its file is made, opened and checked; a connection for each thread."""
+"""The tables of the store's file, its format, how it is made, opened and upgraded; a connection for each thread."""
 
 from __future__ import annotations
 
+import contextlib
 import sqlite3
 import threading
 import weakref
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import Any, Generic, NoReturn, Self, TypeVar, cast
+from typing import Generic, TypeVar
 
 from askalike.errors import BusyForumError, DamagedForumError, ForumError, ForumVersionError
 
@@ -145,70 +146,21 @@ CREATE TABLE changes (
 )
 
 
-class Connection(sqlite3.Connection):
-    """A connection to an archive that raises the errors of ``askalike.errors``, which name the file."""
-
-    path: Path
-
-    def cursor(self, factory: Any = None) -> Any:
-        """Return a cursor that raises them."""
-        return super().cursor(factory or _Cursor)
-
-    def execute(self, *given: Any) -> sqlite3.Cursor:
-        """Run a statement on a new cursor."""
-        found: sqlite3.Cursor = self.cursor().execute(*given)
-        return found
-
-    def executemany(self, *given: Any) -> sqlite3.Cursor:
-        """Run a statement for each of many rows, on a new cursor."""
-        found: sqlite3.Cursor = self.cursor().executemany(*given)
-        return found
-
-
-_FAULTS = (sqlite3.Error, UnicodeDecodeError)
+FAULTS = (sqlite3.Error, UnicodeDecodeError)
 """What SQLite raises; the second where it quotes a damaged name in what it says."""
 
 
-class _Cursor(sqlite3.Cursor):
-    def execute(self, *given: Any) -> Self:
-        try:
-            return super().execute(*given)
-        except _FAULTS as error:
-            self._raise(error)
-
-    def executemany(self, *given: Any) -> Self:
-        try:
-            return super().executemany(*given)
-        except _FAULTS as error:
-            self._raise(error)
-
-    def fetchone(self) -> Any:
-        try:
-            return super().fetchone()
-        except _FAULTS as error:
-            self._raise(error)
-
-    def fetchall(self) -> list[Any]:
-        try:
-            return super().fetchall()
-        except _FAULTS as error:
-            self._raise(error)
-
-    def __next__(self) -> Any:
-        try:
-            return super().__next__()
-        except _FAULTS as error:
-            self._raise(error)
-
-    def _raise(self, error: sqlite3.Error | UnicodeDecodeError) -> NoReturn:
-        refused = refusal(cast(Connection, self.connection).path, error)
-        if refused is None:
-            raise error
-        raise refused from error
+@contextlib.contextmanager
+def explained(path: Path) -> Iterator[None]:
+    """Raise errors of SQLite as those of ``askalike.errors``, which name the file."""
+    try:
+        yield
+    except FAULTS as error:
+        raise refusal(path, error) or error from error
 
 
-def connect(path: Path) -> Connection:
-    """Open the archive's file as every reader and writer must: WAL, full synchronisation, foreign keys.
+def connect(path: Path) -> sqlite3.Connection:
+    """Open the store's file as every reader and writer must: WAL, full synchronisation, foreign keys.
 
     A commit returns only when its pages are on disk (``synchronous=FULL`` in WAL mode), so that what was
     acknowledged survives a killed process and a lost power supply.
@@ -219,26 +171,14 @@ def connect(path: Path) -> Connection:
         BusyForumError: another process keeps it locked.
         ForumError: the file or its folder cannot be written.
     """
-    try:
+    with explained(path), contextlib.ExitStack() as opened:
         connection = sqlite3.connect(
-            path,
-            timeout=BUSY_TIMEOUT_S,
-            isolation_level=None,
-            check_same_thread=False,
-            cached_statements=256,
-            factory=Connection,
+            path, timeout=BUSY_TIMEOUT_S, isolation_level=None, check_same_thread=False, cached_statements=256
         )
-    except sqlite3.Error as error:
-        raise refusal(path, error) or error from error
-    connection.path = path
-    connection.row_factory = sqlite3.Row
-    try:
-        connection.execute("PRAGMA journal_mode = WAL")
-        connection.execute("PRAGMA synchronous = FULL")
-        connection.execute("PRAGMA foreign_keys = ON")
-        connection.execute("PRAGMA cache_size = -65536")
-        connection.execute("PRAGMA mmap_size = 1073741824")
-        connection.execute("PRAGMA temp_store = FILE")
+        opened.callback(connection.close)
+        connection.row_factory = sqlite3.Row
+        for setting in _SETTINGS:
+            connection.execute(f"PRAGMA {setting}")
         application = connection.execute("PRAGMA application_id").fetchone()[0]
         version = connection.execute("PRAGMA user_version").fetchone()[0]
         if version and application == APPLICATION_ID and version in UPGRADES:
@@ -248,10 +188,18 @@ def connect(path: Path) -> Connection:
                 f"{path} has format {version}, this version of askalike reads format {FORMAT}",
                 "use the version that wrote it, or index the archive again into a new folder",
             )
-    except BaseException:
-        connection.close()
-        raise
+        opened.pop_all()
     return connection
+
+
+_SETTINGS = (
+    "journal_mode = WAL",
+    "synchronous = FULL",
+    "foreign_keys = ON",
+    "cache_size = -65536",
+    "mmap_size = 1073741824",
+    "temp_store = FILE",
+)
 
 
 def upgrade_1_to_2(connection: sqlite3.Connection) -> None:
@@ -265,7 +213,7 @@ UPGRADES: Mapping[int, Callable[[sqlite3.Connection], None]] = {1: upgrade_1_to_
 """From a format to what makes the next one of it."""
 
 
-def _upgraded(connection: Connection) -> int:
+def _upgraded(connection: sqlite3.Connection) -> int:
     """Bring an older file to this format in one transaction; another process may have done so meanwhile."""
     connection.execute("BEGIN IMMEDIATE")
     try:

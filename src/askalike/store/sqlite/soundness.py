@@ -1,4 +1,4 @@
-"""Whether an archive's file holds what was written: read without writing to it, damaged or not.
+"""Whether a store's file holds what was written: read without writing to it, damaged or not.
 
 SQLite keeps no sums of its pages. What it cannot notice, such as a changed letter of a text, is found by the digest
 that each question and answer has beside it.
@@ -10,21 +10,17 @@ import json
 import sqlite3
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
-from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
 from itertools import islice
 from pathlib import Path
 from typing import Final, get_args
 
 from askalike.errors import DamagedForumError
 from askalike.store import rows
-from askalike.store.schema import APPLICATION_ID, FORMAT, UPGRADES
+from askalike.store.layout import ForumLayout
+from askalike.store.protocol import Contents
+from askalike.store.sqlite.schema import APPLICATION_ID, FORMAT, UPGRADES
 from askalike.types import LinkKind, Verdict
 
-_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
-_FIRST_US, _LAST_US = (
-    (edge.replace(tzinfo=UTC) - _EPOCH) // timedelta(microseconds=1) for edge in (datetime.min, datetime.max)
-)
 _MOST_MESSAGES: Final = 100
 _POSTS: Final = {
     "question": ("questions", rows.QUESTION_COLUMNS, ("created_us", "closed_us"), rows.question_of),
@@ -36,26 +32,9 @@ _KINDS: Final = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Contents:
-    """What indexes are compared with.
-
-    Args:
-        numbers: of all questions.
-        last_change: of the change log.
-        changes: (sequence number, number of the question) of each change of a question.
-        settings: as they are stored.
-    """
-
-    numbers: frozenset[int]
-    last_change: int
-    changes: tuple[tuple[int, int], ...]
-    settings: dict[str, str]
-
-
 @contextmanager
-def opened_for_reading(path: Path) -> Iterator[sqlite3.Connection]:
-    """Open an archive's file in a way in which nothing can be written to it, also on a disk that may only be read."""
+def _opened(path: Path) -> Iterator[sqlite3.Connection]:
+    """Open an SQLite file in a way in which nothing can be written to it, also on a disk that may only be read."""
     with closing(_connect(path, "mode=ro")) as connection:
         try:
             connection.execute("PRAGMA schema_version").fetchone()
@@ -74,12 +53,7 @@ def _connect(path: Path, options: str) -> sqlite3.Connection:
     return sqlite3.connect(f"{path.resolve().as_uri()}?{options}", uri=True, timeout=30)
 
 
-def contents(connection: sqlite3.Connection) -> Contents:
-    """Return what indexes are compared with.
-
-    Raises:
-        sqlite3.Error: it cannot be read.
-    """
+def _contents(connection: sqlite3.Connection) -> Contents:
     changes = connection.execute("SELECT seq, num FROM changes WHERE kind = 'question' AND num IS NOT NULL")
     return Contents(
         frozenset(row["num"] for row in connection.execute("SELECT num FROM questions")),
@@ -89,20 +63,37 @@ def contents(connection: sqlite3.Connection) -> Contents:
     )
 
 
-def count_rows(connection: sqlite3.Connection) -> int:
-    """Return how many questions and answers ``faults`` will read; 0 where that cannot be told."""
+def stored_faults(
+    layout: ForumLayout,
+    on_start: Callable[[int], None],
+    on_rows: Callable[[int], None],
+    on_contents: Callable[[Contents], None],
+) -> Iterator[str]:
+    """Yield what is wrong with a forum's store, without writing to it: its structure, and each row that cannot be read
+    or is not what was written.
+
+    Args:
+        on_start: told how many questions and answers will be read; 0 where that is not known.
+        on_rows: told how many more were read.
+        on_contents: given what indexes are compared with, where it can be read.
+    """
+    try:
+        with _opened(layout.archive) as connection:
+            on_start(_count_rows(connection))
+            yield from _faults(connection, on_rows)
+            on_contents(_contents(connection))
+    except (sqlite3.Error, OSError) as error:
+        yield f"cannot be read: {error}"
+
+
+def _count_rows(connection: sqlite3.Connection) -> int:
     try:
         return sum(connection.execute(f"SELECT count(*) FROM {table}").fetchone()[0] for table, *_ in _POSTS.values())
     except sqlite3.Error:
         return 0
 
 
-def faults(connection: sqlite3.Connection, on_rows: Callable[[int], None] = lambda _: None) -> Iterator[str]:
-    """Yield what is wrong: the file's structure, and each row that cannot be read or is not what was written.
-
-    Args:
-        on_rows: told how many more questions and answers were read.
-    """
+def _faults(connection: sqlite3.Connection, on_rows: Callable[[int], None]) -> Iterator[str]:
     try:
         yield from _structure(connection)
     except (sqlite3.Error, UnicodeError) as error:
@@ -152,7 +143,7 @@ def _posts(connection: sqlite3.Connection, kind: str, on_rows: Callable[[int], N
             yield f"{named} does not hold what was written"
             continue
         for moment in moments:
-            if row[moment] is not None and not _FIRST_US <= row[moment] <= _LAST_US:
+            if row[moment] is not None and rows.from_microseconds(row[moment]) is None:
                 yield f"{named} has a date outside the years 1 to 9999; it is mended by putting the {kind} again"
                 break
         else:
@@ -160,3 +151,23 @@ def _posts(connection: sqlite3.Connection, kind: str, on_rows: Callable[[int], N
                 read(row)
             except (DamagedForumError, ValueError, TypeError, OverflowError) as error:
                 yield f"{named} cannot be read: {error}"
+
+
+def pair_faults(layout: ForumLayout, last_change: int | None) -> Iterator[str]:
+    """Yield what is wrong with a forum's likely pairs, without writing to them.
+
+    Args:
+        last_change: of the forum's store; None where it cannot be read.
+    """
+    try:
+        with _opened(layout.pairs) as connection:
+            found = [row[0] for row in connection.execute("PRAGMA integrity_check(20)")]
+            yield from (message for message in found if message != "ok")
+            odd = "score NOT BETWEEN 0 AND 1 OR cosine NOT BETWEEN -1.001 AND 1.001 OR first >= second"
+            if count := connection.execute(f"SELECT count(*) FROM pairs WHERE {odd}").fetchone()[0]:
+                yield f"holds {count:,} pairs with scores or numbers that cannot be"
+            applied = int(dict(connection.execute("SELECT key, value FROM state").fetchall()).get("applied", 0))
+            if last_change is not None and applied > last_change:
+                yield f"has seen change {applied}, and the archive's last is {last_change}"
+    except (sqlite3.Error, ValueError, UnicodeError, OSError) as error:
+        yield f"cannot be read: {error}"

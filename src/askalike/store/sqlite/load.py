@@ -1,112 +1,186 @@
-"""Bulk load: makes the archive hold what a stream of records holds, in one transaction.
+"""Bulk load: makes the store hold what a stream of records holds, in one transaction.
 
 Loading the same source again adds what is new, updates what was edited and deletes what has gone. Either all of it
-happens or, after an error, an interruption or a kill, nothing: an archive is never half-loaded. The records are read
-first, beside the archive; others wait only while the differences are applied.
+happens or, after an error, an interruption or a kill, nothing: a store is never half-loaded. The records are read
+first, into a database beside the store that goes with the load; reading takes as long as the files are large, and
+nothing of the store is locked meanwhile. Others wait only while the differences are applied.
 """
 
 from __future__ import annotations
 
 import contextlib
+import os
 import sqlite3
 import time
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
 
-from askalike.errors import ForumError, InputError
+import filelock
+
+from askalike.errors import BusyForumError, ForumError, InputError
+from askalike.files import narrow, writing_named
 from askalike.store import rows
-from askalike.store.archive import Archive
-from askalike.store.staging import Staging, staging
-from askalike.store.writes import PostKind, delete_answer, delete_link, remove_question, source_number
+from askalike.store.protocol import LoadCounts, LoadReport
+from askalike.store.sqlite.schema import BUSY_TIMEOUT_S, refusal, roll_back
+from askalike.store.sqlite.writes import PostKind, delete_answer, delete_link, remove_question, source_number
 from askalike.types import Answer, Link, Question, Record, Reject, Source
 
-MASS_DELETE_SHARE = 0.5
-MASS_DELETE_FLOOR = 5
+if TYPE_CHECKING:
+    from askalike.store.sqlite.store import SqliteStore
 
+MASS_DELETE_SHARE: Final = 0.5
+MASS_DELETE_FLOOR: Final = 5
+COMMITTED_EACH: Final = 20_000
+"""Records; until then the store is read as it was at the first of them, which keeps its log from being shortened."""
 
-@dataclass(slots=True)
-class LoadCounts:
-    """What happened to one kind of record.
-
-    Args:
-        kept: not in the source any more, and kept all the same, because some of its records could not be read.
-        rejected: refused by the archive; what the reader refused is counted by the reader.
-    """
-
-    added: int = 0
-    edited: int = 0
-    deleted: int = 0
-    unchanged: int = 0
-    kept: int = 0
-    rejected: int = 0
-
-
-@dataclass(slots=True)
-class LoadReport:
-    """What a load did, by kind of record.
-
-    Args:
-        links_without_question: how many of the source's links lack a question at one of their ends.
-    """
-
-    questions: LoadCounts = field(default_factory=LoadCounts)
-    answers: LoadCounts = field(default_factory=LoadCounts)
-    links: LoadCounts = field(default_factory=LoadCounts)
-    links_without_question: int = 0
+_TABLES: Final = (
+    "CREATE TABLE staging.seen_questions (id TEXT PRIMARY KEY) WITHOUT ROWID",
+    "CREATE TABLE staging.seen_answers (id TEXT PRIMARY KEY) WITHOUT ROWID",
+    "CREATE TABLE staging.seen_links (source_id TEXT, target_id TEXT, kind TEXT,"
+    " PRIMARY KEY (source_id, target_id, kind)) WITHOUT ROWID",
+    f"CREATE TABLE staging.questions (digest BLOB, {', '.join(rows.QUESTION_COLUMNS)})",
+    f"CREATE TABLE staging.answers (digest BLOB, {', '.join(rows.ANSWER_COLUMNS)})",
+)
 
 
 def load(
-    archive: Archive,
+    store: SqliteStore,
     records: Iterable[Record],
     source: Source,
     reject: Callable[[Reject], None],
+    unread: Callable[[], int],
     *,
-    unread: Callable[[], int] = lambda: 0,
-    is_mass_delete_allowed: bool = False,
+    is_mass_delete_allowed: bool,
 ) -> LoadReport:
-    """Make the archive hold what ``records`` holds for ``source``.
-
-    Questions, answers and links of other sources stay as they are: a load that would change one is refused whole. So do
-    people's judgements; those on a question that has gone have no effect until it is there again, by its id. A
-    record that cannot be stored (an id seen before in the same load, an answer without its question, a value that does
-    not fit) is handed to ``reject`` and counted. Links may point to questions that are not there; they have no effect
-    until the question comes.
-
-    What has gone from the source is deleted only if every record of it could be read and stored: one that could not
-    may be among those that seem to have gone.
-
-    Args:
-        records: in any order; held one at a time.
-        source: what these records belong to; the same name at the next load.
-        reject: called with each record that cannot be stored.
-        unread: asked after the last record: how many records of the source could not be read.
-        is_mass_delete_allowed: go on when more than half of the source's questions would be deleted.
-
-    Raises:
-        InputError: the stream has no question (nor links alone, between the questions of others), would delete more
-            than half of the source's questions, or holds ids that another source has with other content.
-        BusyForumError: another process is writing.
-    """
-    with staging(archive) as staged:
-        loading = _Loading(archive, staged, source, reject)
+    """Make the store hold what ``records`` holds for ``source``; see ``Store.load``."""
+    with _staging(store) as staged:
+        loading = _Loading(store, staged, source, reject)
         for record in records:
             loading.take(record)
         staged.end()
         loading.compare(unread(), is_mass_delete_allowed)
-        with archive.write() as connection:
-            loading.apply(connection)
+        with store.write():
+            loading.apply()
         report = loading.finished_report()
     with contextlib.suppress(ForumError):  # what was loaded is on disk already, in the write-ahead log
         for mode in ("PASSIVE", "TRUNCATE"):  # the first takes long and lets others write
-            archive.connection.execute(f"PRAGMA wal_checkpoint({mode})")
+            store.rows(f"PRAGMA wal_checkpoint({mode})")
     return report
 
 
-class _Loading:
-    """One load under way: its records are read, compared with the archive, and the differences applied."""
+def is_loading(path: Path) -> bool:
+    """Return whether another process, or another part of this one, loads an archive into the store's file."""
+    try:
+        with _lock(path).acquire(timeout=0):
+            return False
+    except filelock.Timeout:
+        return True
 
-    def __init__(self, archive: Archive, staged: Staging, source: Source, reject: Callable[[Reject], None]) -> None:
-        self.connection = archive.connection
+
+def _lock(path: Path) -> filelock.FileLock:
+    return filelock.FileLock(path.with_name("loading.lock"), thread_local=False)
+
+
+@contextlib.contextmanager
+def _staging(store: SqliteStore) -> Iterator[_Staging]:
+    """Give an empty staging database, attached to this thread's connection; one load at a time has it.
+
+    Raises:
+        BusyForumError: another load has been under way for too long.
+        ForumError: the forum's folder cannot be written.
+    """
+    path = store.path.with_name("loading.sqlite")
+    with contextlib.ExitStack() as held:
+        with writing_named(path):
+            try:
+                held.enter_context(_lock(store.path).acquire(timeout=BUSY_TIMEOUT_S))
+            except filelock.Timeout as error:
+                raise BusyForumError(
+                    f"another process is loading an archive into {store.path.parent}", "wait until it has finished"
+                ) from error
+        connection = store.connection
+        with writing_named(path):
+            path.unlink(missing_ok=True)  # of a load that was killed
+            open(path, "xb", opener=narrow).close()
+        try:
+            connection.execute("ATTACH ? AS staging", (str(path),))
+            connection.execute("PRAGMA staging.journal_mode = OFF")  # what fails here is thrown away
+            connection.execute("PRAGMA staging.synchronous = OFF")
+            if os.name != "nt":
+                path.unlink()  # it is open: a process that is killed leaves nothing behind
+            for table in _TABLES:
+                connection.execute(table)
+            yield _Staging(connection)
+        except sqlite3.Error as error:
+            raise refusal(path, error) or error from error
+        finally:
+            roll_back(connection)
+            with contextlib.suppress(sqlite3.OperationalError):  # was never attached
+                connection.execute("DETACH staging")
+            path.unlink(missing_ok=True)
+
+
+class _Staging:
+    """The records of a load: which there are, and those that are not in the store as they are."""
+
+    def __init__(self, connection: sqlite3.Connection) -> None:
+        self._cursor = connection.cursor()  # one for all: there are several calls a record
+        self._uncommitted = 0
+
+    def take(self, record: Question | Answer) -> bool:
+        """Note a record; return whether it is the first with its id.
+
+        Raises:
+            InputError: a value cannot be stored.
+        """
+        if isinstance(record, Question):
+            table, values = "questions", rows.question_values(record)
+        else:
+            table, values = "answers", rows.answer_values(record)
+        self._begin()
+        execute = self._cursor.execute
+        if not execute(f"INSERT OR IGNORE INTO staging.seen_{table} VALUES (?)", (record.id,)).rowcount:
+            return False
+        digest = rows.digest(values)
+        known = execute(f"SELECT digest FROM main.{table} WHERE id = ?", (record.id,)).fetchone()
+        if known is None or known[0] != digest:
+            marks = ", ".join("?" * (1 + len(values)))
+            execute(f"INSERT INTO staging.{table} VALUES ({marks})", (digest, *values))
+        return True
+
+    def take_link(self, link: Link) -> bool:
+        """Note a link; return whether it is the first between these two of its kind.
+
+        Raises:
+            InputError: a value cannot be stored.
+        """
+        rows.check_link(link)
+        self._begin()
+        key = (link.source_id, link.target_id, link.kind)
+        insert = "INSERT OR IGNORE INTO staging.seen_links VALUES (?, ?, ?)"
+        return bool(self._cursor.execute(insert, key).rowcount)
+
+    def end(self) -> None:
+        """End the reading: the store can be written."""
+        if self._uncommitted:
+            self._cursor.execute("COMMIT")
+        self._uncommitted = 0
+
+    def _begin(self) -> None:
+        if self._uncommitted == COMMITTED_EACH:
+            self.end()
+        if not self._uncommitted:
+            self._cursor.execute("BEGIN")
+        self._uncommitted += 1
+
+
+class _Loading:
+    """One load under way: its records are read, compared with the store, and the differences applied."""
+
+    def __init__(self, store: SqliteStore, staged: _Staging, source: Source, reject: Callable[[Reject], None]) -> None:
+        self.rows = store.rows
+        self.connection = store.connection
         self.staged = staged
         self.source = source
         self.reject = reject
@@ -154,15 +228,16 @@ class _Loading:
         self.gone_links = [Link(row["source_id"], row["target_id"], row["kind"]) for row in gone["links"]]
 
     def _source_number(self) -> int:
-        row = self.connection.execute("SELECT num FROM sources WHERE name = ?", (self.source.name,)).fetchone()
-        return 0 if row is None else int(row["num"])
+        return next(
+            (int(row[0]) for row in self.rows("SELECT num FROM sources WHERE name = ?", (self.source.name,))), 0
+        )
 
     def _check_not_empty(self, number: int) -> None:
         """Refuse a source without questions, but for one of links between the questions of others."""
         if self.report.questions.unchanged:
             return
         if self.report.links.unchanged:
-            owners = {row["source"] for row in self.connection.execute("SELECT DISTINCT source FROM questions")}
+            owners = {row["source"] for row in self.rows("SELECT DISTINCT source FROM questions")}
             if not owners:
                 found = f"{self.source.name} contains only links, and the forum has no questions"
                 raise InputError(found, "index the questions first")
@@ -170,15 +245,15 @@ class _Loading:
                 return
         raise InputError(f"{self.source.name} contains no questions", "name the right --format")
 
-    def _gone(self, table: str, key: str, number: int) -> list[sqlite3.Row]:
-        return self.connection.execute(
+    def _gone(self, table: str, key: str, number: int) -> list[Any]:
+        return self.rows(
             f"SELECT {key} FROM main.{table} WHERE source = ? AND ({key}) NOT IN"
             f" (SELECT {key} FROM staging.seen_{table})",
             (number,),
-        ).fetchall()
+        )
 
     def _check_mass_delete(self, gone: int, number: int, is_allowed: bool) -> None:
-        held = self.connection.execute("SELECT count(*) FROM questions WHERE source = ?", (number,)).fetchone()[0]
+        held = self.rows("SELECT count(*) FROM questions WHERE source = ?", (number,))[0][0]
         if gone > max(MASS_DELETE_FLOOR, MASS_DELETE_SHARE * held) and not is_allowed:
             raise InputError(
                 f"{gone} of the {held} questions that came from {self.source.name} are not in it any longer",
@@ -187,9 +262,9 @@ class _Loading:
 
     # -- applying, in one transaction ----------------------------------------------------------------------------
 
-    def apply(self, connection: sqlite3.Connection) -> None:
+    def apply(self) -> None:
         """Apply the differences."""
-        report = self.report
+        report, connection = self.report, self.connection
         self._check_contested()
         number = source_number(connection, self.source.name, self.source.format)
         self._put("question", number, report.questions)
@@ -257,7 +332,7 @@ class _Loading:
             self.connection.execute("DELETE FROM staging.answers WHERE id = ?", (row["id"],))
             delete_answer(self.connection, row["id"])
             self.report.answers.unchanged -= 1
-            self._refuse(self.report.answers, row["id"], f"its question {row['question_id']!r} is not in the archive")
+            self._refuse(self.report.answers, row["id"], f"its question {row['question_id']!r} is not in the forum")
 
     def _put_links(self, number: int) -> None:
         """Add what is new, logged under its source's id."""
@@ -277,10 +352,10 @@ class _Loading:
 
     def finished_report(self) -> LoadReport:
         """Return what the load did."""
-        self.report.links_without_question = self.connection.execute(
+        self.report.links_without_question = self.rows(
             "SELECT count(*) FROM staging.seen_links WHERE source_id NOT IN (SELECT id FROM main.questions)"
             " OR target_id NOT IN (SELECT id FROM main.questions)"
-        ).fetchone()[0]
+        )[0][0]
         return self.report
 
     def _counts_of(self, record: Record) -> tuple[LoadCounts, str]:
