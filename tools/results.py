@@ -54,6 +54,7 @@ PAGES: Mapping[str, Page] = {
         "Results: finding questions that ask the same",
         "Rankings by words, by meaning and by both, on labelled sets; probabilities; misspelt queries.",
         {
+            "encoders": encoders.pools,
             "quality-semantic": quality.semantic,
             "quality-semantic-dev": quality.semantic_dev,
             "quality-lexical": quality.lexical,

@@ -289,6 +289,7 @@ class Hit(msgspec.Struct, frozen=True, rename={"answer": "best_answer", "answer_
         duplicate_of: ids of the originals that it is marked a duplicate of.
         via: the duplicate that was found, where the question is its original: the score is the duplicate's.
         explanation: how much each word counts, where it was asked for.
+        notice: why it was found by words alone, though the forum has vectors, and what mends it; or "".
     """
 
     rank: int
@@ -303,6 +304,7 @@ class Hit(msgspec.Struct, frozen=True, rename={"answer": "best_answer", "answer_
     duplicate_of: tuple[str, ...] = ()
     via: Question | None = None
     explanation: Explanation | None = None
+    notice: str = ""
 
 
 Stage = Literal["lexical", "vector", "rank", "answer"]
@@ -319,6 +321,7 @@ class SearchResult:
         ranker: the name of the one that answered.
         has_vectors: it looked at vectors too, and not at words alone.
         seconds: how long each stage took.
+        notice: why words alone answered, though the forum has vectors, and what mends it; or "".
     """
 
     hits: tuple[Hit, ...] = ()
@@ -326,6 +329,7 @@ class SearchResult:
     ranker: str = ""
     has_vectors: bool = False
     seconds: Mapping[Stage, float] = field(default_factory=dict)
+    notice: str = ""
 
 
 Qrels = dict[str, dict[str, int]]

@@ -85,7 +85,7 @@ def saved(model: Model, folder: Path) -> Path:
     return folder
 
 
-WEIGHT = JoinSettings().weight
+WEIGHT = JoinSettings().cosine_weight
 
 
 def sets(path: Path) -> list[str]:
@@ -545,11 +545,11 @@ def test_vectors_behind_a_link_are_neither_deleted_nor_made(path: Path, tmp_path
 def test_words_answer_where_the_vectors_go_while_they_are_opened(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     opened = VectorSet.__init__
 
-    def going(*given: object) -> None:
+    def going(*given: object, **named: object) -> None:
         with monkeypatch.context() as patched:
             patched.setattr(VectorSet, "__init__", opened)
             forget_sets(ForumLayout(path).vectors)
-        opened(*given)  # type: ignore[arg-type]
+        opened(*given, **named)  # type: ignore[arg-type]
 
     with Forum.open(path) as forum:
         monkeypatch.setattr(VectorSet, "__init__", going)

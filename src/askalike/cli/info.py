@@ -14,7 +14,13 @@ from askalike.forum import Forum, Info
 from askalike.search import RERANKERS
 from askalike.store.rows import from_microseconds
 
-UNUSUAL = ("answers_without_question", "marks_without_question", "judgements_without_question", "unreadable_dates")
+UNUSUAL = (
+    "answers_without_question",
+    "marks_without_question",
+    "judgements_without_question",
+    "unreadable_dates",
+    "encoder_problem",
+)
 """Shown only where there are some."""
 
 
@@ -61,6 +67,7 @@ def info_object(found: Info, learned: list[str]) -> dict[str, Any]:
         "encoded": found.vectors.entries,
         "encoded_by_next_model": found.vectors.next_entries,
         "not_encoded": found.vectors.waiting,
+        "encoder_problem": found.vectors.problem or None,
         "neighbour_graph": "built" if found.vectors.has_graph else None,
         "learned_rankers": learned,
         "size_bytes": found.size_bytes,

@@ -55,6 +55,8 @@ def search(
         lacking = list(_lacking(opened, ranker))
         found = opened.search(Query(title, text, "markdown", k, filters, ranker, is_explained=explain))
         excluded = "" if found.hits else _barred(opened, filters)
+    if found.notice:
+        lacking.append(f"note: {safe(found.notice)}")
     notes = [*lacking, *(safe(f"note: {one.written} was corrected to {one.meant}") for one in found.corrections)]
     for line in [*notes, f"note: {excluded}"] if as_json and excluded else notes:
         print_whole(line, errors)

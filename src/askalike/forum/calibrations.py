@@ -88,6 +88,8 @@ class Scorings:
         _, sample = vectors.index.vectors(chosen)
         with one_blas_thread():
             usual = Cosines.among(sample[np.any(sample, axis=1)])
+        if vectors.settings is not None:  # a text encoder knows nothing of single words
+            return Scoring(self._analyzer, None, usual)
         return Scoring(self._analyzer, WordReader(EncoderWords(vectors), self._analyzer), usual)
 
     def _judged(

@@ -43,6 +43,8 @@ from askalike.forum.indexes import LOCK_TIMEOUT_S, remove_indexes
 from askalike.forum.rerankers import MAKERS, load_learned
 from askalike.forum.settings import ForumSettings
 from askalike.index.cursor import Cursor
+from askalike.index.encoder_settings import FILE as ENCODER_FILE
+from askalike.index.encoder_settings import read_settings
 from askalike.index.model_source import fingerprint as model_fingerprint
 from askalike.index.vector_set import OWNED as VECTOR_FILES
 from askalike.index.vector_set import has_its_model, parse_current, read_current
@@ -122,7 +124,7 @@ RESTORE: Final = "restore archive.sqlite from a backup, or load what it was fill
 
 _SQLITE: Final = r"\.sqlite(-wal|-shm|-journal)?"
 _FORUM: Final = Owned(
-    rf"(archive|pairs|loading){_SQLITE}|(index|pairs|loading|keys|keys\.json)\.lock|(keys|parts|learned)\.json(\.\d+\.tmp)?"
+    rf"(archive|pairs|loading){_SQLITE}|(index|pairs|loading|keys|keys\.json)\.lock|(keys|parts|learned|encoder)\.json(\.\d+\.tmp)?"
     r"|rejects\.jsonl",
     (
         ("lexical", LEXICAL_FILES),
@@ -284,12 +286,7 @@ def _vectors(layout: ForumLayout, progress: Progress, contents: Contents | None)
 
 def _set(layout: ForumLayout, place: Path, answering: str, contents: Contents | None) -> Iterator[Finding]:
     name = _within(place, layout)
-    try:
-        Model.load(place / "model")
-        if not has_its_model(place):
-            yield Finding("vectors", f"{name}/model", "is not the model that made the vectors of this set")
-    except (AskalikeError, OSError) as error:
-        yield refused("vectors", f"{name}/model", error)
+    yield from _maker(place, name)
     if not VectorIndex.exists(place / "index"):
         yield Finding("vectors", f"{name}/index", "there is no index", is_damage=place.name == answering)
         return
@@ -310,6 +307,21 @@ def _set(layout: ForumLayout, place: Path, answering: str, contents: Contents | 
         yield from _agreement("vectors", f"{name}/index", index.cursor, numbers, contents)
 
 
+def _maker(place: Path, name: str) -> Iterator[Finding]:
+    """Check the model or the encoder that made the vectors of a set."""
+    part = "model"
+    try:
+        if (place / ENCODER_FILE).exists():
+            part = ENCODER_FILE
+            read_settings(place / ENCODER_FILE)
+        else:
+            Model.load(place / "model")
+        if not has_its_model(place):
+            yield Finding("vectors", f"{name}/{part}", "is not what made the vectors of this set")
+    except (AskalikeError, OSError) as error:
+        yield refused("vectors", f"{name}/{part}", error)
+
+
 # -- what is made anew or learned ----------------------------------------------------------------------------------
 
 
@@ -328,6 +340,10 @@ def _models(layout: ForumLayout, progress: Progress) -> Iterator[Finding]:
             Model.load(layout.model)
         except (AskalikeError, OSError) as error:
             yield refused("model", layout.model.name, error)
+    try:
+        read_settings(layout.encoder)
+    except AskalikeError as error:
+        yield refused("files", layout.encoder.name, error)
     rankers = layout.ranker("").resolve()
     for place in sorted(rankers.iterdir()) if rankers.is_dir() else ():
         if place.name in MAKERS:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import math
+import threading
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
@@ -136,9 +138,52 @@ class EncoderWords:
         return len(self._vectors.model.vocabulary)
 
 
+class TextQueryEncoder:
+    """``search.Encoder`` through the text encoder of a set of vectors; it knows nothing of single words.
+
+    Args:
+        analyzer: the forum's; a query that it makes no term of says nothing.
+    """
+
+    def __init__(self, vectors: VectorSet, analyzer: Analyzer) -> None:
+        self._vectors = vectors
+        self._analyzer = analyzer
+
+    def encode(self, query: Query) -> NDArray[np.float32]:
+        """Return the vector (D,) of the query, zeros where it has no informative word.
+
+        Raises:
+            EncoderError: the encoder cannot be had, does not answer, or gave something else than vectors.
+        """
+        prepared = self._analyzer.prepare(query.title, query.body, query.markup)
+        if not (prepared.title or prepared.body):
+            return np.zeros(self._vectors.dimensions, dtype=np.float32)
+        return self._vectors.texts.encode_query(Question("", query.title, query.body, query.markup))
+
+
+class GeneralWords:
+    """``search.correction.Speller`` by the words of the general model, read when they are first needed."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._reading = threading.Lock()
+        self._model: Model | None = None
+
+    def rank(self, word: str) -> int | None:
+        """Return the place of a word among those that the model has vectors for, most frequent first.
+
+        Raises:
+            ModelError: the model cannot be read.
+        """
+        with self._reading:
+            if self._model is None:
+                self._model = Model.load(self._folder)
+        return self._model.rank(word)
+
+
 @dataclass(frozen=True)
 class QueryEncoder:
-    """``search.Encoder`` and ``search.correction.Speller`` through the model of a set of vectors.
+    """``search.WordEncoder`` and ``search.correction.Speller`` through the model of a set of vectors.
 
     Args:
         analyzer: the forum's; a word that it makes no term of (a stop word) tells nothing.

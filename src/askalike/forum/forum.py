@@ -11,15 +11,19 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING
 
-from askalike.errors import BusyForumError, ForumExistsError, ForumNotFoundError
+import numpy as np
+from numpy.typing import NDArray
+
+from askalike.errors import BusyForumError, EncoderError, ForumExistsError, ForumNotFoundError
 from askalike.files import Owned, remove_owned
 from askalike.forum.check import CheckReport, check_forum, clear_damage
+from askalike.forum.encoders import AnyEncoder, take_encoder
 from askalike.forum.importing import ImportOptions, ImportReport, import_archive
 from askalike.forum.indexes import Indexes, remove_indexes
 from askalike.forum.pairs import Pairs
 from askalike.forum.rerankers import take_ranker
 from askalike.forum.settings import ForumSettings, stored_text_settings
-from askalike.index.model_source import wanted_model
+from askalike.index.model_source import forget_encoder, wanted_model
 from askalike.index.vector_set import OWNED as VECTOR_FILES
 from askalike.index.vector_sets import VectorsState
 from askalike.index.words.index import OWNED as LEXICAL_FILES
@@ -27,6 +31,7 @@ from askalike.models.encoders.model import Model
 from askalike.progress import Progress, SilentProgress
 from askalike.search import RANKERS, RERANKERS, learned_as
 from askalike.search.calibration import UNMOVED, moved_probabilities
+from askalike.search.rankers import INTERACTION
 from askalike.store import Counts, ForumLayout, Operation, Position, Store, create_store, open_store
 from askalike.text.analyzer import Analyzer
 from askalike.text.settings import TextSettings
@@ -40,7 +45,8 @@ MOST_NAMED = 20
 """So many questions and answers with an unreadable date are named."""
 
 _OWNED = Owned(
-    r"(archive|pairs|loading)\.sqlite(-wal|-shm|-journal)?|(index|pairs|loading)\.lock|rejects\.jsonl",
+    r"(archive|pairs|loading)\.sqlite(-wal|-shm|-journal)?|(index|pairs|loading)\.lock|rejects\.jsonl"
+    r"|encoder\.json(\.\d+\.tmp)?",
     (("lexical", LEXICAL_FILES), ("vectors", VECTOR_FILES)),
 )
 """What a forum's folder holds before anything was learned or keys were made."""
@@ -96,32 +102,53 @@ class Forum:
 
     @classmethod
     def create(
-        cls, path: str | Path, *, text: TextSettings | None = None, settings: ForumSettings | None = None
+        cls,
+        path: str | Path,
+        *,
+        text: TextSettings | None = None,
+        settings: ForumSettings | None = None,
+        encoder: AnyEncoder | None = None,
     ) -> Forum:
         """Make a new, empty forum in a folder that does not exist yet or is empty.
 
         Args:
             text: language and other text settings, stored with the forum.
             settings: how it is searched.
+            encoder: as ``use_encoder`` takes it; None leaves the forum to the package's general model.
 
         Raises:
             ForumExistsError: the folder holds something already.
+            EncoderError: the encoder cannot be had; the forum is there, without it.
         """
         layout, text = ForumLayout(Path(path)), text or TextSettings()
         store = _new_store(layout, text)
         try:
-            return cls(layout.folder, store, Analyzer(text), settings or ForumSettings())
+            forum = cls(layout.folder, store, Analyzer(text), settings or ForumSettings())
+            if encoder is not None:
+                forum.use_encoder(encoder)
         except BaseException:
             store.close()
             raise
+        return forum
 
     @classmethod
     def open(
-        cls, path: str | Path, *, settings: ForumSettings | None = None, progress: Progress | None = None
+        cls,
+        path: str | Path,
+        *,
+        settings: ForumSettings | None = None,
+        progress: Progress | None = None,
+        encoder: AnyEncoder | None = None,
     ) -> Forum:
         """Open a forum; an index that is behind the archive catches up first, vectors where that is soon done.
 
+        Where the forum's encoder cannot be had, words answer, and hits and ``info`` say why.
+
+        Args:
+            encoder: as ``use_encoder`` takes it; None takes what the forum names.
+
         Raises:
+            EncoderError: an encoder is given here, and cannot be had.
             ForumNotFoundError: there is none.
             ForumVersionError, DamagedForumError: it cannot be used; the message says what to do.
         """
@@ -130,6 +157,8 @@ class Forum:
         try:
             text = stored_text_settings(store)
             forum = cls(layout.folder, store, Analyzer(text), settings or ForumSettings())
+            if encoder is not None:
+                forum.use_encoder(encoder)
             forum.catch_up(progress=progress, is_waiting=False)
         except BaseException:
             store.close()
@@ -274,6 +303,7 @@ class Forum:
         """Return each ranker's name, and whether this forum can be searched by it now."""
         has_vectors = bool(self.vectors.model)
         found = {name: has_vectors or not ranker.needs_vectors for name, ranker in RANKERS.items()}
+        found[INTERACTION] = found[INTERACTION] and not self.vectors.is_of_texts
         learned = {name: ForumLayout(self.path).ranker(learned_as(name)) for name in RERANKERS}
         return found | {name: any(folder.glob("manifest.json")) for name, folder in learned.items()}
 
@@ -327,7 +357,8 @@ class Forum:
     ) -> ImportReport:
         """Read a forum's archive (a dump, an export, a table): adds what is new, updates, deletes what has gone.
 
-        Then all that waits is encoded, where there is a model; another process that is encoding takes it over.
+        Then all that waits is encoded, where there is a model; another process that is encoding takes it over. Where a
+        text encoder cannot be had, that is noted, and what it did not encode waits.
 
         Raises:
             InputError: it cannot be read; nothing was changed then.
@@ -336,9 +367,8 @@ class Forum:
         shown = progress or SilentProgress()
         report = import_archive(self._store, Path(archive), options or ImportOptions(), self._layout.rejects, shown)
         self.catch_up(progress=shown)
-        if self.settings.has_vectors and wanted_model(self._layout, self.analyzer.settings.language) is not None:
-            with contextlib.suppress(BusyForumError):
-                self._indexes.encode(shown)
+        with contextlib.suppress(BusyForumError):
+            self._encode_if_possible(shown)
         return report
 
     def add(self, questions: Question | Iterable[Question], *, links: Iterable[Link] = ()) -> None:
@@ -449,6 +479,37 @@ class Forum:
     def use_model(self, folder: str | Path) -> None:
         """Take a copy of a model as the forum's own; the one before answers until ``encode`` is done, or ModelError."""
         Model.load(folder).save(self._layout.model)
+        forget_encoder(self._layout)
+
+    def use_encoder(self, encoder: AnyEncoder) -> None:
+        """Let a text encoder make the forum's vectors; what answered before does until ``encode`` is done.
+
+        Args:
+            encoder: "minilm", or one as ``askalike encode --model`` names it, such as "sentence-transformers:PATH" or
+                "openai:URL#NAME"; ``EncoderSettings`` where prompts or sizes are to be given too; or an object with
+                ``name``, ``dimensions``, ``encode_query`` and ``encode_document``, which has to be given again when the
+                forum is opened.
+
+        Raises:
+            SettingError: there is no such encoder.
+            EncoderError: it cannot be had, or gives no vectors.
+        """
+        take_encoder(self._layout, self._indexes, encoder)
+
+    def embed(self, texts: Sequence[str], *, is_query: bool = False) -> NDArray[np.float32]:
+        """Return the vectors of plain texts by what makes this forum's vectors, at length 1; an empty one has zeros.
+
+        Args:
+            is_query: they are what is searched for, which some encoders read in another way.
+
+        Returns:
+            (N, D) float32, in their order.
+
+        Raises:
+            NotLearnedError: the forum has no vectors.
+            ModelError, EncoderError: its model cannot be read, or its encoder cannot be had.
+        """
+        return self._indexes.embed(list(texts), is_query=is_query)
 
     def use_ranker(self, name: str, folder: str | Path) -> None:
         """Take a copy of what a ranker of ``rank.RERANKERS`` has learned, or ModelError; it answers from now on."""
@@ -504,6 +565,18 @@ class Forum:
         """
         self._indexes.encode(progress or SilentProgress())
 
+    def _encode_if_possible(self, progress: Progress) -> None:
+        """Encode what waits, where there is a model; that a text encoder cannot be had is noted.
+
+        Raises:
+            BusyForumError, ModelError: as ``encode``.
+        """
+        try:
+            if self.settings.has_vectors and wanted_model(self._layout, self.analyzer.settings.language) is not None:
+                self._indexes.encode(progress)
+        except EncoderError as error:
+            progress.notice(f"what waits to be encoded is found by words alone: {error}")
+
     @classmethod
     def check(cls, path: str | Path, *, progress: Progress | None = None) -> CheckReport:
         """Compare everything in a forum's folder with what was written, and its parts with each other; change nothing.
@@ -532,8 +605,8 @@ class Forum:
             return found
         done = clear_damage(layout, found, settings)
         with cls.open(path, settings=settings, progress=shown) as forum:
-            if "vectors" in done and wanted_model(layout, forum.analyzer.settings.language) is not None:
-                forum.encode(progress=shown)
+            if "vectors" in done:
+                forum._encode_if_possible(shown)
         return replace(check_forum(layout.folder, shown), repaired=done)
 
     @classmethod
@@ -550,8 +623,7 @@ class Forum:
         open_store(layout).close()
         remove_indexes(layout, settings)
         forum = cls.open(path, settings=settings, progress=progress)
-        if settings.has_vectors and wanted_model(layout, forum.analyzer.settings.language) is not None:
-            forum.encode(progress=progress)
+        forum._encode_if_possible(progress or SilentProgress())
         return forum
 
 

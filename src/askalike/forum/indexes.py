@@ -5,21 +5,27 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
+from dataclasses import replace
 from typing import TypeVar
 
 import filelock
+import numpy as np
+from numpy.typing import NDArray
 
-from askalike.errors import BusyForumError, DamagedModelError
+from askalike.data import DEFAULT_MODEL_LANGUAGE, default_model
+from askalike.errors import BusyForumError, DamagedModelError, NotLearnedError
 from askalike.files import UnlockableError, held
 from askalike.forum.calibrations import Scorings
-from askalike.forum.engine import LocalEngine, QueryEncoder
+from askalike.forum.engine import GeneralWords, LocalEngine, QueryEncoder, TextQueryEncoder
 from askalike.forum.rerankers import Rerankers
 from askalike.forum.settings import ForumSettings
 from askalike.index.catchup import catch_up, pending
+from askalike.index.encoder_settings import EncoderSettings
 from askalike.index.vector_set import forget_sets, lock_of_makers
 from askalike.index.vector_sets import Vectors, VectorsState
 from askalike.index.word_indexer import WordIndexer, fitting_index, open_index
 from askalike.index.words import WordIndex
+from askalike.models.text_encoder import TextEncoder
 from askalike.progress import Progress
 from askalike.search import Searcher
 from askalike.store import ForumLayout, Store
@@ -55,6 +61,8 @@ class Indexes:
         self._begun = self._finished = 0
         self._rerankers = Rerankers(layout, settings.search, store.answers_of)
         self._scorings = Scorings(store, analyzer)
+        words = default_model() if language == DEFAULT_MODEL_LANGUAGE else None
+        self._speller = None if words is None else GeneralWords(words)
 
     def searcher(self) -> Searcher:
         """Return a searcher over the indexes as they are on disk now; vectors and model belong together."""
@@ -63,9 +71,44 @@ class Indexes:
         settings = self.settings
         index = None if answering is None else answering.index.snapshot()
         engine = LocalEngine(self._store, self.lexical.snapshot(), settings.fields, index, settings.neighbours)
-        encoder = None if answering is None else QueryEncoder(answering, self._analyzer)
         scoring = self._scorings.of(answering, engine)
-        return Searcher(engine, self._analyzer, encoder, settings.search, self._rerankers.get, encoder, scoring)
+        searcher = Searcher(engine, self._analyzer, None, settings.search, self._rerankers.get, scoring=scoring)
+        if answering is None:
+            return searcher
+        join = settings.search.join.for_encoder(answering.name)
+        found = replace(searcher, settings=replace(settings.search, join=join))
+        if answering.settings is not None:
+            encoder = TextQueryEncoder(answering, self._analyzer)
+            return replace(found, encoder=encoder, speller=self._speller)
+        words = QueryEncoder(answering, self._analyzer)
+        return replace(found, encoder=words, speller=words)
+
+    def take(self, settings: EncoderSettings, encoder: TextEncoder, *, is_named: bool) -> None:
+        """Let the forum be encoded with a text encoder; see ``index.vector_sets.Vectors.take``."""
+        if self.vectors is not None:
+            self.vectors.take(settings, encoder, is_named=is_named)
+
+    def embed(self, texts: list[str], *, is_query: bool) -> NDArray[np.float32]:
+        """Return the vectors of plain texts; see ``Forum.embed``.
+
+        Raises:
+            NotLearnedError: the forum has no vectors.
+            ModelError, EncoderError: its model cannot be read, or its encoder cannot be had.
+        """
+        answering = None if self.vectors is None else self.vectors.answering()
+        if answering is None:
+            raise NotLearnedError(
+                f"the forum at {self._layout.folder} has no vectors", 'make them with "askalike encode FORUM"'
+            )
+        return answering.embed(texts, is_query=is_query)
+
+    def vector_of(self, num: int) -> NDArray[np.float32]:
+        """Return the vector of a question as it is stored, zeros where it has none.  # (D,)"""
+        answering = None if self.vectors is None else self.vectors.answering()
+        if answering is None:
+            return np.zeros(1, dtype=np.float32)
+        _, found = answering.index.vectors([num])
+        return found[0] if len(found) else np.zeros(answering.dimensions, dtype=np.float32)
 
     def ask(self, question: Callable[[Searcher], _Found]) -> _Found:
         """Return what a searcher finds; another is asked once where the first one's model cannot be read.

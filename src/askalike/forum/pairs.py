@@ -21,11 +21,14 @@ from functools import partial
 from typing import Final
 
 import filelock
+import numpy as np
+from numpy.typing import NDArray
 
 from askalike.files import held
 from askalike.forum.indexes import Indexes
 from askalike.search import Query, Searcher
 from askalike.search.calibration import UNMOVED
+from askalike.search.engine import WordEncoder
 from askalike.search.originals import reached
 from askalike.search.pool import Scored
 from askalike.search.rankers import PROBABILITY
@@ -298,7 +301,9 @@ class Pairs:
         found: dict[int, Pair] = {}
         query, limit = Query(question.title, question.body, question.markup), PARTNERS + 1
         while True:
-            ranked = self._indexes.ask(partial(_ranked, query=replace(query, k=limit)))
+            ranked = self._indexes.ask(
+                partial(_ranked, query=replace(query, k=limit), num=num, stored=self._indexes.vector_of)
+            )
             for scored in ranked:
                 first = next(iter(self.store.copies(scored.key, 1)), scored.key)
                 if first not in (num, *found) and len(found) < PARTNERS:
@@ -309,11 +314,24 @@ class Pairs:
             limit = min(4 * limit, MAX_HITS)
 
 
-def _ranked(searcher: Searcher, query: Query) -> list[Scored]:
+@dataclass(frozen=True, slots=True)
+class _Stored:
+    """``search.Encoder`` by the vector that a question has already: a text encoder takes long, or costs something."""
+
+    vector: NDArray[np.float32]
+
+    def encode(self, query: Query) -> NDArray[np.float32]:
+        """Return the vector, whatever is asked."""
+        return self.vector
+
+
+def _ranked(searcher: Searcher, query: Query, num: int, stored: Callable[[int], NDArray[np.float32]]) -> list[Scored]:
     """Return the best as they are written, by what the package's scorer says of them."""
     scoring = None if searcher.scoring is None else replace(searcher.scoring, update=UNMOVED)
-    ranked = replace(searcher, speller=None, scoring=scoring).ranking(replace(query, ranker=PROBABILITY))
-    return [one.scored for one in ranked.found]
+    searcher = replace(searcher, speller=None, scoring=scoring)
+    if searcher.encoder is not None and not isinstance(searcher.encoder, WordEncoder):
+        searcher = replace(searcher, encoder=_Stored(stored(num)))
+    return [one.scored for one in searcher.ranking(replace(query, ranker=PROBABILITY)).found]
 
 
 def _hash(question: Question) -> bytes | None:

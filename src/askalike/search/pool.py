@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
-from askalike.search.engine import Candidate, Encoder, Engine
+from askalike.search.engine import Candidate, Encoder, Engine, WordEncoder
 from askalike.search.query import PreparedQuery
 from askalike.types import Filters, Question, Stage
 
@@ -65,7 +65,7 @@ class Pool:
     Args:
         engine: where a ranker that reads questions gets them.
         is_exhausted: no source has more.
-        encoder: what a ranker that compares words gets their states from; None where there is none.
+        encoder: what a ranker that compares words gets their states from; None where nothing can tell.
         wanted: so many hits are asked for.
     """
 
@@ -73,7 +73,7 @@ class Pool:
     asked: PreparedQuery
     candidates: tuple[Pooled, ...]
     is_exhausted: bool
-    encoder: Encoder | None = None
+    encoder: WordEncoder | None = None
     wanted: int = 0
     _read: dict[int, Question | None] = field(default_factory=dict)
 
@@ -122,4 +122,5 @@ def gather(
             parts[COMPONENTS[source]] = known.get(key, 0.0)
         laps.end(_STAGES[source])
     pooled = tuple(Pooled(key, components[key], places) for key, places in ranks.items())
-    return Pool(engine, asked, pooled, all(len(one) < limit for one in found.values()), encoder, wanted)
+    words = encoder if isinstance(encoder, WordEncoder) else None
+    return Pool(engine, asked, pooled, all(len(one) < limit for one in found.values()), words, wanted)

@@ -49,6 +49,9 @@ def weighted_sum(cosine: float, bm25_share: float, weight: float) -> float:
     return weight * cosine + (1.0 - weight) * bm25_share
 
 
+HYBRID = "hybrid"
+"""The ranker that joins words and meaning by a weighted sum."""
+
 INTERACTION = "interaction"
 """The ranker that compares words by their states."""
 
@@ -123,7 +126,7 @@ def _by_weighted_sum(pool: Pool, settings: JoinSettings) -> list[Scored]:
     return [
         Scored(
             candidate.key,
-            weighted_sum(candidate.components["cosine"], share, settings.weight),
+            weighted_sum(candidate.components["cosine"], share, settings.cosine_weight),
             {**candidate.components, "bm25_share": share},
         )
         for candidate, share in zip(pool.candidates, relative, strict=True)
@@ -174,7 +177,7 @@ RANKERS: Mapping[str, Ranker] = {
     PROBABILITY: Ranker(
         ("lexical", "vectors"), _first_stage, "how likely both ask the same, by words and meaning", is_joining=True
     ),
-    "hybrid": Ranker(("lexical", "vectors"), _by_weighted_sum, "words and meaning, a weighted sum", is_joining=True),
+    HYBRID: Ranker(("lexical", "vectors"), _by_weighted_sum, "words and meaning, a weighted sum", is_joining=True),
     INTERACTION: Ranker(
         ("lexical", "vectors"), _by_interaction, "hybrid, its best compared word by word", is_joining=True
     ),

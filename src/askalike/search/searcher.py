@@ -8,14 +8,23 @@ from functools import partial
 
 from msgspec import structs
 
-from askalike.errors import NotLearnedError, SettingError
+from askalike.errors import EncoderError, NotLearnedError, SettingError
 from askalike.search.correction import Speller, corrected
-from askalike.search.engine import DuplicateLinks, Encoder, Engine
+from askalike.search.engine import DuplicateLinks, Encoder, Engine, WordEncoder
 from askalike.search.explanation import MOST_MISSING, explanations, informative_words, matches
 from askalike.search.originals import Found, canonical
 from askalike.search.pool import Laps, Pool, Scored, Source, gather
 from askalike.search.query import PreparedQuery, TermCounts, weigh
-from askalike.search.rankers import INTERACTION, LEXICAL, PROBABILITY, RANKER_NAMES, RANKERS, Ranker, by_probability
+from askalike.search.rankers import (
+    HYBRID,
+    INTERACTION,
+    LEXICAL,
+    PROBABILITY,
+    RANKER_NAMES,
+    RANKERS,
+    Ranker,
+    by_probability,
+)
 from askalike.search.reranker import BY_LETTERS, RERANKERS, Reranker, learned_as, rerank
 from askalike.search.scorer import Scoring
 from askalike.search.settings import ALL, MAX_HITS, THRESHOLDS, SearchSettings
@@ -35,6 +44,7 @@ class Ranking:
         has_vectors: it looks at vectors.
         found: best first.
         links: the duplicate links of what was found, where they were looked up.
+        notice: why words alone answered, though the forum has vectors, and what mends it; or "".
     """
 
     asked: PreparedQuery
@@ -42,6 +52,7 @@ class Ranking:
     has_vectors: bool
     found: list[Found]
     links: DuplicateLinks | None = None
+    notice: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +88,9 @@ class Searcher:
             hits = [structs.replace(hit, explanation=one) for hit, one in zip(hits, explained, strict=True)]
         laps.end("answer")
         corrections = ranked.asked.corrections
-        return SearchResult(tuple(hits), corrections, ranked.ranker, ranked.has_vectors, laps.seconds)
+        return SearchResult(
+            tuple(hits), corrections, ranked.ranker, ranked.has_vectors, laps.seconds, notice=ranked.notice
+        )
 
     def ranking(self, query: Query, laps: Laps | None = None) -> Ranking:
         """Return the at most ``k`` questions most similar to a query, best first, ties by id.
@@ -87,10 +100,22 @@ class Searcher:
         candidate search saw it is left out, so that nothing is shown that the forum no longer holds. A threshold of the
         settings is that of as many candidates as a joining ranker looks at, whichever ranker answers.
 
+        Where no ranker was named and the encoder cannot be had now, ``lexical`` answers, and the notice says why.
+
         Raises:
             SettingError: k is not between 1 and ``MAX_HITS``, or there is no such ranker.
             ForumError: the ranker was named, and the vectors or the model that it needs are not there.
+            EncoderError: the ranker was named, and the encoder that it needs cannot be had now.
         """
+        try:
+            return self._ranking(query, laps)
+        except EncoderError as error:
+            if query.ranker is not None:
+                raise
+            by_words = replace(self, encoder=None, speller=None, scoring=Scoring(self.analyzer))
+            return replace(by_words._ranking(query, laps), notice=f"found by words alone: {error}")
+
+    def _ranking(self, query: Query, laps: Laps | None) -> Ranking:
         k, filters, laps = query.k, query.filters, laps or Laps()
         if isinstance(k, bool) or not isinstance(k, int) or not 1 <= k <= MAX_HITS:
             raise SettingError(f"k is {k!r}", f"expected a whole number from 1 to {MAX_HITS}")
@@ -139,6 +164,7 @@ class Searcher:
                     answer_count=len(given),
                     duplicate_of=links.targets.get(question.id, ()),
                     via=via,
+                    notice=ranked.notice,
                 )
             )
         return hits
@@ -152,6 +178,14 @@ class Searcher:
             score, about = partial(rerank, self._learned(wanted)), RERANKERS[wanted]
             sources: tuple[Source, ...] = ("lexical", "spelling") if wanted in BY_LETTERS else ("lexical",)
             return wanted, Ranker(sources, lambda pool, _: score(pool), about, is_joining=True, most=MAX_HITS)
+        if wanted == INTERACTION and self.encoder is not None and not isinstance(self.encoder, WordEncoder):
+            if name is None:
+                return HYBRID, RANKERS[HYBRID]
+            raise NotLearnedError(
+                f"the ranker {name!r} compares words by what askalike's own models make of each, and this forum is"
+                " encoded with a text encoder",
+                'search with the ranker "hybrid", or encode with "askalike encode FORUM --model general"',
+            )
         ranker = RANKERS[wanted]
         if wanted == PROBABILITY:
             words: tuple[Source, ...] = ("lexical",)

@@ -11,8 +11,11 @@ Source: Lei et al. 2016 (NAACL), section 3: title and body averaged; section 5: 
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Final, TypeVar
 
@@ -238,6 +241,23 @@ class Model:
     def encode_text(self, texts: Sequence[str], batch_size: int = 256) -> NDArray[np.float32]:
         """Return one vector of length 1 for each plain text, read as a title is.  # (N, D) float32"""
         return self._encoded(texts, lambda text: [self._ids(text)], batch_size)
+
+    @cached_property
+    def name(self) -> str:
+        """Return what the model is called as an encoder of texts: its kind, and a digest of all that was learned."""
+        digest = hashlib.blake2b(self.vocabulary.to_bytes(), digest_size=6)
+        for label, array in sorted(self._numbers.arrays().items()):
+            digest.update(label.encode() + array.tobytes())
+        digest.update(json.dumps(self.settings.to_json(), sort_keys=True).encode())
+        return f"askalike:{self.settings.encoder.kind}@{digest.hexdigest()}"
+
+    def encode_query(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        """Return the vectors of queries, as an encoder of texts does.  # (N, D) float32"""
+        return self.encode_text(texts)
+
+    def encode_document(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        """Return the vectors of documents, as an encoder of texts does.  # (N, D) float32"""
+        return self.encode_text(texts)
 
     def states(self, questions: Sequence[Question], batch_size: int = 256) -> list[WordStates]:
         """Return the words that are read of each question with the encoder's states: of its title, then of its body.
