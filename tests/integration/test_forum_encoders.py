@@ -87,7 +87,7 @@ def test_an_object_has_to_be_given_again_and_words_answer_without_it(tmp_path: P
         assert "Forum.open(path, encoder=…)" in hit.notice
         found = forum.search(Query("wifi"))
         assert (found.notice, found.ranker, found.has_vectors) == (hit.notice, "probability", False)
-        assert hit.likelihood is None
+        assert hit.likelihood == hit.score
         assert "python:hashes@1" in forum.info().vectors.problem
         with pytest.raises(EncoderError):
             forum.similar("wifi", ranker="vector")
