@@ -12,6 +12,7 @@ from askalike.papers.das2016.data import SETS, DasData, DasSet, read_data
 from askalike.papers.das2016.language import Learner, language_answers
 from askalike.papers.das2016.rows import BASELINE, COMPARED, MEASURES, ROWS, DasRow, grid
 from askalike.papers.das2016.siamese import SiameseTrainer, siamese_answers
+from askalike.papers.das2016.trigrams import trigram_answers
 from askalike.papers.harness import Answered, RowResult, Runner, chosen_rows, compared
 from askalike.papers.means import comparison_objects, means_object
 from askalike.papers.paper import OTHER_DATA, Options, Paper, Part, not_run, row_table, seed_count
@@ -42,7 +43,10 @@ class DasSystems:
         if row.system == "language":
             return language_answers(row.learner, seed, self.learner)
         if row.system == "siamese":
-            return siamese_answers(self.trainer.model(row.learner, seed), self.data, has_words=row.has_words)
+            model = self.trainer.model(row.learner, seed, row.kept)
+            return siamese_answers(model, self.data, has_words=row.has_words)
+        if row.system == "trigrams":
+            return trigram_answers(self.data, has_idf=row.id == "trigrams-idf")
         return Answered({task.name: task.lexical for task in self.data.tasks()})
 
     def decides(self, row: DasRow, seed: int) -> Any:
@@ -57,7 +61,7 @@ class DasSystems:
     def quiet(self) -> DasSystems:
         """Return the same for a process of its own."""
         learner = replace(self.learner, notice=_ignore)
-        return DasSystems(self.data, learner, replace(self.trainer, threads=1, progress=SilentProgress()))
+        return DasSystems(self.data, learner, replace(self.trainer, threads=1, progress=SilentProgress(), done=set()))
 
     @cached_property
     def _judged(self) -> list[str]:
