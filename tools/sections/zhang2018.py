@@ -26,10 +26,10 @@ def reproduction(result: Mapping[str, Any]) -> list[str]:
         "What `askalike reproduce zhang2018` found, MAP and MRR by the official protocol. Means over seeds; ± is the"
         " standard deviation of the seeds' means, in brackets the interval over queries; p compares MAP with that of"
         " the search engine's order. Dev alone chose every setting. `base` is the match by meaning, `mismatch` adds the"
-        " missing words, `full` adds the initial rank: the search engine's own, up to 166, R as the formula has it, below"
-        " 0 from the rank 1/α on. `clamped` lets R be a millionth there, `-035` has the paper's α in place of dev's, and"
-        " `positions` takes the place among the ten candidates for the rank, as an earlier version of this page did"
-        " throughout. `tuned` weighs the same three with positions, `both` matches the candidate's"
+        " missing words, `full` adds the initial rank: the search engine's own, up to 166, R as the formula has it,"
+        " below 0 from the rank 1/α on. `clamped` lets R be a millionth there, `-035` has the paper's α in place of"
+        " dev's, and `positions` takes the place among the ten candidates for the rank, as an earlier version of this"
+        " page did throughout. `tuned` weighs the same three with positions, `both` matches the candidate's"
         " words in the query too, and `combined` adds up all of these and BM25, each standardised over a query's"
         " candidates. Rows of `words` have no autoencoder: all words are matched alike, so that missing words, rank and"
         " BM25 alone remain, and what an autoencoder brings is what its rows are above these. In rows of `white`,"
@@ -123,8 +123,8 @@ def _unknown(found: Sequence[Mapping[str, Any]]) -> list[str]:
         for one in found
     ]
     return [
-        "How often a word that the corpus does not hold is said to have occurred in it, dev MAP: `once`, as in all rows;"
-        " `never`, which gives every candidate that lacks it the same product of 0; `as UNK`, as often as all words"
+        "How often a word that the corpus does not hold is said to have occurred in it, dev MAP: `once`, as in all"
+        " rows; `never`, which gives every candidate that lacks it the same product of 0; `as UNK`, as often as all words"
         " together that have no vector of their own:",
         "",
         *table(("texts", "an unknown word occurred", "seeds", *names), cells),
