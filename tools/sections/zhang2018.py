@@ -124,8 +124,8 @@ def _unknown(found: Sequence[Mapping[str, Any]]) -> list[str]:
     ]
     return [
         "How often a word that the corpus does not hold is said to have occurred in it, dev MAP: `once`, as in all"
-        " rows; `never`, which gives every candidate that lacks it the same product of 0; `as UNK`, as often as all words"
-        " together that have no vector of their own:",
+        " rows; `never`, which gives every candidate that lacks it the same product of 0; `as UNK`, as often as all"
+        " words together that have no vector of their own:",
         "",
         *table(("texts", "an unknown word occurred", "seeds", *names), cells),
         "",
