@@ -4,8 +4,8 @@ First values. RCNN and CNN: weights uniform in ±√(6 / (inputs + outputs)) of 
 and GRU: everything uniform in ±1/√D, as ``torch.nn.LSTM`` has it. Attention: W^q, W^k and W^v orthogonal, weights and
 biases of the position-wise part uniform in ±0.1, norms with gain 1 and bias 0.
 
-Source: poolings: Lei et al. 2016 (NAACL), section 3 (last and mean), Joshi's thesis 2016, chapter 7 (states normalised
-first); first values: Glorot and Bengio 2010 (AISTATS), equation 16, the documentation of ``torch.nn.LSTM``, Zhang and
+Source: poolings: Lei et al. 2016 (NAACL), section 4.1 (last and mean), Joshi's thesis 2016, chapter 7 (states
+normalised first); first values: Glorot and Bengio 2010 (AISTATS), equation 16, the documentation of ``torch.nn.LSTM``, Zhang and
 Wu 2018 (AAAI), "Experimental Setup", Saxe et al. 2014 (ICLR) for orthogonal ones.
 """
 
