@@ -7,8 +7,8 @@ for the seeds that are finished; rows without an encoder are run where they have
 finished training; ``results/lei2016-SET-outcomes.zip``: each query's values; ``docs/pretraining.svg``: that of
 pre-training.
 
-``--baselines`` runs the rows without an encoder alone and puts them in the place of what was published of them. Encoders
-that were published stay as they were but for what was tested against BM25: their values by query were not kept then.
+``--baselines`` runs the rows without an encoder alone and puts them in the place of what was published of them.
+Encoders that were published stay as they were but for what was tested against BM25: their values by query were not kept.
 """
 
 from __future__ import annotations

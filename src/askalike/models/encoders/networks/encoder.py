@@ -5,8 +5,8 @@ and GRU: everything uniform in ±1/√D, as ``torch.nn.LSTM`` has it. Attention:
 biases of the position-wise part uniform in ±0.1, norms with gain 1 and bias 0.
 
 Source: poolings: Lei et al. 2016 (NAACL), section 4.1 (last and mean), Joshi's thesis 2016, chapter 7 (states
-normalised first); first values: Glorot and Bengio 2010 (AISTATS), equation 16, the documentation of ``torch.nn.LSTM``, Zhang and
-Wu 2018 (AAAI), "Experimental Setup", Saxe et al. 2014 (ICLR) for orthogonal ones.
+normalised first); first values: Glorot and Bengio 2010 (AISTATS), equation 16, the documentation of
+``torch.nn.LSTM``, Zhang and Wu 2018 (AAAI), "Experimental Setup", Saxe et al. 2014 (ICLR) for orthogonal ones.
 """
 
 from __future__ import annotations
