@@ -8,7 +8,7 @@ finished training; ``results/lei2016-SET-outcomes.zip``: each query's values; ``
 pre-training.
 
 ``--baselines`` runs the rows without an encoder alone and puts them in the place of what was published of them.
-Encoders that were published stay as they were but for what was tested against BM25: their values by query were not kept.
+Encoders that were published stay as they were but for what was tested against BM25: no query's values were kept.
 """
 
 from __future__ import annotations

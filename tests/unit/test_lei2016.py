@@ -18,7 +18,9 @@ from askalike.papers.harness import Outcome, RowResult, chosen_rows, compared
 from askalike.papers.lei2016.rows import COMPARED, REPORTED, ROWS, THESIS, LeiRow
 from askalike.papers.lei2016.sets import LeiSet, find_sets
 from askalike.papers.lei2016.table import LeiSystems, Trainer, runner_of
+from askalike.papers.lei2016.training import EncoderTrainer
 from askalike.text.settings import TextSettings
+from askalike.training.recipe import network_recipe
 from askalike.types import Question
 
 SUBJECTS = ("printer", "wifi", "scanner", "monitor", "battery", "keyboard")
@@ -312,3 +314,15 @@ def test_a_title_row_sees_no_body(askubuntu: LeiSet, tmp_path: Path) -> None:
 def test_no_seed_is_refused(askubuntu: LeiSet, tmp_path: Path) -> None:
     with pytest.raises(SettingError, match="no seed"):
         run_rows(askubuntu, [], [], tmp_path)
+
+
+def test_perplexity_is_measured_on_the_questions_that_were_released_to_be_held_out(askubuntu: LeiSet) -> None:
+    trainer = EncoderTrainer(network_recipe("lei2016"), {"askubuntu": askubuntu})
+    asked, learned = trainer._with_held_out(), trainer._everything()
+    assert askubuntu.heldout == {"1"}
+    assert asked.held_out == {"askubuntu/1"}
+    assert {question.id for question in asked.questions} - {question.id for question in learned.questions} == {
+        "askubuntu/1"
+    }
+    assert not learned.held_out
+    assert not any("askubuntu/1" in pair for pair in asked.pairs)
