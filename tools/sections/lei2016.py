@@ -26,7 +26,9 @@ def reproduction(result: Mapping[str, Any]) -> list[str]:
         " was recomputed from the released scores, ~ is remembered and has to be checked before it is quoted."
         " `bm25` is BM25 over title and body joined, untuned; `candidate-search` are the scores of the search that"
         " found the candidates: of travel the forum's own search by fields, whose weights were chosen on train and dev"
-        " splits.",
+        " splits. `svm` has its C chosen by dev, where the paper has SVM-Light's default; the GRU has its reset gate"
+        " behind the product; learning rate, dropout and the width of the CNN are not searched, and the epoch before"
+        " the first may be the best. Other readings: [readings](readings.md).",
         *_kept(result),
     ]
     for found in result["sets"].values():

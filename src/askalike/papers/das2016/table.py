@@ -8,6 +8,7 @@ from functools import cached_property
 from typing import Any, Final
 
 from askalike.errors import SettingError
+from askalike.evaluation.forum.scorers import make_scorer, rerank
 from askalike.papers.das2016.data import SETS, DasData, DasSet, read_data
 from askalike.papers.das2016.language import Learner, language_answers
 from askalike.papers.das2016.rows import BASELINE, COMPARED, MEASURES, ROWS, DasRow, grid
@@ -17,6 +18,7 @@ from askalike.papers.harness import Answered, RowResult, Runner, chosen_rows, co
 from askalike.papers.means import comparison_objects, means_object
 from askalike.papers.paper import OTHER_DATA, Options, Paper, Part, not_run, row_table, seed_count
 from askalike.progress import Progress, SilentProgress
+from askalike.text.settings import TextSettings
 from askalike.training.recipe import load_recipe
 from askalike.training.siamese.recipe import SiameseRecipe
 
@@ -47,6 +49,8 @@ class DasSystems:
             return siamese_answers(model, self.data, has_words=row.has_words)
         if row.system == "trigrams":
             return trigram_answers(self.data, has_idf=row.id == "trigrams-idf")
+        if row.id == "bm25-plain":
+            return _plain_bm25(self.data)
         return Answered({task.name: task.lexical for task in self.data.tasks()})
 
     def decides(self, row: DasRow, seed: int) -> Any:
@@ -67,6 +71,14 @@ class DasSystems:
     def _judged(self) -> list[str]:
         """The digests of what is scored."""
         return [task.digest() for task in self.data.tasks()]
+
+
+def _plain_bm25(data: DasData) -> Answered:
+    found = Answered()
+    for one in data.sets:
+        scorer = make_scorer("bm25", one.dev.statistics, TextSettings())
+        found.runs |= {task.name: rerank(task.given, scorer, task.queries, task.documents) for task in one.tasks()}
+    return found
 
 
 def _ignore(text: str) -> None:
