@@ -135,7 +135,6 @@ READINGS: dict[str, dict[str, Any]] = {
     "sum": {"reduction": "sum"},
     "mean, shuffled": {"order": "shuffled"},
     "mean, even": {"initial": "even"},
-    "sum, even": {"reduction": "sum", "initial": "even"},
 }
 
 
