@@ -15,7 +15,7 @@ from tests.tiny_das2016 import write_yahoo
 
 from askalike.errors import DamagedInputError, FormatError
 from askalike.evaluation.forum.systems import Likelihoods
-from askalike.evaluation.forum.tasks import judge
+from askalike.evaluation.forum.tasks import candidate_task, judge
 from askalike.models.language.kinds import KINDS, Learned
 from askalike.models.language.model import LanguageModel, LanguageSettings
 from askalike.models.siamese.trigram_texts import SiameseReader
@@ -39,6 +39,7 @@ from askalike.papers.harness import RowResult, Runner, compared
 from askalike.papers.paper import Options
 from askalike.progress import SilentProgress
 from askalike.text.settings import TextSettings
+from askalike.training.log import read_log
 from askalike.training.siamese.recipe import SiameseRecipe
 from askalike.types import Answer, Question
 
@@ -331,3 +332,36 @@ def test_a_query_counts_by_its_mean_over_seeds() -> None:
     scqa, dsqa = result("scqa", 0.0, 1.0), result("dsqa", 0.25)
     (found,) = compared([dsqa, scqa], COMPARED, ["t"])
     assert found.difference.mean == 0.125
+
+
+def test_a_training_keeps_the_network_before_it_and_that_of_the_best_epoch_of_dev(
+    data: DasData, tmp_path: Path
+) -> None:
+    pytest.importorskip("torch", reason="the siamese network is trained with torch, which is not installed")
+    from askalike.models.siamese.network import build, to_arrays
+
+    recipe = SiameseRecipe(kernel_width=3, channels=(2, 2), poolings=(2, 1), output_size=4)
+    pairs, loop = replace(recipe.pairs, batch_size=8), replace(recipe.loop, epochs=3, patience=0, learning_rate=0.1)
+    trainer = SiameseTrainer(replace(recipe, pairs=pairs, loop=loop), data, tmp_path)
+    kept = {name: trainer.model("scqa", 1, name) for name in ("loss", "dev", "untrained")}
+    first = to_arrays(build(kept["loss"].settings.network, 1))
+    assert all(np.allclose(first[name], value) for name, value in kept["untrained"].parameters().items())
+    assert not all(np.allclose(first[name], value) for name, value in kept["loss"].parameters().items())
+    maps = [one.value for one in read_log(tmp_path / "scqa-seed1" / "log.csv") if one.measure == "map"]
+    assert len(maps) == 4
+    (one,) = data.sets
+    task = candidate_task(one.dev)
+    found = {name: task.map(model.encode(task.questions)) for name, model in kept.items()}
+    assert found["untrained"] == pytest.approx(maps[0], abs=1e-5)
+    assert found["dev"] == pytest.approx(max(maps[1:]), abs=1e-5), "of epochs from the first on"
+    assert found["loss"] == pytest.approx(maps[-1], abs=1e-5), "without patience the last one"
+
+
+def test_the_row_of_plain_bm25_does_not_take_the_scores_of_the_search(data: DasData, tmp_path: Path) -> None:
+    (one,) = data.sets
+    found = runner(data, tmp_path).answerer.answer(ROWS["bm25-plain"], 0).runs
+    assert found == runner(data, tmp_path).answerer.answer(ROWS["bm25"], 0).runs, "the search of this set is BM25"
+    given = replace(one.dev, lexical={query: [(name, 7.0) for name, _ in run] for query, run in one.dev.given.items()})
+    changed = runner(replace(data, sets=(replace(one, dev=given),)), tmp_path).answerer
+    assert changed.answer(ROWS["bm25-plain"], 0).runs == found
+    assert changed.answer(ROWS["bm25"], 0).runs != found
