@@ -25,6 +25,7 @@ from tools.sections import (
     training,
     zhang2018,
 )
+from tools.sections.readings import readings
 
 REPOSITORY = Path(__file__).resolve().parent.parent
 RESULTS = REPOSITORY / "results"
@@ -150,6 +151,7 @@ def overview() -> str:
     """Return the page of headlines, with a line for each page that has the details."""
     lines = ["# Results", "", HOW_TO_READ, "", *headlines(loaded), "", "## All figures", ""]
     lines += [f"- [{page.title}]({Path(path).relative_to('docs')}): {page.about}" for path, page in PAGES.items()]
+    lines += ["- [Readings of the papers](papers/readings.md): what they leave open, both sides with figures."]
     return "\n".join(lines) + "\n"
 
 
@@ -165,8 +167,15 @@ def page_text(page: Page) -> str:
     return _CHART.sub(r"](../\1)", text.replace("](../results/", "](../../results/"))
 
 
+def readings_page() -> str:
+    """Return the page of what the papers leave open."""
+    about = f"Both sides of what three papers leave open. Overview: [results](../results.md). {HOW_TO_READ}"
+    return "\n".join(["# Readings of the papers", "", about, "", *readings(loaded)]) + "\n"
+
+
 RESULT_DOCUMENTS: Mapping[str, Callable[[], str]] = {
     "docs/results.md": overview,
+    "docs/papers/readings.md": readings_page,
     **{path: partial(page_text, page) for path, page in PAGES.items()},
 }
 

@@ -59,11 +59,19 @@ def _beginning(result: Mapping[str, Any]) -> str:
         else " The sets stand in for Yahoo! Answers, which the reported figures are of: compare the order of rows, not"
         " figures."
     )
+    earlier = (
+        ""
+        if any(row["row"] == "trigrams" for row in result["rows"])
+        else " These rows are of an earlier version, which counted each answer of Reddit's file as a question of its"
+        " own and summed the networks' loss: compare them with each other alone."
+    )
     return (
         "What `askalike reproduce das2016` found. Means over queries and seeds; ± is the standard deviation of the"
         " seeds' means, in brackets the interval over queries; p compares MAP with LMIR's. Each set's dev split chose"
-        f" every setting; no candidate's answers are read.{stand_in} Learned from {learned['questions']:,} questions"
-        f" with answers: {sources}. Left out of these: {left_out}."
+        f" every setting; no candidate's answers are read.{stand_in} Questions and answers are cut to 60 terms before"
+        " alignment by IBM's model 1, for which the paper has GIZA++; MAP is of the whole order, before the threshold"
+        " of the average of a query's candidates. Other readings: [readings](readings.md). Learned from"
+        f" {learned['questions']:,} questions with answers: {sources}. Left out of these: {left_out}.{earlier}"
     )
 
 

@@ -141,6 +141,7 @@ COMPARED: Final[Sequence[tuple[str, str]]] = (
     ("t-scqa", "bm25"),
     ("scqa", "scqa-sum"),
     ("scqa", "scqa-untrained"),
+    ("scqa-sum", "scqa-untrained"),
     ("scqa", "trigrams"),
     ("scqa-dev", "scqa"),
     ("scqa-dev", "trigrams"),

@@ -148,6 +148,7 @@ def table_object(data: DasData, sets: Sequence[DasSet], found: Sequence[RowResul
         "sets": {one.name: _set_object(one) for one in sets},
         "rows": [_row_object(one) for one in found],
         "compared": comparison_objects(compared(found, COMPARED, tests)),
+        "compared_on_dev": comparison_objects(compared(found, COMPARED, [one.dev.name for one in sets])),
     }
 
 
