@@ -121,7 +121,8 @@ def _curves(result: Mapping[str, Any]) -> list[str]:
         "",
         "MAP of dev sets by epoch, as in the paper's figure 3, and by the weight α of the network beside BM25, as in"
         " its figure 5, means over seeds; full lines are networks that share their weights, broken ones those that do"
-        " not, dotted ones those with the summed loss, and the paper's α. By epoch, queries without a positive candidate are left out of every set. The"
+        " not, dotted ones those with the summed loss, and the paper's α. By epoch, queries without a positive"
+        " candidate are left out of every set. The"
         " course of every training is in"
         f" [{result['logs']}](../results/{result['logs']}).",
     ]

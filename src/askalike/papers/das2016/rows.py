@@ -17,7 +17,7 @@ held out, or, of rows that end in ``-dev``, the highest MAP of the dev sets, of 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import product
 from typing import Final, Literal, get_args
 
@@ -187,7 +187,9 @@ def grid(name: str, seed: int) -> Iterator[Options]:
         for topics, smoothing, share in product(TOPICS, COARSE, (0.5, 0.7, 0.9)):
             yield TopicOptions(*smoothing, share=share, topics=topics, seed=seed)
     else:
-        answers = {"most_answers": 1, "accepted_votes": 0} if name == "qatm" else {}
-        for topics, smoothing, words, share in product(TOPICS, COARSE, (0.5, 0.8), (0.5, 0.7, 0.9)):
-            both = {"words": words, "translations": round(1 - words, 2)}
-            yield VotedTopicOptions(*smoothing, share=share, topics=topics, seed=seed, **both, **answers)
+        plain = VotedTopicOptions(seed=seed)
+        if name == "qatm":
+            plain = replace(plain, most_answers=1, accepted_votes=0)
+        for topics, (method, weight), words, share in product(TOPICS, COARSE, (0.5, 0.8), (0.5, 0.7, 0.9)):
+            both = replace(plain, words=words, translations=round(1 - words, 2), share=share)
+            yield replace(both, smoothing=method, weight=weight, topics=topics)

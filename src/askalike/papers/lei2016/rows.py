@@ -124,8 +124,8 @@ def _encoder(
 
 
 def _baseline(identifier: str, system: str, about: str, *, scorer: str = "", reads: Reads = "title and body") -> LeiRow:
-    known = {"reported": REPORTED.get(identifier, {}), "thesis": THESIS.get(identifier, {})}
-    return LeiRow(identifier, system, scorer=scorer, reads=reads, about=about, **known)
+    paper, thesis = REPORTED.get(identifier, {}), THESIS.get(identifier, {})
+    return LeiRow(identifier, system, scorer=scorer, reads=reads, about=about, reported=paper, thesis=thesis)
 
 
 def _words(scorer: str, about: str) -> LeiRow:
