@@ -46,7 +46,8 @@ def row_recipe(row: LeiRow, recipe: Recipe, *, is_pretraining: bool) -> Recipe:
     """
     assert row.encoder is not None, "only rows with an encoder are trained"
     stages = tuple(stage for stage in recipe.stages if (stage.objective == PRETRAINING) == is_pretraining)
-    return replace(recipe, encoder=row.encoder, reads=row.reads, stages=stages)
+    gate_bias = recipe.gate_bias if row.encoder.gate_size else 0.0
+    return replace(recipe, encoder=row.encoder, reads=row.reads, stages=stages, gate_bias=gate_bias)
 
 
 @dataclass(frozen=True, slots=True)

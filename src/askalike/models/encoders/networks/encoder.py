@@ -228,9 +228,16 @@ class EncoderNetwork(nn.Module):
         return packing.pack(inputs)
 
 
-def build(config: EncoderConfig, seed: int = 0) -> EncoderNetwork:
-    """Return an untrained encoder; the same seed gives the same parameters."""
-    return EncoderNetwork(config, initial_values(config, seed))
+def build(config: EncoderConfig, seed: int = 0, gate_bias: float = 0.0) -> EncoderNetwork:
+    """Return an untrained encoder; the same seed gives the same parameters.
+
+    Args:
+        gate_bias: what b^λ of a gated RCNN begins as.
+    """
+    values = initial_values(config, seed)
+    if config.gate_size:
+        values["gate_bias"] = torch.full_like(values["gate_bias"], gate_bias)
+    return EncoderNetwork(config, values)
 
 
 def to_arrays(encoder: EncoderNetwork) -> dict[str, NDArray[np.float32]]:
