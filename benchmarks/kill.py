@@ -45,7 +45,7 @@ from askalike.readers.detection import READERS
 from askalike.readers.frame import ReadContext
 from askalike.store import Archive, Layout
 from askalike.store import check as check_archive
-from askalike.types import Answer, Link, Question
+from askalike.types import Answer, Link, Query, Question
 from benchmarks.record import REPOSITORY, WORK, need_data, write
 
 COMMAND: Final = "python -m benchmarks.kill"
@@ -432,8 +432,8 @@ def overlap(forum: Forum, fresh: Forum, questions: list[Question], ranker: str) 
     """Return the mean overlap of the best ten by one ranker; AssertionError where it is small or the finds differ."""
     overlaps: list[float] = []
     for probe in random.Random(0).choices(questions, k=PROBES):
-        here = [identifier for identifier, _ in forum.ranking(probe.title, k=1000, ranker=ranker)]
-        there = [identifier for identifier, _ in fresh.ranking(probe.title, k=1000, ranker=ranker)]
+        here = [identifier for identifier, _ in forum.ranking(Query(probe.title, k=1000, ranker=ranker))]
+        there = [identifier for identifier, _ in fresh.ranking(Query(probe.title, k=1000, ranker=ranker))]
         if len(here) < 1000:
             assert set(here) == set(there), f"{probe.title!r} finds other questions than in a fresh forum, by {ranker}"
         best = set(there[:10])

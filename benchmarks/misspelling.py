@@ -30,7 +30,7 @@ from askalike.models.siamese.model import SiameseModel
 from askalike.search import SearchSettings
 from askalike.text.markup import plain_text
 from askalike.text.stop_words import STOP_WORDS
-from askalike.types import Filters, Question, Run
+from askalike.types import Filters, Query, Question, Run
 from benchmarks.minilm import MiniLM
 from benchmarks.quality_sets import forum_folder, travel_tasks
 from benchmarks.record import write
@@ -132,7 +132,7 @@ class Search:
                 forum.encode()
             for identifier, one in task.queries.items():
                 own = Filters(exclude_ids=frozenset([identifier]))
-                run[identifier] = forum.ranking(one.title, one.body, 10, markup=one.markup, filters=own)
+                run[identifier] = forum.ranking(Query(one.title, one.body, one.markup, 10, own))
         return run
 
 

@@ -31,7 +31,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
-from askalike import Forum
+from askalike import Forum, Query
 from askalike.client import Client, ServiceError
 from askalike.forum import ForumSettings, ImportOptions
 from askalike.store import Archive, Layout
@@ -235,7 +235,7 @@ def one_round(
         for ledger in ledgers:
             written = [(key[1], title) for key, title in ledger.held.items() if key[0] == "question"]
             for identifier, title in written[-3:]:
-                ranked = [one for one, _ in forum.ranking(title, k=1000, ranker="lexical")]
+                ranked = [one for one, _ in forum.ranking(Query(title, k=1000, ranker="lexical"))]
                 assert identifier in ranked, f"{identifier} ({title!r}) is not found"
 
 

@@ -26,7 +26,6 @@ import shutil
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from statistics import fmean, median
 from string import ascii_lowercase
@@ -45,10 +44,10 @@ from askalike.readers.detection import READERS
 from askalike.readers.frame import ReadContext
 from askalike.search import Query
 from askalike.search import searcher as search
-from askalike.search.correction import Frequencies, Speller, corrected
+from askalike.search.correction import Speller, corrected
 from askalike.search.query import TermCounts
 from askalike.store import Archive, Layout
-from askalike.text.analyzer import Analyzer
+from askalike.text.analyzer import Analyzer, Prepared
 from askalike.text.markup import plain_text, segments
 from askalike.text.misspelling import NEIGHBOURS, meant
 from askalike.text.tokens import words
@@ -173,11 +172,14 @@ def times_ms(queries: Sequence[Query], rule: Rule) -> dict[str, float]:
 
 
 def corrected_before(
-    query: Query, analyzer: Analyzer, speller: Speller, frequencies: Frequencies
+    query: Query, _prepared: Prepared, analyzer: Analyzer, speller: Speller, counts: TermCounts
 ) -> tuple[Query, tuple[Correction, ...]]:
     """Return a query with the words that neither forum nor encoder has read as what the encoder has seen most often."""
     body = plain_text(query.body[:10_000], query.markup, with_code=analyzer.settings.with_code)
-    known = frequencies.document_frequency
+
+    def known(term: str) -> int:
+        return counts.look_up([term])[term]
+
     unknown: dict[str, None] = {}
     for word in words(f"{query.title}\n{body}"):
         if len(word) >= LEAST and word.isalpha() and speller.rank(word) is None and len(unknown) < 32:
@@ -198,6 +200,18 @@ def corrected_before(
                     found.append(Correction(word, other))
                 break
     return query, tuple(found)
+
+
+def _of_queries(
+    rule: Callable[..., tuple[Query, tuple[Correction, ...]]], analyzer: Analyzer, speller: Speller, counts: TermCounts
+) -> Rule:
+    """Return a rule that prepares the query too."""
+
+    def read(query: Query) -> tuple[Query, tuple[Correction, ...]]:
+        prepared = analyzer.prepare(query.title, query.body, query.markup)
+        return rule(query, prepared, analyzer, speller, counts)
+
+    return read
 
 
 RULES: Final = {"before": corrected_before, "now": corrected}
@@ -245,7 +259,7 @@ def measured(name: str, speller: Speller) -> dict[str, Any]:
         engine = LocalEngine(Archive(layout.archive), LexicalIndex(layout.lexical), FieldWeights())
         rows: dict[str, Any] = {}
         for rule_name, rule in RULES.items():
-            fixed: Rule = partial(rule, analyzer=analyzer, speller=speller, frequencies=TermCounts(engine))
+            fixed = _of_queries(rule, analyzer, speller, TermCounts(engine))
             rows[rule_name] = {
                 "as people type": outcomes(titles, analyzer, fixed, mistyped, SEED),
                 "any letter": outcomes(titles, analyzer, fixed, edited, SEED),

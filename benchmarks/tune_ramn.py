@@ -33,11 +33,10 @@ from askalike.models.ramn.score import FORUM, RamnSettings
 from askalike.papers.zhang2018.data import read_data
 from askalike.papers.zhang2018.states import ChangedStates, Whitening, all_alike
 from askalike.papers.zhang2018.training import Autoencoder
-from askalike.search.query import Query
 from askalike.search.ramn import StateSource
 from askalike.store import Layout
 from askalike.training.forum_data import forum_training
-from askalike.types import Question
+from askalike.types import Query, Question
 from benchmarks.record import need_data, write
 
 COMMAND = "python -m benchmarks.tune_ramn"

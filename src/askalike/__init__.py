@@ -17,11 +17,25 @@ from askalike.errors import AskalikeError
 from askalike.forum import Forum, ForumSettings, ImportOptions, ImportReport, Info
 from askalike.models.encoders.model import Model
 from askalike.text.settings import TextSettings
-from askalike.types import Answer, Explanation, Filters, Hit, Link, Match, Qrels, Question, Run
+from askalike.types import (
+    Answer,
+    Correction,
+    Explanation,
+    Filters,
+    Hit,
+    Link,
+    Match,
+    Qrels,
+    Query,
+    Question,
+    Run,
+    SearchResult,
+)
 
 __all__ = [
     "Answer",
     "AskalikeError",
+    "Correction",
     "Explanation",
     "Filters",
     "Forum",
@@ -34,8 +48,10 @@ __all__ = [
     "Match",
     "Model",
     "Qrels",
+    "Query",
     "Question",
     "Run",
+    "SearchResult",
     "TextSettings",
     "__version__",
 ]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Literal
 
 from askalike.errors import SettingError
@@ -140,7 +140,8 @@ class Filters:
 
     Args:
         tags: every one of these tags.
-        before: asked strictly before this moment; questions without a date do not satisfy it.
+        before: asked strictly before this moment, in UTC where it names no time zone; questions without a date do not
+            satisfy it.
         exclude_ids: never these questions.
     """
 
@@ -153,13 +154,43 @@ class Filters:
         for name in ("tags", "exclude_ids"):
             if isinstance(getattr(self, name), str):
                 raise SettingError(f"{name} is the text {getattr(self, name)!r}", "give several, such as a tuple")
+        if self.before is not None and self.before.tzinfo is None:
+            object.__setattr__(self, "before", self.before.replace(tzinfo=UTC))
 
     def admits(self, question: Question) -> bool:
-        """Return whether a question satisfies them; ``before`` and the question's date have a time zone."""
+        """Return whether a question satisfies them; the question's date has a time zone."""
         if self.before is not None and (question.created is None or question.created >= self.before):
             return False
         tags = {tag.casefold() for tag in question.tags}
         return question.id not in self.exclude_ids and all(tag.casefold() in tags for tag in self.tags)
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """A question that somebody asks, and what is wanted of the search.
+
+    Args:
+        title: its title.
+        body: its body; more words find more, and cost little.
+        markup: how the body is written.
+        k: how many hits, from 1 to 1,000.
+        filters: what a hit must satisfy.
+        ranker: a name from ``search.RANKER_NAMES``, such as "hybrid" or "lexical"; None takes the settings' one, which
+            is hybrid, or lexical while there are no vectors.
+        own: the question's own id, where the forum holds it: neither it nor what was judged different is found.
+        is_canonical: a question that is marked a duplicate gives way to its original.
+        is_explained: each hit comes with how much each word counts.
+    """
+
+    title: str
+    body: str = ""
+    markup: Markup = "plain"
+    k: int = 10
+    filters: Filters = field(default_factory=Filters)
+    ranker: str | None = None
+    own: str = ""
+    is_canonical: bool = False
+    is_explained: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,47 +214,6 @@ class Match:
     word: str
     field: Literal["title", "body"]
     weight: float
-
-
-@dataclass(frozen=True, slots=True)
-class Hit:
-    """One similar question.
-
-    Args:
-        rank: 1 is the best.
-        score: higher is better; what the ranking is sorted by.
-        components: the scores that it was made of, by name: ``bm25``, ``cosine``, and ``bm25_share`` where words and
-            vectors were joined, BM25 as a share of the best candidate's.
-        matched: words of the query found in the question, strongest first.
-        missing: informative words of the query that the question lacks, most informative first.
-        likelihood: how likely somebody who compares both says that they ask the same, in (0, 1); None where the ranker
-            looks at no vectors, or the question has none.
-        answer: its best answer (accepted first, then most voted, then oldest), or None.
-        duplicate_of: ids of the originals that it is marked a duplicate of.
-    """
-
-    rank: int
-    score: float
-    question: Question
-    components: Mapping[str, float] = field(default_factory=dict)
-    matched: tuple[Match, ...] = ()
-    missing: tuple[str, ...] = ()
-    likelihood: float | None = None
-    answer: Answer | None = None
-    answer_count: int = 0
-    duplicate_of: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class Suggestion:
-    """A hit that an asker is shown: never a question that is marked a duplicate, but its original.
-
-    Args:
-        via: the question that was found, where the hit's question stands in for it; the hit's score is this one's.
-    """
-
-    hit: Hit
-    via: Question | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -281,6 +271,62 @@ class Explanation:
     title: tuple[WordWeight, ...] = ()
     matches: tuple[WordMatch, ...] = ()
     effects: tuple[WordEffect, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Hit:
+    """One similar question.
+
+    Args:
+        rank: 1 is the best.
+        score: higher is better; what the ranking is sorted by.
+        components: the scores that it was made of, by name: ``bm25``, ``cosine``, and ``bm25_share`` where words and
+            vectors were joined, BM25 as a share of the best candidate's.
+        matched: words of the query found in the question, strongest first.
+        missing: informative words of the query that the question lacks, most informative first.
+        likelihood: how likely somebody who compares both says that they ask the same, in (0, 1); None where the ranker
+            looks at no vectors, or the question has none.
+        answer: its best answer (accepted first, then most voted, then oldest), or None.
+        duplicate_of: ids of the originals that it is marked a duplicate of.
+        via: the duplicate that was found, where the question is its original: the score is the duplicate's.
+        explanation: how much each word counts, where it was asked for.
+    """
+
+    rank: int
+    score: float
+    question: Question
+    components: Mapping[str, float] = field(default_factory=dict)
+    matched: tuple[Match, ...] = ()
+    missing: tuple[str, ...] = ()
+    likelihood: float | None = None
+    answer: Answer | None = None
+    answer_count: int = 0
+    duplicate_of: tuple[str, ...] = ()
+    via: Question | None = None
+    explanation: Explanation | None = None
+
+
+Stage = Literal["lexical", "vector", "rank", "answer"]
+"""Candidates by words; encoding and candidates by meaning; joining and re-ranking; records, answers, explanations."""
+
+
+@dataclass(frozen=True, slots=True)
+class SearchResult:
+    """What a search found, all of one state of the forum.
+
+    Args:
+        hits: best first.
+        corrections: misspelt words of the query, and what was searched for instead.
+        ranker: the name of the one that answered.
+        has_vectors: it looked at vectors too, and not at words alone.
+        seconds: how long each stage took.
+    """
+
+    hits: tuple[Hit, ...] = ()
+    corrections: tuple[Correction, ...] = ()
+    ranker: str = ""
+    has_vectors: bool = False
+    seconds: Mapping[Stage, float] = field(default_factory=dict)
 
 
 Qrels = dict[str, dict[str, int]]

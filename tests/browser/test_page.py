@@ -37,7 +37,7 @@ def test_typing_shows_similar_questions_with_the_shared_words_marked(opened: Ope
     first = page.locator(".hit").first
     first.wait_for()
     assert "laptop" in [mark.lower() for mark in first.locator("h3 mark").all_inner_texts()]
-    assert re.search(r"the same\s+\d+ %|meaning|words", first.locator(".likelihood").inner_text())
+    assert re.search(r"duplicate\s+\d+ %|meaning|words", first.locator(".likelihood").inner_text())
     assert "laptop" in first.locator(".why").inner_text().lower()
     assert re.search(r"\d+ similar questions? found", page.locator("#announcer").inner_text())
     assert page.locator(".weighed").count() >= 3
@@ -67,9 +67,9 @@ def test_what_the_per_cent_is_is_told_where_the_order_is_another(opened: Opened)
 
     page.route("**/v1/similar", at_odds)
     ask(page)
-    told = page.get_by_text("by meaning; the order weighs words too")
+    told = page.get_by_text("estimated from the meaning; the order weighs words too")
     expect(told).to_be_visible()
-    expect(page.locator(".hit .likelihood").first).to_have_attribute("title", re.compile("Per cent: how likely"))
+    expect(page.locator(".hit .likelihood").first).to_have_attribute("title", re.compile("Probability of"))
     shares.reverse()
     page.fill("#title", f"{TITLE} now")
     expect(page.locator(".hit .number").first).to_have_text("66 %")
@@ -145,7 +145,7 @@ def test_nothing_found_an_error_and_an_unreachable_service_say_what_to_do(opened
     none = {"ranker": "hybrid", "took_ms": 1.0, "hits": []}
     page.route("**/v1/similar", lambda route: route.fulfill(json=none))
     page.fill("#title", "qwertz")
-    page.get_by_text("Nothing like it yet.").wait_for()
+    page.get_by_text("No similar questions.").wait_for()
     refused = {"error": "the forum is being rebuilt", "hint": "try again soon"}
     page.unroute("**/v1/similar")
     page.route("**/v1/similar", lambda route: route.fulfill(status=503, json=refused, headers={"Retry-After": "7"}))
@@ -156,7 +156,7 @@ def test_nothing_found_an_error_and_an_unreachable_service_say_what_to_do(opened
     page.unroute("**/v1/similar")
     page.route("**/v1/similar", lambda route: route.abort())
     page.get_by_role("button", name="Try again").click()
-    page.locator(".wrong", has_text="The service cannot be reached.").wait_for()
+    page.locator(".wrong", has_text="Cannot reach the service.").wait_for()
     page.unroute("**/v1/similar")
     page.fill("#title", TITLE)
     page.wait_for_selector(".hit")
@@ -317,7 +317,7 @@ def test_a_question_is_found_by_its_words_and_an_unknown_one_is_said(opened: Ope
     page = opened("/#/explore", may_fail=True)
     page.fill("#find", "wireless drops")
     page.keyboard.press("Enter")
-    page.get_by_text("Near to “wireless drops”").wait_for()
+    page.get_by_text("Similar to “wireless drops”").wait_for()
     page.locator(".picks a").first.click()
     page.wait_for_selector(".question")
     page.evaluate("location.hash = '#/explore/nowhere'")
@@ -506,7 +506,7 @@ def test_what_pairs_and_names_say_stays_text(opened: Opened) -> None:
 
     page.route("**/v1/status", rename)
     page.goto(page.url.replace("example.html", "#/review"))
-    page.get_by_text("Almost certainly the same").wait_for()
+    page.get_by_text("Almost certainly a duplicate").wait_for()
     expect(page.locator("#pair h2").first).to_have_text(first.title)
     expect(page.locator("#pair h2").nth(1)).to_have_text(second.title)
     page.locator(".views a", has_text="Status").click()

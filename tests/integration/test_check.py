@@ -13,7 +13,7 @@ import pytest
 from tests.command import Run
 from tests.tiny_models import synonym_model
 
-from askalike import Answer, Forum, Question
+from askalike import Answer, Forum, Query, Question
 from askalike.errors import DamagedForumError, ForumNotFoundError, ModelError
 from askalike.store import Archive, Layout
 
@@ -51,7 +51,7 @@ def damage(path: Path) -> list[tuple[str, str]]:
 def found(path: Path) -> dict[str, list[tuple[str, float]]]:
     with Forum.open(path) as forum:
         return {
-            ranker: [(one, round(score, 5)) for one, score in forum.ranking("wireless lost", ranker=ranker)]
+            ranker: [(one, round(score, 5)) for one, score in forum.ranking(Query("wireless lost", ranker=ranker))]
             for ranker in ("hybrid", "lexical", "vector")
         }
 
@@ -90,7 +90,7 @@ def test_what_is_not_indexed_yet_is_no_damage(path: Path) -> None:
         archive.delete_questions(["other"])
     report = Forum.check(path)
     assert report.is_sound
-    assert {(one.part, "not seen 3 questions" in one.what) for one in report.findings} == {
+    assert {(one.part, "not indexed 3 questions" in one.what) for one in report.findings} == {
         ("words", True),
         ("vectors", True),
     }
@@ -273,7 +273,7 @@ def test_a_folder_or_link_in_the_place_of_a_lock_is_mended(path: Path, kind: str
 
 def test_the_command_tells_damage_by_its_exit_code_and_as_json(run: Run, path: Path) -> None:
     fine = run("check", path)
-    assert (fine.code, fine.out) == (0, "Everything holds what was written.\n")
+    assert (fine.code, fine.out) == (0, "Everything is sound.\n")
     flip(one(path, "*.segment"), 70)
     damaged = run("check", path)
     assert damaged.code == 1
@@ -283,7 +283,7 @@ def test_the_command_tells_damage_by_its_exit_code_and_as_json(run: Run, path: P
     assert (told["is_sound"], told["repaired"], told["findings"][0]["part"]) == (False, [], "vectors")
     repaired = run("check", path, "--repair")
     assert repaired.code == 0
-    assert repaired.out.startswith("made anew: words, vectors")
+    assert repaired.out.startswith("rebuilt: words, vectors")
     assert json.loads(run("check", path, "--json").out) == {
         "forum": str(path),
         "is_sound": True,

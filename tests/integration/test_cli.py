@@ -192,7 +192,7 @@ def test_search_filters_by_tag_date_and_id(run: Run, homenet: Path) -> None:
         (("--tag", "printer", "--tag", "nosuch"), "No question has the tags printer, nosuch."),
         (("--before", "1990-01-01"), "No question was asked before 1990-01-01 00:00+00:00."),
         (("--tag", "PRINTER", "--before", "1990-01-01"), "No question has the tag PRINTER and was asked before 1990-"),
-        (("--tag", "printer", "--body", "xyzzy"), "No earlier question that may be shown"),
+        (("--tag", "printer", "--body", "xyzzy"), "No similar questions found"),
     ],
 )
 def test_a_filter_that_no_question_satisfies_is_named(
@@ -207,7 +207,7 @@ def test_a_filter_that_no_question_satisfies_is_named(
 
 @pytest.mark.parametrize("asked", ["xyzzy", "the of and", "the xyzzy is", "?!"])
 def test_search_that_finds_nothing_says_so(run: Run, homenet: Path, asked: str) -> None:
-    assert "No earlier question" in run("search", homenet, asked).out
+    assert "No similar questions" in run("search", homenet, asked).out
     assert run("search", homenet, asked, "--json").json == []
 
 
@@ -434,7 +434,7 @@ def test_a_language_without_a_stemmer_is_indexed_as_the_hint_says(run: Run, tmp_
     archive.write_text('{"id": "1", "title": "停電の後"}\n{"id": "2", "title": "パスワード"}\n', encoding="utf-8")
     assert "none for any other" in run("index", archive, "--into", forum, "--language", "japanese").err
     said = run("index", archive, "--into", forum, "--language", "none").out
-    assert "words alone answer: the model that comes along reads english, and the forum is in another language" in said
+    assert "searching by words only: the bundled model reads english, and the forum is in another language" in said
     assert [hit["question"]["id"] for hit in run("search", forum, "停電", "--json").json] == ["1"]
     assert run("info", forum, "--json").json["language"] == "none"
 

@@ -22,7 +22,7 @@ def folder(tmp_path: Path) -> Path:
 
 
 def test_keys_are_made_shown_and_taken_back(folder: Path, run: Run) -> None:
-    assert f"there is no key; askalike keys {folder} --add read makes one" in run("keys", folder).out
+    assert f"no keys; askalike keys {folder} --add read makes one" in run("keys", folder).out
     assert run("keys", folder, "--json").json == []
     done = run("keys", folder, "--add", "read", "--name", "widget")
     assert done.code == 0
@@ -58,7 +58,7 @@ def test_keys_that_cannot_be_made_are_refused(folder: Path, run: Run, words: tup
 def test_a_service_for_others_needs_a_key(folder: Path, run: Run) -> None:
     done = run("serve", folder, "--host", "0.0.0.0")
     assert done.code == 2
-    assert "no key" in done.err
+    assert "without an API key" in done.err
     assert run("serve", folder / "none").code == 1
 
 

@@ -103,7 +103,7 @@ def test_the_plan_is_told_first_and_a_better_model_answers(
     ):
         assert line in plan
     assert "0.3000" in result
-    assert "better on dev and answers from now on" in result
+    assert "better on dev and is in use from now on" in result
     assert (forum / "training" / "log.csv").read_text(encoding="utf-8").startswith("stage,epoch,step,measure,value")
     found = run("info", forum, "--json").json
     assert (found["model"], found["encoded"]) == ("own (rcnn, 8 dimensions)", 252)
@@ -191,7 +191,7 @@ def test_without_marks_texts_alone_are_learned_from_and_nothing_is_compared(
     assert done.code == 0
     assert "0 groups of duplicates" in done.out
     assert "then" not in done.out.split("recipe ")[1].splitlines()[0], "the stage that needs pairs is left out"
-    assert "without a dev split nothing shows that it is better" in done.out
+    assert "not compared: the forum has no labelled dev split" in done.out
     assert run("info", tmp_path / "f", "--json").json["encoded"] == 6
 
 
@@ -221,14 +221,14 @@ def test_without_a_dev_part_a_model_that_is_there_stays_unless_told_to(
         made.add([Question(str(number), f"wifi drops {number % 3}", "the router is old") for number in range(6)])
     words = ("train", tmp_path / "f", "--recipe", recipe, "--from", "nothing")
     done = run(*words)
-    assert "nothing shows that the new model is better: the general model stays" in done.out
+    assert "the forum has no labelled dev split: the general model stays" in done.out
     plan, result = done.out.split("work  ")
-    assert "taken      with --keep alone" in plan
-    assert f"until then it lies in {tmp_path / 'f' / 'training'} (0 MB), which may be deleted" in result
+    assert "taken      only with --keep" in plan
+    assert f"until then it is kept in {tmp_path / 'f' / 'training'} (0 MB), which may be deleted" in result
     not_trained()
     kept = run(*words, "--keep")
-    assert "with --keep alone" not in kept.out
-    assert "holds the finished model" in kept.out
+    assert "only with --keep" not in kept.out
+    assert "contains the finished model" in kept.out
     assert run("info", tmp_path / "f", "--json").json["model"] == "own (rcnn, 8 dimensions)"
 
 
@@ -293,7 +293,7 @@ def test_going_on_from_the_own_model_is_not_done_twice_when_it_is_stopped_while_
         patched.setattr(Forum, "encode", stopped)
         assert run(*words, "--from", "own").code == 130
     not_trained()
-    assert "had taken this model before" in run(*words, "--from", "own").out
+    assert "already uses this model" in run(*words, "--from", "own").out
 
 
 @pytest.mark.usefixtures("general")
@@ -312,7 +312,7 @@ def test_a_way_leads_back_to_the_general_model(
     monkeypatch.setattr("askalike.index.model_source.default_model", lambda: None)
     done = run("encode", forum, "--model", "general")
     assert done.code == 2
-    assert "carries no general model" in done.err
+    assert "contains no general model" in done.err
     assert (forum / "model").is_dir(), "nothing is taken away where nothing could stand for it"
 
 
@@ -359,7 +359,7 @@ def test_stopped_while_the_new_model_encodes_the_same_again_goes_on_with_encodin
         assert (forum / "model").is_dir()
     done = run(*words)
     assert done.code == 0
-    assert "had taken this model before" in done.out
+    assert "already uses this model" in done.out
     assert "did not help" not in done.out
     assert run("info", forum, "--json").json["encoded"] == 252
     assert sorted(file.name for file in (forum / "training").iterdir()) == ["lock", "log.csv"]
@@ -370,7 +370,7 @@ def test_stopped_while_the_new_model_encodes_the_same_again_goes_on_with_encodin
     [
         (("--recipe", "magic"), 2, "no recipe 'magic'", "default, dsqa, lei2016"),
         (("--recipe", __file__), 2, "is no TOML", "correct it"),
-        (("--from", "general"), 2, "carries no general model", "--from nothing"),
+        (("--from", "general"), 2, "contains no general model", "--from nothing"),
         (("--from", "nowhere"), 1, "no model at nowhere", "manifest.json"),
         (("--recipe", "RECIPE", "--device", "abacus"), 2, "device 'abacus'", "cuda"),
     ],

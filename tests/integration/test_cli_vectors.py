@@ -101,17 +101,15 @@ def test_encoding_that_is_stopped_says_what_stays_and_how_to_go_on(
     stop_after(1)
     done = run(*words)
     assert done.code == 130
-    assert (
-        f"stopped; all was read, and what was encoded is kept in {forum}. To go on:\n  askalike encode {forum}\n"
-        in (done.err)
-    )
+    kept = f"stopped; all questions were read; vectors encoded so far are kept in {forum}"
+    assert f"{kept}. To go on:\n  askalike encode {forum}\n" in done.err
     found = run("info", forum, "--json").json
     assert (found["encoded_by_next_model"], found["not_encoded"], found["questions"]) == (64, 252 - 64, 252)
     assert ["encoded", "by", "next", "model", "64"] in [line.split() for line in run("info", forum).out.splitlines()]
     stop_after(2)
     done = run("encode", forum)
     assert done.code == 130
-    assert f"stopped; what was encoded is kept. To go on:\n  askalike encode {forum}\n" in done.err
+    assert f"stopped; vectors encoded so far are kept. To go on:\n  askalike encode {forum}\n" in done.err
     assert run("info", forum, "--json").json["encoded_by_next_model"] == 192
     done = run(*words)
     assert (done.code, done.err.splitlines()[-1]) == (130, f"  askalike {' '.join(map(str, words))}")
@@ -133,7 +131,7 @@ def test_building_indexes_anew_that_is_stopped_goes_on(
         patched.setattr("askalike.models.encoders.model.Model.encode", stopped)
         done = run("reindex", forum)
     assert done.code == 130
-    assert "stopped; the archive is whole" in done.err
+    assert "stopped; the archive is complete" in done.err
     assert done.err.endswith(f"To go on:\n  askalike encode {forum}\n")
     run("encode", forum)
     after = run("info", forum, "--json").json
@@ -149,7 +147,7 @@ def test_reading_that_is_stopped_leaves_no_forum(run: Run, tmp_path: Path, monke
     words = ("index", bundled_forum(), "--into", tmp_path / "f")
     done = run(*words)
     assert (done.code, (tmp_path / "f").exists()) == (130, False)
-    assert "nothing was read to the end, and there is no forum yet. To go on:\n  askalike index" in done.err
+    assert "nothing has been stored; there is no forum yet. To go on:\n  askalike index" in done.err
 
 
 def test_explain_shows_scores_and_the_weight_of_each_word(run: Run, forum: Path, tmp_path: Path) -> None:
@@ -204,15 +202,15 @@ def test_search_says_that_the_forum_is_still_being_indexed(run: Run, forum: Path
             archive.edit_questions([Question("wifi", "Wlan lost")])
             done = run("search", forum, "wlan", "--json")
             assert (done.code, done.json) == (0, [])
-            assert done.err == "note: the forum is still being indexed, 2 of 3 questions\n"
+            assert done.err == "note: indexing is not finished: 2 of 3 questions\n"
         run("search", forum, "wlan")
         with filelock.FileLock(layout.lock):
             archive.edit_questions([Question("wifi", "Wireless lost")])
-            assert run("search", forum, "wlan").err == "note: the forum is still being indexed, 1 change to go\n"
+            assert run("search", forum, "wlan").err == "note: indexing is not finished: 1 change to go\n"
             LexicalIndex.create(layout.lexical, applied=archive.last_change(), fingerprint=fingerprint(analyzer))
             done = run("search", forum, "wlan")
-            assert "No earlier question" in done.out
-            assert done.err == "note: the forum is still being indexed, 0 of 3 questions\n"
+            assert "No similar questions" in done.out
+            assert done.err == "note: indexing is not finished: 0 of 3 questions\n"
     assert run("search", forum, "wlan").err == ""
 
 
@@ -227,7 +225,7 @@ def test_search_says_what_is_not_encoded_where_meaning_is_searched(
     for words_of_ranker in ((), ("--ranker", "hybrid"), ("--ranker", "fusion"), ("--ranker", "vector"), ("--json",)):
         said = run("search", forum, "wifi", *words_of_ranker).err.splitlines()
         assert said == [
-            "note: 2 questions are not encoded, and found by words alone",
+            "note: 2 questions are not encoded, and found by words only",
             f"hint: askalike encode {forum}",
         ]
     assert run("search", forum, "wifi", "--ranker", "lexical").err == ""
@@ -236,7 +234,8 @@ def test_search_says_what_is_not_encoded_where_meaning_is_searched(
         opened.use_model(tmp_path / "new")
     said = run("search", forum, "wifi").err.splitlines()
     assert (
-        said[0] == "note: the model before answers: 4 questions are not encoded by the new one, own (cnn, 2 dimensions)"
+        said[0]
+        == "note: the previous model is in use: 4 questions are not encoded by the new one, own (cnn, 2 dimensions)"
     )
 
 

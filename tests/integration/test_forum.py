@@ -364,11 +364,11 @@ def test_an_archive_of_rejects_alone_says_the_first(tmp_path: Path) -> None:
     with (
         Forum.create(tmp_path / "f") as forum,
         pytest.raises(
-            InputError, match=r"holds no question; 2 records were rejected, the first in a\.jsonl, line 1: "
+            InputError, match=r"contains no questions; 2 records were rejected, the first in a\.jsonl, line 1: "
         ) as told,
     ):
         forum.load(archive, options=ImportOptions(format="jsonl"))
-    assert told.value.hint == "mend the records, or name the right --format", "a new forum's rejects are not kept"
+    assert told.value.hint == "correct the records, or name the right --format", "a new forum's rejects are not kept"
 
 
 def test_a_path_that_is_not_utf8_names_its_source_and_makes_no_forum(tmp_path: Path) -> None:

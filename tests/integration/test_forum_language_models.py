@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from tests.command import Run
 
-from askalike import Answer, Forum, Link, Question
+from askalike import Answer, Forum, Link, Query, Question
 from askalike.errors import DamagedModelError, ModelError, SettingError
 from askalike.models.language.kinds import KINDS, TopicOptions
 from askalike.models.language.model import LanguageModel
@@ -54,17 +54,15 @@ def test_a_learned_model_answers_by_its_name(learned: tuple[Path, str]) -> None:
         assert [hit.question.id for hit in hits][:1] in (["printer"], ["paper"], ["wlan"])
         assert {hit.question.id for hit in hits} == {"printer", "paper", "wlan"}, "that share a word with it"
         assert all(hit.score > 0 and hit.components["likelihood"] == hit.score for hit in hits)
-        assert opened.ranking("printer drops", ranker=name) == [(hit.question.id, hit.score) for hit in hits]
+        assert opened.ranking(Query("printer drops", ranker=name)) == [(hit.question.id, hit.score) for hit in hits]
         assert opened.similar("", ranker=name) == []
 
 
 def test_words_are_explained_by_the_word_that_stands_for_them(learned: tuple[Path, str]) -> None:
     path, name = learned
     with Forum.open(path) as opened:
-        hits = opened.similar("wireless evening", ranker=name)
-        (wireless, evening) = next(
-            one.matches for one in opened.explain(hits, "wireless evening", ranker=name) if one.question_id == "wlan"
-        )
+        hits = opened.search(Query("wireless evening", ranker=name, is_explained=True)).hits
+        (wireless, evening) = next(one.explanation.matches for one in hits if one.question.id == "wlan")  # type: ignore[union-attr]
     assert (evening.word, evening.match, evening.similarity, evening.is_missing) == ("evening", "evening", 1.0, False)
     assert wireless.is_missing
     assert wireless.importance == 1.0 >= evening.importance > 0
@@ -84,7 +82,7 @@ def test_a_translation_makes_the_difference(forum: Path, run: Run) -> None:
             first, second = opened.similar("wireless evening", ranker=name)[:2]
             assert first.question.id == "wlan", name
             assert first.score > second.score
-        assert opened.explain([], "wireless", ranker="lmir") == []
+        assert opened.search(Query("nowhere", ranker="lmir", is_explained=True)).hits == ()
 
 
 def test_a_phrase_is_explained_by_a_phrase(forum: Path, run: Run, tmp_path: Path) -> None:
@@ -95,8 +93,8 @@ def test_a_phrase_is_explained_by_a_phrase(forum: Path, run: Run, tmp_path: Path
     recipe.write_text('ranker = "phrase"\n[options]\nlongest = 2\nheuristic = "union"\n', encoding="utf-8")
     assert run("train", forum, "--recipe", recipe).code == 0
     with Forum.open(forum) as opened:
-        hits = opened.similar("factory defaults router", ranker="phrase")
-        matches = opened.explain(hits, "factory defaults router", ranker="phrase")[0].matches
+        hits = opened.search(Query("factory defaults router", ranker="phrase", is_explained=True)).hits
+        matches = hits[0].explanation.matches  # type: ignore[union-attr]
     assert hits[0].question.id in {"n0", "n1", "n2"}
     assert [one.match for one in matches] == ["reset router", "reset router", "router"]
     assert [one.is_missing for one in matches] == [True, True, False]
@@ -123,10 +121,10 @@ def test_topics_are_learned_from_answers_and_told(forum: Path, run: Run) -> None
     assert "all questions and 4 best answers, topics by 100 iterations; from no duplicate links" in done.out
     assert LanguageModel.load(forum / "rankers" / "qatm").settings.options == TopicOptions(seed=3)
     with Forum.open(forum) as opened:
-        before = opened.ranking("wlan evening", ranker="qatm")
-        assert opened.ranking("wlan evening", ranker="qatm") == before, "topics that were kept change nothing"
+        before = opened.ranking(Query("wlan evening", ranker="qatm"))
+        assert opened.ranking(Query("wlan evening", ranker="qatm")) == before, "topics that were kept change nothing"
         opened.add_answers([Answer("a6", "car", "wireless channel, wireless is crowded", score=9)])
-        after = dict(opened.ranking("wlan evening", ranker="qatm"))
+        after = dict(opened.ranking(Query("wlan evening", ranker="qatm")))
         assert after["car"] > dict(before)["car"], "its new answer tells what it is about"
         assert after["printer"] == dict(before)["printer"]
 
@@ -167,12 +165,12 @@ def test_a_new_answer_counts_at_once(forum: Path, run: Run) -> None:
     assert run("train", forum, "--recipe", "translm").code == 0
     with Forum.open(forum) as opened:
         opened.add(Question("late", "evening trouble", "the whole house"))
-        before = dict(opened.ranking("channel evening", ranker="translm"))
+        before = dict(opened.ranking(Query("channel evening", ranker="translm")))
         opened.add_answers([Answer("a5", "late", "another channel")])
-        after = dict(opened.ranking("channel evening", ranker="translm"))
+        after = dict(opened.ranking(Query("channel evening", ranker="translm")))
         assert after["late"] > before["late"]
         opened.edit(Question("late", "channel evening"))
-        assert dict(opened.ranking("channel evening", ranker="translm"))["late"] > after["late"]
+        assert dict(opened.ranking(Query("channel evening", ranker="translm")))["late"] > after["late"]
 
 
 def test_another_rankers_model_is_refused(forum: Path, run: Run) -> None:

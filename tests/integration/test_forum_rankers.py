@@ -75,17 +75,21 @@ def test_a_learned_ranker_answers_where_it_is_asked_for(forum: Path) -> None:
         assert set(by_words) == {"lost", "printer", "body"}, "all share a word"
         assert hits[0].question.id == "body", "where wireless stands for wifi"
         assert all(hit.score > 0 and "rank_factor" in hit.components for hit in hits)
-        assert [one for one, _ in opened.ranking("wifi drops", ranker="ramn")] == [hit.question.id for hit in hits]
+        assert [one for one, _ in opened.ranking(Query("wifi drops", ranker="ramn"))] == [
+            hit.question.id for hit in hits
+        ]
 
 
 def test_each_word_of_the_query_is_explained(forum: Path) -> None:
     with Forum.open(forum) as opened:
-        hits = opened.similar("wifi drops", ranker="ramn")
-        found = {one.question_id: one.matches for one in opened.explain(hits, "wifi drops", ranker="ramn")}
+        hits = opened.search(Query("wifi drops", ranker="ramn", is_explained=True)).hits
+        found = {hit.question.id: hit.explanation.matches for hit in hits if hit.explanation is not None}
         wifi, drops = found["body"]
         assert (wifi.word, wifi.match, wifi.is_missing, round(wifi.similarity, 3)) == ("wifi", "wireless", True, 1.0)
         assert (drops.word, drops.match, drops.is_missing) == ("drops", "drops", False)
-        assert opened.explain(hits, "wifi drops")[0].matches == (), "another ranker explains in its own way"
+        other = opened.search(Query("wifi drops", is_explained=True)).hits[0].explanation
+        assert other is not None
+        assert other.matches == (), "another ranker explains in its own way"
 
 
 def test_a_ranker_that_was_not_learned_says_how_to_train_it(tmp_path: Path) -> None:
@@ -94,8 +98,6 @@ def test_a_ranker_that_was_not_learned_says_how_to_train_it(tmp_path: Path) -> N
         with pytest.raises(ForumError, match="has not learned the ranker 'ramn'") as raised:
             made.similar("wifi", ranker="ramn")
         assert "--recipe ramn" in raised.value.hint
-        with pytest.raises(ForumError):
-            made.explain([], "wifi", ranker="ramn")
         with pytest.raises(SettingError, match="there is no ranker 'best'"):
             made.similar("wifi", ranker="best")
 
@@ -181,9 +183,11 @@ def test_the_command_line_shows_what_stands_for_each_word(forum: Path, run: Run)
 def test_the_ranker_of_the_settings_explains_what_it_found(forum: Path) -> None:
     settings = ForumSettings(search=SearchSettings(ranker="ramn"))
     with Forum.open(forum, settings=settings) as opened:
-        hits = opened.similar("wifi drops")
-        assert "rank_factor" in hits[0].components
-        assert opened.explain(hits, "wifi drops")[0].matches
+        found = opened.search(Query("wifi drops", is_explained=True))
+        assert (found.ranker, found.has_vectors) == ("ramn", False)
+        assert "rank_factor" in found.hits[0].components
+        assert found.hits[0].explanation is not None
+        assert found.hits[0].explanation.matches
 
 
 def test_a_folder_in_the_place_of_a_rankers_manifest_is_told_as_damage(forum: Path) -> None:
@@ -196,10 +200,10 @@ def test_a_folder_in_the_place_of_a_rankers_manifest_is_told_as_damage(forum: Pa
 
 def test_a_ranker_that_is_just_being_replaced_still_answers(forum: Path) -> None:
     with Forum.open(forum) as opened:
-        expected = opened.ranking("wifi drops", ranker="ramn")
+        expected = opened.ranking(Query("wifi drops", ranker="ramn"))
         (forum / "rankers" / "ramn").rename(forum / "rankers" / ".ramn.replaced")
     with Forum.open(forum) as opened:
-        assert opened.ranking("wifi drops", ranker="ramn") == expected
+        assert opened.ranking(Query("wifi drops", ranker="ramn")) == expected
 
 
 def test_texts_of_questions_are_not_kept_with_their_states() -> None:

@@ -101,8 +101,8 @@ def test_a_query_of_misspelt_words_alone_finds_its_question(forum: Path, ranker:
 
 def test_trigrams_that_were_never_seen_change_nothing(forum: Path) -> None:
     with Forum.open(forum) as opened:
-        before = opened.ranking("router evening", ranker="scqa")
-        assert opened.ranking("router evening zzz", ranker="scqa") == before
+        before = opened.ranking(Query("router evening", ranker="scqa"))
+        assert opened.ranking(Query("router evening zzz", ranker="scqa")) == before
         assert opened.similar("zzz qqq", ranker="scqa") == []
         opened.add(Question("zzz", "zzz qqq"))
         assert opened.similar("zzz qqq", ranker="scqa") == [], "nothing is known of it"
@@ -123,7 +123,6 @@ def test_both_rankers_use_what_was_learned_once(forum: Path) -> None:
             assert hit.score == hit.components["cosine"]
             alpha = TextualSettings().alpha
             assert beside[identifier].score == pytest.approx(alpha * hit.score + (1 - alpha) * share)
-        assert opened.explain([], "toner", ranker="t-scqa") == []
         for name in ("dsqa", "t-dsqa"):
             with pytest.raises(ForumError, match=f"not learned the ranker '{name}'") as raised:
                 opened.similar("toner", ranker=name)
@@ -135,10 +134,11 @@ def test_both_rankers_use_what_was_learned_once(forum: Path) -> None:
 
 def test_words_are_explained_by_leaving_them_out(forum: Path) -> None:
     with Forum.open(forum) as opened:
-        hits = opened.similar("toner evening", ranker="scqa")
+        hits = opened.search(Query("toner evening", ranker="scqa", is_explained=True)).hits
         found = {
-            one.question_id: {part.word: part.effect for part in one.effects}
-            for one in opened.explain(hits, "toner evening", ranker="scqa")
+            one.question.id: {part.word: part.effect for part in one.explanation.effects}
+            for one in hits
+            if one.explanation is not None
         }
         toner, evening = found["printer"]["toner"], found["printer"]["evening"]
         assert toner > 0
@@ -150,13 +150,13 @@ def test_words_are_explained_by_leaving_them_out(forum: Path) -> None:
 
 def test_an_edited_question_is_read_anew_and_a_new_model_answers_at_once(forum: Path, tmp_path: Path) -> None:
     with Forum.open(forum) as opened:
-        before = dict(opened.ranking("toner evening", ranker="scqa"))
+        before = dict(opened.ranking(Query("toner evening", ranker="scqa")))
         opened.edit(Question("router", "toner evening"))
-        assert dict(opened.ranking("toner evening", ranker="scqa"))["router"] == pytest.approx(1.0)
+        assert dict(opened.ranking(Query("toner evening", ranker="scqa")))["router"] == pytest.approx(1.0)
         assert before["router"] < 0.9
         trigram_model(["evening"]).save(tmp_path / "other")
         opened.use_ranker("scqa", tmp_path / "other")
-        assert [score for _, score in opened.ranking("toner evening", ranker="scqa")] == pytest.approx([1.0] * 3)
+        assert [score for _, score in opened.ranking(Query("toner evening", ranker="scqa"))] == pytest.approx([1.0] * 3)
 
 
 def test_vectors_are_kept_up_to_their_size() -> None:
@@ -187,14 +187,14 @@ def test_the_average_of_the_candidates_is_a_threshold(forum: Path, run: Run) -> 
     settings = ForumSettings(search=SearchSettings(threshold="average"))
     for ranker in ("scqa", "t-scqa", "lexical"):
         with Forum.open(forum) as opened:
-            every = opened.ranking("toner evening", ranker=ranker)
+            every = opened.ranking(Query("toner evening", ranker=ranker))
         average = sum(score for _, score in every) / 3
         assert len(every) == 3
         with Forum.open(forum, settings=settings) as opened:
-            shown = opened.ranking("toner evening", ranker=ranker)
+            shown = opened.ranking(Query("toner evening", ranker=ranker))
             assert shown == [(one, score) for one, score in every if score >= average] == every[:1]
-            assert opened.ranking("toner evening", k=1, ranker=ranker) == shown, "however few are asked for"
-            assert len(opened.ranking("evening", ranker="lexical")) >= 1, "of equals none is below"
+            assert opened.ranking(Query("toner evening", k=1, ranker=ranker)) == shown, "however few are asked for"
+            assert len(opened.ranking(Query("evening", ranker="lexical"))) >= 1, "of equals none is below"
     found = run("search", forum, "toner evening", "--ranker", "scqa", "--threshold", "average", "--json").json
     assert [one["question"]["id"] for one in found] == ["printer"]
     assert len(run("search", forum, "toner evening", "--ranker", "scqa", "--json").json) == 3

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from tests.command import Run
 
-from askalike import Filters, Forum, ForumSettings, Model
+from askalike import Filters, Forum, ForumSettings, Model, Query
 from askalike.cli.demo import QUESTIONS
 from askalike.data import bundled_forum, default_model
 from askalike.errors import ModelNotFoundError, NotLearnedError
@@ -67,7 +67,7 @@ def test_the_demo_finds_a_question_that_shares_no_content_word(homenet: Forum, t
     assert hits[0]["question"]["id"] in REPEATED
     assert hits[0]["matched"] == []
     part = run("demo", "--into", tmp_path / "f").out.split(EARPHONES)[1].split("\n“")[0]
-    assert "matched: no word, but the meaning" in part
+    assert "matched by meaning, no shared word" in part
     assert f"cosine {hits[0]['components']['cosine']:.2f} · bm25 0.00" in part
 
 
@@ -81,32 +81,35 @@ def test_meaning_ranks_marked_duplicates_at_least_as_well_as_words(homenet: Foru
 def test_a_question_is_nearest_to_itself(homenet: Forum) -> None:
     for question in list(homenet.questions())[:20]:
         asked = (question.title, question.body)
-        (found,) = homenet.ranking(*asked, k=1, markup=question.markup, ranker="vector")
+        (found,) = homenet.ranking(Query(*asked, k=1, markup=question.markup, ranker="vector"))
         assert found == (question.id, pytest.approx(1.0, abs=1e-3))
-        others = homenet.ranking(*asked, k=1, ranker="vector", filters=Filters(exclude_ids=frozenset([question.id])))
+        others = homenet.ranking(
+            Query(*asked, k=1, ranker="vector", filters=Filters(exclude_ids=frozenset([question.id])))
+        )
         assert others[0][1] < 0.99
 
 
 def test_misspelt_words_are_read_as_what_was_meant_and_told(homenet: Forum, run: Run) -> None:
     right, wrong = "Clock is wrong after booting Windows", "Clokc is wrong after boooting Windwos"
-    assert [(one.written, one.meant) for one in homenet.corrections(wrong)] == [
+    assert [(one.written, one.meant) for one in homenet.search(Query(wrong)).corrections] == [
         ("clokc", "clock"),
         ("boooting", "booting"),
         ("windwos", "windows"),
     ]
-    assert homenet.corrections(right) == ()
-    expected = homenet.ranking(right)
-    assert homenet.ranking(wrong) == expected
-    told = homenet.suggest(wrong, k=3)
+    assert homenet.search(Query(right)).corrections == ()
+    expected = homenet.ranking(Query(right))
+    assert homenet.ranking(Query(wrong)) == expected
+    told = homenet.search(Query(wrong, k=3, is_canonical=True))
     assert [one.meant for one in told.corrections] == ["clock", "booting", "windows"]
-    hits = homenet.similar(wrong, k=1)
+    hits = homenet.search(Query(wrong, k=1, is_explained=True)).hits
     assert {match.word.casefold() for match in hits[0].matched} >= {"windows", "wrong"}
-    assert homenet.explain(hits, wrong)[0].query_title[0].word == "clock"
+    assert hits[0].explanation is not None
+    assert hits[0].explanation.query_title[0].word == "clock"
     as_written = ForumSettings(search=SearchSettings(is_corrected=False))
     with Forum.open(homenet.path, settings=as_written) as other:
-        assert other.corrections(wrong) == ()
-        assert other.ranking(wrong) != expected
-    assert "note: windwos is read as windows" in run("search", homenet.path, wrong).err
+        assert other.search(Query(wrong)).corrections == ()
+        assert other.ranking(Query(wrong)) != expected
+    assert "note: windwos was corrected to windows" in run("search", homenet.path, wrong).err
 
 
 GERMAN = """Drucker verschwindet nach Stromausfall|Ich habe den Router neu gestartet, aber er wird nicht mehr gefunden.
@@ -120,13 +123,13 @@ def test_a_text_that_does_not_read_like_the_forums_language_is_told(tmp_path: Pa
     rows = [f'{number},"{title}","{body}"' for number, title, body in _numbered(GERMAN)]
     table.write_text("\n".join(["id,title,body", *rows]), encoding="utf-8")
     said = run("index", table, "--into", tmp_path / "f").out
-    assert "note: the text does not read like English, in which the general model was trained" in said
+    assert "note: the text does not look like English, the language of the general model" in said
     assert run("index", table, "--into", tmp_path / "f", "--json").json["is_in_its_language"] is False
     for others in (("--language", "german"), ("--no-encode",)):
-        assert "does not read like" not in run("index", table, "--into", tmp_path / others[-1], *others).out
+        assert "does not look like" not in run("index", table, "--into", tmp_path / others[-1], *others).out
     assert run("index", table, "--into", tmp_path / "german", "--json").json["is_in_its_language"] is True
     english = run("index", bundled_forum(), "--into", tmp_path / "en")
-    assert "does not read like" not in english.out
+    assert "does not look like" not in english.out
     assert run("index", bundled_forum(), "--into", tmp_path / "en", "--json").json["is_in_its_language"] is True
 
 
@@ -141,13 +144,13 @@ def test_a_forum_in_another_language_is_not_encoded_by_a_model_that_cannot_read_
     table.write_text("id,title\n1,Kopfhörer klingen dumpf\n2,Der Drucker druckt leere Seiten\n", encoding="utf-8")
     said = run("index", table, "--into", path, "--language", "german")
     assert said.code == 0
-    assert "words alone answer: the model that comes along reads english, and the forum is in german" in said.out
+    assert "searching by words only: the bundled model reads english, and the forum is in german" in said.out
     with Forum.open(path) as forum:
         assert (forum.vectors.model, forum.vectors.waiting, forum.vectors.next_model) == ("", 0, "")
         assert not forum.similar("Welches Brot backe ich morgen?"), "nothing is alike where no word is"
         (hit,) = forum.similar("Warum klingt mein Kopfhörer dumpf?")
         assert (hit.question.id, hit.likelihood) == ("1", None)
-        with pytest.raises(ModelNotFoundError, match="carries none for german"):
+        with pytest.raises(ModelNotFoundError, match="contains none for german"):
             forum.encode()
         with pytest.raises(NotLearnedError) as raised:
             forum.similar("Kopfhörer", ranker="hybrid")

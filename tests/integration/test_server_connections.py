@@ -44,8 +44,9 @@ class Served:
     def __init__(self, server: Server, port: int) -> None:
         self.server, self.port = server, port
 
-    def connect(self) -> socket.socket:
-        made = socket.create_connection(("127.0.0.1", self.port), timeout=PATIENCE_S)
+    def connect(self, address: str = "127.0.0.1") -> socket.socket:
+        """Connect from an address of the loopback."""
+        made = socket.create_connection(("127.0.0.1", self.port), PATIENCE_S, source_address=(address, 0))
         made.settimeout(PATIENCE_S)
         return made
 
@@ -57,7 +58,7 @@ class Served:
             return answered(made)
 
     def is_answered(self) -> bool:
-        return self.ask(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n") == (200, {"status": "ok"})
+        return self.ask(HEALTH) == (200, {"status": "ok"})
 
     @property
     def open(self) -> int:
@@ -86,7 +87,7 @@ def serve(folder: Path) -> Iterator[Callable[..., Any]]:
     @contextmanager
     def serving(settings: dict[str, Any] | None = None, **limits: Any) -> Iterator[Served]:
         chosen = ServeSettings(str(folder), limits=Limits(**{"rate": 0, **limits}), **(settings or {}))
-        server = Server(build(chosen), chosen.limits)
+        server = Server(build(chosen), chosen.limits, chosen.proxies)
         listening = listen("127.0.0.1", 0)
         thread = threading.Thread(target=server.run, args=(listening,))
         thread.start()
@@ -108,6 +109,9 @@ def until(is_so: Callable[[], bool]) -> None:
     while not is_so():
         assert time.monotonic() < end
         time.sleep(0.01)
+
+
+HEALTH = b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n"
 
 
 # -- clients that are slow ---------------------------------------------------------------------------------------------
@@ -215,6 +219,82 @@ def test_who_has_just_come_is_not_closed_for_those_who_send_slowly(serve: Any) -
         assert all(served.is_answered() for _ in range(30))
         for one in slow:
             one.close()
+
+
+REFUSED_BODY = b"POST /v1/similar HTTP/1.1\r\nHost: localhost\r\nContent-Length: 900000\r\n\r\n{"
+"""A request that gets 415; its connection stays open for the rest of the body."""
+
+
+@pytest.mark.parametrize("attacker", ["127.0.0.2", "127.0.0.1"])
+def test_who_was_answered_is_not_closed_for_those_who_were_only_refused(
+    serve: Any, attacker: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("askalike.server.admission.STRANGE_WEIGHT", 1e9)  # whatever the clock does meanwhile
+    with serve(connections=20) as served, served.connect() as known, contextlib.ExitStack() as attack:
+        known.sendall(HEALTH)
+        assert answered(known) == (200, {"status": "ok"})
+        for _ in range(60):
+            one = attack.enter_context(served.connect(attacker))
+            one.sendall(REFUSED_BODY)
+            assert answered(one)[0] == 415
+        known.sendall(HEALTH)
+        assert answered(known) == (200, {"status": "ok"})
+
+
+def test_who_has_sent_nothing_yet_is_not_closed_for_those_of_an_address_that_holds_more(serve: Any) -> None:
+    with serve(connections=20) as served, served.connect() as new, contextlib.ExitStack() as attack:
+        until(lambda: served.open == 1)
+        for _ in range(60):
+            one = attack.enter_context(served.connect("127.0.0.2"))
+            one.sendall(HEALTH)
+            assert answered(one)[0] == 200
+        new.sendall(HEALTH)
+        assert answered(new) == (200, {"status": "ok"})
+
+
+def test_one_address_has_no_more_connections_than_its_limit(serve: Any) -> None:
+    with serve(client_connections=5) as served, contextlib.ExitStack() as several:
+        many = [several.enter_context(served.connect()) for _ in range(30)]
+        assert many[0].recv(1) == b""
+        until(lambda: served.open == 5)
+        assert served.is_answered()
+
+
+def test_a_trusted_proxy_has_as_many_connections_as_there_are(serve: Any) -> None:
+    settings = {"trusted_proxies": ("127.0.0.1",)}
+    with serve(settings, client_connections=5) as served, contextlib.ExitStack() as several:
+        for one in [several.enter_context(served.connect()) for _ in range(30)]:
+            one.sendall(HEALTH)
+            assert answered(one) == (200, {"status": "ok"})
+        assert served.open == 30
+
+
+def test_a_connection_whose_request_has_come_is_not_closed_before_it_is_read() -> None:
+    """All happens within one turn of the event loop, which has not looked at the connections yet."""
+
+    async def steps() -> None:
+        loop = asyncio.get_running_loop()
+        server = Server(build(ServeSettings("none")), Limits())
+        await loop.run_in_executor(None, server.config.load)
+        server.lifespan = server.config.lifespan_class(server.config)
+        with listen("127.0.0.1", 0)[0] as listening, contextlib.ExitStack() as clients:
+            ends = []
+            for _ in range(2):
+                ends.append(clients.enter_context(socket.create_connection(listening.getsockname(), PATIENCE_S)))
+                accepted, _ = listening.accept()
+                accepted.setblocking(False)
+                await server._connect(accepted)
+            for _ in range(3):  # the event loop begins to read
+                await asyncio.sleep(0)
+            ends[0].sendall(HEALTH[:-2])
+            assert server._admission.make_room()
+            kept = [one for one in server.server_state.connections if not one.transport.is_closing()]
+            assert [one.client for one in kept] == [ends[0].getsockname()], "though the other has come later"
+            for one in list(server.server_state.connections):
+                one.transport.abort()
+            await asyncio.sleep(0)
+
+    asyncio.run(steps())
 
 
 def test_where_all_connections_are_at_work_the_next_is_refused(serve: Any, monkeypatch: pytest.MonkeyPatch) -> None:

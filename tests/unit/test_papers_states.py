@@ -12,8 +12,7 @@ from tests.tiny_models import synonym_model
 from askalike.index.states import ModelStates
 from askalike.papers.zhang2018 import states as module
 from askalike.papers.zhang2018.states import LEAST_SHARE, ChangedStates, Whitening
-from askalike.search.query import Query
-from askalike.types import Question
+from askalike.types import Query, Question
 
 
 def test_the_worked_example_holds() -> None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
+from datetime import UTC, datetime
+from typing import ClassVar
 
 import numpy as np
 import pytest
@@ -20,14 +22,13 @@ from askalike.search import (
     QueryTerm,
     Searcher,
     SearchSettings,
-    explanations,
 )
 from askalike.search.engine import DuplicateLinks, TermStatistics
-from askalike.search.explanation import matches
+from askalike.search.explanation import explanations, matches
 from askalike.search.interaction import WeighedStates, interactions
 from askalike.search.query import TermCounts, weigh
 from askalike.search.rankers import reciprocal_rank_fusion, shares, weighted_sum
-from askalike.text.analyzer import Analyzer
+from askalike.text.analyzer import Analyzer, Prepared
 from askalike.text.settings import TextSettings
 from askalike.types import Answer, Filters, Hit, Question, WordWeight
 
@@ -141,34 +142,73 @@ def counts(size: int, frequencies: Mapping[str, int]) -> TermCounts:
     return TermCounts(Counted(size, frequencies))  # type: ignore[arg-type]  # no more is asked for
 
 
+def prepared(query: Query) -> Prepared:
+    return ANALYZER.prepare(query.title, query.body, query.markup)
+
+
 def test_counts_are_asked_for_once_and_together() -> None:
     source = Counted(10, {"wifi": 3})
     found = TermCounts(source)  # type: ignore[arg-type]
     found.look_up(["wifi", "drop"])
-    found.look_up(["drop", "wifi"])
-    assert [found.document_frequency("wifi"), found.document_frequency("drop"), found.size()] == [3, 0, 10]
+    assert found.look_up(["drop", "wifi"]) == {"wifi": 3, "drop": 0}
+    assert found.size == 10
     assert source.calls == [["drop", "wifi"]]
+
+
+class Knows:
+    """Has a vector for every word, the most frequent ones."""
+
+    def rank(self, word: str) -> int:
+        return 0
+
+
+def test_a_search_that_corrects_nothing_asks_for_the_counts_of_its_terms_once() -> None:
+    class Counting(ListEngine):
+        calls: ClassVar[list[list[str]]] = []
+
+        def statistics(self, terms: Collection[str]) -> TermStatistics:
+            self.calls.append(sorted(terms))
+            return super().statistics(terms)
+
+    engine = Counting(PRINTERS, vectors=DIRECTIONS)
+    found = Searcher(engine, ANALYZER, FixedEncoder(1.0, 0.0), speller=Knows()).search(Query("printer", "offline zzz"))
+    assert found.corrections == ()
+    assert engine.calls == [["offlin", "printer", "zzz"]]
+
+
+def test_a_moment_without_a_time_zone_is_in_utc() -> None:
+    noon = datetime(2024, 5, 1, 12)
+    assert Filters(before=noon).before == noon.replace(tzinfo=UTC)
+    assert Filters(before=noon).admits(Question("1", "t", created=datetime(2024, 5, 1, 11, tzinfo=UTC)))
+
+
+@pytest.mark.parametrize(("ranker", "has_vectors"), [(None, True), ("vector", True), ("lexical", False)])
+def test_a_result_names_the_ranker_that_answered_and_whether_vectors_did(ranker: str | None, has_vectors: bool) -> None:
+    found = printers().search(replace(ASKED, ranker=ranker))
+    assert (found.ranker, found.has_vectors) == (ranker or "hybrid", has_vectors)
+    without = Searcher(ListEngine(PRINTERS), ANALYZER).search(ASKED)
+    assert (without.ranker, without.has_vectors) == ("lexical", False)
 
 
 def test_weights_are_title_counts_plus_weighted_body_counts() -> None:
     query = Query("printer printer offline", "printer network network")
-    terms = weigh(query, ANALYZER, QuerySettings(body_weight=0.5), counts(100, ONE))
+    terms = weigh(prepared(query), QuerySettings(body_weight=0.5), counts(100, ONE))
     assert {term: found.weight for term, found in terms.items()} == {"printer": 2.5, "offlin": 1.0, "network": 1.0}
 
 
 def test_terms_that_no_question_has_are_left_out() -> None:
-    terms = weigh(Query("printer zzz"), ANALYZER, QuerySettings(), counts(100, {"printer": 1}))
+    terms = weigh(prepared(Query("printer zzz")), QuerySettings(), counts(100, {"printer": 1}))
     assert terms == {"printer": QueryTerm(1.0, inverse_document_frequency(100, 1))}
 
 
 def test_only_the_most_telling_terms_are_kept() -> None:
     frequency = {"rare": 1, "common": 90, "middl": 30}
-    terms = weigh(Query("common rare middle"), ANALYZER, QuerySettings(max_terms=2), counts(100, frequency))
+    terms = weigh(prepared(Query("common rare middle")), QuerySettings(max_terms=2), counts(100, frequency))
     assert list(terms) == ["rare", "middl"]
 
 
 def test_a_body_that_does_not_count_is_not_looked_at() -> None:
-    assert weigh(Query("", "printer"), ANALYZER, QuerySettings(body_weight=0.0), counts(10, ONE)) == {}
+    assert weigh(prepared(Query("", "printer")), QuerySettings(body_weight=0.0), counts(10, ONE)) == {}
 
 
 @pytest.mark.parametrize(("body_weight", "max_terms"), [(-1.0, 5), (0.5, 0)])
@@ -177,43 +217,53 @@ def test_settings_out_of_range_are_refused(body_weight: float, max_terms: int) -
         QuerySettings(body_weight, max_terms)
 
 
-def test_matches_show_the_words_of_the_found_question_strongest_first() -> None:
+def test_matches_show_the_words_of_the_found_question() -> None:
     question = Question("1", "Printers are offline", "The <b>printer</b> prints nothing", "html")
     terms = {"printer": QueryTerm(2.0, 1.0), "offlin": QueryTerm(0.5, 2.0), "print": QueryTerm(0.5, 1.0)}
     found = matches(question, terms, ANALYZER)
-    assert [(match.word, match.field, match.weight) for match in found] == [
-        ("Printers", "title", 2.0),
-        ("printer", "body", 2.0),
-        ("offline", "title", 1.0),
-        ("prints", "body", 0.5),
+    assert {term: [(match.word, match.field, match.weight) for match in one] for term, one in found.items()} == {
+        "printer": [("Printers", "title", 2.0), ("printer", "body", 2.0)],
+        "offlin": [("offline", "title", 1.0)],
+        "print": [("prints", "body", 0.5)],
+    }
+
+
+def test_a_hit_shows_the_words_that_matched_strongest_first() -> None:
+    engine = ListEngine([Question("1", "Offline printers", "The printer is offline")])
+    (hit,) = Searcher(engine, ANALYZER).search(Query("printer", "offline")).hits
+    assert [(match.word, match.field) for match in hit.matched] == [
+        ("printers", "title"),
+        ("printer", "body"),
+        ("Offline", "title"),
+        ("offline", "body"),
     ]
 
 
 def test_questions_that_have_gone_are_replaced_by_the_next_best() -> None:
     engine = ListEngine([Question(str(number), "printer") for number in range(10)], gone=frozenset(range(6)))
-    hits = Searcher(engine, ANALYZER).similar(Query("printer"), 3, Filters())
+    hits = Searcher(engine, ANALYZER).search(Query("printer", k=3)).hits
     assert [hit.question.id for hit in hits] == ["6", "7", "8"]
     assert engine.asked == [3, 6, 12]
 
 
 def test_a_ranking_is_sorted_by_score_and_then_by_id() -> None:
     engine = ListEngine([Question("b", "printer"), Question("a", "printer"), Question("c", "printer offline")])
-    found = Searcher(engine, ANALYZER).ranking(Query("printer offline"), 3, Filters()).found
-    assert [question.id for _, question in found] == ["c", "a", "b"]
+    found = Searcher(engine, ANALYZER).ranking(Query("printer offline", k=3)).found
+    assert [one.question.id for one in found] == ["c", "a", "b"]
 
 
 def test_equal_scores_at_the_end_of_a_joined_list_are_cut_by_id() -> None:
     questions = [Question("c", "printer"), Question("b", "printer"), Question("a", "printer")]
     searcher = Searcher(ListEngine(questions), ANALYZER, FixedEncoder(1.0, 0.0))
-    assert [question.id for _, question in searcher.ranking(Query("printer"), 2, Filters()).found] == ["a", "b"]
+    assert [one.question.id for one in searcher.ranking(Query("printer", k=2)).found] == ["a", "b"]
 
 
 def test_a_vector_of_zeros_finds_nothing_and_words_answer() -> None:
     engine = ListEngine(PRINTERS, vectors=DIRECTIONS)
     searcher = Searcher(engine, ANALYZER, FixedEncoder(0.0, 0.0), HALVES)
-    assert searcher.similar(ASKED, 3, Filters(), "vector") == []
+    assert searcher.search(replace(ASKED, k=3, ranker="vector")).hits == ()
     assert engine.asked == []
-    hits = searcher.similar(ASKED, 3, Filters())
+    hits = searcher.search(replace(ASKED, k=3)).hits
     assert [(hit.question.id, hit.score, hit.components["cosine"]) for hit in hits] == [
         ("words", 0.5, 0.0),
         ("both", 0.25, 0.0),
@@ -243,13 +293,13 @@ def scores(hits: Sequence[Hit]) -> dict[str, float]:
 
 def test_the_weighted_sum_of_cosine_and_share_of_bm25_worked_by_hand() -> None:
     # bm25 2, 1, 0, so shares 1, 1/2, 0; cosines 0, 0.8, 0.6
-    assert scores(printers(0.5).similar(ASKED, 3, Filters())) == {"both": 0.65, "words": 0.5, "meaning": 0.3}
-    assert scores(printers(0.25).similar(ASKED, 3, Filters())) == {"words": 0.75, "both": 0.575, "meaning": 0.15}
+    assert scores(printers(0.5).search(replace(ASKED, k=3)).hits) == {"both": 0.65, "words": 0.5, "meaning": 0.3}
+    assert scores(printers(0.25).search(replace(ASKED, k=3)).hits) == {"words": 0.75, "both": 0.575, "meaning": 0.15}
 
 
 def test_candidates_compared_word_by_word_worked_by_hand() -> None:
     # printer silent is as printer offline, word by word; of scanner dead one word is, seen from both sides
-    found = printers(0.5).similar(ASKED, 3, Filters(), "interaction")
+    found = printers(0.5).search(replace(ASKED, k=3, ranker="interaction")).hits
     assert {hit.question.id: hit.components["interaction"] for hit in found} == {"words": 1, "both": 1, "meaning": 0.5}
     assert scores(found) == {
         "words": 0.7 * (0 + 2) / 3 + 0.3 * 1,
@@ -262,30 +312,32 @@ def test_what_is_not_compared_word_by_word_stays_below_what_is() -> None:
     encoder = FixedEncoder(1.0, 0.0)
     settings = SearchSettings(join=JoinSettings(weight=0.5, interaction_depth=2))
     searcher = Searcher(ListEngine(PRINTERS, vectors=DIRECTIONS), ANALYZER, encoder, settings)
-    found = searcher.similar(ASKED, 3, Filters(), "interaction")
+    found = searcher.search(replace(ASKED, k=3, ranker="interaction")).hits
     assert sorted(encoder.read) == [0, 1], "the best two of the weighted sum"
     assert [hit.question.id for hit in found] == ["both", "words", "meaning"]
     assert "interaction" not in found[2].components
     assert 0 < found[2].score <= found[1].score
-    assert len(searcher.similar(ASKED, 1, Filters(), "interaction")) == 1
+    assert len(searcher.search(replace(ASKED, k=1, ranker="interaction")).hits) == 1
 
 
 def test_a_query_without_a_vector_is_not_compared_word_by_word() -> None:
     encoder = FixedEncoder(0.0, 0.0)
     searcher = Searcher(ListEngine(PRINTERS, vectors=DIRECTIONS), ANALYZER, encoder, HALVES)
-    assert scores(searcher.similar(ASKED, 3, Filters(), "interaction")) == {"words": 0.5, "both": 0.25}
+    assert scores(searcher.search(replace(ASKED, k=3, ranker="interaction")).hits) == {"words": 0.5, "both": 0.25}
     assert encoder.read == []
 
 
 def test_a_hit_found_word_by_word_tells_what_stands_for_each_word() -> None:
     searcher = printers()
-    hits = searcher.similar(ASKED, 3, Filters(), "interaction")
-    first = searcher.explanations(ASKED, hits, "interaction")[0]
+    first = searcher.search(replace(ASKED, ranker="interaction", is_explained=True)).hits[0].explanation
+    assert first is not None
     assert [(one.word, one.match, one.similarity, one.is_missing) for one in first.matches] == [
         ("printer", "printer", 1.0, False),
         ("offline", "silent", 1.0, True),
     ]
-    assert searcher.explanations(ASKED, hits)[0].matches == ()
+    other = searcher.search(replace(ASKED, is_explained=True)).hits[0].explanation
+    assert other is not None
+    assert other.matches == ()
 
 
 def test_interactions_of_texts_of_unlike_length_and_without_words() -> None:
@@ -299,7 +351,7 @@ def test_interactions_of_texts_of_unlike_length_and_without_words() -> None:
 
 
 def test_components_add_up_to_the_score() -> None:
-    for hit in printers(0.3).similar(ASKED, 3, Filters()):
+    for hit in printers(0.3).search(replace(ASKED, k=3)).hits:
         parts = hit.components
         assert set(parts) == {"bm25", "bm25_share", "cosine"}
         assert hit.score == pytest.approx(0.3 * parts["cosine"] + 0.7 * parts["bm25_share"])
@@ -307,62 +359,66 @@ def test_components_add_up_to_the_score() -> None:
 
 
 def test_a_candidate_of_one_source_is_scored_by_the_other() -> None:
-    found = printers(0.5, depth=1).similar(ASKED, 1, Filters())  # the best by words, and the best by vectors
+    found = printers(0.5, depth=1).search(replace(ASKED, k=1)).hits  # the best by words, and the best by vectors
     assert scores(found) == {"both": 0.65}
     assert found[0].components["bm25"] == 1
 
 
 def test_an_excluded_question_does_not_set_the_scale() -> None:
-    found = printers().similar(ASKED, 3, Filters(exclude_ids=frozenset(["words"])))
+    found = printers().search(replace(ASKED, k=3, filters=Filters(exclude_ids=frozenset(["words"])))).hits
     assert scores(found) == {"both": 0.9, "meaning": 0.3}
 
 
 def test_reciprocal_rank_fusion_adds_places_worked_by_hand() -> None:
     # by words: words, both; by vectors: both, meaning, words
-    found = scores(printers(fusion_constant=1.0).similar(ASKED, 3, Filters(), "fusion"))
+    found = scores(printers(fusion_constant=1.0).search(replace(ASKED, k=3, ranker="fusion")).hits)
     assert found == {"words": 1 / 2 + 1 / 4, "both": 1 / 3 + 1 / 2, "meaning": 1 / 3}
     assert reciprocal_rank_fusion([], 60) == 0
 
 
 def test_each_source_can_be_asked_alone() -> None:
-    by_words = printers().similar(ASKED, 3, Filters(), "lexical")
+    by_words = printers().search(replace(ASKED, k=3, ranker="lexical")).hits
     assert [(hit.question.id, dict(hit.components)) for hit in by_words] == [
         ("words", {"bm25": 2.0}),
         ("both", {"bm25": 1.0}),
     ]
-    by_vectors = printers().similar(ASKED, 2, Filters(), "vector")
+    by_vectors = printers().search(replace(ASKED, k=2, ranker="vector")).hits
     assert [hit.question.id for hit in by_vectors] == ["both", "meaning"]
     assert set(by_vectors[0].components) == {"cosine"}
 
 
 def test_without_vectors_words_answer_unless_vectors_were_asked_for() -> None:
     searcher = Searcher(ListEngine(PRINTERS), ANALYZER)
-    assert searcher.similar(ASKED, 3, Filters())[0].components == {"bm25": 2.0}
+    assert searcher.search(replace(ASKED, k=3)).hits[0].components == {"bm25": 2.0}
     with pytest.raises(ForumError, match="needs vectors"):
-        searcher.similar(ASKED, 3, Filters(), "hybrid")
+        searcher.search(replace(ASKED, ranker="hybrid"))
 
 
 def test_a_question_without_a_vector_is_found_by_its_words() -> None:
     engine = ListEngine(PRINTERS, vectors={2: [1.0, 0.0]})
-    found = Searcher(engine, ANALYZER, FixedEncoder(1.0, 0.0), HALVES).similar(ASKED, 3, Filters())
+    found = Searcher(engine, ANALYZER, FixedEncoder(1.0, 0.0), HALVES).search(replace(ASKED, k=3)).hits
     assert scores(found) == {"words": 0.5, "meaning": 0.5, "both": 0.25}
 
 
 @pytest.mark.parametrize("ranker", list(RANKERS))
 def test_more_hits_than_questions_and_an_empty_forum_are_no_error(ranker: str) -> None:
-    assert len(printers().similar(ASKED, 1000, Filters(), ranker)) == (2 if ranker in ("lexical", "vector") else 3)
-    assert Searcher(ListEngine([]), ANALYZER, FixedEncoder(1.0, 0.0)).similar(ASKED, 5, Filters(), ranker) == []
+    assert len(printers().search(replace(ASKED, k=1000, ranker=ranker)).hits) == (
+        2 if ranker in ("lexical", "vector") else 3
+    )
+    assert (
+        Searcher(ListEngine([]), ANALYZER, FixedEncoder(1.0, 0.0)).search(replace(ASKED, k=5, ranker=ranker)).hits == ()
+    )
 
 
 def test_what_shares_no_word_and_points_elsewhere_is_no_hit() -> None:
     searcher = Searcher(ListEngine(PRINTERS, vectors={2: [-1.0, 0.1]}), ANALYZER, FixedEncoder(1.0, 0.0))
-    assert [hit.question.id for hit in searcher.similar(ASKED, 3, Filters())] == ["words", "both"]
-    assert searcher.similar(ASKED, 3, Filters(), "vector") == []
+    assert [hit.question.id for hit in searcher.search(replace(ASKED, k=3)).hits] == ["words", "both"]
+    assert searcher.search(replace(ASKED, k=3, ranker="vector")).hits == ()
 
 
 def test_an_unknown_ranker_is_refused_with_the_choices() -> None:
     with pytest.raises(SettingError, match="expected one of hybrid, interaction, fusion, lexical, vector"):
-        printers().similar(ASKED, 3, Filters(), "magic")
+        printers().search(replace(ASKED, ranker="magic"))
 
 
 @pytest.mark.parametrize(
@@ -388,7 +444,7 @@ def test_shares_of_nothing_are_nothing() -> None:
 
 
 def test_an_explanation_weighs_the_words_of_query_and_hit() -> None:
-    hits = printers().similar(ASKED, 1, Filters())
+    hits = printers().search(replace(ASKED, k=1)).hits
     found = explanations(Query("printer", "is <b>off</b>", "html"), hits, FixedEncoder(1.0))[0]
     assert found.question_id == "both"
     assert found.query_title == (WordWeight("printer", 1 / 7),)

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Mapping
 
 import pytest
 
 from askalike.search.correction import MOST_WORDS, PROBES, TYPOS, corrected
-from askalike.search.query import Query
+from askalike.search.engine import TermStatistics
+from askalike.search.query import TermCounts
 from askalike.text import misspelling
 from askalike.text.analyzer import Analyzer
 from askalike.text.misspelling import meant
 from askalike.text.settings import TextSettings
-from askalike.types import Correction, Markup
+from askalike.types import Correction, Markup, Query
 
 ANALYZER = Analyzer(TextSettings())
 READ = ("segmentation", "router", "laptop", "rotor", "wifi", "printer", "restarts", "visa", "via", "drop", "night")
@@ -33,20 +34,16 @@ class Held:
     def __init__(self, counts: Mapping[str, int]) -> None:
         self._counts = counts
 
-    def look_up(self, terms: Iterable[str]) -> None:
-        pass
-
-    def size(self) -> int:
-        return 5_000
-
-    def document_frequency(self, term: str) -> int:
-        return self._counts.get(term, 0)
+    def statistics(self, terms: Collection[str]) -> TermStatistics:
+        return TermStatistics(5_000, {term: self._counts[term] for term in terms if self._counts.get(term)})
 
 
 def read(
     title: str, body: str = "", held: Mapping[str, int] = HELD, markup: Markup = "plain"
 ) -> tuple[Query, list[str]]:
-    query, found = corrected(Query(title, body, markup), ANALYZER, Speller(), Held(held))
+    written = ANALYZER.prepare(title, body, markup)
+    counts = TermCounts(Held(held))  # type: ignore[arg-type]  # no more is asked for
+    query, found = corrected(Query(title, body, markup), written, ANALYZER, Speller(), counts)
     return query, [f"{one.written}>{one.meant}" for one in found]
 
 
@@ -181,7 +178,7 @@ def test_only_so_many_words_are_looked_at(word: str, most: int, monkeypatch: pyt
     misspelt = [word.format(letter) for letter in letters] + [f"{letter}router" for letter in letters]
     misspelt += [f"router{letter}" for letter in letters]
     text = "\n".join(f"{one} wifi drops at night" for one in misspelt)
-    corrected(Query("wifi", text), ANALYZER, Speller(), Held({**HELD, "router": 900}))
+    read("wifi", text, held={**HELD, "router": 900})
     assert len(looked_at) == most
 
 

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import get_args
 
 import pytest
 
 from askalike import Filters, Forum, Link, Question
-from askalike.search.stages import STAGES, collecting, stage
-from askalike.search.suggestions import original_of, reached
+from askalike.search.originals import original_of, reached
+from askalike.types import Query, Stage
 
 pytestmark = pytest.mark.usefixtures("words_alone")
 
@@ -36,23 +37,23 @@ def forum(tmp_path: Path) -> Iterator[Forum]:
 
 
 def ids(forum: Forum, title: str, **more: object) -> list[str]:
-    return [one.hit.question.id for one in forum.suggest(title, **more).found]  # type: ignore[arg-type]
+    return [one.question.id for one in forum.search(Query(title, is_canonical=True, **more)).hits]  # type: ignore[arg-type]
 
 
 def test_a_duplicate_is_replaced_by_its_original_once(forum: Forum) -> None:
-    found = forum.suggest("wifi drops")
+    found = forum.search(Query("wifi drops", is_canonical=True))
     assert found.ranker == "lexical"
-    assert sorted(one.hit.question.id for one in found.found) == ["free", "old"]
-    stand_in = next(one for one in found.found if one.hit.question.id == "old")
+    assert sorted(one.question.id for one in found.hits) == ["free", "old"]
+    stand_in = next(one for one in found.hits if one.question.id == "old")
     assert stand_in.via is not None
     assert stand_in.via.id in ("dup", "dup2")
-    assert stand_in.hit.rank == 1
-    assert stand_in.hit.missing[:2] == ("drops", "wifi")
+    assert stand_in.rank == 1
+    assert stand_in.missing[:2] == ("drops", "wifi")
 
 
 def test_an_original_found_itself_stands_for_itself(forum: Forum) -> None:
-    (found,) = forum.suggest("connection lost").found
-    assert (found.hit.question.id, found.via, found.hit.missing) == ("old", None, ())
+    (found,) = forum.search(Query("connection lost", is_canonical=True)).hits
+    assert (found.question.id, found.via, found.missing) == ("old", None, ())
 
 
 def test_a_question_is_not_suggested_to_itself_nor_through_its_duplicates(forum: Forum) -> None:
@@ -91,10 +92,7 @@ def test_of_several_originals_the_nearest_is_taken() -> None:
     assert reached("q", lambda one: marks.get(one, ())) == ["far", "near", "end"]
 
 
-def test_stages_are_measured_only_for_who_collects(forum: Forum) -> None:
-    with collecting() as seconds:
-        forum.suggest("wifi drops")
-    assert set(seconds) == set(STAGES)
-    with stage("rank"):
-        pass
-    assert set(seconds) == set(STAGES)
+def test_a_search_tells_how_long_each_stage_took(forum: Forum) -> None:
+    seconds = forum.search(Query("wifi drops", is_canonical=True)).seconds
+    assert set(seconds) == set(get_args(Stage))
+    assert all(one >= 0 for one in seconds.values())

@@ -17,9 +17,8 @@ from askalike.errors import SettingError
 from askalike.models.ramn.comparison import Similarity, compare, importance
 from askalike.models.ramn.score import ALPHAS, FORUM, RamnSettings, in_order, log_scores, rank_factors, reduced, scores
 from askalike.search.pool import Pooled
-from askalike.search.query import Query
 from askalike.search.ramn import RamnReranker
-from askalike.types import Question
+from askalike.types import Query, Question
 
 REPOSITORY = Path(__file__).parents[2]
 BASE = RamnSettings(has_mismatch=False, alpha=0)

@@ -16,7 +16,7 @@ from askalike.search.settings import MAX_HITS, THRESHOLDS, above_average
 from askalike.search.siamese import SiameseReranker, TextualSettings
 from askalike.text.analyzer import Analyzer
 from askalike.text.settings import TextSettings
-from askalike.types import Filters, Question, WordEffect
+from askalike.types import Question, WordEffect
 
 Vector = NDArray[np.float32]
 
@@ -129,5 +129,5 @@ def test_a_ranker_that_finds_nothing_near_looks_at_so_many_candidates_and_no_mor
     source = Away()
     engine = ListEngine([Question(str(number), "slow") for number in range(MAX_HITS + 500)])
     searcher = Searcher(engine, Analyzer(TextSettings()), reranker=lambda _: SiameseReranker(source))
-    assert searcher.similar(Query("slow"), 10, Filters(), "scqa") == []
+    assert searcher.search(Query("slow", ranker="scqa")).hits == ()
     assert source.read == MAX_HITS

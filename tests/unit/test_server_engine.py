@@ -11,11 +11,11 @@ from pathlib import Path
 import pytest
 from tests.tiny_models import gated_model, trigram_model
 
-from askalike import Answer, Filters, Forum, Link, Question
+from askalike import Answer, Filters, Forum, Link, Query, Question
 from askalike.errors import InputError, ModelError, SettingError, UnknownIdError
 from askalike.forum.pair_store import Pair
 from askalike.server import duplicates
-from askalike.server.engine import Asked, Engine
+from askalike.server.engine import Engine
 from askalike.server.maintenance import MaintenanceWorker
 from askalike.store import Layout
 from askalike.types import Feedback
@@ -49,7 +49,7 @@ def engine(tmp_path: Path) -> Iterator[Engine]:
 
 
 def test_a_hit_has_all_that_is_needed_to_judge_it(engine: Engine) -> None:
-    found = engine.similar(Asked("wifi drops today", "printer"))
+    found = engine.similar(Query("wifi drops today", "printer"))
     assert found.ranker == "lexical"
     assert found.took_ms > 0
     hit = found.hits[0]
@@ -66,15 +66,15 @@ def test_a_hit_has_all_that_is_needed_to_judge_it(engine: Engine) -> None:
 
 
 def test_explaining_tells_of_every_hit(engine: Engine) -> None:
-    hits = engine.similar(Asked("wifi drops", is_explained=True)).hits
+    hits = engine.similar(Query("wifi drops", is_explained=True)).hits
     assert len(hits) == 2
     assert all(hit.attended is not None and hit.attended.query_title == [] for hit in hits)  # no model: no weights
-    assert engine.similar(Asked("nothing of this", is_explained=True)).hits == []
+    assert engine.similar(Query("nothing of this", is_explained=True)).hits == []
 
 
 def test_a_duplicate_is_shown_as_its_original_and_says_by_what_it_was_found(engine: Engine) -> None:
     engine.forum.add_links([Link("2", "3")])
-    hits = {hit.question.id: hit for hit in engine.similar(Asked("wifi drops")).hits}
+    hits = {hit.question.id: hit for hit in engine.similar(Query("wifi drops")).hits}
     assert set(hits) == {"1", "3"}
     via = hits["3"].via
     assert via is not None
@@ -82,20 +82,20 @@ def test_a_duplicate_is_shown_as_its_original_and_says_by_what_it_was_found(engi
 
 
 def test_filters_are_kept_to(engine: Engine) -> None:
-    asked = Asked("wifi drops", filters=Filters(before=day(2)), own="3")
+    asked = Query("wifi drops", filters=Filters(before=day(2)), own="3")
     assert [hit.question.id for hit in engine.similar(asked).hits] == ["1"]
-    assert engine.similar(Asked("wifi drops", own="1", filters=Filters(before=day(2)))).hits == []
+    assert engine.similar(Query("wifi drops", own="1", filters=Filters(before=day(2)))).hits == []
 
 
-@pytest.mark.parametrize("asked", [Asked(" ", "\n"), Asked("x", k=0), Asked("x", ranker="none")])
-def test_a_search_that_makes_no_sense_is_refused(engine: Engine, asked: Asked) -> None:
+@pytest.mark.parametrize("asked", [Query(" ", "\n"), Query("x", k=0), Query("x", ranker="none")])
+def test_a_search_that_makes_no_sense_is_refused(engine: Engine, asked: Query) -> None:
     with pytest.raises(SettingError):
         engine.similar(asked)
 
 
 def test_stages_are_told(tmp_path: Path, engine: Engine) -> None:
     told: list[str] = []
-    Engine(engine.forum, lambda stage, seconds: told.append(stage) if seconds >= 0 else None).similar(Asked("wifi"))
+    Engine(engine.forum, lambda stage, seconds: told.append(stage) if seconds >= 0 else None).similar(Query("wifi"))
     assert sorted(told) == ["answer", "lexical", "rank", "vector"]
 
 
@@ -128,9 +128,9 @@ def test_what_is_written_is_found_and_what_is_deleted_is_not(engine: Engine) -> 
     assert (made.operation, made.indexed) == ("added", True)
     assert engine.put(Question("4", "Toaster burns")).operation == "unchanged"
     assert engine.put(Question("4", "Toaster burns bread")).operation == "edited"
-    assert [hit.question.id for hit in engine.similar(Asked("toaster bread")).hits] == ["4"]
+    assert [hit.question.id for hit in engine.similar(Query("toaster bread")).hits] == ["4"]
     assert engine.delete("4").operation == "deleted"
-    assert engine.similar(Asked("toaster bread")).hits == []
+    assert engine.similar(Query("toaster bread")).hits == []
     with pytest.raises(UnknownIdError):
         engine.delete("4")
 
@@ -278,9 +278,9 @@ def test_a_cursor_of_nobody_is_refused(engine: Engine, cursor: str) -> None:
 
 def test_the_keeper_lets_be_found_what_another_process_left(engine: Engine) -> None:
     engine.store([Question("4", "Toaster burns")])
-    assert engine.similar(Asked("toaster")).hits == []
+    assert engine.similar(Query("toaster")).hits == []
     MaintenanceWorker(engine, lambda: False).keep()
-    assert [hit.question.id for hit in engine.similar(Asked("toaster")).hits] == ["4"]
+    assert [hit.question.id for hit in engine.similar(Query("toaster")).hits] == ["4"]
 
 
 def test_the_keeper_stops(engine: Engine) -> None:
@@ -305,7 +305,7 @@ def test_what_each_word_brought_is_told_where_the_ranker_says_it(tmp_path: Path)
     with Forum.create(tmp_path / "f") as forum:
         forum.add([Question("1", "router antenna")])
         forum.use_ranker("scqa", tmp_path / "model")
-        (hit,) = Engine(forum).similar(Asked("router antenna", ranker="scqa", is_explained=True)).hits
+        (hit,) = Engine(forum).similar(Query("router antenna", ranker="scqa", is_explained=True)).hits
     assert hit.attended is not None
     assert {one.word for one in hit.attended.effects} == {"router", "antenna"}
     assert all(one.effect > 0 for one in hit.attended.effects)

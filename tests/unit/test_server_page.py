@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-PAGE = Path(__file__).resolve().parents[2] / "src" / "askalike" / "serve" / "page"
+PAGE = Path(__file__).resolve().parents[2] / "src" / "askalike" / "server" / "page"
 SCRIPTS = sorted(PAGE.rglob("*.js"))
 DOCUMENTS = sorted(PAGE.glob("*.html"))
 STYLES = sorted(PAGE.glob("*.css"))

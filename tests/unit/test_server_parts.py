@@ -8,6 +8,7 @@ import json
 import logging
 import os
 import threading
+from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -16,7 +17,7 @@ import pytest
 from askalike import errors
 from askalike.errors import DamagedForumError, SettingError, UnknownIdError
 from askalike.server import memory
-from askalike.server.admission import Admission
+from askalike.server.admission import SPARE, Admission
 from askalike.server.call import MOST_VALUES, checked, parse_json, parse_query, path_values, values_in
 from askalike.server.guards import allowed_origin, check_host, check_origin, rights_of
 from askalike.server.highlights import highlights
@@ -313,7 +314,7 @@ def test_rights_follow_from_the_settings_and_the_key(tmp_path: Path) -> None:
 
 def test_elsewhere_nothing_is_served_without_a_key(tmp_path: Path) -> None:
     settings = ServeSettings(str(tmp_path), host="0.0.0.0")
-    with pytest.raises(SettingError, match="no key"):
+    with pytest.raises(SettingError, match="without an API key"):
         check_open(settings)
     with pytest.raises(SettingError, match=r"forum\.example"):
         check_open(ServeSettings(str(tmp_path), allow_hosts=("forum.example",)))
@@ -369,38 +370,140 @@ def test_a_client_that_asks_too_often_waits_and_others_do_not() -> None:
     assert len(rates._buckets) == MOST_CLIENTS
 
 
-def test_of_waiting_connections_strange_ones_go_first_unless_they_have_just_come(
-    monkeypatch: pytest.MonkeyPatch,
+class Crowd:
+    """An admission with connections that are only names, and a clock that a test sets."""
+
+    def __init__(self, most: int, most_of_one: int = 1_000) -> None:
+        limits = Limits(connections=most, client_connections=most_of_one)
+        self.admission = Admission(limits, ServeSettings("f", trusted_proxies=("10.0.0.0/8",)).proxies)
+        self.now_s = 0.0
+        self.closed: list[str] = []
+
+    def comes(self, name: str, address: str, *, is_strange: bool = True, is_unread: bool = False) -> Member | None:
+        """Open a connection that then waits; return it where there is room."""
+        self.now_s += 1.0
+        made = Member(name, self.closed, is_unread)
+        if not self.admission.opens(made, address):
+            self.admission.closes(made)
+            return None
+        self.admission.waits(made, is_strange=is_strange)
+        return made
+
+
+class Member:
+    def __init__(self, name: str, closed: list[str], is_unread: bool) -> None:
+        self.name, self.is_unread = name, is_unread
+        self._closed = closed
+
+    def has_unread(self) -> bool:
+        return self.is_unread
+
+    def close_for_another(self) -> None:
+        self._closed.append(self.name)
+
+
+@pytest.fixture
+def crowd(monkeypatch: pytest.MonkeyPatch) -> Callable[..., Crowd]:
+    def make(most: int, most_of_one: int = 1_000) -> Crowd:
+        made = Crowd(most, most_of_one)
+        monkeypatch.setattr("askalike.server.admission.time.monotonic", lambda: made.now_s)
+        return made
+
+    return make
+
+
+def test_of_one_clients_waiting_connections_strange_ones_go_first_unless_they_have_just_come(
+    crowd: Callable[..., Crowd],
 ) -> None:
-    now = [0.0]
-    monkeypatch.setattr("askalike.server.admission.time.monotonic", lambda: now[0])
-    closed: list[str] = []
+    few = crowd(10)
+    assert not few.admission.make_room()
+    known = [few.comes(f"known {number}", "a", is_strange=False) for number in (1, 2)]
+    for number in (1, 2):
+        few.comes(f"stranger {number}", "a")
+    few.now_s = 4.9
+    assert few.admission.make_room()
+    assert few.admission.make_room()
+    assert few.closed == ["stranger 1", "stranger 2"]
+    few.now_s = 5.0
+    few.comes("has just come", "a")
+    few.now_s += 0.001
+    assert few.admission.make_room()
+    assert known[1] is not None
+    few.admission.works(known[1])  # its client waits for the service now
+    assert few.admission.make_room()
+    assert not few.admission.make_room()
+    assert few.closed[2:] == ["known 1", "has just come"]
 
-    class Waiting:
-        def __init__(self, name: str, moment: float, *, is_strange: bool) -> None:
-            self.name = name
-            now[0] = moment
-            admission.waits(self, is_strange=is_strange)
 
-        def close_for_another(self) -> None:
-            closed.append(self.name)
+def test_whoever_holds_most_connections_loses_one_for_the_next(crowd: Callable[..., Crowd]) -> None:
+    full = crowd(8)
+    full.comes("one of few", "192.0.2.1", is_strange=False)
+    for number in range(50):
+        assert full.comes(f"a {number}", "198.51.100.1") is not None
+        assert full.comes(f"b {number}", f"2001:db8::{number}") is not None
+    assert full.comes("another of few", "192.0.2.2") is not None
+    assert not {"one of few", "another of few"} & set(full.closed)
+    assert len(full.closed) == 102 - 8
 
-    admission = Admission(Limits())
-    assert not admission.make_room()
-    known = [Waiting("known 1", 0.0, is_strange=False), Waiting("known 2", 1.0, is_strange=False)]
-    Waiting("stranger 1", 2.0, is_strange=True)
-    Waiting("stranger 2", 2.5, is_strange=True)
-    now[0] = 2.9
-    assert admission.make_room()
-    assert admission.make_room()
-    assert closed == ["stranger 1", "stranger 2"]
-    Waiting("has just come", 2.999, is_strange=True)
-    now[0] = 3.0
-    assert admission.make_room()
-    admission.works(known[1])  # its client waits for the service now
-    assert admission.make_room()
-    assert not admission.make_room()
-    assert closed[2:] == ["known 1", "has just come"]
+
+def test_a_client_whose_connections_are_all_at_work_takes_none_of_those_who_hold_fewer(
+    crowd: Callable[..., Crowd],
+) -> None:
+    full = crowd(4)
+    full.comes("one of few", "192.0.2.1")
+    for number in range(3):
+        made = full.comes(f"busy {number}", "192.0.2.9")
+        assert made is not None
+        full.admission.works(made)
+    assert full.comes("the next", "192.0.2.9") is None
+    assert full.comes("a newcomer", "192.0.2.2") is not None
+    assert full.closed == ["one of few"], "each has one now, and this one has waited"
+
+
+def test_one_client_has_no_more_connections_than_its_limit_and_a_trusted_proxy_as_many_as_there_are(
+    crowd: Callable[..., Crowd],
+) -> None:
+    few = crowd(100, most_of_one=3)
+    for number in range(5):
+        few.comes(f"client {number}", "192.0.2.1")
+    assert few.closed == ["client 0", "client 1"]
+    for number in range(90):
+        few.comes(f"proxy {number}", "10.0.0.1")
+    assert len(few.closed) == 2
+    for number in range(20):
+        few.comes(f"others {number}", f"198.51.100.{number // 2}")
+    assert not any(name.startswith("proxy") for name in few.closed)
+
+
+def test_whose_request_has_come_but_is_not_read_yet_is_not_closed(crowd: Callable[..., Crowd]) -> None:
+    full = crowd(3)
+    sent = full.comes("has sent", "192.0.2.1", is_unread=True)
+    full.comes("silent 1", "192.0.2.1")
+    full.comes("silent 2", "192.0.2.1")
+    full.comes("silent 3", "192.0.2.1")
+    assert full.closed == ["silent 1"]
+    assert sent is not None
+    sent.is_unread = False  # it was read, and was no whole request
+    for number in range(4, 6):
+        full.comes(f"silent {number}", "192.0.2.1")
+    assert full.closed == ["silent 1", "silent 2", "has sent"], "it waits from then on"
+
+
+def test_while_what_all_have_sent_is_still_to_be_read_some_more_are_taken_and_closed_later(
+    crowd: Callable[..., Crowd],
+) -> None:
+    full = crowd(3)
+    sent = [full.comes(f"has sent {number}", "192.0.2.1", is_unread=True) for number in range(3 + SPARE)]
+    assert full.comes("one too many", "192.0.2.1") is None
+    assert full.closed == []
+    for one in sent:
+        assert one is not None
+        one.is_unread = False
+    for number in range(SPARE):
+        assert full.comes(f"later {number}", "192.0.2.1") is not None
+    assert len(full.closed) == 2 * SPARE
+    full.comes("the next", "192.0.2.1")
+    assert len(full.closed) == 2 * SPARE + 1
 
 
 def test_clients_take_turns_where_calls_wait() -> None:

@@ -277,19 +277,19 @@ def test_an_error_in_the_middle_leaves_the_archive_as_it_was(archive: Archive) -
 
 
 def test_a_source_without_questions_is_refused(archive: Archive) -> None:
-    with pytest.raises(InputError, match="holds no question"):
+    with pytest.raises(InputError, match="contains no questions"):
         load(archive, [], FIRST, no_reject)
 
 
 def test_links_alone_are_taken_for_the_questions_of_other_sources(archive: Archive) -> None:
     links = [Link("q1", "q2")]
-    with pytest.raises(InputError, match="holds links alone, and the forum holds no question"):
+    with pytest.raises(InputError, match="contains only links, and the forum has no questions"):
         load(archive, links, Source("marks", "pairs"), no_reject)
     load(archive, [Question("q1", "t"), Question("q2", "u")], FIRST, no_reject)
     assert load(archive, links, Source("marks", "pairs"), no_reject).links.added == 1
     assert archive.originals("q1") == ("q2",)
     assert load(archive, links, Source("marks", "pairs"), no_reject).links.unchanged == 1
-    with pytest.raises(InputError, match="holds no question"):
+    with pytest.raises(InputError, match="contains no questions"):
         load(archive, links, FIRST, no_reject)
 
 
@@ -314,7 +314,7 @@ def test_an_archive_that_was_not_finished_is_finished_by_create(tmp_path: Path) 
     path = tmp_path / "archive.sqlite"
     sqlite3.connect(path).close()
     path.touch()
-    with pytest.raises(ForumNotFoundError, match="not finished"):
+    with pytest.raises(ForumNotFoundError, match="not created completely"):
         Archive(path)
     Archive.create(path, {}).close()
     Archive(path).close()

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from askalike import Forum, Link, Question
+from askalike import Forum, Link, Query, Question
 from askalike.errors import InputError, UnknownIdError
 from askalike.evaluation.forum.links import read_duplicate_links
 from askalike.store import Archive, Layout
@@ -40,7 +40,7 @@ def test_the_newest_verdict_on_a_pair_counts_whichever_way_round(forum: Forum) -
 
 def test_a_pair_that_differs_is_not_suggested_again(forum: Forum) -> None:
     def suggested(own: str) -> set[str]:
-        return {one.hit.question.id for one in forum.suggest("wifi", own=own).found}
+        return {one.question.id for one in forum.search(Query("wifi", own=own, is_canonical=True)).hits}
 
     forum.judge("a", "b", "different")
     assert suggested("a") == {"c", "d"}
@@ -56,7 +56,7 @@ def test_a_verdict_that_was_withdrawn_is_as_if_never_given(forum: Forum) -> None
     forum.judge("b", "a", "withdrawn")
     assert forum.verdicts() == [kept]
     assert len(list(forum.feedback())) == 3
-    assert {one.hit.question.id for one in forum.suggest("wifi", own="a").found} == {"b", "d"}
+    assert {one.question.id for one in forum.search(Query("wifi", own="a", is_canonical=True)).hits} == {"b", "d"}
     assert read_duplicate_links(forum).pairs == []
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from askalike import Answer, Forum, Link, Question
+from askalike import Answer, Forum, Link, Query, Question
 from askalike.evaluation.forum.links import read_duplicate_links
 from askalike.store import feedback_version, load
 from askalike.types import Record, Reject, Source
@@ -56,7 +56,9 @@ def test_judgements_and_manual_links_count_again_when_a_load_brings_their_questi
         (forum.links(), list(forum.feedback())) == before == ([Link("q0", "q1"), Link("q1", "q2", "related")], judged)
     )
     assert [answer.id for answer in forum.answers("q1")] == ["by-hand"]
-    assert "q0" not in {one.hit.question.id for one in forum.suggest("router reboots", own="q1").found}
+    assert "q0" not in {
+        one.question.id for one in forum.search(Query("router reboots", own="q1", is_canonical=True)).hits
+    }
 
 
 def test_what_was_said_of_a_question_that_has_gone_has_no_effect_and_is_counted_apart(forum: Forum) -> None:
@@ -68,7 +70,9 @@ def test_what_was_said_of_a_question_that_has_gone_has_no_effect_and_is_counted_
     assert forum.links() == [Link("q2", "q3")]
     assert forum.links_of("q0") == []
     assert list(forum.feedback()) == forum.verdicts() == [kept]
-    assert "q1" not in {one.hit.question.id for one in forum.suggest("router reboots", own="q3").found}
+    assert "q1" not in {
+        one.question.id for one in forum.search(Query("router reboots", own="q3", is_canonical=True)).hits
+    }
     assert read_duplicate_links(forum).pairs == [("q2", "q3"), ("q4", "q5")]
     assert forum.answers("q1") == []
     counts = forum.info().counts

@@ -19,7 +19,6 @@ from askalike import Forum, Link, Question
 from askalike.errors import BusyForumError, DamagedForumError, ForumError, InputError, UnknownIdError
 from askalike.files import replace_whole
 from askalike.forum import ImportOptions
-from askalike.forum.creation import discard_if_empty
 from askalike.store import Archive, Layout, count, delete_links, load, schema
 from askalike.types import Answer, Record, Reject, Source
 
@@ -147,13 +146,17 @@ def test_a_second_load_waits_for_the_first_and_then_says_so(archive: Archive, mo
     assert count(archive).questions == 1
 
 
-def test_a_forum_into_which_another_process_loads_is_not_discarded(archive: Archive) -> None:
+def test_a_forum_into_which_another_process_loads_is_not_discarded(tmp_path: Path) -> None:
+    forum = Forum.create(tmp_path / "f")
+    archive = Archive(tmp_path / "f" / "archive.sqlite")
+
     def records() -> Iterator[Record]:
         yield Question("a", "t")
-        assert not discard_if_empty(Archive(archive.path), archive.path.parent)
+        assert not forum.discard_if_empty()
 
     load(archive, records(), DUMP, no_reject)
     assert archive.question("a").title == "t"
+    archive.close()
 
 
 def test_the_refusal_of_a_mass_delete_names_its_option_beside_rejects_too(tmp_path: Path) -> None:

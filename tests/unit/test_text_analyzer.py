@@ -155,3 +155,16 @@ def test_the_terms_of_many_words_are_those_of_each() -> None:
     for settings in (TextSettings(), TextSettings(language="german"), TextSettings(stem=False)):
         analyzer = Analyzer(settings)
         assert analyzer.term_of_each(words) == [next(iter(analyzer.terms(word)), "") for word in words]
+
+
+@pytest.mark.parametrize(
+    "text", ["Mounting (disks) disks, 'mounted'!", "don't *Core™* core ~/Disks/x.", "無線LANが切れる [wifi6]"]
+)
+def test_the_first_word_of_each_term_is_that_of_its_first_pair(text: str) -> None:
+    analyzer = Analyzer(TextSettings())
+    first: dict[str, str] = {}
+    for word, term in analyzer.pairs(text):
+        first.setdefault(term, word)
+    assert analyzer.first_among(text, first.keys()) == first
+    assert [term for _, term in analyzer.pairs(text)] == analyzer.terms(text)
+    assert analyzer.first_among(text, set()) == {}

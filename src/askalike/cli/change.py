@@ -16,8 +16,8 @@ from askalike.forum import Forum
 from askalike.types import Answer, Link, Question
 from askalike.wire import answer_object, question_object
 
-IdOption = Annotated[str, typer.Option("--id", help="Its id; made up if left out.")]
-BodyOption = Annotated[str | None, typer.Option("--body", help="In Markdown; - reads it from standard input.")]
+IdOption = Annotated[str, typer.Option("--id", help="Its id; generated if omitted.")]
+BodyOption = Annotated[str | None, typer.Option("--body", help="In Markdown; - reads standard input.")]
 TagOption = Annotated[list[str] | None, typer.Option("--tag", help="A tag; may be repeated.")]
 
 
@@ -27,14 +27,14 @@ def add(
     body: BodyOption = None,
     identifier: IdOption = "",
     tag: TagOption = None,
-    created: Annotated[str | None, typer.Option("--created", help="When it was asked; now if left out.")] = None,
+    created: Annotated[str | None, typer.Option("--created", help="When it was asked; default: now.")] = None,
     answer_to: Annotated[str, typer.Option("--answer-to", help="Add an answer to this question instead.")] = "",
-    duplicate_of: Annotated[str, typer.Option("--duplicate-of", help="Mark it a duplicate of this question.")] = "",
+    duplicate_of: Annotated[str, typer.Option("--duplicate-of", help="Link it as a duplicate of this question.")] = "",
     as_json: JsonOption = False,
 ) -> None:
     """Add a question (--title), or an answer (--answer-to); it is on disk and found when the command returns."""
     if bool(title) == bool(answer_to):
-        raise SettingError("neither or both of --title and --answer-to were given", "give one of them")
+        raise SettingError("expected either --title or --answer-to", "give one of them")
     if answer_to and (tag or duplicate_of):
         raise SettingError("--tag and --duplicate-of do not go with --answer-to", "they are for questions")
     if answer_to and not body:

@@ -18,7 +18,7 @@ def check(
         bool,
         typer.Option(
             "--repair",
-            help="Make anew from the archive what is damaged: indexes, vectors, pairs. The archive is never changed.",
+            help="Rebuild what is damaged from the archive: indexes, vectors, pairs. The archive is never changed.",
         ),
     ] = False,
     as_json: JsonOption = False,
@@ -45,14 +45,14 @@ def report_object(forum: str, report: CheckReport) -> dict[str, Any]:
 
 def _show(report: CheckReport) -> None:
     if report.repaired:
-        console.print(f"made anew: {safe(', '.join(report.repaired))}")
+        console.print(f"rebuilt: {safe(', '.join(report.repaired))}")
     for finding in report.findings:
         print_whole(_line(finding))
     damaged = [finding for finding in report.findings if finding.is_damage]
     for hint in dict.fromkeys(finding.mend for finding in damaged if finding.mend):
         print_whole(f"hint: {safe(hint)}")
     if not damaged:
-        console.print("Everything holds what was written.")
+        console.print("Everything is sound.")
 
 
 def _line(finding: Finding) -> str:

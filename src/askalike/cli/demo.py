@@ -7,11 +7,10 @@ from pathlib import Path
 from typing import Annotated, Final
 
 import typer
-from rich.text import Text
 
 from askalike.cli.arguments import JsonOption
 from askalike.cli.calling import command
-from askalike.cli.display import console, print_hits, print_json, print_whole, scores
+from askalike.cli.display import console, print_hits, print_json, print_whole
 from askalike.cli.progress import BarProgress
 from askalike.data import bundled_forum
 from askalike.errors import ForumNotFoundError, SettingError
@@ -60,11 +59,11 @@ def demo(
     print_whole(
         f"They are searched by words (bm25) and by meaning (cosine), with the encoder {model}."
         if model
-        else "note: this package carries no encoder, so that they are searched by words alone."
+        else "note: this package contains no encoder, so searches use words only."
     )
     for question, hits in found.items():
         console.rule(f"[bold]“{question}”", align="left", style="dim")
-        print_hits(hits, explained=[Text(scores(hit), style="cyan") for hit in hits])
+        print_hits(hits, has_scores=True)
     console.rule(style="dim")
     console.print("Try next:", style="bold")
     for line in (

@@ -81,27 +81,26 @@ def print_aligned(shown: RenderableType, to: Console = console) -> None:
         to.print("".join(segment.text for segment in line).rstrip(), markup=False, soft_wrap=True)
 
 
-def print_hits(hits: list[Hit], to: Console = console, *, explained: Sequence[Text] = ()) -> None:
+def print_hits(hits: Sequence[Hit], to: Console = console, *, has_scores: bool = False) -> None:
     """Print hits: rank, score, title, id and date, the words that matched, the best answer's first lines.
 
     Where no word matched, the encoder found it, and that is said.
 
     Args:
-        explained: what is to be added to each hit, or nothing.
+        has_scores: show the parts of scores too, and how much each word counts where that was asked for.
     """
     if not hits:
-        to.print(
-            "No earlier question that may be shown shares a informative word with this one, or is near to its meaning."
-        )
+        to.print("No similar questions found.")
         return
     table = Table.grid(padding=(0, 1, 1, 1))
     table.add_column(justify="right", style="cyan")
     table.add_column(justify="right", style="cyan")
     table.add_column()
     digits = score_digits(max(hit.score for hit in hits))
-    for number, hit in enumerate(hits):
+    for hit in hits:
         title = Text(safe(hit.question.title) or "(no title)", style="bold")
-        lines = [title, _details(hit), *explained[number : number + 1], _answer(hit.answer, hit.answer_count)]
+        explained = [_explained(hit)] if has_scores else []
+        lines = [title, _details(hit), *explained, _answer(hit.answer, hit.answer_count)]
         shown = Text("\n").join(lines)
         table.add_row(str(hit.rank), f"{hit.score:.{digits}f}", shown)
     print_aligned(table, to)
@@ -120,7 +119,7 @@ def _details(hit: Hit) -> Text:
     question = hit.question
     parts = [safe(question.id)]
     if hit.likelihood is not None:
-        parts.insert(0, f"{hit.likelihood:.0%} likely the same")
+        parts.insert(0, f"{hit.likelihood:.0%} likely a duplicate")
     if question.created is not None:
         parts.append(question.created.date().isoformat())
     if question.tags:
@@ -135,7 +134,7 @@ def _details(hit: Hit) -> Text:
         more = f" and {len(words) - MATCHED_WORDS} more" if len(words) > MATCHED_WORDS else ""
         line.append("\nmatched: " + ", ".join(words[:MATCHED_WORDS]) + more, style="green")
     elif hit.components.get("cosine", 0.0) > 0:
-        line.append("\nmatched: no word, but the meaning", style="magenta")
+        line.append("\nmatched by meaning, no shared word", style="magenta")
     return line
 
 
@@ -161,15 +160,16 @@ def query_lines(explanation: Explanation) -> Text:
     return Text("\n").join(Text(name, style="dim") + weighed(words) for name, words in fields if words)
 
 
-def hit_lines(hit: Hit, explanation: Explanation) -> Text:
+def _explained(hit: Hit) -> Text:
     """Return a hit's scores, and the words of its title with their weights."""
     lines = [Text(scores(hit), style="cyan")]
-    if explanation.title:
-        lines.append(weighed(explanation.title))
-    if explanation.matches:
-        lines.append(matched(explanation.matches))
-    if explanation.effects:
-        lines.append(effects(explanation.effects))
+    found = hit.explanation
+    if found is not None and found.title:
+        lines.append(weighed(found.title))
+    if found is not None and found.matches:
+        lines.append(matched(found.matches))
+    if found is not None and found.effects:
+        lines.append(effects(found.effects))
     return Text("\n").join(lines)
 
 

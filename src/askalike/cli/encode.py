@@ -31,7 +31,7 @@ def encode(
     """Encode what is not encoded yet; everything, when the model has changed. It can be interrupted and goes on."""
     began = time.monotonic()
     with (
-        telling_how_to_go_on(lambda: ("what was encoded is kept", same_again())),
+        telling_how_to_go_on(lambda: ("vectors encoded so far are kept", same_again())),
         BarProgress() as progress,
         Forum.open(forum, progress=progress) as opened,
     ):

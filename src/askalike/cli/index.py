@@ -33,15 +33,15 @@ SAMPLE = 500
 
 
 def index(
-    archive: Annotated[Path, typer.Argument(metavar="ARCHIVE", help="A dump, export, table or folder.")],
-    into: Annotated[Path, typer.Option("--into", help="The forum's folder; made when it is not there.")],
+    archive: Annotated[Path, typer.Argument(metavar="ARCHIVE", help="A dump, export, table or folder of them.")],
+    into: Annotated[Path, typer.Option("--into", help="The forum's folder; created if missing.")],
     form: Annotated[
-        str, typer.Option("--format", help=f"One of {', '.join(sorted(READERS))}; detected if left out.")
+        str, typer.Option("--format", help=f"One of {', '.join(sorted(READERS))}; detected if omitted.")
     ] = "",
     column: Annotated[
         list[str] | None, typer.Option("--column", help="Column of a field, as title=subject; may be repeated.")
     ] = None,
-    source: Annotated[str, typer.Option("--source", help="Name of the archive; its path if left out.")] = "",
+    source: Annotated[str, typer.Option("--source", help="Name of the archive; default: its path.")] = "",
     markup: Annotated[
         str, typer.Option("--markup", help="How bodies of a table are written: html, markdown, plain.")
     ] = "",
@@ -49,7 +49,7 @@ def index(
         bool | None,
         typer.Option(
             "--html-escaped/--no-html-escaped",
-            help="Whether texts of a table or JSON Lines are escaped for HTML once more; detected if left out.",
+            help="Whether texts of a table or JSON Lines are escaped for HTML once more; detected if omitted.",
         ),
     ] = None,
     site_url: Annotated[
@@ -62,20 +62,20 @@ def index(
         str,
         typer.Option(
             "--language",
-            help="Language of a new forum, such as german or de; English if left out."
+            help="Language of a new forum, such as german or de; English if omitted."
             f" {NO_LANGUAGE}: words are kept as they are written.",
         ),
     ] = "",
     code: Annotated[
         bool | None,
-        typer.Option("--code/--no-code", help="Whether code blocks of a new forum count; they do if left out."),
+        typer.Option("--code/--no-code", help="Whether code blocks count in a new forum (default: yes)."),
     ] = None,
     allow_mass_delete: Annotated[
-        bool, typer.Option("--allow-mass-delete", help="Delete even if over half of the questions have gone.")
+        bool, typer.Option("--allow-mass-delete", help="Delete missing questions even if over half are missing.")
     ] = False,
     encode: Annotated[
         bool,
-        typer.Option("--encode/--no-encode", help="Whether questions are encoded too, which takes most of the time."),
+        typer.Option("--encode/--no-encode", help="Whether to encode questions too, which takes most of the time."),
     ] = True,
     as_json: JsonOption = False,
 ) -> None:
@@ -127,7 +127,7 @@ def reindex(
         bool,
         typer.Option(
             "--encode/--no-encode",
-            help="Whether questions are encoded anew too, which takes most of the time; else their vectors stay.",
+            help="Whether to encode questions again too, which takes most of the time; otherwise their vectors stay.",
         ),
     ] = True,
     as_json: JsonOption = False,
@@ -136,7 +136,7 @@ def reindex(
     settings = ForumSettings(has_vectors=encode)
     again = command("encode" if encode else "info", forum)  # every command goes on indexing first
     with (
-        telling_how_to_go_on(lambda: ("the archive is whole, and so is what was indexed and encoded", again)),
+        telling_how_to_go_on(lambda: ("the archive is complete; what was indexed and encoded is kept", again)),
         BarProgress() as progress,
         Forum.reindex(forum, settings=settings, progress=progress) as opened,
     ):
@@ -166,10 +166,10 @@ def report_object(report: ImportReport, into: Path, seconds: float) -> dict[str,
 def _kept(into: Path, was_new: bool) -> tuple[str, str]:
     """Return what an import that was stopped leaves, and the command that goes on: reading is whole or not at all."""
     if not Layout(into).archive.exists():
-        return "nothing was read to the end, and there is no forum yet", same_again()
+        return "nothing has been stored; there is no forum yet", same_again()
     if was_new and Layout(into).vectors.is_dir():  # vectors come last
-        return f"all was read, and what was encoded is kept in {into}", command("encode", into)
-    return f"what was read to the end and encoded is kept in {into}", same_again()
+        return f"all questions were read; vectors encoded so far are kept in {into}", command("encode", into)
+    return f"everything read and encoded so far is kept in {into}", same_again()
 
 
 def _print_report(found: dict[str, Any], into: Path) -> None:
@@ -179,13 +179,13 @@ def _print_report(found: dict[str, Any], into: Path) -> None:
         if stored:
             console.print(f"{kind:10s} {', '.join(f'{value:,} {name}' for name, value in stored.items())}")
     if found["links_without_question"]:
-        console.print(f"           {found['links_without_question']:,} links lack a question, and count when it comes")
+        console.print(f"           {found['links_without_question']:,} links wait for a question that is missing")
     for kind, count in found["skipped"].items():
         console.print(f"left out   {count:,} {safe(kind)}", markup=False)
     for kind, count in found["repaired"].items():
         console.print(f"mended     {count:,} {safe(kind)}", markup=False)
     if found["questions"]["kept"]:
-        console.print("kept       what is not in the archive any more, since a record of it could not be read")
+        console.print("kept       questions missing from the archive, since some records could not be read")
     if found["rejected"]:
         count = f"{found['rejected']:,} record{'' if found['rejected'] == 1 else 's'}"
         print_whole(f"rejected   {count}, kept in {into / 'rejects.jsonl'}; the first:")
@@ -205,13 +205,13 @@ def _about_language(held: str, found: dict[str, Any], into: Path) -> Iterator[st
     if not found["model"] and held != DEFAULT_MODEL_LANGUAGE:
         named = "another language" if held == NO_LANGUAGE else held
         yield (
-            f"words alone answer: the model that comes along reads {DEFAULT_MODEL_LANGUAGE}, and the forum is in"
+            f"searching by words only: the bundled model reads {DEFAULT_MODEL_LANGUAGE}, and the forum is in"
             f" {named}. A model of its own:\n  {command('train', into)}"
         )
     elif found["is_in_its_language"] is False and str(found["model"]).startswith("general"):
         yield (
-            f"note: the text does not read like {held.title()}, in which the general model was trained: matching by"
-            " meaning will mislead; index into a new forum with --language german (or whichever it is), or with"
+            f"note: the text does not look like {held.title()}, the language of the general model, so matching by"
+            " meaning will mislead; index into a new forum with --language german (or the right one), or with"
             " --no-encode"
         )
 

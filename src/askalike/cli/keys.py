@@ -17,9 +17,9 @@ from askalike.store import Archive, Layout
 
 def keys(
     forum: ForumArgument,
-    add: Annotated[str, typer.Option("--add", help="Make a key that may read, or write (and read).")] = "",
+    add: Annotated[str, typer.Option("--add", help="Create a key for reading, or for writing (and reading).")] = "",
     name: Annotated[str, typer.Option("--name", help="Whose key it is; for people.")] = "",
-    remove: Annotated[str, typer.Option("--remove", help="Take back the key with this id.")] = "",
+    remove: Annotated[str, typer.Option("--remove", help="Revoke the key with this id.")] = "",
     as_json: JsonOption = False,
 ) -> None:
     """Make, show and take back the keys of a forum's service.
@@ -35,7 +35,7 @@ def keys(
     secret = ""
     if add:
         if add not in ("read", "write"):
-            raise SettingError(f"a key may not {add!r}", "expected read or write")
+            raise SettingError(f"a key cannot have the right to {add!r}", "expected read or write")
         made, secret = held.add(name, "write" if add == "write" else "read")
     elif remove:
         held.remove(remove)
@@ -47,6 +47,6 @@ def keys(
     else:
         listed = held.all()
         if not listed:
-            print_whole(f"there is no key; {command('keys', forum, '--add', 'read')} makes one (or --add write)")
+            print_whole(f"no keys; {command('keys', forum, '--add', 'read')} makes one (or --add write)")
         for key in listed:
             console.print(f"{key.id}  {key.may:5}  {key.created}  {safe(key.name)}", markup=False)

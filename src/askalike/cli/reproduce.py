@@ -29,7 +29,7 @@ def reproduce(
         Path,
         typer.Option(
             "--data",
-            help="The folder of the paper's data, or one with the sets that stand in for it: see docs/recipes.md.",
+            help="The folder of the paper's data, or one with the sets used in its place: see docs/recipes.md.",
         ),
     ],
     only: Annotated[
@@ -38,18 +38,16 @@ def reproduce(
             "--only", help="A row or a set, of das2016 a system too, of zhang2018 attention or gru; may be repeated."
         ),
     ] = None,
-    seeds: Annotated[int, typer.Option("--seeds", help="Trainings of each encoder.", min=1)] = 5,
+    seeds: Annotated[int, typer.Option("--seeds", help="Training runs of each encoder.", min=1)] = 5,
     out: Annotated[
-        Path | None, typer.Option("--out", help="Folder for what is finished; named after the paper if left out.")
+        Path | None, typer.Option("--out", help="Folder of finished rows; default: named after the paper.")
     ] = None,
     recipe: Annotated[
-        str, typer.Option("--recipe", help="How encoders are trained: a name or a file; the paper's if left out.")
+        str, typer.Option("--recipe", help="Training recipe: a name or a file; default: the paper's.")
     ] = "",
     unlabelled: Annotated[
         list[Path] | None,
-        typer.Option(
-            "--unlabelled", help="lei2016, zhang2018: another archive whose texts are learned from; may be repeated."
-        ),
+        typer.Option("--unlabelled", help="lei2016, zhang2018: another archive to learn from; may be repeated."),
     ] = None,
     amount: Annotated[
         list[int] | None,
@@ -67,11 +65,11 @@ def reproduce(
     vectors: Annotated[
         Path | None,
         typer.Option(
-            "--vectors", help="lei2016: word vectors in word2vec's text format; trained on all texts if left out."
+            "--vectors", help="lei2016: word vectors in word2vec's text format; trained on all texts if omitted."
         ),
     ] = None,
     device: Annotated[str, typer.Option("--device", help="cpu or cuda.")] = "cpu",
-    jobs: Annotated[int, typer.Option("--jobs", help="Trainings side by side, of one thread each.", min=1)] = 1,
+    jobs: Annotated[int, typer.Option("--jobs", help="Parallel training runs, one thread each.", min=1)] = 1,
     as_json: JsonOption = False,
 ) -> None:
     """Run the rows of a paper's tables and print them beside the reported figures.
@@ -98,7 +96,7 @@ def reproduce(
         device_named(device)  # before anything is read
     chosen, folder = PAPERS[paper], out or Path(paper)
     if folder.exists() and not folder.is_dir():
-        raise SettingError(f"{folder} is a file, and what is finished needs a folder", "name a folder with --out")
+        raise SettingError(f"{folder} is a file, but finished rows need a folder", "name a folder with --out")
     options = Options(
         data=data,
         out=folder,
@@ -121,7 +119,7 @@ def reproduce(
     for part in parts:
         _print(part)
     console.print(chosen.legend, style="dim", markup=False)
-    print_whole(f"what is finished is kept in {folder}", errors)
+    print_whole(f"finished rows are kept in {folder}", errors)
 
 
 def _refuse_options(given: Iterable[str], paper: str) -> None:

@@ -31,7 +31,7 @@ def score(
     gold: Annotated[Path, typer.Argument(metavar="GOLD", help="TREC qrels, SemEval or AskUbuntu file.")],
     run: Annotated[Path, typer.Argument(metavar="RUN", help="TREC run, SemEval or AskUbuntu file.")],
     protocol: Annotated[str, typer.Option("--protocol", help=f"One of {', '.join(PROTOCOLS)}.")],
-    against: Annotated[Path | None, typer.Option("--against", help="A second run: adds the paired test.")] = None,
+    against: Annotated[Path | None, typer.Option("--against", help="A second run; adds a paired test.")] = None,
     measure: Annotated[
         list[str] | None, typer.Option("--measure", help="Such as map, p@5, ndcg@10; may be repeated.")
     ] = None,

@@ -10,15 +10,14 @@ import typer
 
 from askalike.cli.arguments import ForumArgument, JsonOption, body_text, moment
 from askalike.cli.calling import command
-from askalike.cli.display import console, errors, hit_lines, print_hits, print_json, print_whole, query_lines, safe
+from askalike.cli.display import console, errors, print_hits, print_json, print_whole, query_lines, safe
 from askalike.cli.progress import BarProgress
 from askalike.errors import SettingError
 from askalike.forum import Forum, ForumSettings
 from askalike.index.vector_sets import VectorsState
-from askalike.search import RANKER_NAMES
-from askalike.search.rankers import ranker_named
+from askalike.search import RANKER_NAMES, RANKERS
 from askalike.search.settings import ALL, THRESHOLDS
-from askalike.types import Explanation, Filters, Hit
+from askalike.types import Filters, Hit, Query
 from askalike.wire import explanation_object, hit_object
 
 SETTINGS = ForumSettings(neighbours="exact")
@@ -28,15 +27,15 @@ SETTINGS = ForumSettings(neighbours="exact")
 def search(
     forum: ForumArgument,
     title: Annotated[str, typer.Argument(metavar="TITLE", help="The question's title.", show_default=False)],
-    body: Annotated[str, typer.Option("--body", help="Its body, in Markdown; - reads it from standard input.")] = "",
-    k: Annotated[int, typer.Option("--k", "-k", help="How many to show.")] = 10,
-    tag: Annotated[list[str] | None, typer.Option("--tag", help="Only with this tag; may be repeated.")] = None,
-    before: Annotated[str | None, typer.Option("--before", help="Only asked before this date.")] = None,
-    exclude: Annotated[list[str] | None, typer.Option("--exclude", help="Never this id; may be repeated.")] = None,
+    body: Annotated[str, typer.Option("--body", help="Its body, in Markdown; - reads standard input.")] = "",
+    k: Annotated[int, typer.Option("--k", "-k", help="Number of results.")] = 10,
+    tag: Annotated[list[str] | None, typer.Option("--tag", help="Only questions with this tag; repeatable.")] = None,
+    before: Annotated[str | None, typer.Option("--before", help="Only questions asked before this date.")] = None,
+    exclude: Annotated[list[str] | None, typer.Option("--exclude", help="Exclude this id; may be repeated.")] = None,
     ranker: Annotated[
         str | None,
         typer.Option(
-            "--ranker", help=f"One of {', '.join(RANKER_NAMES)}; hybrid if left out, or lexical without vectors."
+            "--ranker", help=f"One of {', '.join(RANKER_NAMES)}; default: hybrid, or lexical without vectors."
         ),
     ] = None,
     threshold: Annotated[
@@ -46,7 +45,7 @@ def search(
             help=f"One of {', '.join(THRESHOLDS)}: average shows nothing whose score is below the candidates' average.",
         ),
     ] = ALL,
-    explain: Annotated[bool, typer.Option("--explain", help="Show the parts of scores, and words' weights.")] = False,
+    explain: Annotated[bool, typer.Option("--explain", help="Show the parts of scores and weights of words.")] = False,
     as_json: JsonOption = False,
 ) -> None:
     """Show the earlier questions that are most similar to a new one, with their best answers."""
@@ -57,22 +56,20 @@ def search(
     settings = replace(SETTINGS, search=replace(SETTINGS.search, threshold=threshold))
     with BarProgress() as progress, Forum.open(forum, settings=settings, progress=progress) as opened:
         lacking = list(_lacking(opened, ranker))
-        found = opened.search(title, text, k, markup="markdown", filters=filters, ranker=ranker, is_explained=explain)
-        hits, explained = list(found.hits), list(found.explanations)
-        excluded = "" if hits else _barred(opened, filters)
-    notes = [*lacking, *(safe(f"note: {one.written} is read as {one.meant}") for one in found.corrections)]
+        found = opened.search(Query(title, text, "markdown", k, filters, ranker, is_explained=explain))
+        excluded = "" if found.hits else _barred(opened, filters)
+    notes = [*lacking, *(safe(f"note: {one.written} was corrected to {one.meant}") for one in found.corrections)]
     for line in [*notes, f"note: {excluded}"] if as_json and excluded else notes:
         print_whole(line, errors)
     if as_json:
-        print_json(_objects(hits, explained))
+        print_json([_object(hit) for hit in found.hits])
     elif excluded:
         print_whole(excluded)
-    elif explained:
-        if words := query_lines(explained[0]):
-            console.print(words, end="\n\n")
-        print_hits(hits, explained=[hit_lines(hit, one) for hit, one in zip(hits, explained, strict=True)])
     else:
-        print_hits(hits)
+        first = found.hits[0].explanation if found.hits else None
+        if first is not None and (words := query_lines(first)):
+            console.print(words, end="\n\n")
+        print_hits(found.hits, has_scores=explain)
 
 
 def _lacking(forum: Forum, ranker: str | None) -> Iterator[str]:
@@ -82,13 +79,13 @@ def _lacking(forum: Forum, ranker: str | None) -> Iterator[str]:
         found = forum.info()
         indexed, held = found.indexed, found.counts.questions
         yield (
-            f"note: the forum is still being indexed, {indexed:,} of {held:,} questions"
+            f"note: indexing is not finished: {indexed:,} of {held:,} questions"
             if indexed < held
-            else f"note: the forum is still being indexed, {behind:,} change{'' if behind == 1 else 's'} to go"
+            else f"note: indexing is not finished: {behind:,} change{'' if behind == 1 else 's'} to go"
         )
         return
     vectors = forum.vectors
-    chosen = ranker_named(ranker or SETTINGS.search.ranker)
+    chosen = RANKERS.get(ranker or SETTINGS.search.ranker)
     if vectors.waiting and chosen is not None and chosen.needs_vectors:
         yield f"note: {_unencoded(vectors)}"
         yield f"hint: {command('encode', forum.path)}"
@@ -111,14 +108,12 @@ def _unencoded(state: VectorsState) -> str:
     """Return what searching by meaning lacks."""
     count = f"{state.waiting:,} question{' is' if state.waiting == 1 else 's are'} not encoded"
     if not state.model:
-        return f"found by words alone: {count}"
+        return f"found by words only: {count}"
     if state.next_model:
-        return safe(f"the model before answers: {count} by the new one, {state.next_model}")
-    return f"{count}, and found by words alone"
+        return safe(f"the previous model is in use: {count} by the new one, {state.next_model}")
+    return f"{count}, and found by words only"
 
 
-def _objects(hits: list[Hit], explained: list[Explanation]) -> list[dict[str, Any]]:
-    objects = [hit_object(hit) for hit in hits]
-    for found, explanation in zip(objects, explained, strict=False):
-        found["explanation"] = explanation_object(explanation)
-    return objects
+def _object(hit: Hit) -> dict[str, Any]:
+    explained = {} if hit.explanation is None else {"explanation": explanation_object(hit.explanation)}
+    return hit_object(hit) | explained

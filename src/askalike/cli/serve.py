@@ -16,8 +16,8 @@ def serve(
     forum: ForumArgument,
     host: Annotated[str, typer.Option("--host", help="The address to listen on.")] = "127.0.0.1",
     port: Annotated[int, typer.Option("--port", help="The port.", min=0, max=65535)] = 8765,
-    workers: Annotated[int, typer.Option("--workers", help="Processes that answer.", min=1, max=64)] = 1,
-    threads: Annotated[int, typer.Option("--threads", help="Searches at once in each process.", min=1, max=64)] = 4,
+    workers: Annotated[int, typer.Option("--workers", help="Worker processes.", min=1, max=64)] = 1,
+    threads: Annotated[int, typer.Option("--threads", help="Concurrent searches per process.", min=1, max=64)] = 4,
     allow_origin: Annotated[
         list[str] | None,
         typer.Option("--allow-origin", help="A site whose pages may ask, as https://forum.example.org; repeatable."),
@@ -32,14 +32,14 @@ def serve(
             "--trusted-proxy", help="A proxy's address or network: the clients that it names count; repeatable."
         ),
     ] = None,
-    insecure: Annotated[bool, typer.Option("--insecure", help="Ask for no key, whoever may reach it.")] = False,
+    insecure: Annotated[bool, typer.Option("--insecure", help="Require no API key at any address.")] = False,
     open_read: Annotated[
-        bool, typer.Option("--open-read", help="Ask for a key for changes alone, wherever it listens.")
+        bool, typer.Option("--open-read", help="Require an API key for changes only, at any address.")
     ] = False,
-    rate: Annotated[float, typer.Option("--rate", help="Requests a second of one client; 0: no limit.", min=0)] = 50,
-    timeout: Annotated[float, typer.Option("--timeout", help="Seconds until a request is given up.", min=0.1)] = 10,
+    rate: Annotated[float, typer.Option("--rate", help="Requests per second of one client; 0: no limit.", min=0)] = 50,
+    timeout: Annotated[float, typer.Option("--timeout", help="Seconds until a request times out.", min=0.1)] = 10,
     log_titles: Annotated[bool, typer.Option("--log-titles", help="Log the titles that are searched for.")] = False,
-    reload_page: Annotated[bool, typer.Option("--reload-page", help="Read the page's files at each request.")] = False,
+    reload_page: Annotated[bool, typer.Option("--reload-page", help="Read the page's files on every request.")] = False,
 ) -> None:
     """Answer over HTTP: searches, changes, feedback and duplicates of a forum, with a page to look at them.
 
@@ -65,7 +65,7 @@ def serve(
         limits=Limits(threads=threads, rate=rate, timeout_s=timeout),
     )
     if insecure:
-        print_whole("warning: without keys, whoever reaches this address may read and change the forum", errors)
+        print_whole("warning: without API keys, everyone at this address may read and change the forum", errors)
     run(settings, lambda: print_whole(f"http://{host}:{port}  (Ctrl-C stops)", errors))
 
 

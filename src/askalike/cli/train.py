@@ -16,7 +16,7 @@ from askalike.cli.progress import BarProgress
 from askalike.evaluation import Comparison
 from askalike.evaluation.forum.ramn import COLLAPSED
 from askalike.forum import Forum, ForumSettings
-from askalike.forum.info import size_bytes
+from askalike.forum.forum import size_bytes
 from askalike.search import learned_with
 from askalike.store import Layout
 from askalike.training.language import LanguageRecipe
@@ -41,22 +41,22 @@ LEAST_TELLING: Final = 6
 
 _BEGINNINGS: Mapping[Beginning, str] = {
     "anew": "begins",
-    "goes on": "goes on from what is there",
-    "finished": "holds the finished model; nothing is to be trained",
-    "changed": "begins anew, since forum, recipe, seed or model have changed since the last training",
+    "goes on": "continues the unfinished training",
+    "finished": "contains the finished model; nothing to train",
+    "changed": "starts again, because forum, recipe, seed or model have changed since the last training",
 }
 
 
 def train(
     forum: ForumArgument,
     recipe: Annotated[
-        str, typer.Option("--recipe", help=f"A recipe that ships ({', '.join(shipped_recipes())}), or a TOML file.")
+        str, typer.Option("--recipe", help=f"A bundled recipe ({', '.join(shipped_recipes())}), or a TOML file.")
     ] = DEFAULT,
     begin: Annotated[
         str,
         typer.Option(
             "--from",
-            help="general, own (the forum's), nothing, or a model's folder to go on from. If left out: the general "
+            help="general, own (the forum's), nothing, or the folder of a model to start from. If omitted: the general "
             "model for the default recipe and a forum in English, where the package carries it; nothing for others.",
         ),
     ] = "",
@@ -69,15 +69,15 @@ def train(
         ),
     ] = False,
     device: Annotated[str, typer.Option("--device", help="cpu, cuda or cuda:N.")] = "cpu",
-    seed: Annotated[int, typer.Option("--seed", help="Of everything that is drawn.", min=0)] = 0,
+    seed: Annotated[int, typer.Option("--seed", help="Random seed.", min=0)] = 0,
     resume: Annotated[
-        bool, typer.Option("--resume/--fresh", help="Go on where a stopped training was, or begin anew.")
+        bool, typer.Option("--resume/--fresh", help="Continue a stopped training, or start again.")
     ] = True,
     threads: Annotated[
-        int, typer.Option("--threads", help="Of each process; 0 takes torch's choice.", min=0, max=1024)
+        int, typer.Option("--threads", help="Threads of each process; 0: torch's default.", min=0, max=1024)
     ] = 0,
     processes: Annotated[
-        int, typer.Option("--processes", help="That share the batches; with --device cuda one a GPU.", min=1)
+        int, typer.Option("--processes", help="Processes that share a batch; with --device cuda one per GPU.", min=1)
     ] = 1,
     keep: Annotated[
         bool,
@@ -104,7 +104,7 @@ def train(
     ranker = checked_recipe(recipe, options).ranker  # an error before the forum is read
     place = Layout(forum).training(ranker)
     with (
-        telling_how_to_go_on(lambda: (f"what was done is kept in {place}", same_again())),
+        telling_how_to_go_on(lambda: (f"the work so far is kept in {place}", same_again())),
         Forum.open(forum, settings=ForumSettings(has_vectors=not ranker)) as opened,
         TrainingSession(opened, recipe, options) as session,
     ):
@@ -201,9 +201,9 @@ def _network_lines(plan: TrainingPlan, recipe: Recipe) -> Iterator[str]:
     training = plan.training
     answers, learned = len(training.data.answers), len(training.data.pairs)
     yield f"learns     from all texts, {answers:,} best answers, {learned:,} duplicate links"
-    yield _dev_line(plan, "training runs all its epochs and is not compared", "training stops, and is compared, by the")
+    yield _dev_line(plan, "training runs all epochs and is not compared", "training stops and is compared by the")
     if plan.is_taken_with_keep_alone:
-        yield "taken      with --keep alone: nothing will show whether it is better than the model that answers now"
+        yield "taken      only with --keep: the forum has no labelled dev split to compare the models on"
     if training.held_out:
         yield f"test       {training.held_out:,} links are left alone, for askalike evaluate --split test"
     elif training.links:
@@ -288,24 +288,24 @@ def result_lines(result: TrainingResult, forum: Path) -> Iterator[str]:
         yield f'  {command("search", forum)} "your question"'
     else:
         place = Layout(forum).training()
-        yield "  run again with --keep to use the new model anyway; nothing is trained again for that"
-        yield f"  until then it lies in {place} ({size_bytes(place) / 1e6:,.0f} MB), which may be deleted"
+        yield "  run again with --keep to use it anyway (nothing is retrained)"
+        yield f"  until then it is kept in {place} ({size_bytes(place) / 1e6:,.0f} MB), which may be deleted"
 
 
 def _outcome(result: TrainingResult) -> Iterator[str]:
     present, took = _name(result.present), f"({result.seconds:.1f} s)"
     if result.was_taken_before:
-        yield f"the forum had taken this model before; it is encoded to the end and answers {took}"
+        yield f"the forum already uses this model; its encoding is complete {took}"
     elif result.is_better is None and result.is_taken:
-        yield f"the new model answers {took}; without a dev split nothing shows that it is better"
+        yield f"the new model is in use {took}; not compared: the forum has no labelled dev split"
     elif result.is_better is None:
-        yield f"without a dev split nothing shows that the new model is better: {present} stays {took}"
+        yield f"not compared, because the forum has no labelled dev split: {present} stays {took}"
     elif result.is_better:
-        yield f"the new model is better on dev and answers from now on {took}"
+        yield f"the new model is better on dev and is in use from now on {took}"
     elif result.is_taken:
-        yield f"the new model is not better on dev; it answers from now on, since --keep was given {took}"
+        yield f"the new model is not better on dev; it is in use from now on because of --keep {took}"
     elif (found := result.comparison) and (ordered := found.better + found.worse) < LEAST_TELLING:
-        yield f"dev cannot tell whether it is better: {present} stays {took}"
+        yield f"the difference on dev may be chance: {present} stays {took}"
         yield f"  the two order {ordered:,} of its queries differently, and it takes {LEAST_TELLING} to tell"
     else:
         yield f"training did not help: {present} stays {took}"

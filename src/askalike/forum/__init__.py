@@ -1,9 +1,8 @@
 """A forum as its users hold it: archive, indexes and search behind one class."""
 
 from askalike.forum.check import CheckReport, Finding
-from askalike.forum.forum import Forum
+from askalike.forum.forum import Forum, Info
 from askalike.forum.importing import ImportOptions, ImportReport
-from askalike.forum.info import Info
 from askalike.forum.settings import ForumSettings
 from askalike.index.vector_sets import VectorsState
 from askalike.progress import Progress

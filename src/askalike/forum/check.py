@@ -1,25 +1,50 @@
-"""Whether everything in a forum's folder holds what was written, and agrees: nothing is opened for writing.
+"""Whether everything in a forum's folder holds what was written, and agrees: a check opens nothing for writing.
 
 Each part is looked at by itself, so that damage of one hides none of another. What differs from what it should be is a
-finding; one is damage where answers may be wrong, or missing, because of it.
+finding; one is damage where answers may be wrong, or missing, because of it. What is damaged is made anew from the
+archive where it can be; the archive itself is never written.
 """
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import sqlite3
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
 from typing import Final, Literal
 
-from askalike.errors import AskalikeError, DamagedForumError, ForumError, ModelNotFoundError, SettingError
-from askalike.files import REFUSED, Owned, foreign_in, is_link
+import filelock
+
+from askalike.errors import (
+    AskalikeError,
+    BusyForumError,
+    DamagedForumError,
+    ForumError,
+    ModelError,
+    ModelNotFoundError,
+    SettingError,
+)
+from askalike.files import (
+    REFUSED,
+    Owned,
+    foreign_in,
+    held,
+    is_link,
+    remove_file,
+    remove_owned,
+    sync_folder,
+    writing_whole,
+)
+from askalike.forum.indexes import LOCK_TIMEOUT_S, remove_indexes
 from askalike.forum.rerankers import MAKERS, load_learned
+from askalike.forum.settings import ForumSettings
 from askalike.index.cursor import Mark
+from askalike.index.model_source import fingerprint as model_fingerprint
 from askalike.index.vector_set import OWNED as VECTOR_FILES
 from askalike.index.vector_set import has_its_model, parse_current, read_current
 from askalike.index.vectors import VectorIndex
@@ -28,6 +53,7 @@ from askalike.index.words import LexicalIndex, sums
 from askalike.index.words.index import schema
 from askalike.index.words.mark import OWNED as LEXICAL_FILES
 from askalike.models.encoders.folder import OWNED as MODEL_FILES
+from askalike.models.encoders.folder import ModelLayout
 from askalike.models.encoders.model import Model
 from askalike.progress import Progress
 from askalike.store import Layout, soundness
@@ -38,6 +64,7 @@ from askalike.text.settings import TextSettings
 
 Part = Literal["archive", "words", "vectors", "pairs", "model", "ranker", "files"]
 
+_PAIRS: Final = ("pairs.sqlite", "pairs.sqlite-wal", "pairs.sqlite-shm", "pairs.sqlite-journal")
 REPAIR: Final = 'run "askalike check FORUM --repair"'
 
 
@@ -221,7 +248,7 @@ def _agreement(part: Part, name: str, mark: Mark, numbers: Collection[int], cont
     if not mark.is_complete:
         waiting |= {num for num in contents.numbers if num > mark.scanned}
     if waiting:
-        what = f"has not seen {len(waiting):,} questions yet; the next command that opens the forum goes on with it"
+        what = f"has not indexed {len(waiting):,} questions yet; the next command that opens the forum goes on with it"
         yield Finding(part, name, what, "", is_damage=False)
     twice = [num for num, times in Counter(numbers).items() if times > 1]
     held = set(numbers)
@@ -360,3 +387,79 @@ def unusable_locks(layout: Layout) -> list[Path]:
 
 def _within(path: Path, layout: Layout) -> str:
     return path.relative_to(layout.folder).as_posix()
+
+
+def clear_damage(layout: Layout, report: CheckReport, settings: ForumSettings) -> tuple[str, ...]:
+    """Take away what is damaged and will be made anew when the forum is opened and encoded; return what that is.
+
+    Raises:
+        BusyForumError: another process is indexing, encoding or comparing.
+        ForumError: something that is not askalike's is in the way.
+    """
+    done: list[str] = []
+    for path in unusable_locks(layout):
+        with contextlib.suppress(OSError):  # a folder that holds something: the report still names it
+            remove_file(path)
+            done.append(f"lock {path.name}")
+    if report.damaged("model") and _restore_model(layout):
+        done.append("model")
+    is_model_whole = not report.damaged("model") or "model" in done
+    has_vectors = bool(report.damaged("vectors")) and settings.has_vectors and is_model_whole
+    if report.damaged("words") or has_vectors:
+        remove_indexes(layout, replace(settings, has_vectors=has_vectors))
+        done.extend(["words", "vectors"] if has_vectors else ["words"])
+    if report.damaged("pairs"):
+        _remove_pairs(layout)
+        done.append("pairs")
+    return tuple(done)
+
+
+def _restore_model(layout: Layout) -> bool:
+    """Put back the forum's own model from the copy that its vectors were made by; return whether that was possible."""
+    own = ModelLayout(layout.model)
+    copy = next((place / "model" for place in _sets_of_own(layout) if _is_whole(place)), None)
+    if copy is None or (own.folder.is_dir() and foreign_in(own.folder, MODEL_FILES)):
+        return False
+    if not own.folder.is_dir():
+        remove_file(own.folder)
+    remove_owned(own.replaced, MODEL_FILES)
+    own.replaced.mkdir()
+    for origin in sorted(copy.iterdir()):
+        with writing_whole(own.replaced / origin.name) as file:
+            file.write(origin.read_bytes())
+    sync_folder(own.replaced)
+    remove_owned(own.folder, MODEL_FILES)  # who stops here leaves the other, which is read in its place
+    own.replaced.rename(own.folder)
+    sync_folder(layout.folder)
+    return True
+
+
+def _sets_of_own(layout: Layout) -> Iterator[Path]:
+    """Yield the set of the model that the manifest names, then the one that answers, if its model was the own one."""
+    with contextlib.suppress(ModelError):
+        yield layout.vectors / model_fingerprint(layout.model)
+    with contextlib.suppress(ForumError):
+        state = read_current(layout.vectors)
+        current = None if state is None else parse_current(state, layout.vectors)
+        if current is not None and current.model == "own":
+            yield layout.vectors / current.fingerprint
+
+
+def _is_whole(place: Path) -> bool:
+    """Return whether a set has its model, undamaged."""
+    try:
+        Model.load(place / "model")
+    except ModelError:
+        return False
+    return has_its_model(place)
+
+
+def _remove_pairs(layout: Layout) -> None:
+    try:
+        with held(filelock.FileLock(layout.pairs_lock, thread_local=False), LOCK_TIMEOUT_S):
+            for name in _PAIRS:
+                remove_file(layout.folder / name)
+    except filelock.Timeout as error:
+        raise BusyForumError(
+            f"another process is comparing the questions of {layout.folder}", "wait until it has finished"
+        ) from error

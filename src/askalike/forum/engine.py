@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,7 +15,7 @@ from askalike.index.vector_set import VectorSet
 from askalike.index.vector_sets import has_faiss
 from askalike.index.vectors import VectorSnapshot
 from askalike.index.words import FieldWeights, LexicalSnapshot
-from askalike.models.encoders.model import WordStates
+from askalike.models.encoders.model import Model, WordStates
 from askalike.processes import one_blas_thread
 from askalike.search import Candidate, Query
 from askalike.search.engine import DuplicateLinks, TermStatistics
@@ -27,107 +29,104 @@ FEW_SHARE = 0.2
 more, the nearest vectors are taken first and those that do not satisfy it are dropped."""
 
 
+@dataclass(frozen=True, slots=True)
 class LocalEngine:
-    """``rank.Engine`` over an archive and one state of its lexical index and, where there are some, of its vectors."""
+    """``search.Engine`` over an archive and one state of its word index and, where there are some, of its vectors."""
 
-    def __init__(
-        self,
-        archive: Archive,
-        index: LexicalSnapshot,
-        fields: FieldWeights,
-        vectors: VectorSnapshot | None = None,
-        neighbours: Neighbours = "auto",
-    ) -> None:
-        self._archive = archive
-        self._index = index
-        self._fields = fields
-        self._vectors = vectors
-        self._neighbours = neighbours
+    archive: Archive
+    index: LexicalSnapshot
+    fields: FieldWeights
+    vectors: VectorSnapshot | None = None
+    neighbours: Neighbours = "auto"
 
     def statistics(self, terms: Collection[str]) -> TermStatistics:
         """Return how many questions are in the index, and how many have each of these terms."""
-        return TermStatistics(self._index.entries, self._index.document_frequencies(terms))
+        return TermStatistics(self.index.entries, self.index.document_frequencies(terms))
 
     def lexical(self, weights: Mapping[str, float], limit: int, filters: Filters) -> list[Candidate]:
         """Return the best entries of the lexical index."""
-        excluded = self._excluded(filters)
-        found = self._index.search(weights, self._fields, limit + len(excluded), filters)
+        excluded = self._excluded(filters) if filters.exclude_ids else set()
+        found = self.index.search(weights, self.fields, limit + len(excluded), filters)
         return [Candidate(num, score) for num, score in found if num not in excluded][:limit]
 
     def misspelt(self, terms: Sequence[str], limit: int, filters: Filters) -> list[Candidate]:
         """Return the entries of the lexical index that have terms spelled nearly as these."""
-        excluded = self._excluded(filters)
-        found = self._index.misspelt(terms, self._fields, limit + len(excluded), filters)
+        excluded = self._excluded(filters) if filters.exclude_ids else set()
+        found = self.index.misspelt(terms, self.fields, limit + len(excluded), filters)
         return [Candidate(num, score) for num, score in found if num not in excluded][:limit]
 
     def lexical_scores(self, weights: Mapping[str, float], keys: Sequence[int]) -> dict[int, float]:
         """Return the lexical index's scores of these questions."""
-        return self._index.scores(weights, self._fields, keys)
+        return self.index.scores(weights, self.fields, keys)
 
     def nearest(self, vector: NDArray[np.float32], limit: int, filters: Filters) -> list[Candidate]:
         """Return the nearest vectors of those that satisfy the filters."""
-        excluded = self._excluded(filters)
-        admitted = self._index.count_admitted(filters)
-        total = self._index.entries
+        excluded = self._excluded(filters) if filters.exclude_ids else set()
+        admitted = self.index.count_admitted(filters)
+        total = self.index.entries
         if admitted == total:
             found = self._near(vector, limit, None, excluded)
         elif admitted <= FEW_SHARE * total:
-            found = self._near(vector, limit, self._index.all_admitted(filters), excluded)
+            found = self._near(vector, limit, self.index.all_admitted(filters), excluded)
         else:
             enough = math.ceil(1.5 * limit * total / admitted) + 10
             near = self._near(vector, enough, None, excluded)
-            kept = self._index.admitted([num for num, _ in near], filters)
+            kept = self.index.admitted([num for num, _ in near], filters)
             found = [(num, cosine) for num, cosine in near if num in kept][:limit]
             if len(found) < limit and len(near) == enough:  # those that satisfy it are far away
-                found = self._near(vector, limit, self._index.all_admitted(filters), excluded)
+                found = self._near(vector, limit, self.index.all_admitted(filters), excluded)
         return [Candidate(num, cosine) for num, cosine in found]
 
     def cosines(self, vector: NDArray[np.float32], keys: Sequence[int]) -> dict[int, float]:
         """Return the cosines of these questions, by the same arithmetic as ``nearest``."""
-        if self._vectors is None or not keys:
+        if self.vectors is None or not keys:
             return {}
         with one_blas_thread():
-            return dict(self._vectors.search(vector[None], len(keys), keys)[0])
+            return dict(self.vectors.search(vector[None], len(keys), keys)[0])
 
     def questions(self, keys: Sequence[int]) -> dict[int, Question]:
         """Return the questions with these internal numbers."""
-        return self._archive.questions_by_num(keys)
+        return self.archive.questions_by_num(keys)
 
     def answers(self, ids: Sequence[str]) -> dict[str, list[Answer]]:
         """Return the answers of each of these questions, best first."""
-        return self._archive.answers_of(ids)
+        return self.archive.answers_of(ids)
 
     def duplicate_links(self, ids: Sequence[str]) -> DuplicateLinks:
         """Return the duplicate links of these questions, and of all that they lead to."""
-        targets = self._archive.originals_of(ids)
+        targets = self.archive.originals_of(ids)
         found = sorted({target for one in targets.values() for target in one})
-        return DuplicateLinks(targets, self._archive.questions_by_id(found) if found else {})
+        return DuplicateLinks(targets, self.archive.questions_by_id(found) if found else {})
 
     def _excluded(self, filters: Filters) -> set[int]:
-        return set(self._archive.nums_by_id(filters.exclude_ids).values()) if filters.exclude_ids else set()
+        return set(self.archive.nums_by_id(filters.exclude_ids).values())
 
     def _near(
         self, vector: NDArray[np.float32], limit: int, allowed: Sequence[int] | None, excluded: set[int]
     ) -> list[tuple[int, float]]:
-        index = self._vectors
+        index = self.vectors
         if index is None:
             return []
-        is_graph = self._neighbours == "auto" and index.has_graph and has_faiss()
+        is_graph = self.neighbours == "auto" and index.has_graph and has_faiss()
         with one_blas_thread():
             search = index.search_graph if is_graph else index.search
             return search(vector[None], limit, allowed, excluded)[0]
 
 
+@dataclass(frozen=True)
 class QueryEncoder:
-    """``rank.Encoder`` and ``search.correction.Speller`` through the model of a set of vectors.
+    """``search.Encoder`` and ``search.correction.Speller`` through the model of a set of vectors.
 
     Args:
         analyzer: the forum's; a word that it makes no term of (a stop word) tells nothing.
     """
 
-    def __init__(self, vectors: VectorSet, analyzer: Analyzer) -> None:
-        self._vectors = vectors
-        self._analyzer = analyzer
+    vectors: VectorSet
+    analyzer: Analyzer
+
+    @cached_property
+    def _model(self) -> Model:
+        return self.vectors.model
 
     def encode(self, query: Query) -> NDArray[np.float32]:
         """Return the vector (D,) of the query, read as a question of the forum is; zeros where the model knows no
@@ -136,9 +135,10 @@ class QueryEncoder:
         Raises:
             ModelError: the model cannot be read.
         """
-        model = self._vectors.model
+        model = self._model
         asked = Question("", query.title, query.body, query.markup)
-        if not any(map(self._analyzer.terms, model.known_words(asked))):
+        title = Question("", query.title)  # mostly enough to see that something is known
+        if not any(any(map(self.analyzer.terms, model.known_words(one))) for one in (title, asked)):
             return np.zeros(model.dimensions, dtype=np.float32)
         with one_blas_thread():
             vector: NDArray[np.float32] = model.encode([asked])[0]
@@ -150,7 +150,7 @@ class QueryEncoder:
         Raises:
             ModelError: the model cannot be read.
         """
-        return self._weighed(self._vectors.states.of_query(query))
+        return self._weighed(self.vectors.states.of_query(query))
 
     def states_of(self, questions: Sequence[tuple[int, Question]]) -> list[WeighedStates]:
         """Return the forum's questions word by word, given with their keys.
@@ -158,10 +158,10 @@ class QueryEncoder:
         Raises:
             ModelError: the model cannot be read.
         """
-        return list(map(self._weighed, self._vectors.states.of_questions(questions)))
+        return list(map(self._weighed, self.vectors.states.of_questions(questions)))
 
     def _weighed(self, found: WordStates) -> WeighedStates:
-        size = len(self._vectors.model.vocabulary)
+        size = len(self.vectors.model.vocabulary)
         return WeighedStates(found.words, found.states, rarities(found.ids, size))
 
     def rank(self, word: str) -> int | None:
@@ -170,7 +170,7 @@ class QueryEncoder:
         Raises:
             ModelError: the model cannot be read.
         """
-        return self._vectors.model.rank(word)
+        return self._model.rank(word)
 
     def word_weights(self, text: str) -> list[tuple[str, float]]:
         """Return how much of each word the model lets in.
@@ -179,4 +179,4 @@ class QueryEncoder:
             ModelError: the model cannot be read.
         """
         with one_blas_thread():
-            return self._vectors.model.word_weights(text)
+            return self.vectors.model.word_weights(text)

@@ -3,36 +3,89 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterable, Sequence
-from dataclasses import replace
+import json
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import islice
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING
 
-from askalike.errors import BusyForumError
-from askalike.forum.asking import Asking
-from askalike.forum.check import CheckReport, check_forum
-from askalike.forum.creation import discard_if_empty, new_archive
+from askalike.errors import BusyForumError, ForumExistsError, ForumNotFoundError
+from askalike.files import Owned, remove_owned
+from askalike.forum.check import CheckReport, check_forum, clear_damage
 from askalike.forum.importing import ImportOptions, ImportReport, import_archive
 from askalike.forum.indexes import Indexes, remove_indexes
-from askalike.forum.repair import clear_damage
+from askalike.forum.pairs import Pairs
 from askalike.forum.rerankers import take_ranker
 from askalike.forum.settings import ForumSettings, stored_text_settings
 from askalike.index.model_source import wanted_model
+from askalike.index.vector_set import OWNED as VECTOR_FILES
+from askalike.index.vector_sets import VectorsState
+from askalike.index.words.mark import OWNED as LEXICAL_FILES
 from askalike.models.encoders.model import Model
 from askalike.progress import Progress, SilentProgress
-from askalike.store import Archive, Layout, Operation, add_feedback, delete_answers, delete_links, put_answers
+from askalike.search import RANKERS, RERANKERS, learned_as
+from askalike.search.calibration import Calibration
+from askalike.store import (
+    Archive,
+    Counts,
+    Layout,
+    Operation,
+    add_feedback,
+    all_feedback,
+    answer_counts,
+    count,
+    delete_answers,
+    delete_links,
+    is_loading,
+    links_of,
+    newest,
+    put_answers,
+    standing_verdicts,
+    unreadable_dates,
+    verdicts_on,
+)
 from askalike.text.analyzer import Analyzer
 from askalike.text.settings import TextSettings
-from askalike.types import Answer, Feedback, Link, Question, Verdict
+from askalike.types import Answer, Feedback, Filters, Hit, Link, Markup, Query, Question, SearchResult, Verdict
 
 if TYPE_CHECKING:
     from askalike.training.session import TrainingResult
 
-__all__ = ["Forum", "ForumSettings"]
+
+MOST_NAMED = 20
+"""So many questions and answers with an unreadable date are named."""
+
+_OWNED = Owned(
+    r"(archive|pairs|loading)\.sqlite(-wal|-shm|-journal)?|(index|pairs|loading)\.lock|rejects\.jsonl",
+    (("lexical", LEXICAL_FILES), ("vectors", VECTOR_FILES)),
+)
+"""What a forum's folder holds before anything was learned or keys were made."""
 
 
-class Forum(Asking):
+@dataclass(frozen=True, slots=True)
+class Info:
+    """What ``askalike info`` shows.
+
+    Args:
+        behind: changes that the index has not seen; 0 when it is in step.
+        vectors: which model answers, and what is still to be encoded.
+        unreadable_dates: the first questions and answers with a date outside the years 1 to 9999, such as
+            "question 'q7'"; they are read as if it were not known, and putting them again heals them.
+    """
+
+    path: str
+    language: str
+    counts: Counts
+    indexed: int
+    behind: int
+    size_bytes: int
+    vectors: VectorsState = field(default_factory=VectorsState)
+    unreadable_dates: tuple[str, ...] = ()
+
+
+class Forum:
     """A forum on disk that finds its earlier questions that ask the same.
 
     ::
@@ -51,9 +104,11 @@ class Forum(Asking):
     """
 
     def __init__(self, path: Path, archive: Archive, analyzer: Analyzer, settings: ForumSettings) -> None:
-        self.settings = settings
+        self.path, self.analyzer, self.settings = path, analyzer, settings
         self._layout = Layout(path)
-        super().__init__(path, archive, Indexes(self._layout, archive, analyzer, settings), analyzer)
+        self._archive = archive
+        self._indexes = Indexes(self._layout, archive, analyzer, settings)
+        self.pairs = Pairs(self._layout, archive, self._indexes, settings.search.join.weight)
 
     # -- making and opening ------------------------------------------------------------------------------------
 
@@ -71,7 +126,7 @@ class Forum(Asking):
             ForumExistsError: the folder holds something already.
         """
         layout, text = Layout(Path(path)), text or TextSettings()
-        archive = new_archive(layout, text)
+        archive = _new_archive(layout, text)
         try:
             return cls(layout.folder, archive, Analyzer(text), settings or ForumSettings())
         except BaseException:
@@ -109,7 +164,13 @@ class Forum(Asking):
 
         Return whether the folder is gone.
         """
-        return discard_if_empty(self._archive, self.path)
+        archive = self._archive
+        archive.connection.execute("PRAGMA busy_timeout = 0")
+        with contextlib.suppress(BusyForumError), archive.write():
+            if not archive.count_questions() and not is_loading(archive):
+                remove_owned(self.path, _OWNED)  # with the lock held: nobody can begin to fill it
+        archive.close()
+        return not self.path.exists()
 
     def __enter__(self) -> Forum:
         return self
@@ -118,6 +179,168 @@ class Forum(Asking):
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
+
+    # -- searching ---------------------------------------------------------------------------------------------
+
+    def similar(
+        self,
+        title: str,
+        body: str = "",
+        k: int = 10,
+        *,
+        markup: Markup = "plain",
+        filters: Filters | None = None,
+        ranker: str | None = None,
+    ) -> list[Hit]:
+        """Return the ``k`` earlier questions that are most similar to a new one, best first: ``search`` in short.
+
+        Args:
+            title, …, ranker: see ``Query``.
+
+        Raises:
+            SettingError, ForumError, ModelError: as ``search``.
+        """
+        return list(self.search(Query(title, body, markup, k, filters or Filters(), ranker)).hits)
+
+    def search(self, query: Query) -> SearchResult:
+        """Return the earlier questions that are most similar to a new one, and how the query was read.
+
+        All is of one state of the forum, whatever is written meanwhile.
+
+        Raises:
+            SettingError: k is out of range, or there is no such ranker.
+            ForumError: the ranker was named, and the vectors or the model that it needs are not there.
+            ModelError: the model cannot be read.
+        """
+        wanted = self._without_own(query) if query.own else query
+        return self._indexes.ask(lambda searcher: searcher.search(wanted))
+
+    def ranking(self, query: Query) -> list[tuple[str, float]]:
+        """Return (question id, score) as ``search`` ranks them, without answers and what matched: for evaluation.
+
+        Raises:
+            SettingError, ForumError, ModelError: as ``search``.
+        """
+        wanted = self._without_own(query) if query.own else query
+        found = self._indexes.ask(lambda searcher: searcher.ranking(wanted)).found
+        return [(one.question.id, one.scored.score) for one in found]
+
+    def _without_own(self, query: Query) -> Query:
+        """Return a query that finds neither the question that asks nor what was judged different from it."""
+        verdicts = verdicts_on(self._archive, query.own).items()
+        excluded = {query.own, *(other for other, verdict in verdicts if verdict == "different")}
+        filters = replace(query.filters, exclude_ids=query.filters.exclude_ids | excluded)
+        return replace(query, filters=filters)
+
+    # -- reading -----------------------------------------------------------------------------------------------
+
+    def sources(self) -> tuple[str, ...]:
+        """Return the names of the archives that were loaded, and "manual" where something was added by hand."""
+        return self._archive.sources()
+
+    def question(self, identifier: str) -> Question:
+        """Return one question.
+
+        Raises:
+            UnknownIdError: there is no such question.
+        """
+        return self._archive.question(identifier)
+
+    def questions(self) -> Iterator[Question]:
+        """Yield every question in the order of its coming, without holding them all."""
+        return (question for _, question in self._archive.all_questions())
+
+    def questions_by_number(self, nums: Sequence[int]) -> dict[int, Question]:
+        """Return the questions with these numbers, as ``pairs`` gives them; those that have gone are left out."""
+        return self._archive.questions_by_num(nums)
+
+    def numbers(self, ids: Sequence[str]) -> dict[str, int]:
+        """Return the numbers of those ids that are there."""
+        return self._archive.nums_by_id(ids)
+
+    def size(self) -> int:
+        """Return how many questions the forum holds."""
+        return self._archive.count_questions()
+
+    def answers(self, question_id: str) -> list[Answer]:
+        """Return a question's answers, best first: accepted, then most voted, then oldest."""
+        return self._archive.answers(question_id)
+
+    def links(self) -> list[Link]:
+        """Return all links between questions that the forum holds."""
+        return self._archive.links()
+
+    def links_of(self, question_id: str) -> list[Link]:
+        """Return the links from or to one question."""
+        return links_of(self._archive, question_id)
+
+    def feedback(self) -> Iterator[Feedback]:
+        """Yield every verdict that people gave on pairs, oldest first; the newest on a pair counts."""
+        return all_feedback(self._archive)
+
+    def verdicts(self) -> list[Feedback]:
+        """Return the verdict that counts for each pair that was judged."""
+        return standing_verdicts(self._archive)
+
+    def answer_counts(self, ids: Sequence[str]) -> dict[str, int]:
+        """Return how many answers each of these questions has; those without one are left out."""
+        return answer_counts(self._archive, ids)
+
+    def newest(
+        self, limit: int, after: tuple[int | None, int] | None = None
+    ) -> list[tuple[tuple[int | None, int], Question]]:
+        """Return (place, question), newest first by date, undated ones last; ``after`` takes a place to go on from."""
+        return newest(self._archive, limit, after)
+
+    def rankers(self) -> dict[str, bool]:
+        """Return each ranker's name, and whether this forum can be searched by it now."""
+        has_vectors = bool(self.vectors.model)
+        found = {name: has_vectors or not ranker.needs_vectors for name, ranker in RANKERS.items()}
+        learned = {name: Layout(self.path).ranker(learned_as(name)) for name in RERANKERS}
+        return found | {name: any(folder.glob("manifest.json")) for name, folder in learned.items()}
+
+    def info(self) -> Info:
+        """Return what the forum holds and whether its indexes are in step.
+
+        Raises:
+            ModelError, DamagedForumError: a model or a set of vectors cannot be read.
+        """
+        behind = self._indexes.behind()  # looks at the index anew
+        counts = count(self._archive)
+        unreadable = islice(unreadable_dates(self._archive), MOST_NAMED) if counts.unreadable_dates else ()
+        return Info(
+            path=str(self.path),
+            language=self.analyzer.settings.language,
+            counts=counts,
+            indexed=self._indexes.lexical.entries,
+            behind=behind,
+            size_bytes=size_bytes(self.path),
+            vectors=self._indexes.state(),
+            unreadable_dates=tuple(unreadable),
+        )
+
+    def probe(self) -> None:
+        """Look into the indexes as a search does, in a few milliseconds.
+
+        Raises:
+            ForumError, ModelError: searches would fail; the message says what to do.
+        """
+        self._indexes.probe()
+
+    @property
+    def behind(self) -> int:
+        """Return how many questions and changes no search sees yet, since another process is still indexing them."""
+        return self._indexes.behind()
+
+    @property
+    def calibration(self) -> Calibration | None:
+        """Return how likely a cosine says that two questions ask the same; None where no vectors say it."""
+        return self._indexes.ask(lambda searcher: searcher.calibration)
+
+    @property
+    def vectors(self) -> VectorsState:
+        """Return which model answers, and how much is still to be encoded."""
+        return self._indexes.state()
 
     # -- changes -----------------------------------------------------------------------------------------------
 
@@ -356,3 +579,29 @@ class Forum(Asking):
 
 def _listed(questions: Question | Iterable[Question]) -> Sequence[Question]:
     return [questions] if isinstance(questions, Question) else list(questions)
+
+
+def _new_archive(layout: Layout, text: TextSettings) -> Archive:
+    """Return the archive of a new forum, with its text settings stored.
+
+    Raises:
+        ForumExistsError: the folder holds something already.
+    """
+    folder = layout.folder
+    if layout.archive.exists():
+        with contextlib.suppress(ForumNotFoundError):
+            Archive(layout.archive).close()
+            raise ForumExistsError(f"there is a forum at {folder} already", "open it, or choose another folder")
+    elif folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+        raise ForumExistsError(f"{folder} exists and is not empty", "choose another folder for the forum")
+    return Archive.create(layout.archive, {name: json.dumps(value) for name, value in text.to_json().items()})
+
+
+def size_bytes(folder: Path) -> int:
+    """Return how much the folder's files hold; files may come and go meanwhile."""
+    size = 0
+    for file in folder.rglob("*"):
+        with contextlib.suppress(FileNotFoundError):
+            if file.is_file():
+                size += file.stat().st_size
+    return size

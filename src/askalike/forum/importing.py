@@ -134,5 +134,5 @@ def _with_first_reject(error: InputError, rejects: Rejects) -> InputError:
     first = rejects.first[0]
     where = f"{first.file}, line {first.line}" if first.line else first.file
     found = f"{rejects.count:,} records were rejected, the first in {where}: {first.reason}"
-    hint = "mend the records, or name the right --format"
+    hint = "correct the records, or name the right --format"
     return InputError(f"{error.message}; {found}", hint if error.hint in hint else f"{error.hint}; or {hint}")

@@ -105,7 +105,7 @@ class Indexes:
             if is_waiting:
                 raise BusyForumError(
                     f"another process is indexing {self._layout.folder}",
-                    "your change is stored; it will be found when that process has finished",
+                    "your change is stored and becomes searchable when that process has finished",
                 ) from error
         except UnlockableError:
             if is_waiting:  # who only searches need not be able to write
@@ -160,7 +160,7 @@ class Indexes:
                 yield
         except filelock.Timeout as error:
             raise BusyForumError(
-                f"another process is indexing {self._layout.folder}", "encode again; what was encoded is kept"
+                f"another process is indexing {self._layout.folder}", "encode again; vectors encoded so far are kept"
             ) from error
 
     def _open_lexical(self) -> LexicalIndex:

@@ -239,7 +239,7 @@ class PairStore:
     def _damaged(self, reason: str) -> DamagedPairsError:
         self.was_damaged = True
         return DamagedPairsError(
-            f"{self.path} is damaged: {reason}", "it is made anew when the service, or Forum.pairs.advance, runs"
+            f"{self.path} is damaged: {reason}", "it is rebuilt when the service, or Forum.pairs.advance, runs"
         )
 
     # -- opening -----------------------------------------------------------------------------------------------

@@ -29,13 +29,13 @@ from askalike.files import held
 from askalike.forum.indexes import Indexes
 from askalike.forum.pair_store import DamagedPairsError, Pair, PairStore, Place
 from askalike.search import Query, Searcher
+from askalike.search.originals import reached
 from askalike.search.pool import Scored
 from askalike.search.rankers import weighted_sum
 from askalike.search.settings import MAX_HITS
-from askalike.search.suggestions import reached
 from askalike.store import Archive, Layout, changed_questions, numbers, verdicts_on
 from askalike.text.markup import readable
-from askalike.types import Filters, Question
+from askalike.types import Question
 
 
 @dataclass(frozen=True, slots=True)
@@ -300,8 +300,8 @@ class Pairs:
         found: dict[int, Pair] = {}
         query, limit = Query(question.title, question.body, question.markup), PARTNERS + 1
         while True:
-            ranked, most = self._indexes.ask(partial(_ranked, query=query, limit=limit, num=num))
-            for scored, _ in ranked:
+            ranked, most = self._indexes.ask(partial(_ranked, query=replace(query, k=limit), num=num))
+            for scored in ranked:
                 first = next(iter(self.store.copies(scored.key, 1)), scored.key)
                 if first not in (num, *found) and len(found) < PARTNERS:
                     found[first] = self._pair(num, first, scored, most)
@@ -317,11 +317,11 @@ class Pairs:
         return Pair(min(num, other), max(num, other), score, cosine)
 
 
-def _ranked(searcher: Searcher, query: Query, limit: int, num: int) -> tuple[list[tuple[Scored, Question]], float]:
+def _ranked(searcher: Searcher, query: Query, num: int) -> tuple[list[Scored], float]:
     """Return the best as they are written, and the score by words of the question itself: it need not be among them."""
-    ranked = replace(searcher, speller=None).ranking(query, limit, Filters())
-    weights = {term: found.weight for term, found in ranked.terms.items()}
-    return ranked.found, searcher.engine.lexical_scores(weights, [num]).get(num, 0.0)
+    ranked = replace(searcher, speller=None).ranking(query)
+    own = searcher.engine.lexical_scores(ranked.asked.weights, [num])
+    return [one.scored for one in ranked.found], own.get(num, 0.0)
 
 
 def _hash(question: Question) -> bytes | None:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import json
 from contextlib import closing
-from dataclasses import dataclass, field, replace
-from datetime import UTC
+from dataclasses import dataclass, field
 from typing import Literal
 
 from askalike.errors import ForumVersionError, SettingError
@@ -14,17 +13,6 @@ from askalike.index.words import FieldWeights
 from askalike.search import SearchSettings
 from askalike.store import Archive, Layout
 from askalike.text.settings import TextSettings
-from askalike.types import Filters
-
-
-def with_zone(filters: Filters | None) -> Filters:
-    """Return the filters, none for None, with ``before`` in a time zone: UTC where it names none."""
-    if filters is None:
-        return Filters()
-    if filters.before is not None and filters.before.tzinfo is None:
-        return replace(filters, before=filters.before.replace(tzinfo=UTC))
-    return filters
-
 
 Neighbours = Literal["auto", "exact"]
 

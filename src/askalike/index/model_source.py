@@ -67,7 +67,7 @@ def general_model(language: str) -> ModelSource:
     folder = default_model()
     if folder is None:
         raise SettingError(
-            "the package carries no general model",
+            "the package contains no general model",
             "give a model's folder (./general for one so named), or train with --from nothing",
         )
     if language != DEFAULT_MODEL_LANGUAGE:
@@ -82,7 +82,7 @@ def remove_own_model(layout: Layout, language: str) -> None:
     """Take the forum's own model away, so that the general one is wanted; its vectors answer until others are made.
 
     Raises:
-        SettingError: the package carries no general model, or it reads another language.
+        SettingError: the package contains no general model, or it reads another language.
         ModelExistsError: its folder is a link, or holds something else too.
     """
     general_model(language)

@@ -146,7 +146,7 @@ class Vectors:
         source = wanted_model(self._layout, self._language)
         if source is None:
             raise ModelNotFoundError(
-                f"the forum at {self._layout.folder} has no model, and this package carries none for {self._language}",
+                f"the forum at {self._layout.folder} has no model, and the package contains none for {self._language}",
                 'train one with "askalike train FORUM", or give one with "askalike encode FORUM --model FOLDER"',
             )
         with self._making(is_waiting=True):

@@ -19,7 +19,7 @@ class Options:
     """What ``askalike reproduce`` was asked for.
 
     Args:
-        data: the folder of the paper's data, or of the sets that stand in for it.
+        data: the folder of the paper's data, or of the sets used in its place.
         out: folder for what is finished.
         recipe: a name or a file.
         only: rows, systems or sets; all if empty.

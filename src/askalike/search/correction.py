@@ -29,14 +29,14 @@ written competes with its corrections.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final, Protocol
 
-from askalike.search.query import Query
-from askalike.text.analyzer import Analyzer
+from askalike.search.query import TermCounts
+from askalike.text.analyzer import Analyzer, Prepared
 from askalike.text.misspelling import meant
-from askalike.types import Correction, Markup
+from askalike.types import Correction, Markup, Query
 
 LEAST_LETTERS: Final = 4
 """Shorter words are near to too many others."""
@@ -98,19 +98,6 @@ class Speller(Protocol):
         """Return how many words are more frequent, None for a word without a vector of its own."""
 
 
-class Frequencies(Protocol):
-    """In how many questions of a forum words occur."""
-
-    def look_up(self, terms: Iterable[str]) -> None:
-        """Ask for the counts of these terms together."""
-
-    def size(self) -> int:
-        """Return how many questions there are."""
-
-    def document_frequency(self, term: str) -> int:
-        """Return in how many questions a term occurs."""
-
-
 @dataclass(frozen=True, slots=True)
 class _Word:
     """A word of prose: where it stands, in small letters, and whether a capital begins it within a sentence."""
@@ -137,15 +124,21 @@ class _Candidates:
 
 
 def corrected(
-    query: Query, analyzer: Analyzer, speller: Speller, frequencies: Frequencies
+    query: Query, prepared: Prepared, analyzer: Analyzer, speller: Speller, counts: TermCounts
 ) -> tuple[Query, tuple[Correction, ...]]:
-    """Return the query as it is searched for, and which words stand for others in it, in their order."""
+    """Return the query as it is searched for, and which words stand for others in it, in their order.
+
+    Args:
+        prepared: the terms of the query as it is written.
+    """
+    known = counts.look_up([*prepared.title, *prepared.body])
+    if min([known[term] for term in (*prepared.title, *prepared.body)], default=RARE + 1) > RARE:
+        return query, ()
     in_title = list(_stretches(query.title[:MOST_CHARACTERS], "plain"))
     in_body = list(_stretches(query.body[:MOST_CHARACTERS], query.markup))
-    reader = _Reader(analyzer, speller, frequencies)
-    if reader.suspects([*in_title, *in_body]):  # what is weighed later is asked for with it
-        prepared = analyzer.prepare(query.title, query.body, query.markup)
-        reader.look_up([*prepared.title, *prepared.body])
+    reader = _Reader(analyzer, speller, counts)
+    if not reader.suspects([*in_title, *in_body]):
+        return query, ()
     title, body = reader.read(query.title, in_title), reader.read(query.body, in_body)
     if not reader.changed:
         return query, ()
@@ -155,30 +148,38 @@ def corrected(
 class _Reader:
     """Reads the texts of one query; ``changed`` holds which words were read as others."""
 
-    def __init__(self, analyzer: Analyzer, speller: Speller, frequencies: Frequencies) -> None:
-        self._analyzer, self._speller, self._frequencies = analyzer, speller, frequencies
+    def __init__(self, analyzer: Analyzer, speller: Speller, counts: TermCounts) -> None:
+        self._analyzer, self._speller, self._counts = analyzer, speller, counts
+        self._suspicious: dict[str, int] = {}
         self._candidates: dict[str, _Candidates] = {}
         self._looked_at: dict[str, str | None] = {}
         self._unknown = self._misspelt = 0
         self.changed: dict[str, str] = {}
 
     def suspects(self, stretches: Sequence[Sequence[_Word | None]]) -> bool:
-        """Ask for the counts of all words together; return whether one of them may be misspelt."""
-        words = [one for pieces in stretches if _is_prose(pieces) for one in pieces if one is not None]
-        self._frequencies.look_up({term for one in words for term in self._analyzer.terms(one.word)})
-        for one in words:
-            if len(self._candidates) == PROBES:
-                break
-            count = self._suspicious_count(one)
-            if count is not None and one.word not in self._candidates and _is_readable(one.word):
-                self._candidates[one.word] = self._candidates_of(one, count)
-        return bool(self._candidates)
+        """Find the words that may be misspelt, and ask for the counts of what the first of them may have meant.
 
-    def look_up(self, terms: Iterable[str]) -> None:
-        """Ask for the counts of terms and of what the first misspelt words may have meant, in one call."""
-        self._frequencies.look_up(
-            {*terms, *(term for found in self._candidates.values() for term in found.terms.values())}
-        )
+        Return whether there are any.
+        """
+        words: dict[str, _Word] = {}
+        for pieces in stretches:
+            if _is_prose(pieces):
+                for one in pieces:
+                    if one is not None:
+                        words.setdefault(one.word, one)
+        terms = {word: self._analyzer.terms(word) for word in words}
+        known = self._counts.look_up([term for found in terms.values() for term in found])
+        for word, found in terms.items():
+            count = min([known[term] for term in found], default=RARE + 1)  # stop words are known
+            if count <= RARE:
+                rank = self._speller.rank(word)
+                if rank is None or rank >= FREQUENT:
+                    self._suspicious[word] = count
+        readable = [word for word in self._suspicious if _is_readable(word)]
+        for word in readable[:PROBES]:
+            self._candidates[word] = self._candidates_of(words[word])
+        self._counts.look_up([term for found in self._candidates.values() for term in found.terms.values()])
+        return bool(readable)
 
     def read(self, text: str, stretches: Sequence[Sequence[_Word | None]]) -> str:
         """Return a text with what was meant in place of the misspelt words of its prose."""
@@ -210,63 +211,52 @@ class _Reader:
         found: list[tuple[_Word, str]] = []
         unread: set[str] = set()
         for one in words:
-            count = self._suspicious_count(one)
+            count = self._suspicious.get(one.word)
             if count is None:
                 continue
             is_unknown = not count and self._speller.rank(one.word) is None
-            other = self._meant(one, count, is_unknown=is_unknown) if _is_readable(one.word) else None
+            other = self._meant(one, is_unknown=is_unknown) if _is_readable(one.word) else None
             if other:
                 found.append((one, other))
             elif is_unknown:
                 unread.add(one.word)
         return found, unread
 
-    def _suspicious_count(self, one: _Word) -> int | None:
-        """Return how many questions have a word that may be misspelt, None for one that is right."""
-        terms = self._analyzer.terms(one.word)
-        count = min(map(self._frequencies.document_frequency, terms), default=RARE + 1)  # stop words are known
-        if count > RARE:
-            return None
-        rank = self._speller.rank(one.word)
-        return None if rank is not None and rank < FREQUENT else count
-
-    def _meant(self, one: _Word, count: int, *, is_unknown: bool) -> str | None:
-        """Return what a word is read as that so many questions have, None where it was meant as it is written."""
+    def _meant(self, one: _Word, *, is_unknown: bool) -> str | None:
+        """Return what a suspicious word is read as, None where it was meant as it is written."""
         if one.word in self._looked_at:
             return self._looked_at[one.word]
         if len(self._looked_at) == MOST_WORDS or (self._unknown >= PROBES and 2 * self._misspelt < self._unknown):
             return None
-        found = self._looked_at[one.word] = self._likeliest(one, count)
+        found = self._looked_at[one.word] = self._likeliest(one)
         self._unknown += is_unknown
         self._misspelt += is_unknown and found is not None
         return found
 
-    def _candidates_of(self, one: _Word, count: int) -> _Candidates:
-        size = max(1, self._frequencies.size())
+    def _candidates_of(self, one: _Word) -> _Candidates:
+        size, rank = max(1, self._counts.size or 0), self._speller.rank
         new = NEW[min(len(one.word), max(NEW))] * size / 10_000 * (CAPITAL if one.has_capital else 1.0)
-        if self._speller.rank(one.word) is not None:
+        if rank(one.word) is not None:
             new += READ
-        as_written = SEEN * count + new
+        as_written = SEEN * self._suspicious[one.word] + new
         enough = as_written / (TYPOS * size)  # if every question had it
         likelihoods = {
             other: likely
             for other, likelihood in meant(one.word).items()
-            if likelihood > enough
-            and (likely := likelihood * (UNREAD if self._speller.rank(other) is None else 1.0)) > enough
+            if likelihood > enough and (likely := likelihood * (UNREAD if rank(other) is None else 1.0)) > enough
         }
         own = {"", *self._analyzer.terms(one.word)}
         terms = dict(zip(likelihoods, self._analyzer.term_of_each(list(likelihoods)), strict=True))
         others = {other: term for other, term in terms.items() if term not in own}
         return _Candidates(as_written, likelihoods, others)
 
-    def _likeliest(self, one: _Word, count: int) -> str | None:
-        found = self._candidates.get(one.word) or self._candidates_of(one, count)
-        self._frequencies.look_up(found.terms.values())
-        count_of = self._frequencies.document_frequency
+    def _likeliest(self, one: _Word) -> str | None:
+        found = self._candidates.get(one.word) or self._candidates_of(one)
+        known = self._counts.look_up(found.terms.values())
         odds = {
-            other: TYPOS * count_of(term) * found.likelihoods[other]
+            other: TYPOS * known[term] * found.likelihoods[other]
             for other, term in found.terms.items()
-            if count_of(term) >= LEAST_QUESTIONS
+            if known[term] >= LEAST_QUESTIONS
         }
         best = max(odds, key=lambda other: (odds[other], other), default="")
         return best if odds.get(best, 0.0) > found.as_written else None

@@ -13,11 +13,10 @@ from typing import TYPE_CHECKING, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from askalike.types import Answer, Filters, Question
+from askalike.types import Answer, Filters, Query, Question
 
 if TYPE_CHECKING:
     from askalike.search.interaction import WeighedStates
-    from askalike.search.query import Query
 
 
 class Encoder(Protocol):

@@ -8,10 +8,10 @@ from typing import Literal
 
 from askalike.models.ramn.comparison import word_matches
 from askalike.search.engine import Encoder
-from askalike.search.query import Query, QueryTerm
+from askalike.search.query import QueryTerm
 from askalike.text.analyzer import Analyzer
-from askalike.text.markup import plain_text
-from askalike.types import Explanation, Hit, Match, Question, WordWeight
+from askalike.text.markup import plain_text, readable
+from askalike.types import Explanation, Hit, Match, Query, Question, WordWeight
 
 MAX_BODY_CHARACTERS = 50_000
 """Only so much of a body is looked at for the words to show; the score has seen all of it."""
@@ -22,51 +22,28 @@ INFORMATIVE_SHARE = 0.25
 MOST_MISSING = 5
 
 
-def matches(question: Question, terms: Mapping[str, QueryTerm], analyzer: Analyzer) -> tuple[Match, ...]:
-    """Return one ``Match`` for each query term and field that the question has, in the question's own spelling.
+def matches(question: Question, terms: Mapping[str, QueryTerm], analyzer: Analyzer) -> dict[str, list[Match]]:
+    """Return the terms of the query that a question has → a ``Match`` for each field, in the question's own spelling.
 
     A match's weight is ``weight(t) · idf(t)``: its part of the score before term frequency and length count.
     """
-    with_code = analyzer.settings.with_code
-    body = plain_text(question.body[:MAX_BODY_CHARACTERS], question.markup, with_code=with_code)
+    body = readable(question.body[:MAX_BODY_CHARACTERS], question.markup, with_code=analyzer.settings.with_code)
     texts: tuple[tuple[Literal["title", "body"], str], ...] = (("title", question.title), ("body", body))
-    found: list[Match] = []
+    found: dict[str, list[Match]] = {}
     for field, text in texts:
-        seen: set[str] = set()
-        for word, term in analyzer.pairs_among(text, terms.keys()):
-            if term not in seen:
-                seen.add(term)
-                found.append(Match(word, field, terms[term].weight * terms[term].idf))
-    return tuple(sorted(found, key=lambda match: (-match.weight, match.field != "title", match.word)))
+        for term, word in analyzer.first_among(text, terms.keys()).items():
+            found.setdefault(term, []).append(Match(word, field, terms[term].weight * terms[term].idf))
+    return found
 
 
-def query_words(query: Query, terms: Mapping[str, QueryTerm], analyzer: Analyzer) -> dict[str, str]:
-    """Return term → the word that the asker wrote, most informative first."""
-    body = plain_text(query.body[:MAX_BODY_CHARACTERS], query.markup, with_code=analyzer.settings.with_code)
-    words: dict[str, str] = {}
-    for text in (query.title, body):
-        for word, term in analyzer.pairs_among(text, terms.keys()):
-            words.setdefault(term, word)
-    return {term: words[term] for term in sorted(words, key=lambda term: (-_informativeness(terms[term]), term))}
-
-
-def missing_words(
-    words: Mapping[str, str], terms: Mapping[str, QueryTerm], matched: Sequence[Match], analyzer: Analyzer
-) -> tuple[str, ...]:
-    """Return the informative words of a query that a question lacks, most informative first.
-
-    Args:
-        words: term → word, as ``query_words`` gives them.
-        matched: what the question has.
-    """
-    least = INFORMATIVE_SHARE * max((_informativeness(terms[term]) for term in words), default=0.0)
-    held = {term for match in matched for term in analyzer.terms(match.word)}
-    lacking = [word for term, word in words.items() if term not in held and _informativeness(terms[term]) >= least]
-    return tuple(dict.fromkeys(lacking))[:MOST_MISSING]
-
-
-def _informativeness(term: QueryTerm) -> float:
-    return term.weight * term.idf
+def informative_words(query: Query, terms: Mapping[str, QueryTerm], analyzer: Analyzer) -> dict[str, str]:
+    """Return the informative terms of a query → the word that the asker wrote, most informative first."""
+    weights = {term: found.weight * found.idf for term, found in terms.items()}
+    least = INFORMATIVE_SHARE * max(weights.values(), default=0.0)
+    best = sorted((-weight, term) for term, weight in weights.items() if weight >= least)
+    body = readable(query.body[:MAX_BODY_CHARACTERS], query.markup, with_code=analyzer.settings.with_code)
+    words = analyzer.first_among(f"{query.title} {body}", {term for _, term in best})
+    return {term: words[term] for _, term in best if term in words}
 
 
 def explanations(

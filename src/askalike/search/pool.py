@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 
-import numpy as np
-from numpy.typing import NDArray
-
 from askalike.search.engine import Candidate, Encoder, Engine
-from askalike.search.query import Query, QueryTerm
-from askalike.search.stages import Stage, stage
-from askalike.types import Filters
+from askalike.search.query import PreparedQuery
+from askalike.types import Filters, Stage
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,24 +29,18 @@ COMPONENTS: Mapping[Source, str] = {"lexical": "bm25", "vectors": "cosine"}
 _STAGES: Mapping[Source, Stage] = {"lexical": "lexical", "vectors": "vector", "spelling": "lexical"}
 
 
-@dataclass(frozen=True, slots=True)
-class Asked:
-    """A query, prepared for both sources.
+@dataclass(slots=True)
+class Laps:
+    """How long each stage of one search took."""
 
-    Args:
-        terms: term → its weight and rarity.
-        vector: (D,) of length 1 or zeros; None where vectors are not searched.
-        unknown: terms that no question has, in their order; none where spelling is not searched.
-    """
+    seconds: dict[Stage, float] = field(default_factory=dict)
+    since: float = field(default_factory=time.perf_counter)
 
-    query: Query
-    terms: Mapping[str, QueryTerm]
-    vector: NDArray[np.float32] | None = None
-    unknown: tuple[str, ...] = ()
-
-    def weights(self) -> dict[str, float]:
-        """Return term → weight, as candidate search wants it."""
-        return {term: found.weight for term, found in self.terms.items()}
+    def end(self, stage: Stage) -> None:
+        """Count the time since the last end, or the beginning, to a stage."""
+        now = time.perf_counter()
+        self.seconds[stage] = self.seconds.get(stage, 0.0) + now - self.since
+        self.since = now
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +69,7 @@ class Pool:
     """
 
     engine: Engine
-    asked: Asked
+    asked: PreparedQuery
     candidates: tuple[Pooled, ...]
     is_exhausted: bool
     encoder: Encoder | None = None
@@ -86,42 +77,38 @@ class Pool:
 
 def gather(
     engine: Engine,
-    asked: Asked,
+    asked: PreparedQuery,
     sources: tuple[Source, ...],
     limit: int,
     filters: Filters,
-    encoder: Encoder | None = None,
+    encoder: Encoder | None,
+    laps: Laps,
 ) -> Pool:
     """Return the union of the ``limit`` best of each source; a candidate of one is scored by the others too."""
-    found = {source: _best(engine, asked, source, limit, filters) for source in sources}
+    found: dict[Source, list[Candidate]] = {}
     ranks: dict[int, dict[Source, int]] = {}
-    for source, candidates in found.items():
-        for rank, candidate in enumerate(candidates, start=1):
+    for source in sources:
+        if source == "lexical":
+            found[source] = engine.lexical(asked.weights, limit, filters)
+        elif source == "spelling":
+            found[source] = engine.misspelt(asked.unknown, limit, filters) if asked.unknown else []
+        else:
+            found[source] = [] if asked.vector is None else engine.nearest(asked.vector, limit, filters)
+        for rank, candidate in enumerate(found[source], start=1):
             ranks.setdefault(candidate.key, {})[source] = rank
-    scoring = [source for source in sources if source in COMPONENTS]
-    scores = {source: {one.key: one.score for one in found[source]} for source in scoring}
-    for source, known in scores.items():
-        if missing := [key for key in ranks if key not in known]:
-            known.update(_scores(engine, asked, source, missing))
-    pooled = tuple(
-        Pooled(key, {COMPONENTS[source]: scores[source].get(key, 0.0) for source in scoring}, places)
-        for key, places in ranks.items()
-    )
-    is_exhausted = all(len(candidates) < limit for candidates in found.values())
-    return Pool(engine, asked, pooled, is_exhausted, encoder)
-
-
-def _best(engine: Engine, asked: Asked, source: Source, limit: int, filters: Filters) -> list[Candidate]:
-    with stage(_STAGES[source]):
-        if source == "lexical":
-            return engine.lexical(asked.weights(), limit, filters)
-        if source == "spelling":
-            return engine.misspelt(asked.unknown, limit, filters) if asked.unknown else []
-        return [] if asked.vector is None else engine.nearest(asked.vector, limit, filters)
-
-
-def _scores(engine: Engine, asked: Asked, source: Source, keys: list[int]) -> dict[int, float]:
-    with stage(_STAGES[source]):
-        if source == "lexical":
-            return engine.lexical_scores(asked.weights(), keys)
-        return {} if asked.vector is None else engine.cosines(asked.vector, keys)
+        laps.end(_STAGES[source])
+    components: dict[int, dict[str, float]] = {key: {} for key in ranks}
+    for source in sources:
+        if source not in COMPONENTS:
+            continue
+        known = {one.key: one.score for one in found[source]}
+        missing = [key for key in ranks if key not in known]
+        if missing and source == "lexical":
+            known.update(engine.lexical_scores(asked.weights, missing))
+        elif missing and asked.vector is not None:
+            known.update(engine.cosines(asked.vector, missing))
+        for key, parts in components.items():
+            parts[COMPONENTS[source]] = known.get(key, 0.0)
+        laps.end(_STAGES[source])
+    pooled = tuple(Pooled(key, components[key], places) for key, places in ranks.items())
+    return Pool(engine, asked, pooled, all(len(one) < limit for one in found.values()), encoder)

@@ -1,26 +1,20 @@
-"""From the asker's title and body to weighted terms."""
+"""From the asker's title and body to weighted terms and a vector."""
 
 from __future__ import annotations
 
 import heapq
 from collections import Counter
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
 
 from askalike.errors import SettingError
 from askalike.models.term_weighting import inverse_document_frequency
 from askalike.search.engine import CandidateSource
-from askalike.text.analyzer import Analyzer
-from askalike.types import Markup
-
-
-@dataclass(frozen=True, slots=True)
-class Query:
-    """What was asked, as the asker wrote it."""
-
-    title: str
-    body: str = ""
-    markup: Markup = "plain"
+from askalike.text.analyzer import Prepared
+from askalike.types import Correction, Query
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,59 +49,65 @@ class QueryTerm:
     idf: float
 
 
+@dataclass(frozen=True, slots=True)
+class PreparedQuery:
+    """A query as candidates are looked for.
+
+    Args:
+        query: misspelt words corrected.
+        corrections: which.
+        terms: its terms, most informative first.
+        weights: term → weight.
+        vector: (D,) of length 1; None where vectors are not searched, or nothing of the query has one.
+        unknown: terms that no question has, in their order; none where spelling is not searched.
+    """
+
+    query: Query
+    terms: Mapping[str, QueryTerm]
+    weights: Mapping[str, float]
+    corrections: tuple[Correction, ...] = ()
+    vector: NDArray[np.float32] | None = None
+    unknown: tuple[str, ...] = ()
+
+
+@dataclass(slots=True)
 class TermCounts:
-    """How many questions there are, and how many have a term: asked for in batches, remembered for one search."""
+    """How many questions there are, and how many have a term: asked for in batches, remembered for one search.
 
-    def __init__(self, source: CandidateSource) -> None:
-        self._source = source
-        self._known: dict[str, int] = {}
-        self._size: int | None = None
+    Args:
+        size: how many questions there are, once anything was looked up.
+        known: every term that was looked up → in how many questions it occurs.
+    """
 
-    def look_up(self, terms: Iterable[str]) -> None:
-        """Ask for those of some terms that are not known, in one call."""
-        missing = set(terms).difference(self._known)
-        if missing or self._size is None:
-            found = self._source.statistics(missing)
-            self._size = found.size
-            self._known.update({term: found.frequencies.get(term, 0) for term in missing})
+    source: CandidateSource
+    size: int | None = None
+    known: dict[str, int] = field(default_factory=dict)
 
-    def size(self) -> int:
-        """Return how many questions there are."""
-        if self._size is None:
-            self.look_up(())
-        return self._size or 0
-
-    def document_frequency(self, term: str) -> int:
-        """Return in how many questions a term occurs."""
-        if term not in self._known:
-            self.look_up((term,))
-        return self._known[term]
+    def look_up(self, terms: Iterable[str]) -> Mapping[str, int]:
+        """Return ``known`` with these terms, asking once for those that were not."""
+        missing = set(terms).difference(self.known)
+        if missing or self.size is None:
+            found = self.source.statistics(missing)
+            self.size = found.size
+            self.known.update(dict.fromkeys(missing, 0))
+            self.known.update(found.frequencies)
+        return self.known
 
 
-def weigh(query: Query, analyzer: Analyzer, settings: QuerySettings, counts: TermCounts) -> dict[str, QueryTerm]:
+def weigh(prepared: Prepared, settings: QuerySettings, counts: TermCounts) -> dict[str, QueryTerm]:
     """Return the most informative terms of the query, weighted ``tf(t, title) + body_weight · tf(t, body)``.
 
     Terms that no question has are left out: they cannot match. The order is by weight · idf descending, then term.
     """
-    prepared = analyzer.prepare(query.title, query.body, query.markup)
     weights = {term: float(times) for term, times in Counter(prepared.title).items()}
     if settings.body_weight:
         for term, times in Counter(prepared.body).items():
             weights[term] = weights.get(term, 0.0) + settings.body_weight * times
-    counts.look_up(weights)
-    size = counts.size()
+    known = counts.look_up(weights)
+    size = counts.size or 0
     found: dict[str, QueryTerm] = {}
     for term, weight in weights.items():
-        frequency = counts.document_frequency(term)
-        if frequency:
+        if frequency := known[term]:
             found[term] = QueryTerm(weight, inverse_document_frequency(max(size, frequency), frequency))
     best = heapq.nsmallest(settings.max_terms, found, key=lambda term: (-found[term].weight * found[term].idf, term))
     return {term: found[term] for term in best}
-
-
-def unknown_terms(query: Query, analyzer: Analyzer, counts: TermCounts) -> tuple[str, ...]:
-    """Return the terms of the query that no question has, each once: those of the title, then those of the body."""
-    prepared = analyzer.prepare(query.title, query.body, query.markup)
-    terms = dict.fromkeys([*prepared.title, *prepared.body])
-    counts.look_up(terms)
-    return tuple(term for term in terms if not counts.document_frequency(term))

@@ -12,8 +12,7 @@ from numpy.typing import NDArray
 from askalike.models.ramn.comparison import WordStates, compare, word_matches
 from askalike.models.ramn.score import RamnSettings, rank_factors, scores
 from askalike.search.pool import Pooled, Scored
-from askalike.search.query import Query
-from askalike.types import Explanation, Question, WordMatch
+from askalike.types import Explanation, Query, Question, WordMatch
 
 
 class StateSource(Protocol):

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from askalike.errors import SettingError
 from askalike.search.interaction import interactions, meaning
 from askalike.search.pool import Pool, Scored, Source
 from askalike.search.reranker import RERANKERS
@@ -78,17 +77,6 @@ class Ranker:
     def needs_vectors(self) -> bool:
         """Whether it can answer only where questions have vectors."""
         return "vectors" in self.sources
-
-
-def ranker_named(name: str) -> Ranker | None:
-    """Return a ranker, None for one that has to be learned.
-
-    Raises:
-        SettingError: there is none of this name.
-    """
-    if name not in RANKER_NAMES:
-        raise SettingError(f"there is no ranker {name!r}", f"expected one of {', '.join(RANKER_NAMES)}")
-    return RANKERS.get(name)
 
 
 def _by_weighted_sum(pool: Pool, settings: JoinSettings) -> list[Scored]:

@@ -11,8 +11,7 @@ from collections.abc import Mapping, Sequence
 from typing import Final, Protocol
 
 from askalike.search.pool import Pool, Pooled, Scored
-from askalike.search.query import Query
-from askalike.types import Explanation, Question
+from askalike.types import Explanation, Query, Question
 
 RERANKERS: Final[Mapping[str, str]] = {
     "ramn": "attentive matching of words by their states, learned from texts alone",

@@ -2,23 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
 from functools import partial
 
 from askalike.errors import NotLearnedError, SettingError
 from askalike.search.calibration import Calibration
 from askalike.search.correction import Speller, corrected
 from askalike.search.engine import DuplicateLinks, Encoder, Engine
-from askalike.search.explanation import explanations, matches, missing_words, query_words
-from askalike.search.pool import Asked, Scored, Source, gather
-from askalike.search.query import Query, QueryTerm, TermCounts, unknown_terms, weigh
-from askalike.search.rankers import INTERACTION, LEXICAL, RANKERS, Ranker, ranker_named
+from askalike.search.explanation import MOST_MISSING, explanations, informative_words, matches
+from askalike.search.originals import Found, canonical
+from askalike.search.pool import Laps, Scored, Source, gather
+from askalike.search.query import PreparedQuery, TermCounts, weigh
+from askalike.search.rankers import INTERACTION, LEXICAL, RANKER_NAMES, RANKERS, Ranker
 from askalike.search.reranker import BY_LETTERS, RERANKERS, Reranker, learned_as, rerank
 from askalike.search.settings import ALL, MAX_HITS, THRESHOLDS, SearchSettings
-from askalike.search.stages import stage
 from askalike.text.analyzer import Analyzer
-from askalike.types import Answer, Correction, Explanation, Filters, Hit, Question
+from askalike.types import Correction, Explanation, Filters, Hit, Query, SearchResult
+
+SPARE = 5
+"""Half as many again as are asked for, and so many more, are looked at: duplicates of one original fall together."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,32 +29,17 @@ class Ranking:
     """What a search found, before it is explained.
 
     Args:
-        query: as it was searched for, misspelt words corrected.
-        corrections: which.
-        terms: its weighted terms.
-        found: the questions, best first.
-        calibration: how a cosine says how likely both ask the same; None where that cannot be said.
+        ranker: the name of the one that answered.
+        has_vectors: it looks at vectors.
+        found: best first.
+        links: the duplicate links of what was found, where they were looked up.
     """
 
-    query: Query
-    corrections: tuple[Correction, ...]
-    terms: Mapping[str, QueryTerm]
-    found: list[tuple[Scored, Question]]
-    calibration: Calibration | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Search:
-    """All that one search gives, from one state of a forum.
-
-    Args:
-        corrections: misspelt words of the query, and what was searched for instead.
-        explanations: one for each hit where they were asked for, else none.
-    """
-
-    hits: tuple[Hit, ...] = ()
-    corrections: tuple[Correction, ...] = ()
-    explanations: tuple[Explanation, ...] = ()
+    asked: PreparedQuery
+    ranker: str
+    has_vectors: bool
+    found: list[Found]
+    links: DuplicateLinks | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,147 +61,108 @@ class Searcher:
     speller: Speller | None = None
     calibration: Calibration | None = None
 
-    def ranking(self, query: Query, k: int, filters: Filters, ranker: str | None = None) -> Ranking:
-        """Return the at most ``k`` questions most similar to ``query``, best first, ties by id.
+    def search(self, query: Query) -> SearchResult:
+        """Return what a query finds, with what matched, the best answers, and explanations where asked for.
 
-        A score of 0 or less is no hit: no word is shared, and the vectors point elsewhere. A query without a telling
-        word that the forum or the encoder knows finds nothing. A question that was deleted after the candidate search
-        saw it is left out, so that nothing is shown that the forum no longer holds. A threshold of the settings is that
-        of as many candidates as a joining ranker looks at, whichever ranker answers.
+        Raises:
+            SettingError, ForumError: as ``ranking``.
+        """
+        laps = Laps()
+        ranked = self.ranking(query, laps)
+        hits = self.hits(ranked)
+        if query.is_explained and hits:
+            explained = self._explanations(ranked, hits)
+            hits = [replace(hit, explanation=one) for hit, one in zip(hits, explained, strict=True)]
+        laps.end("answer")
+        corrections = ranked.asked.corrections
+        return SearchResult(tuple(hits), corrections, ranked.ranker, ranked.has_vectors, laps.seconds)
 
-        Args:
-            ranker: a name from ``RANKER_NAMES``; None takes the settings' one, or ``lexical`` where that lacks vectors.
+    def ranking(self, query: Query, laps: Laps | None = None) -> Ranking:
+        """Return the at most ``k`` questions most similar to a query, best first, ties by id.
+
+        A score of 0 or less is no hit: no word is shared, and the vectors point elsewhere. A query without an
+        informative word that the forum or the encoder knows finds nothing. A question that was deleted after the
+        candidate search saw it is left out, so that nothing is shown that the forum no longer holds. A threshold of the
+        settings is that of as many candidates as a joining ranker looks at, whichever ranker answers.
 
         Raises:
             SettingError: k is not between 1 and ``MAX_HITS``, or there is no such ranker.
             ForumError: the ranker was named, and the vectors or the model that it needs are not there.
         """
+        k, filters, laps = query.k, query.filters, laps or Laps()
         if isinstance(k, bool) or not isinstance(k, int) or not 1 <= k <= MAX_HITS:
             raise SettingError(f"k is {k!r}", f"expected a whole number from 1 to {MAX_HITS}")
-        chosen = self._chosen(ranker)
-        counts = TermCounts(self.engine)
-        query, corrections = self._corrected(query, chosen, counts)
-        asked = self._asked(query, chosen, counts)
-        has_threshold = self.settings.threshold != ALL
-        limit = max(k, self.settings.join.depth) if chosen.is_joining or has_threshold else k
+        name, ranker = self._chosen(query.ranker)
+        asked = self._prepared(query, ranker, laps)
+        if not query.is_canonical:
+            return Ranking(asked, name, ranker.needs_vectors, self._best(asked, ranker, k, filters, laps))
+        limit = min(k + k // 2 + SPARE, MAX_HITS)
         while True:
-            pool = gather(self.engine, asked, chosen.sources, limit, filters, self.encoder)
-            with stage("rank"):
-                shown = THRESHOLDS[self.settings.threshold](chosen.score(pool, self.settings.join))
-                scored = [one for one in shown if one.score > 0]
-            with stage("answer"):
-                found = self._held(sorted(scored, key=lambda one: (-one.score, one.key)), k)
-            if len(found) == k or pool.is_exhausted or has_threshold or limit == chosen.most:
-                calibration = self.calibration if chosen.needs_vectors else None
-                return Ranking(query, corrections, asked.terms, found, calibration)
-            limit = min(2 * limit, chosen.most or 2 * limit)
+            found = self._best(asked, ranker, limit, filters, laps)
+            links = self.engine.duplicate_links([one.question.id for one in found])
+            shown = canonical(found, links, filters, k)
+            if len(shown) == k or len(found) < limit or limit == MAX_HITS:
+                return Ranking(asked, name, ranker.needs_vectors, shown, links)
+            limit = min(2 * limit, MAX_HITS)
 
-    def similar(self, query: Query, k: int, filters: Filters, ranker: str | None = None) -> list[Hit]:
-        """Return ``ranking`` as hits: with what matched, the best answer, and what a question is a duplicate of.
+    def hits(self, ranked: Ranking) -> list[Hit]:
+        """Return a ranking as hits: with what matched, the best answer, and what a question is a duplicate of."""
+        terms, analyzer = ranked.asked.terms, self.analyzer
+        words = informative_words(ranked.asked.query, terms, analyzer)
+        ids = [one.question.id for one in ranked.found]
+        answers = self.engine.answers(ids) if ids else {}
+        links = ranked.links
+        if links is None:
+            links = self.engine.duplicate_links(ids) if ids else DuplicateLinks()
+        calibration = self.calibration if ranked.has_vectors else None
+        hits: list[Hit] = []
+        for rank, (scored, question, via) in enumerate(ranked.found, start=1):
+            matched = matches(question, terms, analyzer)
+            listed = sorted(
+                (one for found in matched.values() for one in found),
+                key=lambda match: (-match.weight, match.field != "title", match.word),
+            )
+            missing = dict.fromkeys(word for term, word in words.items() if term not in matched)
+            cosine = scored.components.get("cosine", 0.0)  # 0 where the question has no vector
+            given = answers.get(question.id, ())
+            hits.append(
+                Hit(
+                    rank=rank,
+                    score=scored.score,
+                    question=question,
+                    components=scored.components,
+                    matched=tuple(listed),
+                    missing=tuple(missing)[:MOST_MISSING],
+                    likelihood=calibration.likelihood(cosine) if calibration and cosine else None,
+                    answer=given[0] if given else None,
+                    answer_count=len(given),
+                    duplicate_of=links.targets.get(question.id, ()),
+                    via=via,
+                )
+            )
+        return hits
 
-        Raises:
-            SettingError, ForumError: as ``ranking``.
-        """
-        ranked = self.ranking(query, k, filters, ranker)
-        return self.hits(ranked)
-
-    def search(
-        self, query: Query, k: int, filters: Filters, ranker: str | None = None, *, is_explained: bool = False
-    ) -> Search:
-        """Return hits as ``similar``, with what the query was read as and, where asked for, their explanations.
-
-        Raises:
-            SettingError, ForumError: as ``ranking``.
-        """
-        ranked = self.ranking(query, k, filters, ranker)
-        hits = self.hits(ranked)
-        explained = self.explanations(query, hits, ranker) if is_explained else ()
-        return Search(tuple(hits), ranked.corrections, tuple(explained))
-
-    def hits(self, ranked: Ranking, links: DuplicateLinks | None = None) -> list[Hit]:
-        """Return the hits of a ranking, or of some of its questions.
-
-        Args:
-            links: the duplicate links of these questions; None has them looked up.
-        """
-        with stage("answer"):
-            words = query_words(ranked.query, ranked.terms, self.analyzer)
-            ids = [question.id for _, question in ranked.found]
-            answers = self.engine.answers(ids) if ids else {}
-            if links is None:
-                links = self.engine.duplicate_links(ids) if ids else DuplicateLinks()
-            return [
-                self._hit(rank, scored, question, ranked, words, answers.get(question.id, ()), links.of(question.id))
-                for rank, (scored, question) in enumerate(ranked.found, start=1)
-            ]
-
-    def corrections(self, query: Query, ranker: str | None = None) -> tuple[Correction, ...]:
-        """Return which words of a query are read as others.
-
-        Raises:
-            SettingError, ForumError: as ``ranking``.
-        """
-        return self._corrected(query, self._chosen(ranker), TermCounts(self.engine))[1]
-
-    def _corrected(self, query: Query, chosen: Ranker, counts: TermCounts) -> tuple[Query, tuple[Correction, ...]]:
-        """Return a query as a ranker searches for it; one without vectors asks no model what words there are."""
-        if self.speller is None or not (self.settings.is_corrected and chosen.needs_vectors):
-            return query, ()
-        with stage("lexical"):
-            return corrected(query, self.analyzer, self.speller, counts)
-
-    def _hit(
-        self,
-        rank: int,
-        scored: Scored,
-        question: Question,
-        ranked: Ranking,
-        words: Mapping[str, str],
-        answers: Sequence[Answer],
-        originals: tuple[str, ...],
-    ) -> Hit:
-        matched = matches(question, ranked.terms, self.analyzer)
-        cosine = scored.components.get("cosine", 0.0)  # 0 where the question has no vector
-        return Hit(
-            rank=rank,
-            score=scored.score,
-            question=question,
-            components=scored.components,
-            matched=matched,
-            missing=missing_words(words, ranked.terms, matched, self.analyzer),
-            likelihood=ranked.calibration.likelihood(cosine) if ranked.calibration and cosine else None,
-            answer=answers[0] if answers else None,
-            answer_count=len(answers),
-            duplicate_of=originals,
+    def _chosen(self, name: str | None) -> tuple[str, Ranker]:
+        """Return the ranker that answers, and its name: the settings' one, or ``lexical`` where that lacks vectors."""
+        wanted = self.settings.ranker if name is None else name
+        if wanted not in RANKER_NAMES:
+            raise SettingError(f"there is no ranker {wanted!r}", f"expected one of {', '.join(RANKER_NAMES)}")
+        if wanted in RERANKERS:
+            score, about = partial(rerank, self._learned(wanted)), RERANKERS[wanted]
+            sources: tuple[Source, ...] = ("lexical", "spelling") if wanted in BY_LETTERS else ("lexical",)
+            return wanted, Ranker(sources, lambda pool, _: score(pool), about, is_joining=True, most=MAX_HITS)
+        ranker = RANKERS[wanted]
+        if self.encoder is not None or not ranker.needs_vectors:
+            return wanted, ranker
+        if name is None:
+            return LEXICAL, RANKERS[LEXICAL]
+        raise NotLearnedError(
+            f"the ranker {name!r} needs vectors, and this forum has none",
+            'make them with "askalike encode FORUM", in another language than English after "askalike train FORUM"; or '
+            'search with the ranker "lexical"',
         )
 
-    def ranker_of(self, name: str | None) -> str:
-        """Return the name of the ranker that answers a search that names this one, or none."""
-        wanted = self.settings.ranker if name is None else name
-        chosen = RANKERS.get(wanted)
-        if name is None and chosen is not None and chosen.needs_vectors and self.encoder is None:
-            return LEXICAL
-        return wanted
-
-    def explanations(self, query: Query, hits: Sequence[Hit], ranker: str | None = None) -> list[Explanation]:
-        """Return one explanation for each hit of a query, as the ranker that found them has it.
-
-        Raises:
-            ForumError: the ranker has to be learned, and was not.
-        """
-        wanted = self.settings.ranker if ranker is None else ranker
-        if wanted in RERANKERS:
-            return self.learned(wanted).explain(query, [hit.question for hit in hits])
-        query, _ = self._corrected(query, self._chosen(ranker), TermCounts(self.engine))
-        has_matches = self.ranker_of(ranker) == INTERACTION
-        return explanations(query, hits, self.encoder, has_matches=has_matches)
-
-    def learned(self, name: str) -> Reranker:
-        """Return a ranker that the forum has learned.
-
-        Raises:
-            ForumError: it has not.
-        """
+    def _learned(self, name: str) -> Reranker:
         found = self.reranker(name)
         if found is None:
             raise NotLearnedError(
@@ -222,39 +171,48 @@ class Searcher:
             )
         return found
 
-    def _chosen(self, name: str | None) -> Ranker:
-        wanted = self.settings.ranker if name is None else name
-        chosen = ranker_named(wanted)
-        if chosen is None:
-            score = partial(rerank, self.learned(wanted))
-            sources: tuple[Source, ...] = ("lexical", "spelling") if wanted in BY_LETTERS else ("lexical",)
-            return Ranker(sources, lambda pool, _: score(pool), RERANKERS[wanted], is_joining=True, most=MAX_HITS)
-        if not chosen.needs_vectors or self.encoder is not None:
-            return chosen
-        if name is None:
-            return RANKERS[LEXICAL]
-        raise NotLearnedError(
-            f"the ranker {name!r} needs vectors, and this forum has none",
-            'make them with "askalike encode FORUM", in another language than English after "askalike train FORUM"; or '
-            'search with the ranker "lexical"',
-        )
+    def _prepared(self, query: Query, ranker: Ranker, laps: Laps) -> PreparedQuery:
+        """Prepare a query; its terms are weighed in any case, since they show what matched.
 
-    def _asked(self, query: Query, chosen: Ranker, counts: TermCounts) -> Asked:
-        """Prepare the query; its terms are weighed in any case, since they show what matched.
-
-        A vector of zeros is none: everything is as far from it as anything else.
+        One for a ranker without vectors is not corrected, so that no model is asked what words there are. A vector of
+        zeros is none: everything is as far from it as anything else.
         """
-        with stage("lexical"):
-            terms = weigh(query, self.analyzer, self.settings.query, counts)
-        with stage("vector"):
-            vector = self.encoder.encode(query) if chosen.needs_vectors and self.encoder is not None else None
-        has_spelling = "spelling" in chosen.sources
-        unknown = unknown_terms(query, self.analyzer, counts) if has_spelling else ()
-        return Asked(query, terms, vector if vector is not None and vector.any() else None, unknown)
+        counts = TermCounts(self.engine)
+        written = self.analyzer.prepare(query.title, query.body, query.markup)
+        corrections: tuple[Correction, ...] = ()
+        if self.speller is not None and self.settings.is_corrected and ranker.needs_vectors:
+            query, corrections = corrected(query, written, self.analyzer, self.speller, counts)
+            if corrections:
+                written = self.analyzer.prepare(query.title, query.body, query.markup)
+        terms = weigh(written, self.settings.query, counts)
+        unknown: tuple[str, ...] = ()
+        if "spelling" in ranker.sources:
+            known = counts.look_up(named := dict.fromkeys([*written.title, *written.body]))
+            unknown = tuple(term for term in named if not known[term])
+        laps.end("lexical")
+        vector = self.encoder.encode(query) if ranker.needs_vectors and self.encoder is not None else None
+        laps.end("vector")
+        weights = {term: found.weight for term, found in terms.items()}
+        has_vector = vector is not None and vector.any()
+        return PreparedQuery(query, terms, weights, corrections, vector if has_vector else None, unknown)
 
-    def _held(self, scored: Sequence[Scored], k: int) -> list[tuple[Scored, Question]]:
+    def _best(self, asked: PreparedQuery, ranker: Ranker, k: int, filters: Filters, laps: Laps) -> list[Found]:
+        has_threshold = self.settings.threshold != ALL
+        limit = max(k, self.settings.join.depth) if ranker.is_joining or has_threshold else k
+        while True:
+            pool = gather(self.engine, asked, ranker.sources, limit, filters, self.encoder, laps)
+            shown = THRESHOLDS[self.settings.threshold](ranker.score(pool, self.settings.join))
+            scored = sorted((one for one in shown if one.score > 0), key=lambda one: (-one.score, one.key))
+            laps.end("rank")
+            found = self._held(scored, k)
+            laps.end("answer")
+            if len(found) == k or pool.is_exhausted or has_threshold or limit == ranker.most:
+                return found
+            limit = min(2 * limit, ranker.most or 2 * limit)
+
+    def _held(self, scored: Sequence[Scored], k: int) -> list[Found]:
         """Return the first ``k`` of which the engine has the record, equal scores by id."""
-        held: list[tuple[Scored, Question]] = []
+        held: list[Found] = []
         start = 0
         while start < len(scored) and len(held) < k:
             stop = min(start + k - len(held), len(scored))
@@ -262,6 +220,13 @@ class Searcher:
                 stop += 1  # which of these comes first is decided by their ids
             part = scored[start:stop]
             questions = self.engine.questions([one.key for one in part])
-            held.extend((one, questions[one.key]) for one in part if one.key in questions)
+            held.extend(Found(one, questions[one.key]) for one in part if one.key in questions)
             start = stop
-        return sorted(held, key=lambda pair: (-pair[0].score, pair[1].id))[:k]
+        return sorted(held, key=lambda one: (-one.scored.score, one.question.id))[:k]
+
+    def _explanations(self, ranked: Ranking, hits: Sequence[Hit]) -> list[Explanation]:
+        """Return one explanation for each hit, as the ranker that found them has it."""
+        if ranked.ranker in RERANKERS:
+            return self._learned(ranked.ranker).explain(ranked.asked.query, [hit.question for hit in hits])
+        has_matches = ranked.ranker == INTERACTION
+        return explanations(ranked.asked.query, hits, self.encoder, has_matches=has_matches)

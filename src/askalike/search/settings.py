@@ -17,11 +17,10 @@ from askalike.errors import SettingError
 from askalike.models.ramn.score import FORUM, RamnSettings
 from askalike.search.query import QuerySettings
 
-ALL: Final = "none"
-
 if TYPE_CHECKING:
     from askalike.search.pool import Scored
 
+ALL: Final = "none"
 
 _ROUNDING: Final = 1e-12
 """The average of equal scores may differ from them by so much."""
@@ -30,6 +29,7 @@ _ROUNDING: Final = 1e-12
 def above_average(scored: Sequence[Scored]) -> list[Scored]:
     """Return those whose score is not below the mean of all, in their order.
 
+    >>> from askalike.search.pool import Scored
     >>> [one.score for one in above_average([Scored(key, score, {}) for key, score in enumerate((0.9, 0.2, 0.4))])]
     [0.9]
     """

@@ -20,10 +20,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from askalike.search.pool import Pooled, Scored
-from askalike.search.query import Query
 from askalike.search.rankers import shares, weighted_sum
 from askalike.search.settings import TextualSettings
-from askalike.types import Explanation, Question, WordEffect
+from askalike.types import Explanation, Query, Question, WordEffect
 
 Vector = NDArray[np.float32]
 

@@ -6,10 +6,13 @@ import asyncio
 import logging
 import time
 from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
 from itertools import islice
 from typing import Final, Protocol
 
-from askalike.server.settings import Limits
+from askalike.server.proxies import is_trusted, rate_key
+from askalike.server.settings import Limits, Network
 
 LOG: Final = logging.getLogger("askalike.server")
 
@@ -17,57 +20,132 @@ HANDLES_KEPT: Final = 256
 """File handles that a worker needs for the forum itself; connections get the others."""
 FEWEST: Final = 16
 STRANGE_WEIGHT: Final = 100.0
-"""A connection whose client has never asked for anything goes as if it had waited so many times as long."""
+"""A connection whose client has never got anything goes as if it had waited so many times as long."""
+TRIES: Final = 16
+"""So many connections are looked at for one that has sent nothing meanwhile."""
+SPARE: Final = 64
+"""So many more are open for the moment in which what others have sent is still to be read."""
 NOTICE_S: Final = 10.0
 """What clients can cause as often as they like is told once in so long, with its count."""
 
 
-class Closable(Protocol):
+class Open(Protocol):
     """A connection, as the admission sees it."""
+
+    def has_unread(self) -> bool:
+        """Return whether part of a request has come that was not read yet."""
 
     def close_for_another(self) -> None:
         """Close at once."""
 
 
-class Admission:
-    """Keeps the connections that wait for their clients, in the order of their waiting.
+@dataclass(slots=True)
+class _Client:
+    """The connections of one address, or of all trusted proxies; those that wait are in the order of their waiting."""
 
-    The one that has waited longest may be closed for another; the time of those that are strange counts more.
+    name: str
+    is_proxy: bool
+    open: int = 0
+    strange: dict[Open, float] = field(default_factory=dict)
+    known: dict[Open, float] = field(default_factory=dict)
+
+    @property
+    def share(self) -> int:
+        """Return how many connections it holds; behind a proxy each may be another visitor's."""
+        return min(self.open, 1) if self.is_proxy else self.open
+
+    def longest(self, now_s: float) -> Iterator[tuple[float, Open]]:
+        """Yield those that have waited longest, one that is strange and one that is known, with their weighted time."""
+        for waiting, weight in ((self.strange, STRANGE_WEIGHT), (self.known, 1.0)):
+            for connection, since_s in islice(waiting.items(), 1):
+                yield (now_s - since_s) * weight, connection
+
+
+class Admission:
+    """Counts connections by client, and keeps those that wait for their clients in the order of their waiting.
+
+    Where there are too many, one of the client that holds most is closed: the one that has waited longest, where the
+    time of those that are strange counts more. So a client that holds few keeps them whatever another opens.
+
+    Args:
+        proxies: whose connections are not counted as one client's.
     """
 
-    def __init__(self, limits: Limits) -> None:
+    def __init__(self, limits: Limits, proxies: Sequence[Network] = ()) -> None:
         self.most = min(limits.connections, _handles())
-        self._strange: dict[Closable, float] = {}
-        self._known: dict[Closable, float] = {}
+        self._most_of_one = limits.client_connections
+        self._proxies = proxies
+        self._clients: dict[str, _Client] = {}
+        self._client_of: dict[Open, _Client] = {}
 
-    def waits(self, connection: Closable, *, is_strange: bool) -> None:
+    def opens(self, connection: Open, address: str) -> bool:
+        """Count a connection; return whether there is room for it, for which another may have been closed."""
+        is_proxy = is_trusted(address, self._proxies)
+        name = "proxies" if is_proxy else rate_key(address)
+        client = self._client_of[connection] = self._clients.setdefault(name, _Client(name, is_proxy))
+        client.open += 1
+        for _ in range(2):  # the second for one that was taken although none could be closed
+            if client.open > self._most_of_one and not is_proxy:
+                is_room = self._close_one([client])
+            elif len(self._client_of) > self.most:
+                is_room = self.make_room(client.share)
+            else:
+                break
+            if not is_room:
+                return False
+        return True
+
+    def closes(self, connection: Open) -> None:
+        """Count a connection no longer."""
+        self.works(connection)
+        client = self._client_of.pop(connection, None)
+        if client is not None:
+            client.open -= 1
+            if not client.open:
+                del self._clients[client.name]
+
+    def waits(self, connection: Open, *, is_strange: bool) -> None:
         """Note that a connection waits for its client from now on.
 
         Args:
-            is_strange: the client has never asked for anything that was answered.
+            is_strange: the client has never asked for anything that it got.
         """
         self.works(connection)
-        (self._strange if is_strange else self._known)[connection] = time.monotonic()
+        client = self._client_of.get(connection)
+        if client is not None:
+            (client.strange if is_strange else client.known)[connection] = time.monotonic()
 
-    def works(self, connection: Closable) -> None:
-        """Note that a connection's client waits for the service, or that it is closed."""
-        self._strange.pop(connection, None)
-        self._known.pop(connection, None)
+    def works(self, connection: Open) -> None:
+        """Note that a connection's client waits for the service."""
+        client = self._client_of.get(connection)
+        if client is not None:
+            client.strange.pop(connection, None)
+            client.known.pop(connection, None)
 
-    def make_room(self) -> bool:
-        """Close the connection that may go first; return whether there was one."""
-        now = time.monotonic()
-        longest = [
-            ((now - since) * weight, connection)
-            for waiting, weight in ((self._strange, STRANGE_WEIGHT), (self._known, 1.0))
-            for connection, since in islice(waiting.items(), 1)
-        ]
-        if not longest:
-            return False
-        _, connection = max(longest, key=lambda one: one[0])
-        self.works(connection)
-        connection.close_for_another()
-        return True
+    def make_room(self, share: int = 1) -> bool:
+        """Close the connection that may go first; return whether there was one.
+
+        Args:
+            share: none of a client that holds fewer is closed.
+        """
+        waiting = [client for client in self._clients.values() if client.strange or client.known]
+        most = max((client.share for client in waiting), default=0)
+        return most >= share and self._close_one([client for client in waiting if client.share == most])
+
+    def _close_one(self, clients: Sequence[_Client]) -> bool:
+        """Return whether one was closed, or will be once the event loop has read what has come."""
+        for _ in range(TRIES):
+            now_s = time.monotonic()
+            found = [one for client in clients for one in client.longest(now_s)]
+            if not found:
+                return False
+            _, connection = max(found, key=lambda one: one[0])
+            if not connection.has_unread():
+                self.closes(connection)
+                connection.close_for_another()
+                return True
+            self.waits(connection, is_strange=connection in self._client_of[connection].strange)
+        return len(self._client_of) <= self.most + SPARE
 
 
 class Notices:

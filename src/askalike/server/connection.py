@@ -9,6 +9,7 @@ import asyncio
 import json
 import logging
 import secrets
+import socket
 from collections.abc import Mapping
 from enum import Enum, auto
 from http import HTTPStatus
@@ -64,11 +65,15 @@ class Connection(H11Protocol, asyncio.BufferedProtocol):
     """A connection with limits; the application is asked as uvicorn does.
 
     Args:
+        accepted: its socket, which does not block.
         more: as uvicorn gives them.
     """
 
-    def __init__(self, *, limits: Limits, admission: Admission, notices: Notices, **more: Any) -> None:
+    def __init__(
+        self, *, accepted: socket.socket, limits: Limits, admission: Admission, notices: Notices, **more: Any
+    ) -> None:
         super().__init__(**more)
+        self._accepted = accepted
         self.conn = self._requests = _Requests(h11.SERVER, limits.head_bytes)
         self.logger = _ERRORS
         self._limits = limits
@@ -84,7 +89,7 @@ class Connection(H11Protocol, asyncio.BufferedProtocol):
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Begin, where there is room."""
         super().connection_made(transport)
-        if len(self.connections) > self._admission.most and not self._admission.make_room():
+        if not self._admission.opens(self, self.client[0] if self.client else ""):
             self._notices.note("refused: too many connections at work")
             found = Problem(503, "too many connections are open", "try again soon", {"Retry-After": "1"})
             self._refuse(found)
@@ -124,7 +129,7 @@ class Connection(H11Protocol, asyncio.BufferedProtocol):
         """End."""
         if self._timer is not None:
             self._timer.cancel()
-        self._admission.works(self)
+        self._admission.closes(self)
         super().connection_lost(exc)
 
     # -- what uvicorn calls ------------------------------------------------------------------------------------
@@ -133,7 +138,7 @@ class Connection(H11Protocol, asyncio.BufferedProtocol):
         """See what is waited for after an answer."""
         super().on_response_complete()
         self._unset_keepalive_if_required()  # it is ours to end
-        self._is_known = True
+        self._is_known |= self._requests.status < HTTPStatus.BAD_REQUEST
         self._look()
 
     def shutdown(self) -> None:
@@ -151,6 +156,15 @@ class Connection(H11Protocol, asyncio.BufferedProtocol):
         """Say nothing: an upgrade is an offer, and not to take it is an answer."""
 
     # -- what is waited for ------------------------------------------------------------------------------------
+
+    def has_unread(self) -> bool:
+        """Return whether part of a request has come that was not read yet."""
+        if self._phase not in (Phase.NEW, Phase.HEAD, Phase.BODY, Phase.IDLE):
+            return False
+        try:
+            return bool(self._accepted.recv(1, socket.MSG_PEEK))
+        except OSError:  # there is nothing, or the client is gone
+            return False
 
     def close_for_another(self) -> None:
         """Close at once."""
@@ -257,7 +271,14 @@ class _Requests(h11.Connection):
     def __init__(self, role: type[h11.SERVER], most_bytes: int) -> None:
         super().__init__(role, most_bytes)
         self.fault: h11.RemoteProtocolError | None = None
+        self.status = 0
         self._chunks = self._bytes = 0
+
+    def send_with_data_passthrough(self, event: h11.Event) -> list[bytes] | None:
+        """Return an event as bytes, and remember the status that it tells."""
+        if isinstance(event, h11.Response):
+            self.status = event.status_code
+        return super().send_with_data_passthrough(event)
 
     def next_event(self) -> Any:
         """Return what has come.

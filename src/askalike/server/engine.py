@@ -6,13 +6,12 @@ import contextlib
 import re
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from itertools import islice
 from typing import Final, Literal
 
 from askalike.errors import AskalikeError, BusyForumError, SettingError, UnknownIdError
 from askalike.forum import Forum
-from askalike.search.stages import collecting, stage
 from askalike.server.duplicates import DuplicatePages
 from askalike.server.safe_html import safe_html
 from askalike.server.schemas import (
@@ -27,7 +26,7 @@ from askalike.server.schemas import (
 from askalike.server.serializers import answer_view, brief, feedback_view, hit_view, question_view
 from askalike.store import check_question
 from askalike.text.markup import plain_text
-from askalike.types import Answer, Feedback, Filters, Link, Markup, Question
+from askalike.types import Answer, Feedback, Link, Query, Question
 
 Observe = Callable[[str, float], None]
 """Told the name of a stage and the seconds that it took."""
@@ -38,25 +37,6 @@ _PLACE: Final = re.compile("(-?[0-9]{1,19})?_([0-9]{1,19})")
 """A cursor: microseconds or nothing, and a number."""
 
 _WORDS: Mapping[str, Literal["added", "edited"]] = {"add": "added", "edit": "edited"}
-
-
-@dataclass(frozen=True, slots=True)
-class Asked:
-    """A search.
-
-    Args:
-        own: the id of the question that asks, or "".
-        is_explained: how much each word counts is told too.
-    """
-
-    title: str
-    body: str = ""
-    markup: Markup = "plain"
-    k: int = 10
-    filters: Filters = field(default_factory=Filters)
-    ranker: str | None = None
-    own: str = ""
-    is_explained: bool = False
 
 
 class Engine:
@@ -73,37 +53,24 @@ class Engine:
 
     # -- searching ---------------------------------------------------------------------------------------------
 
-    def similar(self, asked: Asked) -> SimilarAnswer:
+    def similar(self, query: Query) -> SimilarAnswer:
         """Return what an asker is shown.
 
         Raises:
             SettingError: there is nothing to search for, k is out of range, or there is no such ranker.
             ForumError, ModelError: the forum has not what the ranker needs.
         """
-        if not asked.title.strip() and not asked.body.strip():
+        if not query.title.strip() and not query.body.strip():
             raise SettingError("the question is empty", "give a title or a body")
         began = time.perf_counter()
-        with collecting() as seconds:
-            found = self.forum.suggest(
-                asked.title,
-                asked.body,
-                asked.k,
-                markup=asked.markup,
-                filters=asked.filters,
-                ranker=asked.ranker,
-                own=asked.own,
-                is_explained=asked.is_explained,
-            )
-            with stage("answer"):
-                attended = found.explanations or [None] * len(found.found)
-                hits = [
-                    hit_view(one, self.forum.analyzer, attention)
-                    for one, attention in zip(found.found, attended, strict=True)
-                ]
-        for name, spent in seconds.items():
-            self._observe(name, spent)
+        found = self.forum.search(replace(query, is_canonical=True))
+        searched = time.perf_counter()
+        hits = [hit_view(hit, self.forum.analyzer) for hit in found.hits]
+        ended = time.perf_counter()
+        for name, spent in found.seconds.items():
+            self._observe(name, spent + (ended - searched if name == "answer" else 0.0))
         corrections = [CorrectionView(one.written, one.meant) for one in found.corrections]
-        return SimilarAnswer(found.ranker, round(1000 * (time.perf_counter() - began), 2), corrections, hits)
+        return SimilarAnswer(found.ranker, round(1000 * (ended - began), 2), corrections, hits)
 
     def similar_to(self, identifier: str, k: int, ranker: str | None, *, is_explained: bool) -> SimilarAnswer:
         """Return what is similar to a question that the forum holds, later questions too.
@@ -114,12 +81,13 @@ class Engine:
         """
         one = self.forum.question(identifier)
         title = one.title if one.title.strip() or one.body.strip() else "?"
-        return self.similar(Asked(title, one.body, one.markup, k, ranker=ranker, own=one.id, is_explained=is_explained))
+        asked = Query(title, one.body, one.markup, k, ranker=ranker, own=one.id, is_explained=is_explained)
+        return self.similar(asked)
 
     def warm_up(self) -> None:
         """Search once, so that the first who asks need not wait for the model to be read; what fails, fails then."""
         with contextlib.suppress(AskalikeError):
-            self.forum.suggest("how to", k=1)
+            self.forum.similar("how to", k=1)
 
     def probe(self) -> None:
         """Search for a question that the forum holds, and read it.
@@ -128,7 +96,7 @@ class Engine:
             AskalikeError: the forum cannot be searched, or its archive not be read.
         """
         for question in islice(self.forum.questions(), 1):
-            self.forum.suggest(question.title[:PROBE_CHARACTERS].strip() or "?", k=1)
+            self.forum.similar(question.title[:PROBE_CHARACTERS].strip() or "?", k=1)
 
     # -- questions ---------------------------------------------------------------------------------------------
 

@@ -64,7 +64,7 @@ def rights_of(headers: Mapping[str, str], settings: ServeSettings, keys: Keys) -
         kind, _, secret = given.partition(" ")
         found = keys.rights(secret.strip()) if kind.lower() == "bearer" else None
         if found is None:
-            raise Refused(401, "the key is not known", 'make one with "askalike keys FORUM --add read"', WHO)
+            raise Refused(401, "the key is not known", 'create one with "askalike keys FORUM --add read"', WHO)
         return found
     if not settings.needs_keys:
         return ALL

@@ -86,7 +86,7 @@ class Keys:
     def add(self, name: str, may: Right) -> tuple[Key, str]:
         """Make a key; return it with its secret, which is kept nowhere."""
         if may not in ("read", "write"):
-            raise SettingError(f"a key may not {may!r}", "expected read or write")
+            raise SettingError(f"a key cannot have the right to {may!r}", "expected read or write")
         secret = PREFIX + secrets.token_urlsafe(32)
         now = datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
         key = Key(secrets.token_hex(4), name, may, _digest(secret), now)

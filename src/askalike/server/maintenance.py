@@ -81,7 +81,7 @@ class MaintenanceWorker:
 
 
 class _StopProgress:
-    """Ends the work that tells it how far it is, once the service stops; what was encoded is kept."""
+    """Ends the work that tells it how far it is, once the service stops; vectors encoded so far are kept."""
 
     def __init__(self, stop: threading.Event) -> None:
         self._stop = stop

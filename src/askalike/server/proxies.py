@@ -47,8 +47,18 @@ def client_of(peer: str, forwarded: Sequence[str], proxies: Sequence[Network]) -
     return str(found)
 
 
+def is_trusted(peer: str, proxies: Sequence[Network]) -> bool:
+    """Return whether a connection comes from a trusted proxy.
+
+    >>> is_trusted("::ffff:10.0.0.1", [ipaddress.ip_network("10.0.0.0/8")]), is_trusted("10.0.0.1", [])
+    (True, False)
+    """
+    found = _address(peer) if proxies else None
+    return found is not None and any(found in network for network in proxies)
+
+
 def rate_key(client: str) -> str:
-    """Return under what a client's requests are counted: its address, of IPv6 the /64, which is one customer's.
+    """Return under what a client's requests and connections are counted: its address, of IPv6 one customer's /64.
 
     >>> rate_key("192.0.2.7"), rate_key("2001:db8:0:1::7")
     ('192.0.2.7', '2001:db8:0:1::/64')

@@ -8,8 +8,7 @@ from typing import Annotated, Any
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, WithJsonSchema
 from pydantic.functional_validators import BeforeValidator
 
-from askalike.server.engine import Asked
-from askalike.types import Answer, Feedback, Filters, Markup, Question, Verdict
+from askalike.types import Answer, Feedback, Filters, Markup, Query, Question, Verdict
 
 MOST_HITS = 100
 _LARGEST = 2**63 - 1
@@ -51,14 +50,14 @@ class SimilarRequest(_Request):
     tags: list[Tag] = Field(default_factory=list, max_length=20, description="Only questions with all of these.")
     before: Moment | None = Field(None, description="Only questions asked before this moment.")
     exclude: list[Id] = Field(default_factory=list, max_length=1_000, description="Never these questions.")
-    ranker: Name | None = Field(None, description="One of the forum's rankers; its default if left out.")
+    ranker: Name | None = Field(None, description="One of the forum's rankers; its default if omitted.")
     explain: bool = Field(False, description="Tell how much each word counts.")
     id: Id | None = Field(None, description="The question's own id, where the forum holds it.")
 
-    def asked(self) -> Asked:
+    def query(self) -> Query:
         """Return the search."""
         filters = Filters(tuple(self.tags), self.before, frozenset(self.exclude))
-        return Asked(
+        return Query(
             self.title, self.body, self.markup, self.k, filters, self.ranker, self.id or "", is_explained=self.explain
         )
 

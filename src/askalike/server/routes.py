@@ -99,7 +99,7 @@ ROUTES: Final[tuple[Route, ...]] = (
         "POST",
         "/v1/similar",
         "Earlier questions that ask the same, with their best answers.",
-        lambda engine, call: engine.similar(call.body.asked()),
+        lambda engine, call: engine.similar(call.body.query()),
         schemas.SimilarAnswer,
         takes=requests.SimilarRequest,
         refusals=(409,),

@@ -24,7 +24,7 @@ from askalike.server.schemas import (
 )
 from askalike.text.analyzer import Analyzer
 from askalike.text.markup import excerpt, plain_text
-from askalike.types import Answer, Explanation, Feedback, Question, Suggestion
+from askalike.types import Answer, Explanation, Feedback, Hit, Question
 from askalike.wire import answer_object, explanation_object, moment_text, question_object
 
 EXCERPT_CHARACTERS = 280
@@ -62,9 +62,8 @@ def answer_view(answer: Answer) -> AnswerView:
     return AnswerView(**answer_object(answer), html=html, text=text)
 
 
-def hit_view(suggestion: Suggestion, analyzer: Analyzer, attended: Explanation | None = None) -> HitView:
+def hit_view(hit: Hit, analyzer: Analyzer) -> HitView:
     """Return a hit with its highlights and its best answer."""
-    hit, via = suggestion.hit, suggestion.via
     shown = _excerpt(hit.question)
     return HitView(
         rank=hit.rank,
@@ -80,8 +79,8 @@ def hit_view(suggestion: Suggestion, analyzer: Analyzer, attended: Explanation |
         excerpt=shown,
         best_answer=answer_view(hit.answer) if hit.answer else None,
         answers=hit.answer_count,
-        via=ViaView(via.id, via.title) if via else None,
-        attended=attended_view(attended) if attended else None,
+        via=ViaView(hit.via.id, hit.via.title) if hit.via else None,
+        attended=attended_view(hit.explanation) if hit.explanation else None,
     )
 
 

@@ -17,7 +17,7 @@ from starlette.types import ASGIApp
 from askalike.errors import SettingError
 from askalike.server.admission import Admission, Notices
 from askalike.server.connection import Connection
-from askalike.server.settings import Limits
+from askalike.server.settings import Limits, Network
 
 LOG: Final = logging.getLogger("askalike.server")
 
@@ -38,11 +38,18 @@ class Server(uvicorn.Server):
     Args:
         app: the application.
         limits: of connections.
+        proxies: whose connections are not counted as one client's.
         stopping: called when it is told to stop, before it waits for what is under way.
     """
 
-    def __init__(self, app: ASGIApp, limits: Limits, stopping: Callable[[], None] = lambda: None) -> None:
-        admission, notices = Admission(limits), Notices()
+    def __init__(
+        self,
+        app: ASGIApp,
+        limits: Limits,
+        proxies: Sequence[Network] = (),
+        stopping: Callable[[], None] = lambda: None,
+    ) -> None:
+        admission, notices = Admission(limits, proxies), Notices()
         self._connection = partial(Connection, limits=limits, admission=admission, notices=notices)
         super().__init__(
             uvicorn.Config(
@@ -109,6 +116,7 @@ class Server(uvicorn.Server):
     async def _connect(self, accepted: socket.socket) -> None:
         make = partial(
             self._connection,
+            accepted=accepted,
             config=self.config,
             server_state=self.server_state,
             app_state=self.lifespan.state,

@@ -30,8 +30,10 @@ class Limits:
         burst: so many at once, before the rate counts.
         threads: searches at once in each worker.
         waiting: searches that may wait for a thread; more are refused.
-        connections: open at once in each worker. Where there are as many, the one that has let the service wait
-            longest is closed for the next; where the service owes all of them an answer, the next is refused.
+        connections: open at once in each worker. Where there are as many, one of the client that holds most is closed
+            for the next: the one that has let the service wait longest. Where the service owes all of them an answer,
+            the next is refused, as is one of a client that holds more than all whose connections could be closed.
+        client_connections: of one client, likewise, at once in each worker; trusted proxies have as many as they like.
         first_byte_s: from the connection to its first byte.
         head_s: from the first byte of a request to the end of its head.
         head_bytes: of a request's head.
@@ -50,6 +52,7 @@ class Limits:
     threads: int = 4
     waiting: int = 200
     connections: int = 512
+    client_connections: int = 128
     first_byte_s: float = 10.0
     head_s: float = 10.0
     head_bytes: int = 16_384

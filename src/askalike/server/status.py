@@ -89,7 +89,7 @@ def gauges(service: Service) -> list[Gauge]:
         Gauge("askalike_vectors_waiting", "Questions that wait to be encoded.", vectors.waiting),
         Gauge("askalike_pairs", "Pairs that may ask the same.", forum.pairs.store.count()),
         Gauge("askalike_pairs_waiting", "Questions that wait to be compared.", forum.pairs.waiting()),
-        Gauge("askalike_workers", "Processes that answer.", service.settings.workers),
+        Gauge("askalike_workers", "Worker processes.", service.settings.workers),
     ]
 
 

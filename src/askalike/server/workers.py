@@ -33,7 +33,7 @@ AGAIN_S: Final = 1.0
 def answer(settings: ServeSettings, listening: list[socket.socket], board: MultiprocessMetrics) -> None:
     """Answer in this process until it is told to stop."""
     app = build(settings, board)
-    Server(app, settings.limits, lambda: app.state.service.stop_soon()).run(sockets=listening)
+    Server(app, settings.limits, settings.proxies, lambda: app.state.service.stop_soon()).run(sockets=listening)
 
 
 def work(settings: ServeSettings, listening: list[socket.socket]) -> None:

@@ -64,7 +64,7 @@ class Archive:
         self._turn = threading.Lock()
         if not schema.is_finished(self.connection):
             self.close()
-            raise ForumNotFoundError(f"the forum at {path.parent} was not finished when it was made", "make it again")
+            raise ForumNotFoundError(f"the forum at {path.parent} was not created completely", "create it again")
 
     @classmethod
     def create(cls, path: Path, settings: dict[str, str]) -> Archive:

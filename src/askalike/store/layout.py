@@ -114,4 +114,4 @@ def not_found(archive: Path) -> ForumNotFoundError:
             f"there is no forum at {folder}: it holds other files and no {archive.name}",
             f"put {archive.name} back from a backup, or index into a new folder",
         )
-    return ForumNotFoundError(f"there is no forum at {folder}", 'make one with "askalike index ARCHIVE --into FORUM"')
+    return ForumNotFoundError(f"there is no forum at {folder}", 'create one with "askalike index ARCHIVE --into FORUM"')

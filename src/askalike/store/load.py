@@ -164,11 +164,11 @@ class _Loading:
         if self.report.links.unchanged:
             owners = {row["source"] for row in self.connection.execute("SELECT DISTINCT source FROM questions")}
             if not owners:
-                found = f"{self.source.name} holds links alone, and the forum holds no question"
+                found = f"{self.source.name} contains only links, and the forum has no questions"
                 raise InputError(found, "index the questions first")
             if number not in owners:
                 return
-        raise InputError(f"{self.source.name} holds no question", "name the right --format")
+        raise InputError(f"{self.source.name} contains no questions", "name the right --format")
 
     def _gone(self, table: str, key: str, number: int) -> list[sqlite3.Row]:
         return self.connection.execute(
@@ -181,8 +181,8 @@ class _Loading:
         held = self.connection.execute("SELECT count(*) FROM questions WHERE source = ?", (number,)).fetchone()[0]
         if gone > max(MASS_DELETE_FLOOR, MASS_DELETE_SHARE * held) and not is_allowed:
             raise InputError(
-                f"{gone} of the {held} questions that came from {self.source.name} are not in it any more",
-                "nothing was changed; say --allow-mass-delete if they are to be deleted, or give it its own --source",
+                f"{gone} of the {held} questions that came from {self.source.name} are not in it any longer",
+                "nothing was changed; use --allow-mass-delete to delete them, or give this archive its own --source",
             )
 
     # -- applying, in one transaction ----------------------------------------------------------------------------

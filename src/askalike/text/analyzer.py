@@ -133,6 +133,22 @@ class Analyzer:
         pieces = [piece for piece in text.split() if not wanted.isdisjoint(memory[piece])]
         return [pair for piece in pieces for pair in self._pairs_of_piece(piece) if pair[1] in wanted]
 
+    def first_among(self, text: str, wanted: Set[str]) -> dict[str, str]:
+        """Return those of the terms wanted that the text has → the word of its first place, in the order of these.
+
+        >>> Analyzer(TextSettings()).first_among("Mounted disks: mounting disks", {"disk", "mount"})
+        {'mount': 'Mounted', 'disk': 'disks'}
+        """
+        memory, found = self._memory, dict[str, str]()
+        lacking = set(wanted)
+        for piece in dict.fromkeys(text.split()):
+            if not lacking.isdisjoint(memory[piece]):
+                for start, end, term in self._places(piece):
+                    if term in lacking:
+                        lacking.remove(term)
+                        found[term] = piece[start:end]
+        return found
+
     def spans_among(self, text: str, wanted: Set[str]) -> list[tuple[int, int]]:
         """Return where ``text`` holds the words of ``pairs_among(text, wanted)``: (start, end) of each, ascending.
 
@@ -159,6 +175,13 @@ class Analyzer:
 
         What the text had there: the piece without the signs around it where normalising moved its characters.
         """
+        core = piece.lstrip(_BEFORE)
+        begin = len(piece) - len(core)
+        core = core.rstrip(_AFTER)
+        if core.isascii() and core.isalnum():  # most pieces: the general way below gives the same
+            for term in self._memory[core]:
+                yield begin, begin + len(core), term
+            return
         form = normalised(piece)
         stripped = piece.strip(_BEFORE + _AFTER) or piece
         whole = piece.find(stripped)

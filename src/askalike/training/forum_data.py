@@ -25,7 +25,7 @@ from askalike.evaluation.forum.splits import kept_splits, split_links
 from askalike.evaluation.forum.tasks import RerankTask, candidate_task, forum_rerank_task
 from askalike.forum import Forum
 from askalike.training.corpus import TrainingData
-from askalike.types import Answer, Filters, Question
+from askalike.types import Answer, Filters, Query, Question
 
 LEAST_COMPONENTS: Final = 10
 """Duplicate components from which on a fifth of them is kept as dev."""
@@ -120,13 +120,7 @@ def _hard_negatives(forum: Forum, links: DuplicateLinks, pairs: Pairs, most: int
     found: dict[str, list[str]] = {}
     for identifier in sorted({source for source, _ in pairs}):
         question = links.questions[identifier]
-        ranked = forum.ranking(
-            question.title,
-            question.body,
-            most,
-            markup=question.markup,
-            filters=Filters(exclude_ids=group[identifier]),
-            ranker="lexical",
-        )
+        others = Filters(exclude_ids=group[identifier])
+        ranked = forum.ranking(Query(question.title, question.body, question.markup, most, others, "lexical"))
         found[identifier] = [other for other, _ in ranked if other in links.questions]
     return found

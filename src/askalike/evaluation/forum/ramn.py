@@ -14,9 +14,8 @@ from askalike.index.states import ModelStates
 from askalike.models.encoders.model import Model
 from askalike.models.ramn.comparison import Comparison, Similarity, compare
 from askalike.models.ramn.score import RamnSettings, in_order, log_scores, rank_factors
-from askalike.search.query import Query
 from askalike.search.ramn import StateSource
-from askalike.types import Question, Run
+from askalike.types import Query, Question, Run
 
 COLLAPSED: Final = 0.9
 """From which likeness on the states tell next to nothing: attention autoencoders had 0.99 after a thousand questions,

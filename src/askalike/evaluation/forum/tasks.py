@@ -19,7 +19,7 @@ from askalike.evaluation.forum.scorers import JoinedTerms, OnQuery, ignore, make
 from askalike.forum import Forum
 from askalike.search.settings import MAX_HITS
 from askalike.text.settings import TextSettings
-from askalike.types import Filters, Judged, Qrels, Question, Run
+from askalike.types import Filters, Judged, Qrels, Query, Question, Run
 
 RERANK_MEASURES: Final = ("map", "mrr", "p@1", "p@5")
 
@@ -137,14 +137,9 @@ def forum_run(
     """
     run: Run = {}
     for identifier, question in task.queries.items():
-        found = forum.ranking(
-            question.title,
-            "" if title_only else question.body,
-            depth,
-            markup=question.markup,
-            filters=Filters(exclude_ids=frozenset([identifier])),
-            ranker=ranker,
-        )
+        body = "" if title_only else question.body
+        others = Filters(exclude_ids=frozenset([identifier]))
+        found = forum.ranking(Query(question.title, body, question.markup, depth, others, ranker))
         run[identifier] = [entry for entry in found if entry[0] in task.collection]
         on_query()
     return run

@@ -88,6 +88,7 @@ class LexicalSnapshot:
     def __init__(self, folder: Path, state: State) -> None:
         self.folder = folder
         self._now = state
+        self._scored: tuple[State, Mapping[str, float], FieldWeights, Any] | None = None
 
     @property
     def mark(self) -> Mark:
@@ -221,13 +222,19 @@ class LexicalSnapshot:
         return tantivy.Query.boolean_query([(tantivy.Occur.Must, query), *self._filter_clauses(filters)])
 
     def _scoring(self, weights: Mapping[str, float], fields: FieldWeights) -> Any:
+        """Return the query for some weights; a search asks for the same ones twice, and so gets the same one."""
+        now, known = self._now, self._scored
+        if known is not None and known[0] is now and known[1] is weights and known[2] is fields:
+            return known[3]
         clauses: list[tuple[Any, Any]] = []
         for term, weight in weights.items():
             for name, boost in (("title", fields.title), ("text", fields.text)):
                 if boost:
-                    found = tantivy.Query.term_query(self._now.schema, name, term, "freq")
+                    found = tantivy.Query.term_query(now.schema, name, term, "freq")
                     clauses.append((tantivy.Occur.Should, tantivy.Query.boost_query(found, weight * boost)))
-        return tantivy.Query.boolean_query(clauses)
+        made = tantivy.Query.boolean_query(clauses)
+        self._scored = (now, weights, fields, made)
+        return made
 
     def _among(self, nums: Sequence[int]) -> tuple[Any, Any]:
         among = tantivy.Query.term_set_query(self._now.schema, "key", [str(num) for num in nums])

@@ -275,9 +275,9 @@ class Model:
 
     def rank(self, word: str) -> int | None:
         """Return how many words of the vocabulary come before one, as it is written; None where it is not there."""
-        read = self._reader.text(word) if self.settings.stems else [word]
-        identifier = self.vocabulary.ids(read[:1] or [""])[0]
-        return identifier - 1 if identifier else None
+        if self.settings.stems:
+            word = next(iter(self._reader.text(word)), "")
+        return self.vocabulary.rank(word)
 
     def known_words(self, question: Question) -> list[str]:
         """Return the words that are read of a question and have a vector of their own, as they are written, in order.

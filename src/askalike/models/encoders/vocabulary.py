@@ -59,6 +59,11 @@ class Vocabulary:
         get = self._ids.get
         return [get(word, UNKNOWN) for word in text]
 
+    def rank(self, word: str) -> int | None:
+        """Return how many words come before one, None where it is not there."""
+        number = self._ids.get(word)
+        return None if number is None else number - 1
+
     @classmethod
     def build(cls, texts: Iterable[str], *, min_count: int = 1, max_size: int | None = None) -> Vocabulary:
         """Return the vocabulary of plain texts, words as they are written.

@@ -283,8 +283,8 @@ def read_pairs(folder: Path, queries: Iterable[Question], size: int = 0) -> Pair
             found.append((name, _reading(folder / name)))
     if not found:
         raise FormatError(
-            f"{folder} holds no questions with answers, such as {REDDIT}",
-            "give the folder of Yahoo! Answers L6 with the labelled set, or the one with the sets that stand in for it",
+            f"{folder} contains no questionss with answers, such as {REDDIT}",
+            "give the folder of Yahoo! Answers L6 with the labelled set, or the one with the sets used in its place",
         )
     return _taken(found, queries, size, lambda source, one: source == TOPICS and one.id in linked, says_something)
 

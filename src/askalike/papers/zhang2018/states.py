@@ -21,9 +21,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from askalike.models.ramn.comparison import WordStates
-from askalike.search.query import Query
 from askalike.search.ramn import StateSource
-from askalike.types import Question
+from askalike.types import Query, Question
 
 Floats = NDArray[np.float32]
 WHITENED: Final = 2000

@@ -24,7 +24,7 @@ export function question(id, signal) {
   return call("GET", `v1/questions/${encodeURIComponent(id)}`, { signal });
 }
 
-/** Its neighbours, whenever they were asked. */
+/** Similar questions, whenever they were asked. */
 export function neighbours(id, k, signal) {
   return call("GET", `v1/questions/${encodeURIComponent(id)}/similar?k=${k}`, { signal });
 }
@@ -88,10 +88,10 @@ async function request(method, path, sent, signal) {
     });
   } catch (error) {
     if (error.name === "AbortError") throw error;
-    throw new ServiceError("The service cannot be reached", {
+    throw new ServiceError("Cannot reach the service", {
       kind: "offline",
       hint: navigator.onLine
-        ? "It may have been stopped. Start it again with askalike serve."
+        ? "It may have stopped. Start it again with askalike serve."
         : "This device is offline.",
     });
   }

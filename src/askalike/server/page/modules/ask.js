@@ -31,7 +31,7 @@ export function showAsk(section, { query }) {
     class: "field",
     id: "body",
     maxlength: LONGEST_BODY,
-    placeholder: "What happens, what you have tried. It makes the search more certain.",
+    placeholder: "What happens, what you have tried. Details improve the search.",
   });
   title.value = kept.title;
   body.value = kept.body;
@@ -129,7 +129,7 @@ function drawEmpty({ results, took, weights }) {
         "div",
         {},
         h("strong", {}, "Start typing."),
-        "Earlier questions that ask the same appear here, with their best answers: by shared words and by meaning.",
+        "Similar questions appear here with their best answers, found by words and by meaning.",
       ),
     ),
   );
@@ -146,8 +146,8 @@ function draw({ results, took, weights }, answer) {
     fill(
       results,
       note(
-        "Nothing like it yet.",
-        "No earlier question shares a informative word with yours, or is near to its meaning. It looks new.",
+        "No similar questions.",
+        "No similar questions found. Your question looks new.",
       ),
     );
     return;
@@ -178,7 +178,7 @@ function drawWeights(place, attended) {
   });
   return fill(
     place,
-    h("h2", { class: "small" }, "What the search reads in it: the stronger its line, the more"),
+    h("h2", { class: "small" }, "How the search weighs your words: a stronger line means more weight"),
     h("p", {}, shown),
   );
 }

@@ -31,7 +31,7 @@ export function showExplore(section, { id }) {
     h(
       "div",
       { class: "row heading" },
-      h("h1", { tabindex: "-1" }, "Walk through the forum"),
+      h("h1", { tabindex: "-1" }, "Browse the forum"),
       finder(place, running.signal),
     ),
     place,
@@ -70,7 +70,7 @@ function finder(place, signal) {
   return h(
     "form",
     { class: "finder", role: "search", on: { submit: find } },
-    h("label", { class: "unseen", for: "find" }, "Begin with a question"),
+    h("label", { class: "unseen", for: "find" }, "Start from a question"),
     h("div", { class: "row" }, field, h("button", { class: "button main", type: "submit" }, "Find")),
   );
 }
@@ -91,15 +91,15 @@ async function findQuestion(place, wanted, signal) {
     answers: hit.answers,
   }));
   announce(hits.length ? `${count(hits.length, "question")} found` : "No question found");
-  if (rows.length) fill(place, h("h2", {}, `Near to “${wanted}”`), pickList(rows));
+  if (rows.length) fill(place, h("h2", {}, `Similar to “${wanted}”`), pickList(rows));
   else
-    fill(place, note("Nothing found.", `No question has the id “${wanted}”, and none shares a informative word with it.`));
+    fill(place, note("Nothing found.", `No question has the id “${wanted}”, and no question matches these words.`));
 }
 
 async function showNewest(place, signal) {
   const { questions, total } = await newest(LISTED, signal);
   if (!questions.length)
-    return fill(place, note("The forum is empty.", "Index an archive, or add a question, and it shows here."));
+    return fill(place, note("The forum is empty.", "Index an archive or add a question to see it here."));
   const often = h("section", { class: "often", "aria-labelledby": "often", hidden: true });
   fill(
     place,
@@ -116,7 +116,7 @@ async function showOften(section, signal) {
   if (signal.aborted || !answer?.clusters.length) return;
   fill(
     section,
-    h("h2", { id: "often" }, "Asked again and again"),
+    h("h2", { id: "often" }, "Frequently asked"),
     h("ul", { class: "card picks" }, answer.clusters.map(clusterRow)),
   );
   section.hidden = false;
@@ -172,7 +172,7 @@ async function showQuestion(place, id, signal) {
       "div",
       { class: "halves" },
       questionCard(found),
-      h("section", { "aria-labelledby": "near" }, h("h2", { id: "near" }, "Its neighbours"), picture?.element, list),
+      h("section", { "aria-labelledby": "near" }, h("h2", { id: "near" }, "Similar questions"), picture?.element, list),
     ),
   );
   list.addEventListener("pointerover", (event) => picture?.light(rankOf(event.target)));
@@ -197,7 +197,7 @@ function trailLine(id) {
   if (trail.length < 2) return null;
   return h(
     "nav",
-    { class: "trail", "aria-label": "Where you have been" },
+    { class: "trail", "aria-label": "Visited questions" },
     h(
       "ol",
       {},
@@ -255,7 +255,7 @@ function foldedAnswer(answer, at) {
 
 function neighbourList(hits) {
   if (!hits.length)
-    return note("No neighbours.", "No other question shares a informative word with this one, or is near to its meaning.");
+    return note("No similar questions.", "No similar questions found.");
   return h(
     "ol",
     { class: "neighbours" },

@@ -89,10 +89,10 @@ function ask(writes, refused, again) {
 
 function words(writes) {
   const about = writes
-    ? "Judging pairs changes the forum's feedback, so it needs a key that may write."
-    : "This service answers only with a key.";
+    ? "Judging pairs changes the forum's judgements, so it needs a key with write access."
+    : "This service requires an API key.";
   return [
-    h("h2", { id: "key-title" }, writes ? "A key that may write" : "A key, please"),
+    h("h2", { id: "key-title" }, writes ? "A key with write access" : "API key required"),
     h("p", { id: "key-about", class: "aside" }, `${about} It stays in this tab and goes to this service only.`),
   ];
 }

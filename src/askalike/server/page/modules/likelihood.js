@@ -7,14 +7,14 @@ import { parts, percent } from "./words.js";
 const LEVELS = { "almost certain": 4, likely: 3, possible: 2, unlikely: 1, unknown: 0 };
 const SMALL = 0.1;
 const NAMES = {
-  "almost certain": "Almost certainly the same",
-  likely: "Likely the same",
-  possible: "Possibly the same",
-  unlikely: "Unlikely the same",
+  "almost certain": "Almost certainly a duplicate",
+  likely: "Probably a duplicate",
+  possible: "Possibly a duplicate",
+  unlikely: "Probably different",
 };
 
 /** What the per cent is. */
-export const PER_CENT = "Per cent: how likely the same, by meaning";
+export const PER_CENT = "Probability of being a duplicate, estimated from the meaning";
 
 /** Whether the order of hits is another than that of their likelihoods. */
 export function isOrderedOtherwise(hits) {
@@ -22,14 +22,14 @@ export function isOrderedOtherwise(hits) {
   return values.some((value, at) => at > 0 && percent(value) !== percent(values[at - 1]) && value > values[at - 1]);
 }
 
-/** A line such as "▮▮▮▯ Likely the same 78 %". */
+/** A line such as "▮▮▮▯ Probably a duplicate 78 %". */
 export function likelihoodLine({ likelihood, components = {}, score }) {
   const level = LEVELS[likelihood.word] ?? 0;
   if (!level) {
     const made = parts(components);
     return h(
       "p",
-      { class: "likelihood level-0", title: "This ranker gives scores, not a likelihood" },
+      { class: "likelihood level-0", title: "This ranker gives scores, not probabilities" },
       h("span", { class: "word" }, "Score ", scoreText(score)),
       made && h("span", { class: "number" }, made),
     );

@@ -94,9 +94,9 @@ class Queue {
         : "No likely duplicates.";
     const { done, questions } = this.progress ?? {};
     const looking =
-      done < questions ? `The archive is still being looked through: ${done} of ${questions} questions so far.` : "";
+      done < questions ? `The search for duplicates is not finished: ${done} of ${questions} questions so far.` : "";
     const again = left
-      ? h("button", { class: "button", type: "button", on: { click: this.first } }, "From the start")
+      ? h("button", { class: "button", type: "button", on: { click: this.first } }, "Start again")
       : null;
     if (looking) this.timer = setTimeout(this.again, POLL_MS);
     const holds = this.place.contains(document.activeElement);
@@ -104,7 +104,7 @@ class Queue {
       this.place,
       note(
         heading,
-        looking || (left ? `${count(left, "pair")} left out.` : "New ones show here as the forum grows."),
+        looking || (left ? `${count(left, "pair")} skipped.` : "New pairs appear here as the forum grows."),
         again,
         this.undoButton(),
       ),
@@ -219,7 +219,7 @@ class Queue {
     };
     await this.send(last.pair, "withdrawn", undone, (error) => {
       if (error.status !== UNKNOWN_VERDICT) return false;
-      back("This service cannot take a verdict back. Give the other one: it replaces the first.");
+      back("This service cannot withdraw a judgement. Give the other one: it replaces the first.");
       return true;
     });
   };

@@ -18,7 +18,7 @@ export function showStatus(section) {
     h(
       "div",
       { class: "row heading" },
-      h("h1", { tabindex: "-1" }, "How it is doing"),
+      h("h1", { tabindex: "-1" }, "Service status"),
       h("label", { class: "switch" }, box, "Keep fresh"),
     ),
     place,
@@ -50,7 +50,7 @@ function remember({ latency_ms: latency }) {
 function draw(place, found) {
   fill(
     place,
-    isOpen(found.service) ? note("It asks for no key.", "Whoever reaches this address may read, and write too.") : null,
+    isOpen(found.service) ? note("No API key required.", "Everyone who can reach this address may read and write.") : null,
     h(
       "div",
       { class: "tiles" },
@@ -62,7 +62,7 @@ function draw(place, found) {
       serviceTile(found),
     ),
     latencyTable(found.latency_ms),
-    h("p", { class: "aside" }, "For a monitor: ", h("a", { href: "metrics" }, "metrics"), " in Prometheus' format."),
+    h("p", { class: "aside" }, "For monitoring: ", h("a", { href: "metrics" }, "metrics"), " in Prometheus format."),
   );
 }
 
@@ -90,7 +90,7 @@ function forumTile({ forum }) {
   return tile("Forum", count(forum.questions, "question"), [
     ["Answers", whole(forum.answers)],
     ["Answered", forum.questions ? percent(forum.answered / forum.questions) : "–"],
-    ["Marked duplicates", whole(forum.duplicates)],
+    ["Duplicate links", whole(forum.duplicates)],
     forum.first ? ["Asked", `${date(forum.first)} to ${date(forum.last)}`] : null,
     ["Language", forum.language],
     ["On disk", size(forum.size_bytes)],
@@ -100,9 +100,9 @@ function forumTile({ forum }) {
 function stepTile({ index, vectors, duplicates }) {
   const isInStep = !index.behind && !vectors.waiting;
   return tile("Index", h("span", { class: isInStep ? "good" : "slow" }, isInStep ? "In step" : "Catching up"), [
-    ["Changes to go", whole(index.behind)],
-    ["To be encoded", whole(vectors.waiting)],
-    ["Searched for duplicates", `${whole(duplicates.done)} of ${whole(duplicates.questions)}`],
+    ["Pending changes", whole(index.behind)],
+    ["Waiting for encoding", whole(vectors.waiting)],
+    ["Compared for duplicates", `${whole(duplicates.done)} of ${whole(duplicates.questions)}`],
   ]);
 }
 
@@ -121,7 +121,7 @@ function modelTile({ vectors, ranker, rankers }) {
 
 function reviewTile({ duplicates, feedback }) {
   return tile("Review", count(duplicates.pairs, "near pair"), [
-    ["Judged the same", whole(feedback.duplicate)],
+    ["Judged duplicates", whole(feedback.duplicate)],
     ["Judged different", whole(feedback.different)],
     ["To judge", h("a", { href: "#/review" }, "the queue")],
   ]);
@@ -141,7 +141,7 @@ function speedTile({ latency_ms: latency }) {
   const [name, busiest] = busiestRoute(latency) ?? [];
   if (!busiest) return tile("Answers", "None yet", [["Requests", "0"]]);
   const facts = [
-    ["Half of them within", milliseconds(busiest.p50)],
+    ["Median", milliseconds(busiest.p50)],
     ["95 of 100 within", milliseconds(busiest.p95)],
     ["99 of 100 within", milliseconds(busiest.p99)],
     ["Route", name],
@@ -175,7 +175,7 @@ function latencyTable(latency) {
   return h(
     "section",
     { class: "card table" },
-    h("h2", { id: "latency" }, "How long answers take"),
+    h("h2", { id: "latency" }, "Response times"),
     h(
       "div",
       { class: "scrolled", tabindex: "0", role: "region", "aria-labelledby": "latency" },

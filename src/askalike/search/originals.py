@@ -1,0 +1,93 @@
+"""What stands for a question that is marked a duplicate: its original, once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from math import inf
+from typing import NamedTuple
+
+from askalike.search.engine import DuplicateLinks
+from askalike.search.pool import Scored
+from askalike.types import Filters, Question
+
+Originals = Callable[[str], Sequence[str]]
+"""A question's id → the ids of what it is marked a duplicate of, in the order of their ids."""
+
+
+def original_of(identifier: str, originals: Originals, seniority: Callable[[str], tuple[float, str]]) -> str:
+    """Return the question that stands for another: the nearest that is no duplicate itself, of equals the first by id.
+
+    Where marks lead into a circle, every question of it is a duplicate of every other: the most senior one stands
+    for all of them, from whichever the way began.
+
+    Args:
+        seniority: of an id; the least is the most senior.
+
+    >>> marks = {"c": ["b"], "b": ["a"], "x": ["y"], "y": ["x"]}
+    >>> [original_of(one, lambda one: marks.get(one, []), lambda one: (0.0, one)) for one in "acxy"]
+    ['a', 'a', 'x', 'x']
+    """
+    if not originals(identifier):
+        return identifier
+    found = reached(identifier, originals)
+    for one in found:
+        if not originals(one):
+            return one
+    circle = [one for one in found if one in reached(one, originals)]
+    return min(circle, key=seniority)
+
+
+def reached(identifier: str, originals: Originals) -> list[str]:
+    """Return all that is reached over marks, nearest first; a question itself only where it is part of a circle.
+
+    >>> reached("c", lambda one: {"c": ["b"], "b": ["a"]}.get(one, []))
+    ['b', 'a']
+    """
+    seen: dict[str, None] = {}
+    layer = [identifier]
+    while layer:
+        following = sorted({target for one in layer for target in originals(one)} - seen.keys())
+        seen.update(dict.fromkeys(following))
+        layer = following
+    return list(seen)
+
+
+class Found(NamedTuple):
+    """A question that was found.
+
+    Args:
+        via: the duplicate that was found, where the question stands for it.
+    """
+
+    scored: Scored
+    question: Question
+    via: Question | None = None
+
+
+def canonical(found: Iterable[Found], links: DuplicateLinks, filters: Filters, k: int) -> list[Found]:
+    """Return the first ``k`` with duplicates replaced by their originals, each question once.
+
+    An original has the score of its best duplicate unless it was found with a better one itself, and has to satisfy the
+    filters too.
+    """
+    shown: dict[str, Found] = {}
+    for one in found:
+        original = _original(links, one.question)
+        if original is not None and original.id not in shown and filters.admits(original):
+            shown[original.id] = one if original is one.question else Found(one.scored, original, one.question)
+            if len(shown) == k:
+                break
+    return list(shown.values())
+
+
+def _original(links: DuplicateLinks, question: Question) -> Question | None:
+    """Return the question that stands for this one, None where it was deleted meanwhile."""
+    if not links.of(question.id):
+        return question
+
+    def seniority(identifier: str) -> tuple[float, str]:
+        one = links.questions.get(identifier)
+        return (one.created.timestamp() if one is not None and one.created is not None else inf, identifier)
+
+    identifier = original_of(question.id, links.of, seniority)
+    return question if identifier == question.id else links.questions.get(identifier)
