@@ -52,10 +52,10 @@ def _zhang(result: Mapping[str, Any]) -> list[str]:
         "## Zhang and Wu 2018",
         "",
         '**The rank in R = 1 - α · rank.** "The initial rank produced by an external search engine" is the engine\'s'
-        " own, which SemEval carries: up to 98 in dev, 99 in 2016 and 166 in 2017. An earlier version took the place among"
-        " the ten candidates (`positions`). The engine's rank is the default of the table, not scaled. From the rank"
-        " 1/α on R is 0 or less, of which the paper says nothing: `full` has it with its sign, as the formula does,"
-        " `clamped` at least a millionth. Forums have no engine besides their own and keep positions.",
+        " own, which SemEval carries: up to 98 in dev, 99 in 2016 and 166 in 2017. An earlier version took the place"
+        " among the ten candidates (`positions`). The engine's rank is the default of the table, not scaled. From the"
+        " rank 1/α on R is 0 or less, of which the paper says nothing: `full` has it with its sign, as the formula"
+        " does, `clamped` at least a millionth. Forums have no engine besides their own and keep positions.",
         "",
         f"Attention autoencoders of {size:,} texts:",
         "",
@@ -70,9 +70,9 @@ def _zhang(result: Mapping[str, Any]) -> list[str]:
         "**Whether dev's texts are in the corpus C.** They were, and the tests' were not: no word of dev was unknown to"
         " C, 2.6 % of 2016's were. Now neither are. Rows of other amounts than the above still are of the earlier"
         " version. What an unknown word costs was asked of dev again ([page of the paper](zhang2018.md)): as often as"
-        " UNK is as good as once. f = 0 has more, about as much as the engine's order alone, since nearly every candidate"
-        " lacks some unknown word and what ties keeps that order. So the default stays once; f = 0 was not scored on"
-        " tests.",
+        " UNK is as good as once. f = 0 has more, about as much as the engine's order alone, since nearly every"
+        " candidate lacks some unknown word and what ties keeps that order. So the default stays once; f = 0 was not"
+        " scored on tests.",
         "",
         '**What C is.** "The unlabelled corpus": all that the autoencoder learned from, comments included. **When'
         " training ends.** The paper stops by the performance on dev; here by the perplexity of held-out texts, so that"
