@@ -67,11 +67,11 @@ def _zhang(result: Mapping[str, Any]) -> list[str]:
         " the rank holds under it in 2016 and not in 2017. The paper's α of .035 does as well as dev's.",
         "",
         "**Whether dev's texts are in the corpus C.** They were, and the tests' were not: no word of dev was unknown to"
-        " C, 2.6 % of 2016's were. Now neither are (7.1 % of the words of dev's queries are unknown, 6.2 and 5.5 % of the"
-        " tests'). Rows of other amounts than the above still are of the earlier version. What an unknown word costs was"
-        " asked of dev again ([page of the paper](zhang2018.md)): as often as UNK is as good as once. f = 0 has more,"
-        " about as much as the engine's order alone: three quarters of dev's candidates then have the product 0, and"
-        " what ties keeps that order. So the default stays once; f = 0 was not scored on tests.",
+        " C, 2.6 % of 2016's were. Now neither are (7.1 % of the words of dev's queries are unknown, 6.2 and 5.5 % of"
+        " the tests'). Rows of other amounts than the above still are of the earlier version. What an unknown word"
+        " costs was asked of dev again ([page of the paper](zhang2018.md)): as often as UNK is as good as once. f = 0"
+        " has more, about as much as the engine's order alone: three quarters of dev's candidates then have the"
+        " product 0, and what ties keeps that order. So the default stays once; f = 0 was not scored on tests.",
         "",
         '**What C is.** "The unlabelled corpus": all that the autoencoder learned from, comments included. **When'
         " training ends.** The paper stops by the performance on dev; here by the perplexity of held-out texts, so that"
