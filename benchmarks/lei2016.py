@@ -113,7 +113,7 @@ def main() -> None:
         merged = with_baselines(published["sets"], objects)
         about = {
             "outcomes": keep_values(given.out, tables),
-            "encoders_from": published["commit"],
+            "encoders_from": published.get("encoders_from", published["commit"]),
             "without_values": True,
         }
         write("lei2016", f"{COMMAND} --out FOLDER --baselines", {**body, "sets": merged, **about})
