@@ -88,9 +88,10 @@ def _kept(result: Mapping[str, Any]) -> list[str]:
         return []
     return [
         "",
-        "The trainings of encoders are of an earlier version, which kept their means and no query's values. They could"
-        " not be tested against `bm25` where that is not the search that found the candidates: they have no p on"
-        " travel, and what was compared with BM25 there was compared with `candidate-search`.",
+        f"The trainings of encoders are of an earlier version (commit `{result['encoders_from']}`), which kept their"
+        " means and no query's values. They could not be tested against `bm25` where that is not the search that found"
+        " the candidates: they have no p on travel, and what was compared with BM25 there was compared with"
+        " `candidate-search`.",
     ]
 
 
