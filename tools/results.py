@@ -111,7 +111,11 @@ PAGES: Mapping[str, Page] = {
     "docs/papers/das2016.md": Page(
         "Das et al. 2016, reproduced",
         "Siamese networks over letter trigrams (SCQA, T-SCQA), translation and topic models.",
-        {"das2016": das2016.reproduction, "das2016-6000": das2016.part_of_the_pairs},
+        {
+            "das2016": das2016.reproduction,
+            "das2016-earlier": das2016.earlier,
+            "das2016-6000": das2016.part_of_the_pairs,
+        },
     ),
 }
 """Path from the root of the repository → the page."""
@@ -126,6 +130,7 @@ TRAINED: Mapping[str, str] = {
     " fewer epochs are named, by a copy of the recipe `ramn` with so many",
     "zhang2018-reddit": "trained by the same with `--first questions.jsonl.gz`",
     "das2016": "trained by `askalike reproduce das2016 --data DATA --out FOLDER`",
+    "das2016-earlier": "the command, data and recipe of that commit",
     "das2016-6000": "trained by `askalike reproduce das2016 --data DATA --out FOLDER --pairs 6000`",
     "misspelling": "FOLDER is the model of SCQA, seed 0, among those of `askalike reproduce das2016`",
 }

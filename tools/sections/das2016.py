@@ -7,7 +7,7 @@ from typing import Any
 
 from tools.sections.cells import compared, mean, table
 
-__all__ = ["part_of_the_pairs", "reproduction"]
+__all__ = ["earlier", "part_of_the_pairs", "reproduction"]
 
 MEASURES = ("map", "mrr", "p@1")
 LEARNED = (
@@ -41,6 +41,12 @@ def reproduction(result: Mapping[str, Any]) -> list[str]:
     if kept := result.get("outcomes"):
         lines += ["", f"Every query's value, of every row and seed, is in [{kept}](../results/{kept})."]
     return lines
+
+
+def earlier(result: Mapping[str, Any]) -> list[str]:
+    """Return the same of rows that learned from answers that were counted as questions."""
+    _, *rest = reproduction(result)
+    return [f"## Das et al. 2016, an earlier version: learned from {result['learned_from']['questions']:,} rows", *rest]
 
 
 def part_of_the_pairs(result: Mapping[str, Any]) -> list[str]:
