@@ -37,7 +37,7 @@ class TrigramCosine:
         >>> TrigramCosine().scores(one, [other]).round(4).tolist()
         [0.7071]
         >>> TrigramCosine([other]).scores(one, [other]).round(4).tolist()  # idf 1 and ln 2 + 1: √2 / √(2 + 2 · 1.6931²)
-        [0.5086]
+        [0.5085]
     """
 
     def __init__(self, collection: Iterable[Question] | None = None) -> None:
