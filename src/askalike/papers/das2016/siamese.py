@@ -31,7 +31,6 @@ from askalike.papers.das2016.rows import Kept
 from askalike.papers.harness import Answered, need_torch
 from askalike.progress import Progress, SilentProgress
 from askalike.training.corpus import TrainingData
-from askalike.training.log import read_log
 from askalike.training.siamese.recipe import SiameseRecipe
 
 _MOST_QUERIES: Final = 200
@@ -83,6 +82,7 @@ class SiameseTrainer:
         """
         need_torch(self.threads)
         from askalike.training.encoder import TrainingRun
+        from askalike.training.log import read_log
         from askalike.training.siamese.fit import Epoch, fit_siamese
 
         pairs, folder = self.data.pairs, self.folder(learner, seed)
