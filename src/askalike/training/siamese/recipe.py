@@ -14,7 +14,7 @@ Reading: the margin "generally varies between 0 to 1", and is not stated; the de
 lose (1 - m) / 2 a sample, and next to nothing leads away from there; a wider margin makes that place cheaper. What
 keeps the learning rate of table 1 from leading there is what parameters begin as (``models.siamese.network``, LOG.md).
 Reading: a batch's loss is summed in equation 2 and averaged by the library of the authors; the default is the mean,
-which dev sets prefer by far (docs/papers/readings.md).
+which dev sets prefer (docs/papers/readings.md).
 Reading: the paper does not clip gradients, and its epochs are those that validation is best with.
 Differs: there are twelve epochs, and three without a lower loss on pairs that were held out end it. The paper's curve
 is flat after 60; here that loss goes on falling a little, and dev MAP falls with it from the tenth epoch on (LOG.md).
