@@ -111,8 +111,8 @@ def _das(result: Mapping[str, Any], tuned: Mapping[str, Any]) -> list[str]:
         *rows("scqa-untrained", "scqa", "scqa-sum", "dsqa", "dsqa-sum"),
         *tested(("scqa", "scqa-sum"), ("scqa", "scqa-untrained"), ("scqa-sum", "scqa-untrained"), ("scqa", "dsqa")),
         "",
-        "Summed, training takes two of three dev sets below the untrained network; averaged, it is a little above it, by"
-        " less than the interval of one seed. That training on answers harms what the network finds was said here"
+        "Summed, training takes two of three dev sets below the untrained network; averaged, it is a little above it,"
+        " by less than the interval of one seed. That training on answers harms what the network finds was said here"
         " before: it holds of the sum alone.",
         "",
         *_tuned(tuned),
@@ -176,8 +176,8 @@ def _lei(result: Mapping[str, Any]) -> list[str]:
         "",
         "**Which BM25.** On travel, `bm25` was the forum's own search by fields, tuned on train and dev splits. It is"
         " plain BM25 over joined text now, and the search is a row of its own. Encoders are below plain BM25 in the"
-        " mean too, the best by 2.6 points where it had been 6.9; whether by more than chance cannot be tested, since no"
-        " value by query was kept of their trainings.",
+        " mean too, the best by 2.6 points where it had been 6.9; whether by more than chance cannot be tested, since"
+        " no value by query was kept of their trainings.",
         "",
         *table(("row, travel test", "map", "mrr", "p@1", "p@5"), cells),
         "",
