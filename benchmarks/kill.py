@@ -28,6 +28,7 @@ import os
 import random
 import shutil
 import signal
+import sqlite3
 import subprocess
 import sys
 import threading
@@ -43,8 +44,7 @@ from askalike.errors import ForumNotFoundError, InputError, UnknownIdError
 from askalike.forum import Forum, ImportOptions
 from askalike.readers.detection import READERS
 from askalike.readers.frame import ReadContext
-from askalike.store import Archive, Layout
-from askalike.store import check as check_archive
+from askalike.store import ForumLayout, open_store
 from askalike.types import Answer, Link, Query, Question
 from benchmarks.record import REPOSITORY, WORK, need_data, write
 
@@ -265,10 +265,10 @@ class Ledger:
         """Return what the archive must hold beside the loaded archive."""
         return dict(self.questions), dict(self.answers), set(self.links), Counter(self.judgements)
 
-    def check(self, archive: Archive) -> None:
+    def check(self, archive: sqlite3.Connection) -> None:
         """Raise AssertionError unless the archive holds what was acknowledged; what was under way is settled by it."""
         assert not self.hostile, f"a date out of range was taken: {self.hostile[:3]}"
-        select = archive.connection.execute
+        select = archive.execute
         manual = "source = (SELECT num FROM sources WHERE name = 'manual')"
         found = (
             dict(map(tuple, select(f"SELECT id, title FROM questions WHERE {manual}"))),
@@ -357,8 +357,9 @@ def check(folder: Path, versions: Versions, ledger: Ledger, compared: tuple[str,
         assert load == ["create"], "the forum has gone although its making was acknowledged"
         Forum.create(folder).close()
         return outcome
-    with forum, contextlib.closing(Archive(Layout(folder).archive)) as stored:
-        check_archive(stored)
+    with forum, contextlib.closing(sqlite3.connect(ForumLayout(folder).archive)) as stored:
+        with contextlib.closing(open_store(ForumLayout(folder))) as store:
+            store.check()
         assert not list(folder.glob("loading.sqlite*")), "a file of a load is left"
         ledger.check(stored)
         held = bulk_held(stored)
@@ -401,10 +402,10 @@ def contents(versions: Versions, name: str) -> tuple[dict[str, str], dict[str, s
     return _contents[path]
 
 
-def bulk_held(archive: Archive) -> tuple[dict[str, str], dict[str, str]]:
+def bulk_held(archive: sqlite3.Connection) -> tuple[dict[str, str], dict[str, str]]:
     """Return what the archive holds of the loaded archive."""
     source = "source = (SELECT num FROM sources WHERE name = 'bulk')"
-    select = archive.connection.execute
+    select = archive.execute
     titles = select(f"SELECT id, title FROM questions WHERE {source}")
     answers = select(f"SELECT id, question_id FROM answers WHERE {source}")
     return dict(map(tuple, titles)), dict(map(tuple, answers))

@@ -412,7 +412,7 @@ def main() -> None:
 def _wait_until_compared(client: Client) -> None:
     """Return once no work in the background is left, or after five minutes."""
     end = time.monotonic() + 300
-    while (state := client.status()["duplicates"])["done"] < state["questions"] and time.monotonic() < end:
+    while (state := client.status().duplicates).done < state.questions and time.monotonic() < end:
         time.sleep(0.5)
 
 

@@ -20,6 +20,7 @@ import os
 import random
 import shutil
 import signal
+import sqlite3
 import subprocess
 import sys
 import tempfile
@@ -34,8 +35,7 @@ from typing import Final
 from askalike import Forum, Query
 from askalike.client import Client, ServiceError
 from askalike.forum import ForumSettings, ImportOptions
-from askalike.store import Archive, Layout
-from askalike.store import check as check_archive
+from askalike.store import ForumLayout, open_store
 from benchmarks.kill import (
     HOSTILE,
     QUESTIONS,
@@ -160,9 +160,9 @@ class Ledger:
         self.held, self.pending = found, {}
 
 
-def everything_held(archive: Archive) -> dict[Key, str]:
+def everything_held(archive: sqlite3.Connection) -> dict[Key, str]:
     """Return all that the archive holds beside the archive that is loaded, without effect at present or not."""
-    select = archive.connection.execute
+    select = archive.execute
     manual = "source = (SELECT num FROM sources WHERE name = 'manual')"
     found: dict[Key, str] = {}
     for one, title in select(f"SELECT id, title FROM questions WHERE {manual}"):
@@ -223,8 +223,9 @@ def one_round(
             thread.join()
     left = [path.name for path in Path(tempfile.gettempdir()).iterdir()]
     assert not left, f"left in the temporary directory: {left}"
-    with Forum.open(folder) as forum, contextlib.closing(Archive(Layout(folder).archive)) as stored:
-        check_archive(stored)
+    with Forum.open(folder) as forum, contextlib.closing(sqlite3.connect(ForumLayout(folder).archive)) as stored:
+        with contextlib.closing(open_store(ForumLayout(folder))) as store:
+            store.check()
         assert not list(folder.glob("loading.sqlite*")), "a file of a load is left"
         assert bulk_held(stored) in [contents(versions, name) for name in ("whole", "less")], "half a load is there"
         everything = everything_held(stored)

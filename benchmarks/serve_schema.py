@@ -69,13 +69,13 @@ def main() -> None:
             check=False,
             cwd=folder.parent,
         )
-        counts = running.client.status()["latency_ms"]
+        counts = running.client.status().latency_ms
     print(done.stdout[-4_000:])
     statuses = re.findall(r'"status": (\d+)', (folder.parent / "service.log").read_text(encoding="utf-8"))
     errors = sum(status.startswith("5") for status in statuses)
     if errors or done.returncode:
         sys.exit(f"{errors} server errors" if errors else "an answer is not as the document says")
-    routes = {route: found["count"] for route, found in counts.items()}
+    routes = {route: found.count for route, found in counts.items()}
     write("serve-schema", COMMAND, {"requests": len(statuses), "server_errors": errors, "by_route": routes})
 
 

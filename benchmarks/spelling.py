@@ -38,7 +38,7 @@ from askalike.data import default_model
 from askalike.evaluation import bootstrap_difference, bootstrap_mean, randomisation_test
 from askalike.forum import Forum
 from askalike.forum.engine import LocalEngine
-from askalike.index.words import FieldWeights, LexicalIndex
+from askalike.index.words import FieldWeights, WordIndex
 from askalike.models.encoders.model import Model
 from askalike.readers.detection import READERS
 from askalike.readers.frame import ReadContext
@@ -46,7 +46,7 @@ from askalike.search import Query
 from askalike.search import searcher as search
 from askalike.search.correction import Speller, corrected
 from askalike.search.query import TermCounts
-from askalike.store import Archive, Layout
+from askalike.store import ForumLayout, open_store
 from askalike.text.analyzer import Analyzer, Prepared
 from askalike.text.markup import plain_text, segments
 from askalike.text.misspelling import NEIGHBOURS, meant
@@ -255,8 +255,8 @@ def measured(name: str, speller: Speller) -> dict[str, Any]:
     titles = [one.title for one in asked]
     with Forum.open(folder, settings=WORDS_ALONE) as forum:
         analyzer = forum.analyzer
-        layout = Layout(folder)
-        engine = LocalEngine(Archive(layout.archive), LexicalIndex(layout.lexical), FieldWeights())
+        layout = ForumLayout(folder)
+        engine = LocalEngine(open_store(layout), WordIndex(layout.lexical), FieldWeights())
         rows: dict[str, Any] = {}
         for rule_name, rule in RULES.items():
             fixed = _of_queries(rule, analyzer, speller, TermCounts(engine))

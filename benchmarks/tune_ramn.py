@@ -34,7 +34,7 @@ from askalike.papers.zhang2018.data import read_data
 from askalike.papers.zhang2018.states import ChangedStates, Whitening, all_alike
 from askalike.papers.zhang2018.training import Autoencoder
 from askalike.search.ramn import StateSource
-from askalike.store import Layout
+from askalike.store import ForumLayout
 from askalike.training.forum_data import forum_training
 from askalike.types import Query, Question
 from benchmarks.record import need_data, write
@@ -119,7 +119,7 @@ def forum_dev(path: Path) -> Judged:
         training = forum_training(forum, is_test_held_out=True)
     if training.dev is None:
         raise SystemExit(f"{path} has no dev split: {training.why_no_dev}")
-    return Judged(training.dev, [Model.load(Layout(path).ranker("ramn"))], training.data.questions)
+    return Judged(training.dev, [Model.load(ForumLayout(path).ranker("ramn"))], training.data.questions)
 
 
 def as_given(judged: Judged) -> Sources:

@@ -118,7 +118,7 @@ def ours(vectors: Floats, folder: Path, has_graphs: bool) -> Iterator[Made]:
         for start in range(0, len(vectors), 50_000):
             part = vectors[start : start + 50_000]
             writer.put(np.arange(start, start + len(part)), part)
-            writer.commit(replace(index.mark, scanned=start))
+            writer.commit(replace(index.cursor, scanned=start))
     seconds = time.perf_counter() - started
     yield (
         "askalike exact, 16 bit",
@@ -152,7 +152,7 @@ def changes(folder: Path, queries: Floats) -> dict[str, Any]:
         with index.writing() as writer:
             writer.put([count + step], queries[step : step + 1])
             writer.remove([step])
-            writer.commit(index.mark)
+            writer.commit(index.cursor)
         seconds.append(time.perf_counter() - started)
     body["put one, remove one, commit"] = percentiles(seconds)
     for share in (0.01, 0.1, 0.5):

@@ -12,6 +12,8 @@ from hypothesis import HealthCheck, settings
 for _name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):  # before any test loads what reads them
     os.environ.setdefault(_name, "1")  # what is multiplied is tiny, and threads that wait for each other spin
 
+os.environ["ASKALIKE_ENCODER"] = "general"  # new forums take MiniLM where it is installed, in seconds; tests need not
+
 settings.register_profile("askalike", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("askalike")  # a busy machine is no failure
 

@@ -19,7 +19,7 @@ from askalike import Forum
 from askalike.cli.demo import QUESTIONS
 from askalike.cli.display import print_hits
 from askalike.data import bundled_forum, default_model
-from askalike.server.custom_routes import service_document
+from askalike.server.routes import service_document
 from tools.headlines import chart
 from tools.reference import cli_document
 from tools.results import REPOSITORY, RESULT_DOCUMENTS, RESULTS, loaded

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from askalike import Forum
 from askalike.data import bundled_forum
-from askalike.server.http import build
+from askalike.server.app import build
 from askalike.server.settings import Limits, ServeSettings
 from tools.results import REPOSITORY
 from tools.serving import serving, wait_for_pairs

@@ -1,4 +1,4 @@
-"""A client of the service, with nothing but the standard library.
+"""A client of the service, with nothing but the standard library and msgspec.
 
 ::
 
@@ -8,8 +8,8 @@
     for hit in client.similar("Wifi drops every evening", k=5).hits:
         print(hit.score, hit.question.title)
 
-Answers are the values of ``askalike.types``' names with the fields of the JSON; fields that this version does not know
-are left out, so that a newer service may be asked. One client may be shared by threads: each request has its own
+Answers are the values of ``askalike.schemas``, as the service sends them; fields that this version does not know are
+left out, so that a newer service may be asked. One client may be shared by threads: each request has its own
 connection.
 """
 
@@ -18,13 +18,18 @@ from __future__ import annotations
 import http.client
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, TypeVar
 from urllib.parse import quote, urlencode, urlsplit
 
-from askalike.errors import AskalikeError, SettingError
+import msgspec
+from msgspec.structs import astuple
 
-Verdict = Literal["duplicate", "different", "withdrawn"]
+from askalike.errors import AskalikeError, SettingError
+from askalike.schemas import Acknowledgement, Error, PairsPage, ShownQuestion, Similar, Status, Written
+from askalike.types import Feedback, Question, Verdict
+
+_Answer = TypeVar("_Answer", bound=msgspec.Struct)
+
 BULK = 500
 
 
@@ -42,88 +47,15 @@ class ServiceError(AskalikeError):
         self.retry_after_s = retry_after_s
 
 
-@dataclass(frozen=True, slots=True)
-class Post:
-    """A question as the service sends it; in lists, ``body`` is empty and ``excerpt`` is not."""
+class _Line(msgspec.Struct, frozen=True):
+    """Any line of a bulk stream's answer: an acknowledgement, an error, or the end."""
 
-    id: str
-    title: str
-    body: str = ""
-    markup: str = "plain"
-    tags: tuple[str, ...] = ()
-    created: str | None = None
-    closed: str | None = None
-    score: int | None = None
-    url: str = ""
-    author: str = ""
-    excerpt: str = ""
-    answers: int = 0
-
-
-@dataclass(frozen=True, slots=True)
-class Hit:
-    """A similar question.
-
-    Args:
-        likelihood: how likely both ask the same, None where the ranker cannot tell.
-        answer: the text of the best answer, or "".
-        via: the id of the question that was found, where its original stands in for it, or "".
-        raw: all that the service said of it.
-    """
-
-    rank: int
-    score: float
-    question: Post
-    likelihood: float | None = None
-    answer: str = ""
-    via: str = ""
-    raw: Mapping[str, Any] = field(default_factory=dict, repr=False)
-
-
-@dataclass(frozen=True, slots=True)
-class Similar:
-    """What a search found, best first."""
-
-    ranker: str
-    took_ms: float
-    hits: tuple[Hit, ...]
-    corrections: Mapping[str, str] = field(default_factory=dict)  # misspelt word of the query → what it was read as
-
-
-@dataclass(frozen=True, slots=True)
-class Written:
-    """What became of a question: added, edited, unchanged or deleted; searches find it where ``indexed``."""
-
-    id: str
-    operation: str
-    indexed: bool
-
-
-@dataclass(frozen=True, slots=True)
-class Acknowledgement:
-    """What became of one of many questions: on disk, or refused with an error."""
-
-    id: str | None
-    operation: str = ""
+    line: int = 0
+    id: str | None = None
+    operation: Any = ""
     error: str = ""
     hint: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Pair:
-    """Two questions that may ask the same; ``question`` is the later one."""
-
-    question: Post
-    candidate: Post
-    score: float
-
-
-@dataclass(frozen=True, slots=True)
-class PairsPage:
-    """A page of pairs, best first; ``next`` is the cursor of the page after it, None at the end."""
-
-    pairs: tuple[Pair, ...]
-    next: str | None
+    done: bool = False
 
 
 class Client:
@@ -156,7 +88,7 @@ class Client:
         Raises:
             ServiceError: it was refused.
         """
-        return _similar(self._ask("POST", "/v1/similar", {"title": title, "body": body, "k": k, **more}))
+        return self._ask(Similar, "POST", "/v1/similar", {"title": title, "body": body, "k": k, **more})
 
     def similar_to(self, identifier: str, k: int = 10) -> Similar:
         """Return what is similar to a stored question.
@@ -164,15 +96,15 @@ class Client:
         Raises:
             ServiceError: there is none, with status 404, or it was refused.
         """
-        return _similar(self._ask("GET", f"{_path(identifier)}/similar?{urlencode({'k': k})}"))
+        return self._ask(Similar, "GET", f"{_path(identifier)}/similar?{urlencode({'k': k})}")
 
-    def question(self, identifier: str) -> Post:
+    def question(self, identifier: str) -> Question:
         """Return a stored question.
 
         Raises:
             ServiceError: there is none, with status 404, or it was refused.
         """
-        return _post(self._ask("GET", _path(identifier))["question"])
+        return self._ask(ShownQuestion, "GET", _path(identifier)).question
 
     def put(self, identifier: str, title: str, body: str = "", **more: Any) -> Written:
         """Add or replace a question; it is on disk when this returns.
@@ -183,8 +115,7 @@ class Client:
         Raises:
             ServiceError: it was refused.
         """
-        found = self._ask("PUT", _path(identifier), {"title": title, "body": body, **more})
-        return Written(found["id"], found["operation"], found["indexed"])
+        return self._ask(Written, "PUT", _path(identifier), {"title": title, "body": body, **more})
 
     def delete(self, identifier: str) -> Written:
         """Delete a question with its answers and links.
@@ -192,8 +123,7 @@ class Client:
         Raises:
             ServiceError: there is none, with status 404, or it was refused.
         """
-        found = self._ask("DELETE", _path(identifier))
-        return Written(found["id"], found["operation"], found["indexed"])
+        return self._ask(Written, "DELETE", _path(identifier))
 
     def put_answer(self, identifier: str, question_id: str, body: str, **more: Any) -> Written:
         """Add or replace an answer.
@@ -205,16 +135,15 @@ class Client:
             ServiceError: its question is not there, with status 404, or it was refused.
         """
         given = {"question_id": question_id, "body": body, **more}
-        found = self._ask("PUT", f"/v1/answers/{quote(identifier, safe='')}", given)
-        return Written(found["id"], found["operation"], found["indexed"])
+        return self._ask(Written, "PUT", f"/v1/answers/{quote(identifier, safe='')}", given)
 
     def mark(self, identifier: str, original: str) -> None:
-        """Mark a question a duplicate of another.
+        """Link a question as a duplicate of another.
 
         Raises:
             ServiceError: one of them is not there, with status 404, or it was refused.
         """
-        self._ask("PUT", f"{_path(identifier)}/originals/{quote(original, safe='')}")
+        self._ask(Written, "PUT", f"{_path(identifier)}/originals/{quote(original, safe='')}")
 
     def put_many(self, questions: Iterable[Mapping[str, Any]]) -> Iterator[Acknowledgement]:
         """Add or replace questions, some hundred with each request; yield what became of each, in their order.
@@ -234,49 +163,45 @@ class Client:
         if batch:
             yield from self._put_batch(batch)
 
-    def judge(self, question: str, candidate: str, verdict: Verdict, by: str = "") -> None:
-        """Store a person's verdict on two questions.
+    def judge(self, question: str, candidate: str, verdict: Verdict, by: str = "") -> Feedback:
+        """Store a person's judgement on two questions.
 
         Raises:
             ServiceError: one of them is not there, with status 404, or it was refused.
         """
         given = {"question": question, "candidate": candidate, "verdict": verdict, "by": by}
-        self._ask("POST", "/v1/feedback", given)
+        return self._ask(Feedback, "POST", "/v1/feedback", given)
 
     def duplicates(self, cursor: str | None = None, limit: int = 20, minimum: float = 0.5) -> PairsPage:
-        """Return a page of the archive's pairs that may ask the same.
+        """Return a page of the archive's pairs that may be duplicates.
 
         Raises:
             ServiceError: it was refused.
         """
         asked = {"limit": limit, "minimum": minimum} | ({"cursor": cursor} if cursor else {})
-        found = self._ask("GET", f"/v1/duplicates?{urlencode(asked)}")
-        pairs = (Pair(_post(one["question"]), _post(one["candidate"]), one["score"]) for one in found["pairs"])
-        return PairsPage(tuple(pairs), found["next"])
+        return self._ask(PairsPage, "GET", f"/v1/duplicates?{urlencode(asked)}")
 
-    def status(self) -> dict[str, Any]:
+    def status(self) -> Status:
         """Return what the forum holds and how the service does.
 
         Raises:
             ServiceError: it was refused.
         """
-        found: dict[str, Any] = self._ask("GET", "/v1/status")
-        return found
+        return self._ask(Status, "GET", "/v1/status")
 
     def _put_batch(self, batch: Sequence[Mapping[str, Any]]) -> Iterator[Acknowledgement]:
         content = "".join(json.dumps(one) + "\n" for one in batch).encode()
         answer = self._send("POST", "/v1/questions:bulk", content, "application/x-ndjson")
-        told = [json.loads(line) for line in answer.splitlines(keepends=True) if line.endswith(b"\n")]
-        for one in told:
-            if "line" in one:
-                yield Acknowledgement(one["id"], one.get("operation", ""), one.get("error", ""), one.get("hint", ""))
-        if not told or not told[-1].get("done"):
-            reasons = [one["error"] for one in told if "error" in one and "line" not in one]
-            raise ServiceError(0, "; ".join(reasons) or "the answer was cut", "send again what was not acknowledged")
+        lines = [line for line in answer.splitlines(keepends=True) if line.endswith(b"\n")]
+        found = [_read(line, _Line) for line in lines]
+        yield from (Acknowledgement(*astuple(one)[:-1]) for one in found if one.line)
+        if not found or not found[-1].done:
+            errors = [one.error for one in found if one.error and not one.line]
+            raise ServiceError(0, "; ".join(errors) or "the answer was cut", "send again what was not acknowledged")
 
-    def _ask(self, method: str, path: str, body: Mapping[str, Any] | None = None) -> Any:
+    def _ask(self, kind: type[_Answer], method: str, path: str, body: Mapping[str, Any] | None = None) -> _Answer:
         content = None if body is None else json.dumps(body).encode()
-        return json.loads(self._send(method, path, content, "application/json"))
+        return _read(self._send(method, path, content, "application/json"), kind)
 
     def _send(self, method: str, path: str, content: bytes | None, kind: str) -> bytes:
         make = http.client.HTTPSConnection if self._is_secure else http.client.HTTPConnection
@@ -298,38 +223,22 @@ class Client:
         return found
 
 
+def _read(content: bytes, kind: type[_Answer]) -> _Answer:
+    try:
+        return msgspec.json.decode(content, type=kind)
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        hint = "is this the service, or something before it?"
+        raise ServiceError(0, f"the answer cannot be read: {error}", hint) from error
+
+
 def _refusal(answer: http.client.HTTPResponse, content: bytes) -> ServiceError:
     wait = answer.headers.get("Retry-After", "")
     wait_s = float(wait) if wait.isdigit() else None
     try:
-        told = json.loads(content)
-        return ServiceError(answer.status, str(told["error"]), str(told["hint"]), wait_s)
-    except (ValueError, KeyError, TypeError):
-        hint = "is this the service, or something before it?"
-        return ServiceError(answer.status, f"it answered {answer.status} {answer.reason}", hint, wait_s)
-
-
-def _similar(found: Mapping[str, Any]) -> Similar:
-    corrections = {one["written"]: one["meant"] for one in found["corrections"]}
-    return Similar(found["ranker"], found["took_ms"], tuple(map(_hit, found["hits"])), corrections)
-
-
-def _hit(found: Mapping[str, Any]) -> Hit:
-    best, via = found["best_answer"], found["via"]
-    return Hit(
-        found["rank"],
-        found["score"],
-        _post(found["question"]),
-        found["likelihood"]["value"],
-        best["text"] if best else "",
-        via["id"] if via else "",
-        found,
-    )
-
-
-def _post(found: Mapping[str, Any]) -> Post:
-    known = {name: value for name, value in found.items() if name in Post.__dataclass_fields__}
-    return Post(**{**known, "tags": tuple(known.get("tags", ()))})
+        found = _read(content, Error)
+    except ServiceError as error:
+        return ServiceError(answer.status, f"it answered {answer.status} {answer.reason}", error.hint, wait_s)
+    return ServiceError(answer.status, found.error, found.hint, wait_s)
 
 
 def _path(identifier: str) -> str:

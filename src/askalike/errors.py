@@ -19,7 +19,8 @@
     │   ├── ModelNotFoundError  there is no model at this path
     │   ├── ModelExistsError    there is something else at this path already
     │   ├── ModelVersionError   written by another, incompatible version
-    │   └── DamagedModelError   a file of the model is damaged, missing or does not fit the others
+    │   ├── DamagedModelError   a file of the model is damaged, missing or does not fit the others
+    │   └── EncoderError        an encoder of texts is not there, does not answer, or gave something else than vectors
     ├── UnknownIdError          a question or answer id that the forum does not hold
     ├── EvaluationError         gold and run do not fit each other, or a measure is not defined
     └── MissingExtraError       an optional dependency is not installed
@@ -117,6 +118,10 @@ class ModelVersionError(ModelError):
 
 class DamagedModelError(ModelError):
     """A file of the model is damaged, missing, or does not fit the others."""
+
+
+class EncoderError(ModelError):
+    """An encoder of texts is not there, does not answer, or gave something else than vectors."""
 
 
 class UnknownIdError(AskalikeError):

@@ -1,4 +1,7 @@
-"""The few plain values that travel between the stages of a question's journey."""
+"""The few plain values that travel between the stages of a question's journey, and their one shape as JSON.
+
+``msgspec`` writes and reads dataclasses and structs alike; a struct is used where a field has another name in JSON.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +9,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Literal
+
+import msgspec
 
 from askalike.errors import SettingError
 
@@ -48,8 +53,7 @@ class Question:
     author: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Answer:
+class Answer(msgspec.Struct, frozen=True, rename={"is_accepted": "accepted"}):
     """One answer to a question of the same forum.
 
     Args:
@@ -87,8 +91,7 @@ class Link:
     kind: LinkKind = "duplicate"
 
 
-@dataclass(frozen=True, slots=True)
-class Feedback:
+class Feedback(msgspec.Struct, frozen=True, rename={"question_id": "question", "candidate_id": "candidate"}):
     """A person's verdict on a pair of questions; of several on one pair, the newest counts.
 
     Args:
@@ -175,8 +178,8 @@ class Query:
         markup: how the body is written.
         k: how many hits, from 1 to 1,000.
         filters: what a hit must satisfy.
-        ranker: a name from ``search.RANKER_NAMES``, such as "hybrid" or "lexical"; None takes the settings' one, which
-            is hybrid, or lexical while there are no vectors.
+        ranker: a name from ``search.RANKER_NAMES``, such as "probability" or "lexical"; None takes the settings' one,
+            which is probability.
         own: the question's own id, where the forum holds it: neither it nor what was judged different is found.
         is_canonical: a question that is marked a duplicate gives way to its original.
         is_explained: each hit comes with how much each word counts.
@@ -224,8 +227,7 @@ class WordWeight:
     weight: float
 
 
-@dataclass(frozen=True, slots=True)
-class WordMatch:
+class WordMatch(msgspec.Struct, frozen=True, rename={"is_missing": "missing"}):
     """A word of a query, and the word of a hit that stands for it best.
 
     Args:
@@ -256,7 +258,6 @@ class Explanation:
     """What the ranker made of the words of a query and of a hit.
 
     Args:
-        question_id: the hit's question.
         query_title: the words of the title asked for that the encoder reads, with what it takes of each, in their
             order; nothing here and below where another ranker answered.
         query_body: those of the body.
@@ -265,7 +266,6 @@ class Explanation:
         effects: the words of the query with what each brought, where the ranker can only be asked without it.
     """
 
-    question_id: str
     query_title: tuple[WordWeight, ...] = ()
     query_body: tuple[WordWeight, ...] = ()
     title: tuple[WordWeight, ...] = ()
@@ -273,8 +273,7 @@ class Explanation:
     effects: tuple[WordEffect, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Hit:
+class Hit(msgspec.Struct, frozen=True, rename={"answer": "best_answer", "answer_count": "answers"}):
     """One similar question.
 
     Args:
@@ -290,12 +289,13 @@ class Hit:
         duplicate_of: ids of the originals that it is marked a duplicate of.
         via: the duplicate that was found, where the question is its original: the score is the duplicate's.
         explanation: how much each word counts, where it was asked for.
+        notice: why it was found by words alone, though the forum has vectors, and what mends it; or "".
     """
 
     rank: int
     score: float
     question: Question
-    components: Mapping[str, float] = field(default_factory=dict)
+    components: Mapping[str, float] = msgspec.field(default_factory=dict)
     matched: tuple[Match, ...] = ()
     missing: tuple[str, ...] = ()
     likelihood: float | None = None
@@ -304,6 +304,7 @@ class Hit:
     duplicate_of: tuple[str, ...] = ()
     via: Question | None = None
     explanation: Explanation | None = None
+    notice: str = ""
 
 
 Stage = Literal["lexical", "vector", "rank", "answer"]
@@ -320,6 +321,7 @@ class SearchResult:
         ranker: the name of the one that answered.
         has_vectors: it looked at vectors too, and not at words alone.
         seconds: how long each stage took.
+        notice: why words alone answered, though the forum has vectors, and what mends it; or "".
     """
 
     hits: tuple[Hit, ...] = ()
@@ -327,6 +329,7 @@ class SearchResult:
     ranker: str = ""
     has_vectors: bool = False
     seconds: Mapping[Stage, float] = field(default_factory=dict)
+    notice: str = ""
 
 
 Qrels = dict[str, dict[str, int]]

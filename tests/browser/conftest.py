@@ -95,7 +95,7 @@ def foreign() -> Iterator[Site]:
 
 @pytest.fixture(scope="package")
 def service(browser: Browser, foreign: Site, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    from askalike.server.http import build
+    from askalike.server.app import build
     from askalike.server.settings import Limits, ServeSettings
 
     path = tmp_path_factory.mktemp("browser") / "homenet.forum"

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 from tests.browser.conftest import Site, accessibility_wrongs
 
-from askalike.server.static import PAGE
+from askalike.server.app import PAGE
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page, Route, expect

@@ -20,7 +20,7 @@ from askalike.forum.importing import ImportOptions, ImportReport, import_archive
 from askalike.progress import SilentProgress
 from askalike.readers.detection import READERS, find_archive
 from askalike.readers.frame import Limits, ReadOptions
-from askalike.store import Archive
+from askalike.store import ForumLayout, Store, create_store
 
 Values = Mapping[str, str]
 USUAL: Values = {"id": "7", "title": "Why?", "body": "Because", "date": "2020-01-01", "score": "3", "answer": "So."}
@@ -243,13 +243,13 @@ CONTENTS: dict[str, bytes] = {
 
 
 @pytest.fixture
-def archive(tmp_path: Path) -> Iterator[Archive]:
-    made = Archive.create(tmp_path / "forum" / "archive.sqlite", {"language": "english"})
+def archive(tmp_path: Path) -> Iterator[Store]:
+    made = create_store(ForumLayout(tmp_path / "forum"), {"language": "english"})
     yield made
     made.close()
 
 
-def ends_well(archive: Archive, path: Path, name: str, folder: Path) -> ImportReport | None:
+def ends_well(archive: Store, path: Path, name: str, folder: Path) -> ImportReport | None:
     """Read an archive into a forum: check what every reading promises, and return its report, None after an error."""
     options = ImportOptions(format=name, read=ReadOptions(limits=LIMITS))
     rejects = folder / "rejects.jsonl"
@@ -271,12 +271,12 @@ def ends_well(archive: Archive, path: Path, name: str, folder: Path) -> ImportRe
     assert all(isinstance(json.loads(line), dict) for line in lines)
     stored = [question for _, question in archive.all_questions()]
     assert len(stored) == report.load.questions.added
-    assert sum(len(archive.answers(question.id)) for question in stored) == report.load.answers.added
+    assert sum(archive.answer_counts([question.id for question in stored]).values()) == report.load.answers.added
     return report
 
 
 @pytest.mark.parametrize("name", FORMATS)
-def test_every_format_is_in_the_table_and_its_usual_file_is_read(archive: Archive, tmp_path: Path, name: str) -> None:
+def test_every_format_is_in_the_table_and_its_usual_file_is_read(archive: Store, tmp_path: Path, name: str) -> None:
     assert FORMATS.keys() == READERS.keys()
     file, made = FORMATS[name]
     (tmp_path / file).write_text(made(USUAL), encoding="utf-8")
@@ -286,7 +286,7 @@ def test_every_format_is_in_the_table_and_its_usual_file_is_read(archive: Archiv
 
 @pytest.mark.parametrize("values", VALUES)
 @pytest.mark.parametrize("name", FORMATS)
-def test_odd_values_are_stored_mended_or_rejected(archive: Archive, tmp_path: Path, name: str, values: str) -> None:
+def test_odd_values_are_stored_mended_or_rejected(archive: Store, tmp_path: Path, name: str, values: str) -> None:
     file, made = FORMATS[name]
     (tmp_path / file).write_bytes(made(VALUES[values]).encode("utf-8", "surrogatepass"))
     READERS[name].matches(tmp_path / file)
@@ -295,7 +295,7 @@ def test_odd_values_are_stored_mended_or_rejected(archive: Archive, tmp_path: Pa
 
 @pytest.mark.parametrize("content", CONTENTS)
 @pytest.mark.parametrize("name", FORMATS)
-def test_odd_files_are_read_or_refused(archive: Archive, tmp_path: Path, name: str, content: str) -> None:
+def test_odd_files_are_read_or_refused(archive: Store, tmp_path: Path, name: str, content: str) -> None:
     file, made = FORMATS[name]
     for place, written in enumerate((CONTENTS[content], made(USUAL).encode() + CONTENTS[content])):
         path = tmp_path / str(place) / file
@@ -321,7 +321,7 @@ PACKED: dict[str, Callable[[bytes], bytes]] = {
 
 @pytest.mark.parametrize("how", PACKED)
 @pytest.mark.parametrize("name", FORMATS)
-def test_packed_files_are_read_or_refused(archive: Archive, tmp_path: Path, name: str, how: str) -> None:
+def test_packed_files_are_read_or_refused(archive: Store, tmp_path: Path, name: str, how: str) -> None:
     file, made = FORMATS[name]
     (tmp_path / f"{file}.gz").write_bytes(PACKED[how](made(USUAL).encode()))
     READERS[name].matches(tmp_path / f"{file}.gz")
@@ -352,7 +352,7 @@ def _is_device(path: Path) -> None:
 @pytest.mark.parametrize("make", [_is_pipe, _is_folder, _is_loop, _leads_nowhere, _is_device])
 @pytest.mark.parametrize("name", FORMATS)
 def test_what_is_no_file_is_refused_alone_and_in_a_folder(
-    archive: Archive, tmp_path: Path, name: str, make: Callable[[Path], None]
+    archive: Store, tmp_path: Path, name: str, make: Callable[[Path], None]
 ) -> None:
     folder = tmp_path / "folder"
     folder.mkdir()
@@ -364,7 +364,7 @@ def test_what_is_no_file_is_refused_alone_and_in_a_folder(
 
 
 @pytest.mark.parametrize("name", FORMATS)
-def test_a_name_that_is_no_utf8_is_read_and_shown(archive: Archive, tmp_path: Path, name: str) -> None:
+def test_a_name_that_is_no_utf8_is_read_and_shown(archive: Store, tmp_path: Path, name: str) -> None:
     file, made = FORMATS[name]
     folder = tmp_path / os.fsdecode(b"caf\xe9 \xff")
     folder.mkdir()
@@ -375,7 +375,7 @@ def test_a_name_that_is_no_utf8_is_read_and_shown(archive: Archive, tmp_path: Pa
 
 
 @pytest.mark.parametrize("content", ["empty", "NUL bytes", "deep elements", "entities", "random bytes"])
-def test_odd_members_of_an_archive_are_refused(archive: Archive, tmp_path: Path, content: str) -> None:
+def test_odd_members_of_an_archive_are_refused(archive: Store, tmp_path: Path, content: str) -> None:
     with py7zr.SevenZipFile(tmp_path / "site.7z", "w") as packed:
         packed.writestr(CONTENTS[content], "Posts.xml")
         packed.writestr(CONTENTS[content], "PostLinks.xml")

@@ -15,7 +15,7 @@ from tests.tiny_models import synonym_model
 
 from askalike import Answer, Forum, Query, Question
 from askalike.errors import DamagedForumError, ForumNotFoundError, ModelError
-from askalike.store import Archive, Layout
+from askalike.store import ForumLayout, open_store
 
 QUESTIONS = [
     Question(
@@ -85,9 +85,9 @@ def test_a_sound_forum_has_no_finding_and_is_not_changed(path: Path) -> None:
 
 
 def test_what_is_not_indexed_yet_is_no_damage(path: Path) -> None:
-    with closing(Archive(Layout(path).archive)) as archive:
+    with closing(open_store(ForumLayout(path))) as archive:
         archive.put_questions([Question("late", "Wifi again"), Question("wifi", "Changed")])
-        archive.delete_questions(["other"])
+        archive.put_questions((), ["other"])
     report = Forum.check(path)
     assert report.is_sound
     assert {(one.part, "not indexed 3 questions" in one.what) for one in report.findings} == {
@@ -114,7 +114,7 @@ def test_a_forum_that_was_only_made_is_sound(tmp_path: Path) -> None:
     ],
 )
 def test_rows_that_are_not_what_was_written_are_named(path: Path, statement: str) -> None:
-    with closing(sqlite3.connect(Layout(path).archive)) as connection, connection:
+    with closing(sqlite3.connect(ForumLayout(path).archive)) as connection, connection:
         connection.execute(statement)
     [finding] = Forum.check(path).findings
     assert finding.part == "archive"
@@ -126,7 +126,7 @@ def test_a_date_that_no_calendar_has_is_named(path: Path) -> None:
     from askalike.store import rows
 
     columns = ", ".join(rows.QUESTION_COLUMNS)
-    with closing(sqlite3.connect(Layout(path).archive)) as connection, connection:
+    with closing(sqlite3.connect(ForumLayout(path).archive)) as connection, connection:
         connection.execute("UPDATE questions SET created_us = 253402300800000000 WHERE id = 'wifi'")
         values = connection.execute(f"SELECT {columns} FROM questions WHERE id = 'wifi'").fetchone()
         connection.execute("UPDATE questions SET digest = ? WHERE id = 'wifi'", (rows.digest(values),))
@@ -136,10 +136,10 @@ def test_a_date_that_no_calendar_has_is_named(path: Path) -> None:
 
 
 def test_an_archive_that_is_no_database_is_told_and_the_rest_is_looked_at(path: Path) -> None:
-    Layout(path).archive.write_bytes(b"damaged" * 1000)
+    ForumLayout(path).archive.write_bytes(b"damaged" * 1000)
     flip(one(path, "*.term"), 5)
     assert {part for part, _ in damage(path)} == {"archive", "words"}
-    Layout(path).archive.unlink()
+    ForumLayout(path).archive.unlink()
     assert ("archive", "archive.sqlite") in damage(path)
 
 
@@ -173,7 +173,7 @@ def test_a_count_that_was_changed_in_the_list_of_segments_is_seen(path: Path) ->
 
 
 def test_an_index_that_lacks_a_question_or_has_one_more_is_seen(path: Path) -> None:
-    with closing(sqlite3.connect(Layout(path).archive)) as connection, connection:
+    with closing(sqlite3.connect(ForumLayout(path).archive)) as connection, connection:
         connection.execute("DELETE FROM changes WHERE id = 'other'")
         connection.execute("DELETE FROM questions WHERE id = 'other'")
     report = Forum.check(path)
@@ -184,7 +184,7 @@ def test_an_index_that_lacks_a_question_or_has_one_more_is_seen(path: Path) -> N
 @pytest.mark.parametrize("pattern", ["*.segment", "current.json", "index/mark.json", "*/model/weights.safetensors"])
 def test_damage_of_vectors_is_seen_and_mended(path: Path, pattern: str) -> None:
     before = found(path)["vector"]
-    target = one(Layout(path).vectors, pattern)
+    target = one(ForumLayout(path).vectors, pattern)
     flip(target, target.stat().st_size - 1)
     assert {part for part, _ in damage(path)} == {"vectors"}
     report = Forum.repair(path)
@@ -193,7 +193,7 @@ def test_damage_of_vectors_is_seen_and_mended(path: Path, pattern: str) -> None:
 
 
 def test_vectors_that_nothing_names_any_more_are_seen(path: Path) -> None:
-    (Layout(path).vectors / "current.json").unlink()
+    (ForumLayout(path).vectors / "current.json").unlink()
     assert damage(path) == [("vectors", "vectors/current.json")]
 
 
@@ -201,7 +201,7 @@ def test_damage_of_the_pairs_is_seen_and_they_are_compared_again(path: Path) -> 
     with Forum.open(path) as forum:
         before, _ = forum.pairs.page(0.0, 100)
     assert before
-    flip(Layout(path).pairs, 30)
+    flip(ForumLayout(path).pairs, 30)
     assert damage(path) == [("pairs", "pairs.sqlite")]
     assert Forum.repair(path).repaired == ("pairs",)
     with Forum.open(path) as forum:
@@ -212,29 +212,29 @@ def test_damage_of_the_pairs_is_seen_and_they_are_compared_again(path: Path) -> 
 
 @pytest.mark.parametrize("name", ["weights.safetensors", "manifest.json", "config.json", "vocabulary.txt"])
 def test_a_damaged_model_is_put_back_from_the_copy_beside_its_vectors(path: Path, name: str) -> None:
-    before = contents(Layout(path).model)
-    (Layout(path).model / name).write_bytes(b"?")
+    before = contents(ForumLayout(path).model)
+    (ForumLayout(path).model / name).write_bytes(b"?")
     assert damage(path) == [("model", "model")]
     report = Forum.repair(path)
     assert (report.repaired, report.is_sound) == (("model",), True)
-    assert contents(Layout(path).model) == before
+    assert contents(ForumLayout(path).model) == before
 
 
 def test_a_model_whose_manifest_names_other_hashes_is_put_back_and_was_never_copied(path: Path) -> None:
-    sets = sorted(Layout(path).vectors.iterdir())
-    before = contents(Layout(path).model)
-    manifest = Layout(path).model / "manifest.json"
+    sets = sorted(ForumLayout(path).vectors.iterdir())
+    before = contents(ForumLayout(path).model)
+    manifest = ForumLayout(path).model / "manifest.json"
     described = json.loads(manifest.read_text(encoding="utf-8"))
     described["files"]["config.json"] = "0" * 64
     manifest.write_text(json.dumps(described), encoding="utf-8")
     with pytest.raises(ModelError, match=r"config\.json is not what manifest\.json says"):
         Forum.open(path)
-    assert sorted(Layout(path).vectors.iterdir()) == sets
-    assert (Forum.repair(path).is_sound, contents(Layout(path).model)) == (True, before)
+    assert sorted(ForumLayout(path).vectors.iterdir()) == sets
+    assert (Forum.repair(path).is_sound, contents(ForumLayout(path).model)) == (True, before)
 
 
 def test_a_damaged_ranker_has_to_be_trained_again(path: Path) -> None:
-    flip(Layout(path).ranker("ramn") / "weights.safetensors", 100)
+    flip(ForumLayout(path).ranker("ramn") / "weights.safetensors", 100)
     before = contents(path)
     report = Forum.repair(path)
     [finding] = report.findings
@@ -245,7 +245,7 @@ def test_a_damaged_ranker_has_to_be_trained_again(path: Path) -> None:
 
 def test_files_of_others_are_named_and_stay(path: Path) -> None:
     (path / "letter.txt").write_text("dear", encoding="utf-8")
-    (Layout(path).vectors / "photos").mkdir()
+    (ForumLayout(path).vectors / "photos").mkdir()
     (path / "link").symlink_to(path.parent)
     report = Forum.check(path)
     assert report.is_sound
@@ -253,12 +253,12 @@ def test_files_of_others_are_named_and_stay(path: Path) -> None:
     flip(one(path, "*.segment"), 70)
     Forum.repair(path)
     assert (path / "letter.txt").exists()
-    assert (Layout(path).vectors / "photos").is_dir()
+    assert (ForumLayout(path).vectors / "photos").is_dir()
 
 
 @pytest.mark.parametrize("kind", ["folder", "link"])
 def test_a_folder_or_link_in_the_place_of_a_lock_is_mended(path: Path, kind: str) -> None:
-    lock = Layout(path).lock
+    lock = ForumLayout(path).lock
     lock.unlink(missing_ok=True)
     if kind == "folder":
         lock.mkdir()

@@ -64,7 +64,7 @@ def test_a_service_for_others_needs_a_key(folder: Path, run: Run) -> None:
 
 def test_what_is_said_reaches_the_service(folder: Path, monkeypatch: pytest.MonkeyPatch, run: Run) -> None:
     told: list[ServeSettings] = []
-    monkeypatch.setattr("askalike.server.run.run", lambda settings, tell: told.append(settings))
+    monkeypatch.setattr("askalike.server.workers.run", lambda settings, tell: told.append(settings))
     said = "--host 0.0.0.0 --port 1 --workers 2 --threads 3 --allow-origin https://a.example --allow-host a.example"
     proxies = "--trusted-proxy 127.0.0.1 --trusted-proxy 10.0.0.0/8"
     more = "--insecure --open-read --rate 5 --timeout 2 --log-titles --reload-page"

@@ -18,9 +18,9 @@ from askalike.index.catchup import Steps
 from askalike.index.vector_indexer import VectorIndexer
 from askalike.index.vector_set import lock_of_makers
 from askalike.index.word_indexer import fingerprint
-from askalike.index.words import LexicalIndex
+from askalike.index.words import WordIndex
 from askalike.models.encoders.model import Model
-from askalike.store import Archive, Layout
+from askalike.store import ForumLayout, open_store
 
 
 @pytest.fixture
@@ -44,6 +44,7 @@ def test_encode_takes_a_model_and_search_finds_what_shares_no_word(run: Run, for
     assert "2 questions are encoded by the model own (cnn, 4 dimensions)" in done.out
     (hit,) = run("search", forum, "wireless disconnects", "--json").json
     assert hit["question"]["id"] == "wifi"
+    assert hit["components"].pop("same") < hit["score"]
     assert hit["components"] == {"bm25": 0.0, "bm25_share": 0.0, "cosine": pytest.approx(1.0)}
     assert run("search", forum, "wireless disconnects", "--ranker", "lexical", "--json").json == []
     (hit,) = run("search", forum, "wireless disconnects", "--ranker", "vector", "--json").json
@@ -143,7 +144,7 @@ def test_reading_that_is_stopped_leaves_no_forum(run: Run, tmp_path: Path, monke
     def stopped(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("askalike.forum.importing.load", stopped)
+    monkeypatch.setattr("askalike.store.sqlite.store.load", stopped)
     words = ("index", bundled_forum(), "--into", tmp_path / "f")
     done = run(*words)
     assert (done.code, (tmp_path / "f").exists()) == (130, False)
@@ -183,7 +184,7 @@ def test_index_encodes_unless_told_not_to(
         252,
     )
     done = run("search", tmp_path / "f", "wifi", "--json")
-    assert done.json[0]["components"].keys() == {"bm25"}
+    assert done.json[0]["components"].keys() == {"bm25", "bm25_share", "same"}
     assert "252 questions are not encoded" in done.err
     assert "hint: askalike encode" in done.err
     assert run("search", tmp_path / "f", "wifi", "--ranker", "lexical").err == ""
@@ -194,8 +195,8 @@ def test_index_encodes_unless_told_not_to(
 
 
 def test_search_says_that_the_forum_is_still_being_indexed(run: Run, forum: Path) -> None:
-    layout = Layout(forum)
-    with Forum.open(forum) as opened, contextlib.closing(Archive(layout.archive)) as archive:
+    layout = ForumLayout(forum)
+    with Forum.open(forum) as opened, contextlib.closing(open_store(layout)) as archive:
         analyzer = opened.analyzer
         with filelock.FileLock(layout.lock):  # another process is indexing
             archive.add_questions([Question("late", "Wlan lost")])
@@ -207,7 +208,7 @@ def test_search_says_that_the_forum_is_still_being_indexed(run: Run, forum: Path
         with filelock.FileLock(layout.lock):
             archive.edit_questions([Question("wifi", "Wireless lost")])
             assert run("search", forum, "wlan").err == "note: indexing is not finished: 1 change to go\n"
-            LexicalIndex.create(layout.lexical, applied=archive.last_change(), fingerprint=fingerprint(analyzer))
+            WordIndex.create(layout.lexical, applied=archive.last_change(), fingerprint=fingerprint(analyzer))
             done = run("search", forum, "wlan")
             assert "No similar questions" in done.out
             assert done.err == "note: indexing is not finished: 0 of 3 questions\n"

@@ -9,6 +9,7 @@ import contextlib
 import gzip
 import json
 import os
+import sqlite3
 import threading
 from collections.abc import Iterator
 from contextlib import AbstractContextManager
@@ -36,9 +37,10 @@ from askalike.errors import (
 from askalike.forum.indexes import Indexes
 from askalike.index.catchup import Steps, catch_up
 from askalike.index.word_indexer import WordIndexer, fingerprint
-from askalike.index.words import LexicalIndex
+from askalike.index.words import WordIndex
 from askalike.progress import SilentProgress
-from askalike.store import Archive, Layout
+from askalike.store import ForumLayout, open_store
+from askalike.store.sqlite import schema
 from askalike.text.analyzer import Analyzer
 
 pytestmark = pytest.mark.usefixtures("words_alone")
@@ -106,7 +108,8 @@ def test_hits_carry_rank_score_components_words_and_the_best_answer(homenet: For
     assert [hit.rank for hit in hits] == [1, 2, 3]
     assert hits[0].score > hits[1].score > hits[2].score
     assert {hits[0].question.id, hits[1].question.id} == {"q1014", "q1169"}
-    assert hits[0].components == {"bm25": hits[0].score}
+    assert hits[0].components.keys() == {"bm25", "bm25_share", "same"}
+    assert hits[0].likelihood == hits[0].score
     assert {match.word.lower() for match in hits[0].matched if match.field == "title"} >= {"ssh", "host", "changed"}
     assert hits[0].answer is not None
     assert hits[0].answer.is_accepted
@@ -355,7 +358,7 @@ def test_rejects_are_counted_named_and_kept(tmp_path: Path) -> None:
         report = forum.load(archive, options=ImportOptions(format="jsonl"))
     assert report.records_in == 3
     assert report.rejected == 2
-    kept = [json.loads(line) for line in Layout(tmp_path / "f").rejects.read_text(encoding="utf-8").splitlines()]
+    kept = [json.loads(line) for line in ForumLayout(tmp_path / "f").rejects.read_text(encoding="utf-8").splitlines()]
     assert {reject["record_id"] for reject in kept} == {"1", ""}
 
 
@@ -406,7 +409,7 @@ def test_discarding_an_empty_forum_leaves_what_else_lies_in_its_folder(tmp_path:
 
 def test_an_empty_forum_can_be_discarded_but_not_one_that_is_filled_or_being_filled(tmp_path: Path) -> None:
     path = tmp_path / "f"
-    with Forum.create(path) as forum, contextlib.closing(Archive(Layout(path).archive)) as other:
+    with Forum.create(path) as forum, contextlib.closing(open_store(ForumLayout(path))) as other:
         with other.write():
             assert not forum.discard_if_empty()
         assert Forum.open(path).discard_if_empty()
@@ -428,23 +431,23 @@ def test_opening_nothing_says_how_to_make_a_forum(tmp_path: Path) -> None:
 
 def test_changes_that_were_stored_but_not_indexed_are_replayed_at_open(small: Forum) -> None:
     small.close()
-    archive = Archive(Layout(small.path).archive)
+    archive = open_store(ForumLayout(small.path))
     archive.add_questions([Question("4", "Scanner is silent")])
-    archive.delete_questions(["1"])
+    archive.put_questions((), ["1"])
     archive.close()
     with Forum.open(small.path) as forum:
         assert ids(forum, "scanner printer") == ["4", "3"]
 
 
 def test_an_index_that_was_left_half_built_is_finished_at_open(small: Forum) -> None:
-    layout = Layout(small.path)
+    layout = ForumLayout(small.path)
     small.close()
-    archive = Archive(layout.archive)
+    archive = open_store(layout)
     analyzer = Analyzer(TextSettings())
-    index = LexicalIndex.create(layout.lexical, applied=archive.last_change(), fingerprint=fingerprint(analyzer))
+    index = WordIndex.create(layout.lexical, applied=archive.last_change(), fingerprint=fingerprint(analyzer))
     with pytest.raises(KeyboardInterrupt):
         catch_up(archive, WordIndexer(index, analyzer, Steps(batch=2, scan=2, changes=2)), Interrupting(after=2))
-    assert (index.mark.is_complete, index.mark.scanned, index.entries) == (False, 2, 2)
+    assert (index.cursor.is_complete, index.cursor.scanned, index.entries) == (False, 2, 2)
     archive.close()
     with Forum.open(small.path) as forum:
         assert sorted(ids(forum, "printer router")) == ["1", "2", "3"]
@@ -453,8 +456,8 @@ def test_an_index_that_was_left_half_built_is_finished_at_open(small: Forum) -> 
 
 def test_a_new_index_takes_each_question_once(small: Forum) -> None:
     small.edit(Question("1", "Printer is offline again"))
-    archive = Archive(Layout(small.path).archive)
-    index = LexicalIndex.create(Layout(small.path).lexical, applied=0, fingerprint=fingerprint(small.analyzer))
+    archive = open_store(ForumLayout(small.path))
+    index = WordIndex.create(ForumLayout(small.path).lexical, applied=0, fingerprint=fingerprint(small.analyzer))
     follower = WordIndexer(index, small.analyzer)
     assert catch_up(archive, follower, SilentProgress()) == 3
     assert catch_up(archive, follower, SilentProgress()) == 0
@@ -462,10 +465,6 @@ def test_a_new_index_takes_each_question_once(small: Forum) -> None:
 
 
 def test_a_forum_that_cannot_be_written_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    import sqlite3
-
-    from askalike.store import schema
-
     Forum.create(tmp_path / "f").close()
     connect = sqlite3.connect
 
@@ -481,7 +480,7 @@ def test_a_missing_index_is_built_anew(small: Forum) -> None:
     import shutil
 
     small.close()
-    shutil.rmtree(Layout(small.path).lexical)
+    shutil.rmtree(ForumLayout(small.path).lexical)
     with Forum.open(small.path) as forum:
         assert sorted(ids(forum, "printer router")) == ["1", "2", "3"]
 
@@ -489,7 +488,7 @@ def test_a_missing_index_is_built_anew(small: Forum) -> None:
 @pytest.mark.parametrize("content", [b"", b"{", b'{"format": 99}', b"[1]"])
 def test_a_damaged_mark_is_refused_and_reindex_mends_it(small: Forum, content: bytes) -> None:
     small.close()
-    (Layout(small.path).lexical / "mark.json").write_bytes(content)
+    (ForumLayout(small.path).lexical / "mark.json").write_bytes(content)
     with pytest.raises(DamagedForumError, match="askalike reindex"):
         Forum.open(small.path)
     with Forum.reindex(small.path) as forum:
@@ -498,7 +497,7 @@ def test_a_damaged_mark_is_refused_and_reindex_mends_it(small: Forum, content: b
 
 def test_a_damaged_index_is_refused_and_reindex_mends_it(small: Forum) -> None:
     small.close()
-    (Layout(small.path).lexical / "entries" / "meta.json").write_bytes(b"damaged")
+    (ForumLayout(small.path).lexical / "entries" / "meta.json").write_bytes(b"damaged")
     with pytest.raises(DamagedForumError, match="askalike reindex"):
         Forum.open(small.path)
     with Forum.reindex(small.path) as forum:
@@ -508,7 +507,7 @@ def test_a_damaged_index_is_refused_and_reindex_mends_it(small: Forum) -> None:
 def test_an_index_ahead_of_its_archive_is_built_anew(small: Forum, tmp_path: Path) -> None:
     import shutil
 
-    layout = Layout(small.path)
+    layout = ForumLayout(small.path)
     small.close()
     shutil.copy(layout.archive, tmp_path / "backup.sqlite")
     with Forum.open(small.path) as forum:
@@ -523,7 +522,7 @@ def test_an_index_ahead_of_its_archive_is_built_anew(small: Forum, tmp_path: Pat
 
 def test_a_write_beside_a_busy_indexer_is_stored_and_says_so(small: Forum, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("askalike.forum.indexes.LOCK_TIMEOUT_S", 0.05)
-    with filelock.FileLock(Layout(small.path).lock), pytest.raises(BusyForumError, match="change is stored"):
+    with filelock.FileLock(ForumLayout(small.path).lock), pytest.raises(BusyForumError, match="change is stored"):
         small.add(Question("4", "Scanner is silent"))
     assert small.question("4").title == "Scanner is silent"
     with Forum.open(small.path) as other:
@@ -531,7 +530,7 @@ def test_a_write_beside_a_busy_indexer_is_stored_and_says_so(small: Forum, monke
 
 
 def test_a_reader_opens_beside_a_busy_indexer_without_waiting(small: Forum, monkeypatch: pytest.MonkeyPatch) -> None:
-    archive = Archive(Layout(small.path).archive)
+    archive = open_store(ForumLayout(small.path))
     asked: list[float] = []
     acquire = filelock.FileLock.acquire
 
@@ -539,7 +538,7 @@ def test_a_reader_opens_beside_a_busy_indexer_without_waiting(small: Forum, monk
         asked.append(-1.0 if timeout is None else timeout)
         return acquire(lock, timeout=timeout, **others)  # type: ignore[arg-type]
 
-    with filelock.FileLock(Layout(small.path).lock):
+    with filelock.FileLock(ForumLayout(small.path).lock):
         archive.add_questions([Question("4", "Scanner is silent")])
         monkeypatch.setattr(filelock.FileLock, "acquire", note)
         with Forum.open(small.path) as other:
@@ -552,18 +551,17 @@ def test_a_reader_opens_beside_a_busy_indexer_without_waiting(small: Forum, monk
 def test_an_open_forum_goes_on_while_its_index_is_built_anew(small: Forum) -> None:
     import shutil
 
-    folder = Layout(small.path).lexical
+    folder = ForumLayout(small.path).lexical
     shutil.rmtree(folder)
     assert sorted(ids(small, "printer")) == ["1", "3"]
-    LexicalIndex.create(folder, applied=0, fingerprint=fingerprint(small.analyzer))
+    WordIndex.create(folder, applied=0, fingerprint=fingerprint(small.analyzer))
     assert sorted(ids(small, "printer")) == ["1", "3"]
     small.add(Question("4", "Printer of the neighbour"))
     assert sorted(ids(small, "printer")) == ["1", "3", "4"]
 
 
 def test_settings_of_a_newer_version_are_refused(small: Forum) -> None:
-    archive = Archive(Layout(small.path).archive)
-    archive.connection.execute("INSERT INTO settings VALUES ('accents', 'true')")
-    archive.close()
+    with contextlib.closing(sqlite3.connect(ForumLayout(small.path).archive)) as connection, connection:
+        connection.execute("INSERT INTO settings VALUES ('accents', 'true')")
     with pytest.raises(ForumVersionError, match="accents"):
         Forum.open(small.path)

@@ -8,10 +8,11 @@ from typing import Any
 
 import pytest
 from tests.command import Run
+from tests.embedding_server import WordHashes, serving
 
 from askalike import Forum, Question
 from askalike.data import bundled_forum
-from askalike.errors import BusyForumError, ModelError, SettingError
+from askalike.errors import BusyForumError, EncoderError, ModelError, SettingError
 from askalike.forum import ForumSettings
 from askalike.progress import SilentProgress
 from askalike.training.corpus import TrainingData
@@ -169,3 +170,27 @@ def test_a_process_that_ends_without_a_message_is_an_error(tmp_path: Path, recip
         fit_together(network_recipe(recipe), TrainingData([]), run, None, (1, 1))
     with pytest.raises(ModelError, match="no model at"):
         fit_together(network_recipe(recipe), TrainingData([]), run, tmp_path / "nowhere", (1, 1))
+
+
+def test_a_new_model_is_compared_with_the_text_encoder_that_answers_and_takes_its_place(
+    home: Path, recipe: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("XDG_CONFIG_HOME", "APPDATA"):
+        monkeypatch.setenv(name, str(tmp_path))
+    with serving() as server, Forum.open(home, encoder=f"tei:{server.address}") as forum:
+        forum.encode()
+        monkeypatch.setenv("ASKALIKE_ENCODERS", f"tei:{server.address}")
+        found = forum.train(recipe, is_kept=True)
+        assert found.present.startswith("tei:127.0.0.1@")
+        assert found.before is not None
+        assert found.is_taken
+        assert forum.vectors.model == "own (rcnn, 8 dimensions)"
+
+
+def test_what_a_new_model_cannot_be_compared_with_is_said_before_the_training(home: Path, recipe: Path) -> None:
+    with Forum.open(home, encoder=WordHashes()) as forum:
+        forum.encode()
+    phases = Phases()
+    with Forum.open(home) as forum, pytest.raises(EncoderError, match="an encoder that a program gave"):
+        forum.train(recipe, progress=phases)
+    assert not any("training" in phase for phase in phases.phases)

@@ -13,7 +13,7 @@ import pytest
 from tests.tiny_models import synonym_model
 
 from askalike import Forum, Query, Question
-from askalike.store import Layout
+from askalike.store import ForumLayout
 
 WORKER = """
 import sys
@@ -54,4 +54,4 @@ def test_a_killed_encoder_leaves_a_forum_that_answers_and_goes_on(tmp_path: Path
         assert {identifier for identifier, score in found if score > 0.99} == expected
         assert (forum.vectors.waiting, forum.vectors.next_model) == (0, "")
         assert forum.vectors.entries == len(list(forum.questions()))
-    assert len([one for one in Layout(path).vectors.iterdir() if one.is_dir()]) == 1
+    assert len([one for one in ForumLayout(path).vectors.iterdir() if one.is_dir()]) == 1

@@ -27,7 +27,7 @@ with index.writing() as writer:
         vectors = np.random.default_rng(step).standard_normal((40, 16))
         writer.put(np.arange(20 * step, 20 * step + 40), vectors)  # twenty new ones, and twenty of the last step anew
         writer.remove(range(20 * step - 60, 20 * step - 50))
-        writer.commit(replace(index.mark, applied=step))
+        writer.commit(replace(index.cursor, applied=step))
         print(step, flush=True)
         if len(sys.argv) > 2 and step == int(sys.argv[2]):
             break
@@ -67,12 +67,12 @@ def test_a_killed_writer_leaves_its_last_commit(tmp_path: Path, seed: int) -> No
         process.send_signal(signal.SIGKILL)
         acknowledged = 1 + len(process.stdout.read().split())
     index = VectorIndex(folder)
-    assert acknowledged <= index.mark.applied <= acknowledged + 1
-    holds(index, index.mark.applied)
+    assert acknowledged <= index.cursor.applied <= acknowledged + 1
+    holds(index, index.cursor.applied)
     index.check()
     with index.writing() as writer:
         writer.put([10**9], np.ones((1, 16)))
-        writer.commit(index.mark)
+        writer.commit(index.cursor)
     assert index.search(np.ones((1, 16)), 1)[0][0][0] == 10**9
     assert len(list(folder.glob("*.segment"))) <= 6
 
@@ -85,7 +85,7 @@ def test_a_reader_in_another_process_sees_each_commit(tmp_path: Path) -> None:
         assert process.stdout is not None
         for line in process.stdout:
             reader.refresh()
-            assert reader.mark.applied >= int(line)
-            holds(reader, reader.mark.applied)
+            assert reader.cursor.applied >= int(line)
+            holds(reader, reader.cursor.applied)
     assert process.returncode == 0
-    assert reader.mark.applied == 30
+    assert reader.cursor.applied == 30

@@ -19,7 +19,7 @@ from typing import Any
 import pytest
 
 from askalike import Forum, Question
-from askalike.server.http import build
+from askalike.server.app import build
 from askalike.server.server import Server, listen
 from askalike.server.settings import Limits, ServeSettings
 
@@ -310,7 +310,7 @@ def test_where_all_connections_are_at_work_the_next_is_refused(serve: Any, monke
         b"Content-Length: %d\r\n\r\n%s" % (len(body), body)
     )
     with serve(connections=2) as served:
-        monkeypatch.setattr(Forum, "suggest", search)
+        monkeypatch.setattr(Forum, "search", search)
         busy = [served.connect() for _ in range(2)]
         for one in busy:
             one.sendall(asked)

@@ -19,7 +19,7 @@ from tools.serving import serving
 from askalike import Forum
 from askalike.cli.main import app
 from askalike.data import bundled_forum
-from askalike.server.http import build
+from askalike.server.app import build
 from askalike.server.settings import ServeSettings
 
 REPOSITORY = Path(__file__).resolve().parents[2]

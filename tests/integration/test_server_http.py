@@ -9,13 +9,15 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 from starlette.testclient import TestClient
 
 from askalike import Answer, Forum, Link, Question
 from askalike.errors import DamagedForumError
-from askalike.server.http import build
+from askalike.server.app import build
 from askalike.server.keys import Keys
+from askalike.server.routes import ROUTES
 from askalike.server.settings import Limits, ServeSettings
 
 pytestmark = pytest.mark.usefixtures("words_alone")
@@ -210,6 +212,36 @@ def test_the_service_tells_how_it_does(client: TestClient) -> None:
     for stage in ("lexical", "vector", "rank", "answer"):
         assert f'askalike_stage_seconds_count{{stage="{stage}"' in text
     assert client.get("/openapi.json").json()["openapi"] == "3.1.0"
+
+
+def test_every_answer_is_of_the_type_that_its_route_names(client: TestClient) -> None:
+    kinds = {f"{row.method} {row.path}": row.returns for row in ROUTES}
+    put = {"title": "Shape of a question", "created": "2024-05-01T12:00:00.5+02:00", "tags": ["x"], "score": 3}
+    asked: list[tuple[str, str, dict[str, Any]]] = [
+        ("PUT /v1/questions/{id}", "/v1/questions/shape", put),
+        ("PUT /v1/answers/{id}", "/v1/answers/shape", {"question_id": "shape", "body": "Round", "accepted": True}),
+        ("PUT /v1/questions/{id}/originals/{original}", "/v1/questions/shape/originals/1", {}),
+        ("POST /v1/feedback", "/v1/feedback", {"question": "shape", "candidate": "3", "verdict": "different"}),
+        ("POST /v1/similar", "/v1/similar", {"title": "shape of a question wifi", "explain": True}),
+        ("GET /v1/questions/{id}/similar", "/v1/questions/1/similar?explain=true", {}),
+        ("GET /v1/questions", "/v1/questions?limit=2", {}),
+        ("GET /v1/questions/{id}", "/v1/questions/shape", {}),
+        ("GET /v1/duplicates", "/v1/duplicates?minimum=0.2", {}),
+        ("GET /v1/duplicates/clusters", "/v1/duplicates/clusters", {}),
+        ("GET /v1/status", "/v1/status", {}),
+        ("GET /readyz", "/readyz", {}),
+        ("GET /healthz", "/healthz", {}),
+        ("DELETE /v1/questions/{id}/originals/{original}", "/v1/questions/shape/originals/1", {}),
+        ("DELETE /v1/answers/{id}", "/v1/answers/shape", {}),
+        ("DELETE /v1/questions/{id}", "/v1/questions/shape", {}),
+    ]
+    lines = {"POST /v1/questions:bulk", "GET /v1/feedback", "GET /metrics", "GET /openapi.json"}
+    assert {name for name, _, _ in asked} | lines == set(kinds)
+    for name, path, body in asked:
+        answer = client.request(name.partition(" ")[0], path, json=body or None)
+        assert answer.status_code == 200, answer.text
+        found = msgspec.json.decode(answer.content, type=kinds[name])
+        assert msgspec.json.encode(found) == answer.content, name
 
 
 # -- what is refused ---------------------------------------------------------------------------------------------------
@@ -438,6 +470,8 @@ def test_a_page_of_an_allowed_site_can_read(other: Any) -> None:
     assert "Content-Type" in before.headers["access-control-allow-headers"]
     read = allowed.post("/v1/similar", json={"title": "wifi"}, headers=origin)
     assert (read.status_code, read.headers["access-control-allow-origin"]) == (200, "https://forum.example")
+    other_site = allowed.post("/v1/similar", json={"title": "wifi"}, headers={"Origin": "https://forum.example.evil"})
+    assert "access-control-allow-origin" not in other_site.headers
     assert allowed.put("/v1/questions/e", json={"title": "e"}, headers=origin).status_code == 403  # changes need a key
     refused = allowed.post("/v1/similar", json={}, headers=origin)
     assert (refused.status_code, refused.headers["access-control-allow-origin"]) == (422, "https://forum.example")
@@ -456,7 +490,7 @@ def test_what_takes_too_long_is_given_up(other: Any, monkeypatch: pytest.MonkeyP
     import time
 
     hasty = other(limits=Limits(rate=0, timeout_s=0.05))
-    monkeypatch.setattr(Forum, "suggest", lambda *_, **__: time.sleep(0.3))
+    monkeypatch.setattr(Forum, "search", lambda *_, **__: time.sleep(0.3))
     assert search(hasty).status_code == 504
 
 
@@ -472,7 +506,7 @@ def test_an_error_that_nobody_foresaw_is_an_answer_too(
     def fail(*_: Any, **__: Any) -> None:
         raise ZeroDivisionError("secret")
 
-    monkeypatch.setattr(Forum, "suggest", fail)
+    monkeypatch.setattr(Forum, "search", fail)
     answer = search(client)
     assert answer.status_code == 500
     assert "secret" not in answer.text
@@ -486,7 +520,7 @@ def test_a_panic_of_a_library_is_an_answer_too(client: TestClient, monkeypatch: 
     def fail(*_: Any, **__: Any) -> None:
         raise Panic("index out of bounds")
 
-    monkeypatch.setattr(Forum, "suggest", fail)
+    monkeypatch.setattr(Forum, "search", fail)
     answer = search(client)
     assert (answer.status_code, set(answer.json())) == (500, {"error", "hint"})
 
@@ -497,21 +531,21 @@ def test_a_service_whose_index_is_damaged_is_not_ready(other: Any, monkeypatch: 
 
     one = other()
     assert one.get("/readyz").status_code == 200
-    monkeypatch.setattr("askalike.server.readiness.FRESH_S", 0.0)
-    monkeypatch.setattr(Forum, "suggest", damaged)
+    monkeypatch.setattr("askalike.server.service.FRESH_S", 0.0)
+    monkeypatch.setattr(Forum, "search", damaged)
     answer = one.get("/readyz")
     assert answer.status_code == 503
     assert answer.json() == {"error": "the word index is damaged", "hint": 'rebuild it with "askalike reindex"'}
     monkeypatch.undo()
-    monkeypatch.setattr("askalike.server.readiness.FRESH_S", 0.0)
+    monkeypatch.setattr("askalike.server.service.FRESH_S", 0.0)
     assert one.get("/readyz").status_code == 200, "it was mended"
 
 
 def test_watching_costs_one_search_a_second(other: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     searches: list[int] = []
     one = other()
-    monkeypatch.setattr("askalike.server.readiness.FRESH_S", 3600.0)
-    monkeypatch.setattr(Forum, "suggest", lambda *_, **__: searches.append(1))
+    monkeypatch.setattr("askalike.server.service.FRESH_S", 3600.0)
+    monkeypatch.setattr(Forum, "similar", lambda *_, **__: searches.append(1))
     assert [one.get("/readyz").status_code for _ in range(5)] == [200] * 5
     assert len(searches) <= 1
 

@@ -14,8 +14,9 @@ from starlette.testclient import TestClient
 
 from askalike import Forum
 from askalike.client import Client, ServiceError
+from askalike.schemas import Written
 from askalike.server import streams
-from askalike.server.http import build
+from askalike.server.app import build
 from askalike.server.service import Service
 from askalike.server.settings import Limits, ServeSettings
 from askalike.server.streams import BulkResponse, lines_of
@@ -120,6 +121,19 @@ def test_lines_are_the_same_however_they_are_cut() -> None:
     expected = asyncio.run(lines(len(content)))
     assert [number for number, _ in expected] == [1, 4, 5, 6]
     assert all(asyncio.run(lines(size)) == expected for size in range(1, 20))
+
+
+def test_the_client_leaves_out_what_it_does_not_know_and_says_what_it_cannot_read(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    client = Client("http://localhost")
+    newer = b'{"id": "a", "operation": "added", "indexed": true, "since": {"version": [2]}}'
+    monkeypatch.setattr(Client, "_send", lambda *_: newer)
+    assert client.put("a", "Title") == Written("a", "added", indexed=True)
+    for other in (b"<html>", b"[]", b'{"id": 1}', b"", b"\xff"):
+        monkeypatch.setattr(Client, "_send", lambda *_, other=other: other)
+        with pytest.raises(ServiceError, match="cannot be read"):
+            client.put("a", "Title")
 
 
 @pytest.mark.parametrize(

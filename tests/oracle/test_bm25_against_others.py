@@ -1,4 +1,4 @@
-"""BM25 of given pairs against the candidate index's own count, which is another implementation of the formula."""
+"""BM25 of given pairs against the word index's own count, which is another implementation of the formula."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from askalike.index.words import FieldWeights, IndexEntry, LexicalIndex
+from askalike.index.words import FieldWeights, IndexEntry, WordIndex
 from askalike.models.term_weighting import BM25, CollectionStatistics
 
 
@@ -16,11 +16,11 @@ def test_pair_scores_equal_the_engines_on_short_texts(tmp_path: Path) -> None:
     chance = random.Random(3)
     words = [f"w{number}" for number in range(60)]
     documents = [chance.choices(words, weights=range(60, 0, -1), k=chance.randint(1, 39)) for _ in range(200)]
-    index = LexicalIndex.create(tmp_path / "lexical", applied=0, fingerprint="f")
+    index = WordIndex.create(tmp_path / "lexical", applied=0, fingerprint="f")
     with index.writing() as writer:
         for num, document in enumerate(documents):
             writer.put(IndexEntry(num, [], document))
-        writer.commit(index.mark)
+        writer.commit(index.cursor)
     scorer = BM25(CollectionStatistics.count(documents))
     for _ in range(30):
         query = list(dict.fromkeys(chance.choices(words, k=5)))

@@ -22,7 +22,7 @@ def filled(folder: Path, nums: NDArray[np.int64], vectors: NDArray[np.float32], 
     with index.writing() as writer:
         for part in np.array_split(np.arange(len(nums)), parts):
             writer.put(nums[part], vectors[part])
-            writer.commit(index.mark)
+            writer.commit(index.cursor)
     return index
 
 

@@ -56,7 +56,7 @@ class VectorMachine(RuleBasedStateMachine):
     @rule()
     def commit(self) -> None:
         self.applied += 1
-        self.writer.commit(replace(self.index.mark, applied=self.applied))
+        self.writer.commit(replace(self.index.cursor, applied=self.applied))
         self.held = dict(self.pending)
 
     @rule()
@@ -87,7 +87,7 @@ class VectorMachine(RuleBasedStateMachine):
     def the_reader_holds_what_was_committed(self) -> None:
         self.reader.refresh()
         assert self.reader.numbers().tolist() == sorted(self.held)
-        assert self.reader.mark.applied == self.applied
+        assert self.reader.cursor.applied == self.applied
         nums, vectors = self.reader.vectors(sorted(self.held))
         for num, vector in zip(nums.tolist(), vectors, strict=True):
             expected = np.array(self.held[num], float)

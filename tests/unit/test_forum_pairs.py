@@ -14,11 +14,12 @@ import pytest
 
 from askalike import Forum, Link, Question
 from askalike.errors import BusyForumError, DamagedForumError
-from askalike.forum import pair_store
 from askalike.forum import pairs as pairs_module
-from askalike.forum.pair_store import Pair, PairStore
 from askalike.forum.pairs import clusters
-from askalike.store import Layout
+from askalike.store import ForumLayout
+from askalike.store.pairs import Pair
+from askalike.store.sqlite import pairs as sqlite_pairs
+from askalike.store.sqlite.pairs import SqlitePairStore
 
 pytestmark = pytest.mark.usefixtures("words_alone")
 
@@ -40,7 +41,7 @@ def forum(tmp_path: Path) -> Iterator[Forum]:
         yield made
 
 
-def pairs(forum: Forum, minimum: float = 0.3) -> dict[str, float]:
+def pairs(forum: Forum, minimum: float = 0.1) -> dict[str, float]:
     assert forum.pairs.advance(LONG) == 0
     found, place = forum.pairs.page(minimum, 100)
     assert place is None
@@ -236,13 +237,13 @@ def test_nothing_is_compared_that_searches_do_not_see_yet(forum: Forum) -> None:
 
 @pytest.fixture
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pair_store, "BUSY_TIMEOUT_S", 0.05)
+    monkeypatch.setattr(sqlite_pairs, "BUSY_TIMEOUT_S", 0.05)
 
 
 @pytest.mark.usefixtures("impatient")
 def test_a_file_that_another_process_has_locked_is_not_taken_for_damaged(forum: Forum) -> None:
     pairs(forum)
-    path = Layout(forum.path).pairs
+    path = ForumLayout(forum.path).pairs
     before = path.stat().st_ino
     held = sqlite3.connect(path, isolation_level=None)
     with contextlib.closing(held), Forum.open(forum.path) as other:
@@ -262,7 +263,7 @@ def test_a_file_that_another_process_has_locked_is_not_taken_for_damaged(forum: 
 def test_a_file_that_is_locked_whole_is_not_taken_for_damaged(forum: Forum) -> None:
     pairs(forum)
     forum.pairs.close()
-    path = Layout(forum.path).pairs
+    path = ForumLayout(forum.path).pairs
     held = sqlite3.connect(path, isolation_level=None)
     with contextlib.closing(held):
         held.execute("PRAGMA locking_mode = EXCLUSIVE")
@@ -279,12 +280,12 @@ def test_a_file_that_is_locked_whole_is_not_taken_for_damaged(forum: Forum) -> N
 def test_who_only_reads_never_replaces_a_damaged_file_and_who_compares_does(forum: Forum) -> None:
     pairs(forum)
     forum.pairs.close()
-    path = Layout(forum.path).pairs
+    path = ForumLayout(forum.path).pairs
     path.write_bytes(b"no database")
     with pytest.raises(DamagedForumError, match=r"pairs\.sqlite is damaged"):
         forum.pairs.page(0.3, 100)
     assert path.read_bytes() == b"no database"
-    with filelock.FileLock(Layout(forum.path).pairs_lock):  # another process compares
+    with filelock.FileLock(ForumLayout(forum.path).pairs_lock):  # another process compares
         assert forum.pairs.advance(LONG) == 0
     assert path.read_bytes() == b"no database"
     assert set(pairs(forum)) == {"ab", "ac", "de"}
@@ -294,7 +295,7 @@ def test_damage_that_only_a_reader_meets_is_mended_by_who_compares_next(forum: F
     copied(forum, 500)
     groups(forum)
     forum.pairs.close()
-    path = Layout(forum.path).pairs
+    path = ForumLayout(forum.path).pairs
     with contextlib.closing(sqlite3.connect(path)) as connection:
         connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
         (page,) = connection.execute("SELECT rootpage FROM sqlite_master WHERE name = 'pairs_by_score'").fetchone()
@@ -311,7 +312,7 @@ def test_damage_that_only_a_reader_meets_is_mended_by_who_compares_next(forum: F
 def test_another_process_that_has_the_old_file_open_sees_the_new_one(forum: Forum) -> None:
     with Forum.open(forum.path) as other:
         assert set(pairs(other)) == {"ab", "ac", "de"}
-        path = Layout(forum.path).pairs
+        path = ForumLayout(forum.path).pairs
         for name in path.parent.glob("pairs.sqlite*"):
             name.unlink()
         assert set(pairs(forum)) == {"ab", "ac", "de"}
@@ -323,7 +324,7 @@ def test_another_process_that_has_the_old_file_open_sees_the_new_one(forum: Foru
 def test_an_older_file_keeps_its_pairs(forum: Forum) -> None:
     found = pairs(forum)
     forum.pairs.close()
-    with contextlib.closing(sqlite3.connect(Layout(forum.path).pairs)) as connection:
+    with contextlib.closing(sqlite3.connect(ForumLayout(forum.path).pairs)) as connection:
         connection.executescript(
             "DROP TABLE texts; DROP TABLE unread; DELETE FROM state WHERE key = 'texts'; PRAGMA user_version = 1"
         )
@@ -347,7 +348,7 @@ def test_a_failed_write_leaves_the_file_usable(forum: Forum) -> None:
 def test_a_damaged_file_is_made_anew(forum: Forum, content: bytes) -> None:
     pairs(forum)
     forum.pairs.close()
-    path = Layout(forum.path).pairs
+    path = ForumLayout(forum.path).pairs
     for name in path.parent.glob("pairs.sqlite-*"):
         name.unlink()
     path.write_bytes(content)
@@ -357,7 +358,7 @@ def test_a_damaged_file_is_made_anew(forum: Forum, content: bytes) -> None:
 def test_a_file_of_another_format_is_made_anew(forum: Forum) -> None:
     pairs(forum)
     forum.pairs.close()
-    with sqlite3.connect(Layout(forum.path).pairs) as connection:
+    with sqlite3.connect(ForumLayout(forum.path).pairs) as connection:
         connection.execute("PRAGMA user_version = 99")
     connection.close()
     assert set(pairs(forum)) == {"ab", "ac", "de"}
@@ -373,7 +374,7 @@ def test_two_forums_over_one_folder_share_the_work(forum: Forum) -> None:
 
 @pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="the system does not list a process's file handles")
 def test_threads_that_have_ended_leave_no_file_handles(tmp_path: Path) -> None:
-    store = PairStore(tmp_path / "pairs.sqlite")
+    store = SqlitePairStore(tmp_path / "pairs.sqlite")
 
     def read_elsewhere() -> None:
         thread = threading.Thread(target=store.waiting)
@@ -393,7 +394,7 @@ def test_threads_that_have_ended_leave_no_file_handles(tmp_path: Path) -> None:
 def test_damage_that_sqlite_quotes_is_mended(forum: Forum) -> None:
     pairs(forum)
     forum.pairs.close()
-    path = Layout(forum.path).pairs
+    path = ForumLayout(forum.path).pairs
     with contextlib.closing(sqlite3.connect(path)) as connection:
         connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
     content = path.read_bytes()

@@ -261,7 +261,7 @@ def test_a_verdict_says_how_sure_the_difference_is() -> None:
     assert "chance" not in "\n".join(result_lines(compared(bad, bad, "own", is_kept=False), Path("a.forum")))
 
 
-@pytest.mark.parametrize(("different", "said"), [(5, "dev cannot tell"), (6, "training did not help")])
+@pytest.mark.parametrize(("different", "said"), [(5, "too few dev queries differ"), (6, "training did not help")])
 def test_too_few_queries_to_tell_by_are_said_to_be_too_few(different: int, said: str) -> None:
     right, wrong = [("right", 2.0), ("wrong", 1.0)], [("wrong", 2.0), ("right", 1.0)]
     qrels = {f"q{number}": {"right": 1, "wrong": 0} for number in range(9)}

@@ -18,9 +18,9 @@ def folder(tmp_path: Path) -> Path:
     index = VectorIndex.create(tmp_path / "vectors", 4, applied=1, fingerprint="f")
     with index.writing() as writer:
         writer.put(np.arange(50), np.random.default_rng(0).standard_normal((50, 4)))
-        writer.commit(index.mark)
+        writer.commit(index.cursor)
         writer.remove([3])
-        writer.commit(index.mark)
+        writer.commit(index.cursor)
     return index.folder
 
 
@@ -77,13 +77,13 @@ def test_a_segment_of_another_index_is_refused(folder: Path, tmp_path: Path) -> 
     other = VectorIndex.create(tmp_path / "other", 4, applied=1, fingerprint="f")
     with other.writing() as writer:
         writer.put(np.arange(50), np.random.default_rng(1).standard_normal((50, 4)))
-        writer.commit(other.mark)
+        writer.commit(other.cursor)
     path = only(folder, "*.segment")
     path.write_bytes(only(other.folder, "*.segment").read_bytes())
-    refused(folder, f"{path.name} is not the file that the mark names")
+    refused(folder, f"{path.name} is not the file that the manifest names")
 
 
-@pytest.mark.parametrize(("position", "message"), [(10, "segment file"), (16, "format"), (20, "the mark names")])
+@pytest.mark.parametrize(("position", "message"), [(10, "segment file"), (16, "format"), (20, "the manifest names")])
 def test_a_changed_header_is_refused(folder: Path, position: int, message: str) -> None:
     path = only(folder, "*.segment")
     flip(path, position)
@@ -113,7 +113,11 @@ def rewrite(folder: Path, **changes: Any) -> None:
 def test_a_mark_that_cannot_be_read_is_refused(folder: Path) -> None:
     mark = folder / "mark.json"
     content = mark.read_bytes()
-    for wrong, message in ((b"", "cannot be read"), (content[:40], "cannot be read"), (b"[]", "does not hold a mark")):
+    for wrong, message in (
+        (b"", "cannot be read"),
+        (content[:40], "cannot be read"),
+        (b"[]", "does not hold a cursor"),
+    ):
         mark.write_bytes(wrong)
         refused(folder, message)
     mark.write_bytes(b"\xff\xfe")

@@ -27,7 +27,7 @@ def index(tmp_path: Path) -> VectorIndex:
     with made.writing() as writer:
         writer.put(np.arange(600), VECTORS)
         writer.put([600], np.zeros((1, 8)))
-        writer.commit(made.mark)
+        writer.commit(made.cursor)
     return made
 
 
@@ -73,7 +73,7 @@ def test_what_changes_after_the_graph_was_built_is_found_and_what_goes_is_not(gr
         writer.put([900], query)
         writer.put([second], -query)
         writer.remove([nearest])
-        writer.commit(graphed.mark)
+        writer.commit(graphed.cursor)
     found = [num for num, _ in graphed.search_graph(query, 10)[0]]
     assert found[:2] == [900, third]
     assert not {nearest, second} & set(found)
@@ -86,7 +86,7 @@ def test_what_changes_after_the_graph_was_built_is_found_and_what_goes_is_not(gr
 def test_segments_written_anew_keep_the_graph(graphed: VectorIndex) -> None:
     with graphed.writing() as writer:
         writer.remove(range(200))
-        writer.commit(graphed.mark)
+        writer.commit(graphed.cursor)
     assert agreement(graphed) > 0.97
     assert all(num >= 200 for hits in graphed.search_graph(QUERIES, 50) for num, _ in hits)
 
@@ -99,7 +99,7 @@ def test_a_graph_is_wanted_when_there_is_none_or_it_is_worn(index: VectorIndex) 
     assert not index.wants_graph(SETTINGS)
     with index.writing() as writer:
         writer.put(np.arange(100), VECTORS[100:200])
-        writer.commit(index.mark)
+        writer.commit(index.cursor)
     assert index.wants_graph(SETTINGS)  # 100 nodes are old and 100 entries new: a third of 600
     index.build_graph(SETTINGS)
     assert not index.wants_graph(SETTINGS)
@@ -114,7 +114,7 @@ def test_a_commit_while_the_graph_is_built_is_kept(index: VectorIndex, monkeypat
     def slow(*arguments: object) -> object:
         with index.writing() as writer:
             writer.put([900], QUERIES[:1])
-            writer.commit(index.mark)
+            writer.commit(index.cursor)
         with pytest.raises(BusyForumError, match="neighbour graph"):
             VectorIndex(index.folder).build_graph(SETTINGS)
         return build(*arguments)
@@ -188,7 +188,7 @@ def test_a_graph_over_nothing_finds_nothing(tmp_path: Path) -> None:
     assert empty.search_graph(QUERIES[:1], 3) == [[]]
     with empty.writing() as writer:
         writer.put([1], QUERIES[:1])
-        writer.commit(empty.mark)
+        writer.commit(empty.cursor)
     assert empty.search_graph(QUERIES[:1], 3) == empty.search(QUERIES[:1], 3)
 
 

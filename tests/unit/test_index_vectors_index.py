@@ -1,4 +1,4 @@
-"""The vector index: what is put is found by its direction, what is removed is gone, the mark says how far it came."""
+"""The vector index: what is put is found by its direction, what is removed is gone, the cursor says how far it came."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ def index(tmp_path: Path) -> VectorIndex:
 def put(index: VectorIndex, nums: Sequence[int], vectors: Sequence[Sequence[float]]) -> None:
     with index.writing() as writer:
         writer.put(nums, vectors)
-        writer.commit(index.mark)
+        writer.commit(index.cursor)
 
 
 def remove(index: VectorIndex, nums: Sequence[int]) -> None:
     with index.writing() as writer:
         writer.remove(nums)
-        writer.commit(index.mark)
+        writer.commit(index.cursor)
 
 
 def found(index: VectorIndex, query: Sequence[float], limit: int = 10, **filters: Sequence[int]) -> list[int]:
@@ -99,7 +99,7 @@ def test_putting_a_number_again_replaces_it(index: VectorIndex) -> None:
     with index.writing() as writer:
         writer.put([1], [NORTH])
         writer.put([1], [[-1.0, 0.0]])
-        writer.commit(index.mark)
+        writer.commit(index.cursor)
     assert found(index, EAST) == [3, 2, 1]
     assert index.entries == 3
 
@@ -119,7 +119,7 @@ def test_the_last_of_put_and_remove_counts(index: VectorIndex) -> None:
         writer.remove([1, 4])
         writer.remove([2])
         writer.put([2], [EAST])
-        writer.commit(index.mark)
+        writer.commit(index.cursor)
     assert index.numbers().tolist() == [2, 3]
     assert found(index, EAST) == [2, 3]
 
@@ -148,31 +148,31 @@ def test_the_mark_moves_with_the_commit_and_other_readers_see_it(index: VectorIn
     other = VectorIndex(index.folder)
     with index.writing() as writer:
         writer.put([4], [EAST])
-        writer.commit(replace(index.mark, applied=9, is_complete=True))
+        writer.commit(replace(index.cursor, applied=9, is_complete=True))
         other.refresh()
-        assert (other.mark.applied, other.mark.is_complete, other.entries) == (9, True, 4)
-        assert index.mark.applied == 7
-    assert (index.mark.applied, index.entries) == (9, 4)
+        assert (other.cursor.applied, other.cursor.is_complete, other.entries) == (9, True, 4)
+        assert index.cursor.applied == 7
+    assert (index.cursor.applied, index.entries) == (9, 4)
 
 
 def test_a_complete_index_goes_on_answering_while_it_is_built_anew(index: VectorIndex) -> None:
     with index.writing() as writer:
-        writer.commit(replace(index.mark, is_complete=True))
+        writer.commit(replace(index.cursor, is_complete=True))
     reader = VectorIndex(index.folder)
     anew = VectorIndex.create(index.folder, 3, applied=8, fingerprint="g")
     reader.refresh()
-    assert (found(reader, EAST), reader.mark.fingerprint) == ([1, 3, 2], "f")
+    assert (found(reader, EAST), reader.cursor.fingerprint) == ([1, 3, 2], "f")
     with anew.writing() as writer:
         writer.put([7], [[0, 0, 1]])
-        writer.commit(replace(anew.mark, is_complete=True))
+        writer.commit(replace(anew.cursor, is_complete=True))
     reader.refresh()
-    assert (reader.dimensions, reader.numbers().tolist(), reader.mark.fingerprint) == (3, [7], "g")
+    assert (reader.dimensions, reader.numbers().tolist(), reader.cursor.fingerprint) == (3, [7], "g")
 
 
 def test_its_writer_takes_an_incomplete_index_by_reopening(index: VectorIndex) -> None:
     VectorIndex.create(index.folder, 2, applied=8, fingerprint="g")
     index.reopen()
-    assert (index.entries, index.mark.applied) == (0, 8)
+    assert (index.entries, index.cursor.applied) == (0, 8)
 
 
 def test_there_is_one_writer_at_a_time(index: VectorIndex) -> None:
@@ -207,7 +207,7 @@ def test_segments_stay_few_and_dead_rows_do_not_pile_up(tmp_path: Path) -> None:
         for round_ in range(40):
             writer.put(np.arange(100), rng.standard_normal((100, 2)))
             writer.put([1000 + round_], [EAST])
-            writer.commit(index.mark)
+            writer.commit(index.cursor)
     assert index.entries == 140
     rows = sum(int(path.stat().st_size) for path in index.folder.glob("*.segment")) // 24
     assert rows < 2 * 140 + 10
@@ -292,7 +292,7 @@ def test_threads_search_while_another_writes(index: VectorIndex) -> None:
         for num in range(10, 60):
             writer.put([num], [[-1.0, float(num)]])
             writer.remove([num - 3] if num % 2 and num > 13 else [])
-            writer.commit(index.mark)
+            writer.commit(index.cursor)
     stop.set()
     for thread in threads:
         thread.join()

@@ -1,4 +1,4 @@
-"""The candidate index: what is put is found, what is removed is gone, and the mark says how far it has come."""
+"""The word index: what is put is found, what is removed is gone, and the cursor says how far it has come."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from askalike.errors import BusyForumError, DamagedForumError, ForumError
-from askalike.index.words import FieldWeights, IndexEntry, LexicalIndex
+from askalike.index.words import FieldWeights, IndexEntry, WordIndex
 from askalike.index.words.snapshot import MOST_TERMS, edits
 from askalike.types import Filters
 
@@ -20,27 +20,27 @@ EQUAL = FieldWeights(1.0, 1.0)
 
 
 @pytest.fixture
-def index(tmp_path: Path) -> LexicalIndex:
-    made = LexicalIndex.create(tmp_path / "lexical", applied=7, fingerprint="f")
+def index(tmp_path: Path) -> WordIndex:
+    made = WordIndex.create(tmp_path / "lexical", applied=7, fingerprint="f")
     with made.writing() as writer:
         writer.put(IndexEntry(1, ["printer", "offline"], ["update"], ["Hardware"], 1_000))
         writer.put(IndexEntry(2, ["router"], ["printer", "and", "router", "/etc/hosts"], ["wifi"], 2_000))
-        writer.commit(made.mark)
+        writer.commit(made.cursor)
     return made
 
 
-def found(index: LexicalIndex, *terms: str, filters: Filters | None = None) -> list[int]:
+def found(index: WordIndex, *terms: str, filters: Filters | None = None) -> list[int]:
     return [num for num, _ in index.search(dict.fromkeys(terms, 1.0), EQUAL, 10, filters)]
 
 
-def test_terms_are_found_in_title_and_body_exactly_as_they_were_put(index: LexicalIndex) -> None:
+def test_terms_are_found_in_title_and_body_exactly_as_they_were_put(index: WordIndex) -> None:
     assert found(index, "printer") == [1, 2]
     assert found(index, "/etc/hosts") == [2]
     assert found(index, "etc") == []
     assert found(index) == []
 
 
-def test_field_weights_decide_how_much_a_title_counts(index: LexicalIndex) -> None:
+def test_field_weights_decide_how_much_a_title_counts(index: WordIndex) -> None:
     assert [num for num, _ in index.search({"printer": 1.0}, FieldWeights(1.0, 0.0), 10)] == [1]
     both = dict(index.search({"printer": 1.0}, FieldWeights(1.0, 1.0), 10))
     text = dict(index.search({"printer": 1.0}, FieldWeights(0.0, 1.0), 10))
@@ -49,7 +49,7 @@ def test_field_weights_decide_how_much_a_title_counts(index: LexicalIndex) -> No
     assert both[2] == pytest.approx(text[2])
 
 
-def test_terms_spelled_nearly_alike_are_found_those_with_most_of_them_first(index: LexicalIndex) -> None:
+def test_terms_spelled_nearly_alike_are_found_those_with_most_of_them_first(index: WordIndex) -> None:
     def near(*terms: str, filters: Filters | None = None) -> list[int]:
         return [num for num, _ in index.misspelt(terms, EQUAL, 10, filters)]
 
@@ -65,13 +65,13 @@ def test_terms_spelled_nearly_alike_are_found_those_with_most_of_them_first(inde
     assert (both, text) == ([1.5], [1.0])
 
 
-def test_a_term_weight_scales_its_score(index: LexicalIndex) -> None:
+def test_a_term_weight_scales_its_score(index: WordIndex) -> None:
     (_, once), *_ = index.search({"offline": 1.0}, EQUAL, 1)
     (_, twice), *_ = index.search({"offline": 2.0}, EQUAL, 1)
     assert twice == pytest.approx(2 * once, rel=1e-5)
 
 
-def test_given_entries_get_the_scores_that_a_search_gives_them(index: LexicalIndex) -> None:
+def test_given_entries_get_the_scores_that_a_search_gives_them(index: WordIndex) -> None:
     weights = {"printer": 2.0, "router": 1.0}
     found = dict(index.search(weights, EQUAL, 10))
     assert index.scores(weights, EQUAL, [2]) == pytest.approx({2: found[2]})
@@ -84,7 +84,7 @@ def test_given_entries_get_the_scores_that_a_search_gives_them(index: LexicalInd
     )
 
 
-def test_entries_that_satisfy_filters_are_told_counted_and_listed(index: LexicalIndex) -> None:
+def test_entries_that_satisfy_filters_are_told_counted_and_listed(index: WordIndex) -> None:
     def told(filters: Filters) -> tuple[set[int], int, list[int]]:
         return index.admitted([1, 2, 99], filters), index.count_admitted(filters), index.all_admitted(filters)
 
@@ -94,104 +94,104 @@ def test_entries_that_satisfy_filters_are_told_counted_and_listed(index: Lexical
     assert told(Filters()) == ({1, 2, 99}, 2, [1, 2])
 
 
-def test_putting_a_number_again_replaces_it(index: LexicalIndex) -> None:
+def test_putting_a_number_again_replaces_it(index: WordIndex) -> None:
     with index.writing() as writer:
         writer.put(IndexEntry(1, ["scanner"], []))
         writer.put(IndexEntry(1, ["monitor"], []))
-        writer.commit(index.mark)
+        writer.commit(index.cursor)
     assert (found(index, "offline"), found(index, "scanner"), found(index, "monitor")) == ([], [], [1])
     assert index.entries == 2
 
 
-def test_a_removed_number_is_gone_and_removing_it_again_does_no_harm(index: LexicalIndex) -> None:
+def test_a_removed_number_is_gone_and_removing_it_again_does_no_harm(index: WordIndex) -> None:
     for _ in range(2):
         with index.writing() as writer:
-            writer.remove(1)
-            writer.commit(index.mark)
+            writer.remove([1])
+            writer.commit(index.cursor)
     assert found(index, "printer") == [2]
 
 
-def test_what_was_not_committed_is_not_kept(index: LexicalIndex) -> None:
+def test_what_was_not_committed_is_not_kept(index: WordIndex) -> None:
     with index.writing() as writer:
         writer.put(IndexEntry(3, ["printer"], []))
     assert found(index, "printer") == [1, 2]
-    assert LexicalIndex(index.folder).entries == 2
+    assert WordIndex(index.folder).entries == 2
 
 
-def test_tags_are_matched_whole_and_without_case(index: LexicalIndex) -> None:
+def test_tags_are_matched_whole_and_without_case(index: WordIndex) -> None:
     assert found(index, "printer", filters=Filters(tags=("hardware",))) == [1]
     assert found(index, "printer", filters=Filters(tags=("hard",))) == []
 
 
-def test_before_is_strict(index: LexicalIndex) -> None:
+def test_before_is_strict(index: WordIndex) -> None:
     second = datetime.fromtimestamp(0.002, UTC)
     assert found(index, "printer", filters=Filters(before=second)) == [1]
 
 
-def test_document_frequency_counts_title_and_body(index: LexicalIndex) -> None:
+def test_document_frequency_counts_title_and_body(index: WordIndex) -> None:
     assert index.document_frequency("printer") == 2
     assert index.document_frequency("offline") == 1
     assert index.document_frequency("nothing") == 0
     assert index.document_frequencies(["printer", "offline", "nothing"]) == {"printer": 2, "offline": 1}
 
 
-def test_the_mark_moves_with_the_commit_and_other_readers_see_it(index: LexicalIndex) -> None:
-    other = LexicalIndex(index.folder)
+def test_the_mark_moves_with_the_commit_and_other_readers_see_it(index: WordIndex) -> None:
+    other = WordIndex(index.folder)
     with index.writing() as writer:
         writer.put(IndexEntry(3, ["scanner"], []))
-        writer.commit(replace(index.mark, applied=9, is_complete=True))
+        writer.commit(replace(index.cursor, applied=9, is_complete=True))
     assert found(other, "scanner") == []
     other.refresh()
     assert found(other, "scanner") == [3]
-    assert (other.mark.applied, other.mark.is_complete) == (9, True)
+    assert (other.cursor.applied, other.cursor.is_complete) == (9, True)
 
 
-def test_there_is_one_writer_at_a_time(index: LexicalIndex) -> None:
-    other = LexicalIndex(index.folder)
+def test_there_is_one_writer_at_a_time(index: WordIndex) -> None:
+    other = WordIndex(index.folder)
     with index.writing(), pytest.raises(BusyForumError, match="another process"), other.writing():
         pass
 
 
-def test_an_index_of_another_format_is_refused(index: LexicalIndex) -> None:
+def test_an_index_of_another_format_is_refused(index: WordIndex) -> None:
     mark = index.folder / "mark.json"
     mark.write_text(mark.read_text(encoding="utf-8").replace('"format": 1', '"format": 2'), encoding="utf-8")
     with pytest.raises(DamagedForumError, match="format 2"):
-        LexicalIndex(index.folder)
+        WordIndex(index.folder)
 
 
-def test_creating_again_starts_from_nothing(index: LexicalIndex) -> None:
-    assert LexicalIndex.create(index.folder, applied=0, fingerprint="g").entries == 0
+def test_creating_again_starts_from_nothing(index: WordIndex) -> None:
+    assert WordIndex.create(index.folder, applied=0, fingerprint="g").entries == 0
 
 
-def test_files_of_a_writer_that_was_killed_before_its_commit_are_no_obstacle(index: LexicalIndex) -> None:
+def test_files_of_a_writer_that_was_killed_before_its_commit_are_no_obstacle(index: WordIndex) -> None:
     state = index.folder / "entries" / "meta.json"
     before = state.read_bytes()
     with index.writing() as writer:
-        writer.remove(1)
-        writer.commit(index.mark)
+        writer.remove([1])
+        writer.commit(index.cursor)
     assert list(state.parent.glob("*.del"))
     state.write_bytes(before)  # as if the process had been killed after its deletions were written
-    again = LexicalIndex(index.folder)
+    again = WordIndex(index.folder)
     assert again.entries == 2
     with again.writing() as writer:
-        writer.remove(1)
-        writer.commit(again.mark)
+        writer.remove([1])
+        writer.commit(again.cursor)
     assert found(again, "printer") == [2]
 
 
 @pytest.mark.parametrize(
     "mark", ['{"applied": "7", "scanned": 0, "is_complete": true, "fingerprint": "f"}', "[" * 99_999]
 )
-def test_a_mark_that_is_none_is_damage(index: LexicalIndex, mark: str) -> None:
+def test_a_mark_that_is_none_is_damage(index: WordIndex, mark: str) -> None:
     (index.folder / "mark.json").write_text(mark, encoding="utf-8")
     with pytest.raises(DamagedForumError, match=r"mark\.json"):
-        LexicalIndex(index.folder)
+        WordIndex(index.folder)
 
 
-def test_a_file_of_the_index_that_has_gone_is_damage_at_the_first_search(index: LexicalIndex) -> None:
+def test_a_file_of_the_index_that_has_gone_is_damage_at_the_first_search(index: WordIndex) -> None:
     for file in (index.folder / "entries").glob("*.pos"):
         file.unlink()
-    opened = LexicalIndex(index.folder)
+    opened = WordIndex(index.folder)
     with pytest.raises(DamagedForumError, match="cannot be read"):
         opened.document_frequency("printer")
     with pytest.raises(DamagedForumError, match="cannot be read"):
@@ -199,20 +199,20 @@ def test_a_file_of_the_index_that_has_gone_is_damage_at_the_first_search(index: 
 
 
 def test_a_disk_that_takes_no_more_is_named_and_what_was_there_is_found(
-    index: LexicalIndex, monkeypatch: pytest.MonkeyPatch
+    index: WordIndex, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def full(folder: Path, mark: object) -> None:
         raise OSError(errno.ENOSPC, "No space left on device")
 
-    monkeypatch.setattr("askalike.index.words.writer.write_mark", full)
+    monkeypatch.setattr("askalike.index.words.index._write_cursor", full)
     with index.writing() as writer:
         writer.put(IndexEntry(3, ["scanner"], []))
         with pytest.raises(ForumError, match=r"cannot be written: .*No space left"):
-            writer.commit(index.mark)
+            writer.commit(index.cursor)
     assert found(index, "printer") == [1, 2]
 
 
-def test_a_folder_that_cannot_be_written_is_not_called_busy(index: LexicalIndex) -> None:
+def test_a_folder_that_cannot_be_written_is_not_called_busy(index: WordIndex) -> None:
     lock = index.folder / "entries" / ".tantivy-writer.lock"
     lock.unlink(missing_ok=True)
     lock.mkdir()
@@ -220,26 +220,26 @@ def test_a_folder_that_cannot_be_written_is_not_called_busy(index: LexicalIndex)
         pass
 
 
-def test_a_tag_with_half_a_surrogate_pair_finds_nothing(index: LexicalIndex) -> None:
+def test_a_tag_with_half_a_surrogate_pair_finds_nothing(index: WordIndex) -> None:
     assert found(index, "printer", filters=Filters(tags=("\udcff",))) == []
 
 
-def test_only_files_of_an_index_are_deleted_with_it(index: LexicalIndex) -> None:
+def test_only_files_of_an_index_are_deleted_with_it(index: WordIndex) -> None:
     letter = index.folder / "entries" / "letter.txt"
     letter.write_text("mine", encoding="utf-8")
-    with pytest.raises(ForumError, match=r"letter\.txt is not a file of the candidate index"):
-        LexicalIndex.create(index.folder, applied=0, fingerprint="g")
+    with pytest.raises(ForumError, match=r"letter\.txt is not a file of the word index"):
+        WordIndex.create(index.folder, applied=0, fingerprint="g")
     assert letter.read_text(encoding="utf-8") == "mine"
     letter.rename(index.folder.parent / "letter.txt")
-    assert LexicalIndex.create(index.folder, applied=0, fingerprint="g").entries == 0
+    assert WordIndex.create(index.folder, applied=0, fingerprint="g").entries == 0
 
 
-def test_an_index_behind_a_link_is_not_deleted(index: LexicalIndex) -> None:
+def test_an_index_behind_a_link_is_not_deleted(index: WordIndex) -> None:
     elsewhere = index.folder.rename(index.folder.parent / "elsewhere")
     index.folder.symlink_to(elsewhere)
     with pytest.raises(ForumError, match="is a link, and would be deleted"):
-        LexicalIndex.create(index.folder, applied=0, fingerprint="g")
-    assert LexicalIndex(index.folder).entries == 2
+        WordIndex.create(index.folder, applied=0, fingerprint="g")
+    assert WordIndex(index.folder).entries == 2
 
 
 class Between:
@@ -258,12 +258,12 @@ class Between:
         return getattr(self._inner, name)
 
 
-def test_a_frequency_counted_before_a_commit_is_not_taken_for_one_after_it(index: LexicalIndex) -> None:
+def test_a_frequency_counted_before_a_commit_is_not_taken_for_one_after_it(index: WordIndex) -> None:
     def commits() -> None:
-        other = LexicalIndex(index.folder)
+        other = WordIndex(index.folder)
         with other.writing() as writer:
             writer.put(IndexEntry(3, ["scanner"], []))
-            writer.commit(replace(index.mark, applied=9))
+            writer.commit(replace(index.cursor, applied=9))
         index.refresh()
 
     if hasattr(index, "_now"):
@@ -275,19 +275,19 @@ def test_a_frequency_counted_before_a_commit_is_not_taken_for_one_after_it(index
     assert found(index, "scanner") == [3]
 
 
-def test_a_snapshot_stays_as_it_was(index: LexicalIndex) -> None:
+def test_a_snapshot_stays_as_it_was(index: WordIndex) -> None:
     before = index.snapshot()
     with index.writing() as writer:
         writer.put(IndexEntry(3, ["printer"], []))
-        writer.commit(replace(index.mark, applied=9))
+        writer.commit(replace(index.cursor, applied=9))
     weights = {"printer": 1.0}
-    assert [before.entries, before.mark.applied, before.document_frequency("printer")] == [2, 7, 2]
+    assert [before.entries, before.cursor.applied, before.document_frequency("printer")] == [2, 7, 2]
     assert sorted(before.scores(weights, EQUAL, [1, 2, 3])) == sorted(dict(before.search(weights, EQUAL, 9))) == [1, 2]
-    assert [index.entries, index.mark.applied, index.document_frequency("printer")] == [3, 9, 3]
+    assert [index.entries, index.cursor.applied, index.document_frequency("printer")] == [3, 9, 3]
 
 
 @pytest.mark.parametrize("content", [b"{", b"\xff\xfe", b"[]"])
-def test_a_mark_that_is_damaged_while_the_index_is_open_is_told_as_damage(index: LexicalIndex, content: bytes) -> None:
+def test_a_mark_that_is_damaged_while_the_index_is_open_is_told_as_damage(index: WordIndex, content: bytes) -> None:
     (index.folder / "mark.json").write_bytes(content)
     for look in (index.refresh, index.reopen, index.probe):
         with pytest.raises(DamagedForumError, match=r"reindex|open the forum again"):
@@ -296,13 +296,13 @@ def test_a_mark_that_is_damaged_while_the_index_is_open_is_told_as_damage(index:
 
 
 def test_what_the_system_does_not_let_be_read_is_not_called_damaged(
-    index: LexicalIndex, monkeypatch: pytest.MonkeyPatch
+    index: WordIndex, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def refused(path: Path) -> bytes:
         raise PermissionError(errno.EACCES, "Permission denied", str(path))
 
     monkeypatch.setattr(Path, "read_bytes", refused)
-    for look in (index.refresh, index.probe, lambda: LexicalIndex(index.folder)):
+    for look in (index.refresh, index.probe, lambda: WordIndex(index.folder)):
         with pytest.raises(ForumError, match="Permission denied") as caught:
             look()
         assert not isinstance(caught.value, DamagedForumError)
@@ -323,33 +323,33 @@ def put(path: Path, content: bytes) -> None:
 
 @pytest.mark.parametrize("part", ["fast", "fieldnorm", "idx", "pos", "store", "term"])
 def test_a_changed_byte_of_any_file_is_found_before_tantivy_panics(
-    index: LexicalIndex, part: str, capfd: pytest.CaptureFixture[str]
+    index: WordIndex, part: str, capfd: pytest.CaptureFixture[str]
 ) -> None:
     [path, *_] = (index.folder / "entries").glob(f"*.{part}")
     content = path.read_bytes()
     for position in {0, 1, len(content) // 3, len(content) // 2, *range(max(0, len(content) - 120), len(content), 5)}:
         flip(path, position)
         with pytest.raises(DamagedForumError, match=r"cannot be read.*askalike reindex"):
-            LexicalIndex(index.folder)
+            WordIndex(index.folder)
         put(path, content)
-    assert LexicalIndex(index.folder).entries == 2
+    assert WordIndex(index.folder).entries == 2
     assert "panicked" not in capfd.readouterr().err
 
 
-def test_a_file_in_the_place_of_another_is_found_though_both_are_whole(index: LexicalIndex) -> None:
+def test_a_file_in_the_place_of_another_is_found_though_both_are_whole(index: WordIndex) -> None:
     with index.writing() as writer:
         writer.put(IndexEntry(3, ["scanner", "offline"], ["jam"], ["Hardware"], 1_000))
-        writer.commit(index.mark)
+        writer.commit(index.cursor)
     for part in ("term", "idx", "fast"):
         one, other, *_ = (index.folder / "entries").glob(f"*.{part}")
         before = one.read_bytes()
         put(one, other.read_bytes())
         with pytest.raises(DamagedForumError, match="cannot be read"):
-            LexicalIndex(index.folder)
+            WordIndex(index.folder)
         put(one, before)
 
 
-def test_a_panic_of_rust_is_told_as_damage(index: LexicalIndex, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_panic_of_rust_is_told_as_damage(index: WordIndex, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("askalike.index.words.index.CHECKED_BYTES", -1)  # as in an index that is too large for it
     damaged = 0
     for part in ("idx", "term"):
@@ -358,7 +358,7 @@ def test_a_panic_of_rust_is_told_as_damage(index: LexicalIndex, monkeypatch: pyt
             for position in range(0, len(before) - 100, 7):
                 flip(path, position)
                 try:
-                    opened = LexicalIndex(index.folder)
+                    opened = WordIndex(index.folder)
                     opened.search({"printer": 1.0, "router": 1.0}, EQUAL, 10, Filters(tags=("wifi",)))
                     opened.misspelt(["pritner"], EQUAL, 10)
                 except DamagedForumError as error:
@@ -367,14 +367,14 @@ def test_a_panic_of_rust_is_told_as_damage(index: LexicalIndex, monkeypatch: pyt
     assert damaged, "at least one of these makes tantivy panic"
 
 
-def test_files_that_a_killed_writer_did_not_write_down_are_checked_by_their_own_sums(index: LexicalIndex) -> None:
+def test_files_that_a_killed_writer_did_not_write_down_are_checked_by_their_own_sums(index: WordIndex) -> None:
     (index.folder / "sums.json").unlink()
-    assert LexicalIndex(index.folder).entries == 2
+    assert WordIndex(index.folder).entries == 2
     [path, *_] = (index.folder / "entries").glob("*.fieldnorm")
     flip(path, 3)
     with pytest.raises(DamagedForumError, match="its sum differs"):
-        LexicalIndex(index.folder)
+        WordIndex(index.folder)
     flip(path, 3)
     (index.folder / "sums.json").write_bytes(b"?")
     with pytest.raises(DamagedForumError, match=r"sums\.json cannot be read"):
-        LexicalIndex(index.folder)
+        WordIndex(index.folder)

@@ -79,7 +79,6 @@ def test_a_query_of_which_nothing_is_known_is_like_nothing_and_reads_no_candidat
 def test_a_word_brings_what_the_cosine_loses_without_it() -> None:
     questions = [question for _, question in FOUND]
     first, second = SiameseReranker(ByTitle()).explain(Query("slow wifi"), questions)
-    assert (first.question_id, second.question_id) == ("a", "b")
     assert [one.word for one in first.effects] == ["slow", "wifi"]
     assert [one.effect for one in first.effects] == pytest.approx([0.6 - 0.0, 0.6 - 1.0])
     assert [one.effect for one in second.effects] == pytest.approx([0.8 - 1.0, 0.8 - 0.0])

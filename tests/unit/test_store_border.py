@@ -12,8 +12,9 @@ from hypothesis import strategies as st
 
 from askalike import Answer, Forum, Link, Question
 from askalike.errors import DamagedForumError, InputError
-from askalike.store import Archive, Layout, check, load, put_answers, schema, unreadable_dates
-from askalike.store.feedback import add_feedback, all_feedback
+from askalike.store import ForumLayout
+from askalike.store.sqlite import schema
+from askalike.store.sqlite.store import SqliteStore
 from askalike.types import Feedback, Filters, Reject, Source
 
 pytestmark = pytest.mark.usefixtures("words_alone")
@@ -33,14 +34,16 @@ class _Refusing(tzinfo):
 
 
 @pytest.fixture
-def archive(tmp_path: Path) -> Iterator[Archive]:
-    made = Archive.create(tmp_path / "forum" / "archive.sqlite", {"language": '"english"'})
+def archive(tmp_path: Path) -> Iterator[SqliteStore]:
+    made = SqliteStore.create(tmp_path / "forum" / "archive.sqlite", {"language": '"english"'})
     yield made
     made.close()
 
 
 @pytest.mark.parametrize("moment", [LATE, EARLY, datetime(2020, 1, 1, tzinfo=_Refusing())])
-def test_a_date_that_cannot_be_read_back_is_refused_by_every_way_to_write(archive: Archive, moment: datetime) -> None:
+def test_a_date_that_cannot_be_read_back_is_refused_by_every_way_to_write(
+    archive: SqliteStore, moment: datetime
+) -> None:
     archive.add_questions([Question("kept", "t")])
     odd, odd_answer = Question("odd", "t", created=moment), Answer("odd", "kept", "b", created=moment)
     for write in (
@@ -49,18 +52,18 @@ def test_a_date_that_cannot_be_read_back_is_refused_by_every_way_to_write(archiv
         lambda: archive.put_questions([Question("odd", "t", closed=moment)]),
         lambda: archive.edit_questions([Question("kept", "t", created=moment)]),
         lambda: archive.add_answers([odd_answer]),
-        lambda: put_answers(archive, [odd_answer]),
+        lambda: archive.put_answers([odd_answer]),
     ):
         with pytest.raises(InputError, match=r"created|closed"):
             write()
     rejects: list[Reject] = []
-    load(archive, [Question("good", "t"), odd, odd_answer], Source("dump", "jsonl"), rejects.append)
+    archive.load([Question("good", "t"), odd, odd_answer], Source("dump", "jsonl"), rejects.append)
     assert [reject.record_id for reject in rejects] == ["odd", "odd"]
     assert [question.id for _, question in archive.all_questions()] == ["kept", "good"]
 
 
 @pytest.mark.parametrize("moment", [datetime.max, datetime.min, LATE.replace(tzinfo=UTC), EARLY.replace(tzinfo=UTC)])
-def test_the_first_and_the_last_moment_are_stored(archive: Archive, moment: datetime) -> None:
+def test_the_first_and_the_last_moment_are_stored(archive: SqliteStore, moment: datetime) -> None:
     archive.put_questions([Question("q", "t", created=moment)])
     assert archive.question("q").created == moment.replace(tzinfo=UTC)
 
@@ -74,7 +77,7 @@ def test_the_first_and_the_last_moment_are_stored(archive: Archive, moment: date
         Question("q", "t" * (16 * 1024 * 1024 + 1)),
     ],
 )
-def test_a_value_of_another_type_or_size_is_refused(archive: Archive, question: Question) -> None:
+def test_a_value_of_another_type_or_size_is_refused(archive: SqliteStore, question: Question) -> None:
     with pytest.raises(InputError):
         archive.put_questions([question])
 
@@ -83,7 +86,7 @@ def damaged(forum: Path) -> None:
     with Forum.create(forum) as made:
         made.add([Question("odd", "router reboots nightly"), Question("fine", "printer jams paper")])
         made.add_answers([Answer("a", "odd", "Buy another.")])
-    connection = schema.connect(Layout(forum).archive)
+    connection = schema.connect(ForumLayout(forum).archive)
     stored = "created_us = ?, digest = zeroblob(16)"
     connection.execute(f"UPDATE questions SET closed_us = -(1 << 62), {stored} WHERE id = 'odd'", (TOO_LATE_US,))
     connection.execute(f"UPDATE answers SET {stored}", (TOO_LATE_US,))
@@ -119,12 +122,12 @@ def test_who_reads_a_forum_with_a_date_out_of_range_by_date_finds_the_others(tmp
 
 def test_loading_a_question_again_heals_its_date(tmp_path: Path) -> None:
     damaged(tmp_path / "f")
-    archive = Archive(Layout(tmp_path / "f").archive)
+    archive = SqliteStore(ForumLayout(tmp_path / "f").archive)
     archive.connection.execute("UPDATE sources SET name = 'dump'")
     loaded = [Question("odd", "router reboots nightly"), Question("fine", "t"), Answer("a", "odd", "Buy another.")]
-    load(archive, loaded, Source("dump", ""), no_reject)
+    archive.load(loaded, Source("dump", ""), no_reject)
     assert archive.question("odd").created is None
-    assert list(unreadable_dates(archive)) == []
+    assert list(archive.unreadable_dates()) == []
     archive.close()
 
 
@@ -161,16 +164,16 @@ def _in_utc(moment: datetime | None) -> datetime | None:
 
 
 @pytest.fixture(scope="module")
-def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Archive]:
-    made = Archive.create(tmp_path_factory.mktemp("property") / "archive.sqlite", {})
+def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SqliteStore]:
+    made = SqliteStore.create(tmp_path_factory.mktemp("property") / "archive.sqlite", {})
     made.connection.execute("PRAGMA synchronous = OFF")
     yield made
-    check(made)
+    made.check()
     made.close()
 
 
 @given(questions)
-def test_a_question_is_refused_or_reads_back_equal(shared: Archive, question: Question) -> None:
+def test_a_question_is_refused_or_reads_back_equal(shared: SqliteStore, question: Question) -> None:
     try:
         shared.put_questions([question])
     except InputError:
@@ -181,33 +184,33 @@ def test_a_question_is_refused_or_reads_back_equal(shared: Archive, question: Qu
     fields = ("id", "title", "body", "markup", "tags", "score", "url", "author")
     assert [getattr(found, name) for name in fields] == [getattr(question, name) for name in fields]
     load_back: list[Reject] = []
-    report = load(shared, [question], Source("dump", ""), load_back.append, is_mass_delete_allowed=True)
+    report = shared.load([question], Source("dump", ""), load_back.append, is_mass_delete_allowed=True)
     assert (report.questions.unchanged, load_back) == (1, [])
 
 
 @given(answers, texts, st.sampled_from(["duplicate", "different", "withdrawn", "perhaps"]))
 def test_an_answer_and_a_judgement_are_refused_or_read_back_equal(
-    shared: Archive, answer: Answer, judge: str, verdict: str
+    shared: SqliteStore, answer: Answer, judge: str, verdict: str
 ) -> None:
     try:
         shared.put_questions([Question(answer.question_id, "t"), Question("other one", "t")])
-        put_answers(shared, [answer])
+        shared.put_answers([answer])
     except InputError:
         return
-    (found,) = [one for one in shared.answers(answer.question_id) if one.id == answer.id]
+    (found,) = [one for one in shared.answers_of([answer.question_id])[answer.question_id] if one.id == answer.id]
     assert found.created == _in_utc(answer.created)
     fields = ("id", "question_id", "body", "markup", "score", "author", "is_accepted")
     assert [getattr(found, name) for name in fields] == [getattr(answer, name) for name in fields]
     try:
-        given_one = add_feedback(shared, Feedback(answer.question_id, "other one", verdict, judge))  # type: ignore[arg-type]
+        given_one = shared.add_feedback(Feedback(answer.question_id, "other one", verdict, judge))  # type: ignore[arg-type]
     except InputError:
         return
-    assert list(all_feedback(shared))[-1] == given_one
+    assert list(shared.all_feedback())[-1] == given_one
     shared.put_links([Link(answer.question_id, "other one")])
     assert Link(answer.question_id, "other one") in shared.links()
 
 
-def test_damage_that_sqlite_quotes_is_told_as_damage(archive: Archive) -> None:
+def test_damage_that_sqlite_quotes_is_told_as_damage(archive: SqliteStore) -> None:
     archive.add_questions([Question("a", "t")])
     archive.connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
     archive.close()
@@ -215,4 +218,4 @@ def test_damage_that_sqlite_quotes_is_told_as_damage(archive: Archive) -> None:
     assert b"CREATE TABLE answers (" in content
     archive.path.write_bytes(content.replace(b"CREATE TABLE answers (", b"CREATE TABL\xc8 answers ("))
     with pytest.raises(DamagedForumError, match=r"archive\.sqlite is damaged"):
-        Archive(archive.path).answers("a")
+        SqliteStore(archive.path).answers("a")

@@ -11,7 +11,8 @@ import pytest
 from askalike import Forum, Link, Query, Question
 from askalike.errors import InputError, UnknownIdError
 from askalike.evaluation.forum.links import read_duplicate_links
-from askalike.store import Archive, Layout
+from askalike.store import ForumLayout
+from askalike.store.sqlite.store import SqliteStore
 
 pytestmark = pytest.mark.usefixtures("words_alone")
 
@@ -93,7 +94,7 @@ def test_verdicts_are_learned_from_as_marks_are(forum: Forum) -> None:
 def test_an_archive_of_format_1_is_brought_to_format_2_with_all_that_it_holds(forum: Forum) -> None:
     forum.add_links([Link("a", "b")])
     forum.close()
-    path = Layout(forum.path).archive
+    path = ForumLayout(forum.path).archive
     connection = sqlite3.connect(path)
     connection.execute("DROP TABLE feedback")
     connection.execute("PRAGMA user_version = 1")
@@ -106,17 +107,17 @@ def test_an_archive_of_format_1_is_brought_to_format_2_with_all_that_it_holds(fo
     connection = sqlite3.connect(path)
     assert connection.execute("PRAGMA user_version").fetchone()[0] == 2
     connection.close()
-    Archive(path).close()
+    SqliteStore(path).close()
 
 
 def test_an_upgrade_that_fails_leaves_the_archive_as_it_was(forum: Forum) -> None:
     forum.close()
-    path = Layout(forum.path).archive
+    path = ForumLayout(forum.path).archive
     connection = sqlite3.connect(path)
     connection.execute("PRAGMA user_version = 1")  # the table is there already: making it fails
     connection.close()
     with pytest.raises(Exception, match="feedback"):
-        Archive(path)
+        SqliteStore(path)
     connection = sqlite3.connect(path)
     assert connection.execute("PRAGMA user_version").fetchone()[0] == 1
     connection.close()

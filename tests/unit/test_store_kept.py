@@ -9,7 +9,6 @@ import pytest
 
 from askalike import Answer, Forum, Link, Query, Question
 from askalike.evaluation.forum.links import read_duplicate_links
-from askalike.store import feedback_version, load
 from askalike.types import Record, Reject, Source
 
 pytestmark = pytest.mark.usefixtures("words_alone")
@@ -34,7 +33,7 @@ def no_reject(reject: Reject) -> None:
 
 
 def loaded(forum: Forum, records: list[Record]) -> None:
-    load(forum._archive, records, DUMP, no_reject)
+    forum._store.load(records, DUMP, no_reject)
     forum.catch_up()
 
 
@@ -97,11 +96,11 @@ def test_a_judged_pair_is_not_listed_after_its_question_went_and_came_back(forum
 def test_what_is_worked_out_from_judgements_is_made_anew_when_they_stop_or_begin_to_count(forum: Forum) -> None:
     forum.judge("q1", "q3", "different")
     forum.judge("q4", "q5", "different")
-    before = feedback_version(forum._archive)
+    before = forum._store.judgement_version()
     loaded(forum, LESS)
-    assert feedback_version(forum._archive) != before
+    assert forum._store.judgement_version() != before
     loaded(forum, ALL)
-    assert feedback_version(forum._archive) == before
+    assert forum._store.judgement_version() == before
 
 
 def test_who_deletes_a_question_deletes_what_was_said_of_it(forum: Forum) -> None:
@@ -114,7 +113,7 @@ def test_who_deletes_a_question_deletes_what_was_said_of_it(forum: Forum) -> Non
 
 def test_a_load_leaves_links_and_answers_of_other_sources_as_they_are(forum: Forum) -> None:
     more: list[Record] = [Question("other", "t"), Answer("theirs", "q1", "b"), Link("other", "q1")]
-    load(forum._archive, more, Source("more", "jsonl"), no_reject)
+    forum._store.load(more, Source("more", "jsonl"), no_reject)
     loaded(forum, LESS)
     loaded(forum, ALL)
     assert [answer.id for answer in forum.answers("q1")] == ["theirs"]
@@ -123,11 +122,11 @@ def test_a_load_leaves_links_and_answers_of_other_sources_as_they_are(forum: For
 
 def test_the_report_of_a_load_and_the_counts_of_the_forum_agree_on_links(forum: Forum) -> None:
     links: list[Record] = [Link("q0", "q2"), Link("q3", "q2"), Link("q4", "nowhere"), Link("q5", "q6", "related")]
-    report = load(forum._archive, [*ALL, *links], DUMP, no_reject)
+    report = forum._store.load([*ALL, *links], DUMP, no_reject)
     counts = forum.info().counts
     assert (report.links.added, report.links_without_question) == (4, 1)
     assert (counts.duplicates, counts.related, counts.links_without_question) == (2, 1, 1)
-    again = load(forum._archive, [*LESS, *links], DUMP, no_reject)
+    again = forum._store.load([*LESS, *links], DUMP, no_reject)
     counts = forum.info().counts
     shown = counts.duplicates + counts.related + counts.links_without_question
     assert again.links.added + again.links.unchanged == shown == 4

@@ -19,7 +19,9 @@ from askalike import Forum, Link, Question
 from askalike.errors import BusyForumError, DamagedForumError, ForumError, InputError, UnknownIdError
 from askalike.files import replace_whole
 from askalike.forum import ImportOptions
-from askalike.store import Archive, Layout, count, delete_links, load, schema
+from askalike.store import ForumLayout
+from askalike.store.sqlite import schema
+from askalike.store.sqlite.store import SqliteStore
 from askalike.types import Answer, Record, Reject, Source
 
 pytestmark = pytest.mark.usefixtures("words_alone")
@@ -28,8 +30,8 @@ DUMP = Source("dump", "jsonl")
 
 
 @pytest.fixture
-def archive(tmp_path: Path) -> Iterator[Archive]:
-    made = Archive.create(tmp_path / "forum" / "archive.sqlite", {"language": '"english"'})
+def archive(tmp_path: Path) -> Iterator[SqliteStore]:
+    made = SqliteStore.create(tmp_path / "forum" / "archive.sqlite", {"language": '"english"'})
     yield made
     made.close()
 
@@ -57,7 +59,7 @@ def test_storing_and_deleting_together_is_one_change(tmp_path: Path) -> None:
         assert [question.id for question in forum.questions()] == ["new"]
 
 
-def test_a_store_takes_the_lock_once(archive: Archive) -> None:
+def test_a_store_takes_the_lock_once(archive: SqliteStore) -> None:
     begun: list[str] = []
     archive.connection.set_trace_callback(lambda text: begun.append(text) if text.startswith("BEGIN") else None)
     archive.put_questions([Question("a", "t")])
@@ -78,8 +80,8 @@ def test_a_question_and_its_duplicate_mark_are_added_together_or_not_at_all(tmp_
 # -- loads -----------------------------------------------------------------------------------------------------------
 
 
-def test_others_write_while_an_archive_is_read(archive: Archive) -> None:
-    load(archive, [Question("a", "t"), Question("gone", "t"), Question("deleted", "t")], DUMP, no_reject)
+def test_others_write_while_an_archive_is_read(archive: SqliteStore) -> None:
+    archive.load([Question("a", "t"), Question("gone", "t"), Question("deleted", "t")], DUMP, no_reject)
 
     def records() -> Iterator[Record]:
         yield Question("a", "changed")
@@ -89,7 +91,7 @@ def test_others_write_while_an_archive_is_read(archive: Archive) -> None:
         yield Question("new", "t")
 
     rejects: list[Reject] = []
-    report = load(archive, records(), DUMP, rejects.append)
+    report = archive.load(records(), DUMP, rejects.append)
     assert {question.id: question.title for _, question in archive.all_questions()} == {
         "a": "changed",
         "by-hand": "t",
@@ -99,17 +101,17 @@ def test_others_write_while_an_archive_is_read(archive: Archive) -> None:
     assert [reject.record_id for reject in rejects] == ["lost"]
 
 
-def test_an_id_that_somebody_takes_while_an_archive_is_read_is_contested(archive: Archive) -> None:
+def test_an_id_that_somebody_takes_while_an_archive_is_read_is_contested(archive: SqliteStore) -> None:
     def records() -> Iterator[Record]:
         yield Question("a", "t")
         elsewhere(lambda: archive.put_questions([Question("a", "other")]))
 
     with pytest.raises(InputError, match=r"1 ids of dump, such as 'a', .* came from manual"):
-        load(archive, records(), DUMP, no_reject)
+        archive.load(records(), DUMP, no_reject)
     assert archive.question("a").title == "other"
 
 
-def test_a_load_that_fails_leaves_no_file_and_one_that_was_killed_is_cleared(archive: Archive) -> None:
+def test_a_load_that_fails_leaves_no_file_and_one_that_was_killed_is_cleared(archive: SqliteStore) -> None:
     folder = archive.path.parent
     left = folder / "loading.sqlite"
 
@@ -118,43 +120,45 @@ def test_a_load_that_fails_leaves_no_file_and_one_that_was_killed_is_cleared(arc
         raise InputError("line 2 is damaged")
 
     with pytest.raises(InputError, match="line 2"):
-        load(archive, broken(), DUMP, no_reject)
+        archive.load(broken(), DUMP, no_reject)
     assert not left.exists()
     left.write_bytes(b"left by a process that was killed")
-    load(archive, [Question("a", "t")], DUMP, no_reject)
+    archive.load([Question("a", "t")], DUMP, no_reject)
     assert not left.exists()
     assert archive.question("a").title == "t"
 
 
-def test_the_change_log_names_what_a_load_did(archive: Archive) -> None:
-    load(archive, [Question(f"q{number}", "t") for number in range(3)], DUMP, no_reject)
-    load(archive, [Question("q1", "changed"), Question("q2", "t"), Question("q3", "t")], DUMP, no_reject)
+def test_the_change_log_names_what_a_load_did(archive: SqliteStore) -> None:
+    archive.load([Question(f"q{number}", "t") for number in range(3)], DUMP, no_reject)
+    archive.load([Question("q1", "changed"), Question("q2", "t"), Question("q3", "t")], DUMP, no_reject)
     nums = archive.nums_by_id(["q1", "q3"])
-    log = [(change.operation, change.num) for change in archive.question_changes(3, 10)]
+    log = [(change.operation, change.num) for change in archive.changes(3, 10)]
     assert log == [("edit", nums["q1"]), ("add", nums["q3"]), ("delete", 1)]
 
 
-def test_a_second_load_waits_for_the_first_and_then_says_so(archive: Archive, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("askalike.store.staging.BUSY_TIMEOUT_S", 0.0)
+def test_a_second_load_waits_for_the_first_and_then_says_so(
+    archive: SqliteStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("askalike.store.sqlite.load.BUSY_TIMEOUT_S", 0.0)
 
     def records() -> Iterator[Record]:
         yield Question("a", "t")
         with pytest.raises(BusyForumError, match="loading an archive"):
-            elsewhere(lambda: load(archive, [Question("b", "t")], Source("other", ""), no_reject))
+            elsewhere(lambda: archive.load([Question("b", "t")], Source("other", ""), no_reject))
 
-    load(archive, records(), DUMP, no_reject)
-    assert count(archive).questions == 1
+    archive.load(records(), DUMP, no_reject)
+    assert archive.counts().questions == 1
 
 
 def test_a_forum_into_which_another_process_loads_is_not_discarded(tmp_path: Path) -> None:
     forum = Forum.create(tmp_path / "f")
-    archive = Archive(tmp_path / "f" / "archive.sqlite")
+    archive = SqliteStore(tmp_path / "f" / "archive.sqlite")
 
     def records() -> Iterator[Record]:
         yield Question("a", "t")
         assert not forum.discard_if_empty()
 
-    load(archive, records(), DUMP, no_reject)
+    archive.load(records(), DUMP, no_reject)
     assert archive.question("a").title == "t"
     archive.close()
 
@@ -179,7 +183,7 @@ def handles() -> int:
 
 
 @pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="the system does not list a process's file handles")
-def test_threads_that_have_ended_leave_no_file_handles(archive: Archive) -> None:
+def test_threads_that_have_ended_leave_no_file_handles(archive: SqliteStore) -> None:
     archive.add_questions([Question("a", "t")])
     elsewhere(lambda: archive.question("a"))
     before = handles()
@@ -191,17 +195,17 @@ def test_threads_that_have_ended_leave_no_file_handles(archive: Archive) -> None
 @pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="the system does not list a process's file handles")
 def test_an_archive_that_nobody_closed_leaves_no_file_handles(tmp_path: Path) -> None:
     path = tmp_path / "archive.sqlite"
-    Archive.create(path, {}).close()
+    SqliteStore.create(path, {}).close()
     gc.collect()  # what other tests have left open
     before = handles()
-    forgotten = Archive(path)
+    forgotten = SqliteStore(path)
     elsewhere(forgotten.last_change)
     del forgotten
     gc.collect()
     assert handles() == before
 
 
-def test_closing_closes_the_connections_of_threads_that_live(archive: Archive) -> None:
+def test_closing_closes_the_connections_of_threads_that_live(archive: SqliteStore) -> None:
     there, go = threading.Event(), threading.Event()
     opened: list[sqlite3.Connection] = []
 
@@ -230,7 +234,7 @@ def test_files_with_the_forums_content_are_its_owners_alone_from_the_first_momen
     previous = os.umask(0)
     monkeypatch.setattr(os, "chmod", lambda *_: pytest.fail("narrowed after it was made"))
     try:
-        archive = Archive.create(tmp_path / "f" / "archive.sqlite", {})
+        archive = SqliteStore.create(tmp_path / "f" / "archive.sqlite", {})
 
         def records() -> Iterator[Record]:
             yield Question("a", "t")
@@ -239,13 +243,13 @@ def test_files_with_the_forums_content_are_its_owners_alone_from_the_first_momen
             assert set(modes) >= {"archive.sqlite", "archive.sqlite-wal", "archive.sqlite-shm"}
             assert set(modes.values()) == {0o600}
 
-        load(archive, records(), DUMP, no_reject)
+        archive.load(records(), DUMP, no_reject)
         archive.close()
         with Forum.create(tmp_path / "g") as forum:
             dump = tmp_path / "dump.jsonl"
             dump.write_text('{"id": "a", "title": "t"}\n' * 2, encoding="utf-8")
             forum.load(dump)
-        assert stat.S_IMODE(Layout(tmp_path / "g").rejects.stat().st_mode) == 0o600
+        assert stat.S_IMODE(ForumLayout(tmp_path / "g").rejects.stat().st_mode) == 0o600
         replace_whole(tmp_path / "secret", b"x", is_narrow=True)
         assert stat.S_IMODE((tmp_path / "secret").stat().st_mode) == 0o600
     finally:
@@ -253,23 +257,23 @@ def test_files_with_the_forums_content_are_its_owners_alone_from_the_first_momen
 
 
 @pytest.mark.skipif(os.name == "nt", reason="rights are others there")
-def test_an_archive_that_was_shared_with_a_group_stays_so(archive: Archive) -> None:
+def test_an_archive_that_was_shared_with_a_group_stays_so(archive: SqliteStore) -> None:
     archive.close()
     archive.path.chmod(0o660)
-    opened = Archive(archive.path)
+    opened = SqliteStore(archive.path)
     opened.add_questions([Question("a", "t")])
     assert stat.S_IMODE(archive.path.with_name("archive.sqlite-wal").stat().st_mode) == 0o660
     opened.close()
-    Archive.create(archive.path, {}).close()
+    SqliteStore.create(archive.path, {}).close()
     assert stat.S_IMODE(archive.path.stat().st_mode) == 0o660
 
 
 # -- errors ----------------------------------------------------------------------------------------------------------
 
 
-def test_an_error_of_sqlite_while_reading_names_the_file_and_what_to_do(archive: Archive) -> None:
+def test_an_error_of_sqlite_while_reading_names_the_file_and_what_to_do(archive: SqliteStore) -> None:
     archive.connection.execute("DROP TABLE links")
-    for call in (archive.links, lambda: delete_links(archive, [Link("a", "b")]), lambda: count(archive)):
+    for call in (archive.links, lambda: archive.delete_links([Link("a", "b")]), lambda: archive.counts()):
         with pytest.raises(DamagedForumError, match=r"archive\.sqlite is damaged: no such table") as caught:
             call()
         assert "backup" in caught.value.hint
@@ -299,7 +303,7 @@ def test_each_error_of_sqlite_has_its_meaning(tmp_path: Path, code: int, kind: t
 def test_a_forum_whose_folder_cannot_be_written_says_which(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("", encoding="utf-8")
     with pytest.raises(ForumError, match=r"file.* cannot be written"):
-        Archive.create(tmp_path / "file" / "archive.sqlite", {})
+        SqliteStore.create(tmp_path / "file" / "archive.sqlite", {})
 
 
 @pytest.mark.parametrize("name", ["archive.sqlite", "f"])
@@ -319,7 +323,7 @@ def test_a_reject_file_that_finds_no_room_is_named(tmp_path: Path) -> None:
     dump = tmp_path / "dump.jsonl"
     dump.write_text('{"id": "a", "title": "t"}\n' * 500, encoding="utf-8")
     with Forum.create(tmp_path / "f") as forum:
-        rejects = Layout(forum.path).rejects
+        rejects = ForumLayout(forum.path).rejects
 
         def is_full(path: str, flags: int, mode: int = 0o777) -> int:
             return real("/dev/full" if str(path) == str(rejects) else path, flags, mode)

@@ -14,7 +14,6 @@ from askalike.cli.display import console, print_json, safe
 from askalike.errors import SettingError
 from askalike.forum import Forum
 from askalike.types import Answer, Link, Question
-from askalike.wire import answer_object, question_object
 
 IdOption = Annotated[str, typer.Option("--id", help="Its id; generated if omitted.")]
 BodyOption = Annotated[str | None, typer.Option("--body", help="In Markdown; - reads standard input.")]
@@ -46,13 +45,11 @@ def add(
         if answer_to:
             answer = Answer(made, answer_to, text, "markdown", when)
             opened.add_answers([answer])
-            found = answer_object(answer)
         else:
             question = Question(made, title, text, "markdown", tuple(tag or ()), when)
             opened.add(question, links=[Link(made, duplicate_of, "duplicate")] if duplicate_of else [])
-            found = question_object(question)
     if as_json:
-        print_json(found)
+        print_json(answer if answer_to else question)
     else:
         console.print(f"added {safe(made)}", markup=False)
 
@@ -78,7 +75,7 @@ def edit(
             question = replace(question, tags=tuple(tag))
         opened.edit(question)
     if as_json:
-        print_json(question_object(question))
+        print_json(question)
     else:
         console.print(f"edited {safe(identifier)}", markup=False)
 

@@ -15,7 +15,6 @@ from askalike.cli.progress import BarProgress
 from askalike.data import bundled_forum
 from askalike.errors import ForumNotFoundError, SettingError
 from askalike.forum import Forum, ImportOptions
-from askalike.wire import hit_object
 
 QUESTIONS: Final = (
     "Clock is wrong after booting Windows",
@@ -50,7 +49,7 @@ def demo(
         found = {question: forum.similar(question, k=SHOWN) for question in QUESTIONS}
         model = forum.vectors.model
     if as_json:
-        print_json({question: [hit_object(hit) for hit in hits] for question, hits in found.items()})
+        print_json(found)
         return
     print_whole(
         f"{counts.questions} questions and {counts.answers} answers of the bundled forum are in {into}"

@@ -24,6 +24,7 @@ import unicodedata
 from collections.abc import Sequence
 from typing import Any
 
+import msgspec
 from rich.console import Console, RenderableType
 from rich.table import Table
 from rich.text import Text
@@ -58,11 +59,11 @@ def safe(text: str) -> str:
 
 def print_json(value: Any) -> None:
     """Print one JSON value, readable and in the order given; what the output cannot hold, JSON writes as an escape."""
-    shown = json.dumps(value, ensure_ascii=False, indent=2, allow_nan=False) + "\n"
+    shown = json.dumps(value, ensure_ascii=False, indent=2, allow_nan=False, default=msgspec.to_builtins) + "\n"
     try:
         shown.encode(sys.stdout.encoding or "utf-8")
     except UnicodeEncodeError:
-        shown = json.dumps(value, indent=2, allow_nan=False) + "\n"
+        shown = json.dumps(value, indent=2, allow_nan=False, default=msgspec.to_builtins) + "\n"
     sys.stdout.write(shown)
     sys.stdout.flush()  # a full disk is told while there is somebody to tell it
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -15,17 +16,24 @@ import typer
 from askalike.cli.arguments import ForumArgument, JsonOption
 from askalike.cli.calling import command, same_again, telling_how_to_go_on
 from askalike.cli.display import console, print_json, print_whole, safe
+from askalike.cli.encode import use_named
 from askalike.cli.progress import BarProgress
 from askalike.data import DEFAULT_MODEL_LANGUAGE
 from askalike.errors import ForumNotFoundError, SettingError
 from askalike.forum import Forum, ForumSettings, ImportOptions, ImportReport
+from askalike.index.encoder_settings import SHAPES, EncoderSettings
+from askalike.index.model_source import forget_encoder
+from askalike.index.text_questions import has_minilm
 from askalike.readers.detection import READERS, find_archive
 from askalike.readers.frame import ReadOptions
-from askalike.store import Layout
+from askalike.store import ForumLayout
 from askalike.text.markup import plain_text
 from askalike.text.settings import NO_LANGUAGE, TextSettings, language_name
 from askalike.text.stop_words import reads_like
 from askalike.types import Markup
+
+DEFAULT_VARIABLE = "ASKALIKE_ENCODER"
+"""Environment variable that names what new forums are encoded with."""
 
 SHOWN_REJECTS = 5
 SAMPLE = 500
@@ -77,6 +85,14 @@ def index(
         bool,
         typer.Option("--encode/--no-encode", help="Whether to encode questions too, which takes most of the time."),
     ] = True,
+    encoder: Annotated[
+        str,
+        typer.Option(
+            "--encoder",
+            help=f"What encodes: {SHAPES}. A new forum takes what {DEFAULT_VARIABLE} names, else, in English,"
+            " minilm where that is installed, after general, which answers meanwhile; an older one keeps what it has.",
+        ),
+    ] = "",
     as_json: JsonOption = False,
 ) -> None:
     """Read an archive into a forum: add what is new, update what was edited, delete what has gone."""
@@ -97,12 +113,14 @@ def index(
     began = time.monotonic()
     settings = ForumSettings(has_vectors=encode)
     find_archive(archive, form or None)  # a wrong path or format is said before a forum is made
-    is_new = not Layout(into).archive.exists()
+    is_new = not ForumLayout(into).archive.exists()
     with (
         telling_how_to_go_on(lambda: _kept(into, is_new)),
         BarProgress() as progress,
         _opened_or_made(into, language, code, settings, progress) as forum,
     ):
+        if encode:
+            _take_encoder(forum, encoder, progress, is_new=is_new)
         report = forum.load(archive, options=options, progress=progress)
         vectors, held = forum.vectors, forum.analyzer.settings.language
         is_in_its_language = _is_in_its_language(forum)
@@ -119,6 +137,22 @@ def index(
         if encode:
             for line in _about_language(held, found, into):
                 print_whole(line)
+
+
+def _take_encoder(forum: Forum, named: str, progress: BarProgress, *, is_new: bool) -> None:
+    """Let a forum be encoded with what was named, or a new one with the best that is installed.
+
+    Raises:
+        SettingError, EncoderError: it cannot be.
+    """
+    language = forum.analyzer.settings.language
+    named = named or (os.environ.get(DEFAULT_VARIABLE, "") if is_new else "")
+    if named == "general":
+        forget_encoder(ForumLayout(forum.path))
+    elif named:
+        use_named(forum, EncoderSettings.parse(named), progress)
+    elif is_new and language == DEFAULT_MODEL_LANGUAGE and has_minilm():
+        forum.use_encoder("minilm")
 
 
 def reindex(
@@ -165,9 +199,9 @@ def report_object(report: ImportReport, into: Path, seconds: float) -> dict[str,
 
 def _kept(into: Path, was_new: bool) -> tuple[str, str]:
     """Return what an import that was stopped leaves, and the command that goes on: reading is whole or not at all."""
-    if not Layout(into).archive.exists():
+    if not ForumLayout(into).archive.exists():
         return "nothing has been stored; there is no forum yet", same_again()
-    if was_new and Layout(into).vectors.is_dir():  # vectors come last
+    if was_new and ForumLayout(into).vectors.is_dir():  # vectors come last
         return f"all questions were read; vectors encoded so far are kept in {into}", command("encode", into)
     return f"everything read and encoded so far is kept in {into}", same_again()
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import msgspec
 from rich.table import Table
 from rich.text import Text
 
@@ -12,9 +13,14 @@ from askalike.cli.display import print_aligned, print_json, safe
 from askalike.forum import Forum, Info
 from askalike.search import RERANKERS
 from askalike.store.rows import from_microseconds
-from askalike.wire import moment_text
 
-UNUSUAL = ("answers_without_question", "marks_without_question", "judgements_without_question", "unreadable_dates")
+UNUSUAL = (
+    "answers_without_question",
+    "marks_without_question",
+    "judgements_without_question",
+    "unreadable_dates",
+    "encoder_problem",
+)
 """Shown only where there are some."""
 
 
@@ -52,8 +58,8 @@ def info_object(found: Info, learned: list[str]) -> dict[str, Any]:
         "marks_without_question": counts.links_without_question,
         "judgements_without_question": counts.judgements_without_question,
         "unreadable_dates": list(found.unreadable_dates),
-        "first_question": moment_text(from_microseconds(counts.first_us)),
-        "last_question": moment_text(from_microseconds(counts.last_us)),
+        "first_question": msgspec.to_builtins(from_microseconds(counts.first_us)),
+        "last_question": msgspec.to_builtins(from_microseconds(counts.last_us)),
         "indexed": found.indexed,
         "changes_not_indexed": found.behind,
         "model": found.vectors.model or None,
@@ -61,6 +67,7 @@ def info_object(found: Info, learned: list[str]) -> dict[str, Any]:
         "encoded": found.vectors.entries,
         "encoded_by_next_model": found.vectors.next_entries,
         "not_encoded": found.vectors.waiting,
+        "encoder_problem": found.vectors.problem or None,
         "neighbour_graph": "built" if found.vectors.has_graph else None,
         "learned_rankers": learned,
         "size_bytes": found.size_bytes,

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
 from typing import Annotated
 
 import typer
+from msgspec.structs import asdict
 
 from askalike.cli.arguments import ForumArgument, JsonOption
 from askalike.cli.calling import command
 from askalike.cli.display import console, print_json, print_whole, safe
 from askalike.errors import SettingError
 from askalike.server.keys import Keys
-from askalike.store import Archive, Layout
+from askalike.store import ForumLayout, open_store
 
 
 def keys(
@@ -30,7 +30,7 @@ def keys(
         raise SettingError("both of --add and --remove were given", "give one of them")
     if name and not add:
         raise SettingError("--name goes with --add alone", "say --add read or --add write")
-    Archive(Layout(forum).archive).close()  # there has to be a forum
+    open_store(ForumLayout(forum)).close()  # there has to be a forum
     held = Keys(forum)
     secret = ""
     if add:
@@ -40,7 +40,7 @@ def keys(
     elif remove:
         held.remove(remove)
     if as_json:
-        print_json({"key": secret} | asdict(made) if add else [asdict(key) for key in held.all()])
+        print_json({"key": secret} | asdict(made) if add else held.all())
     elif add:
         print_whole(secret)
         console.print(f"key {made.id} may {made.may}; it is not shown again", markup=False)

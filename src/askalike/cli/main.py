@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import io
 import os
-import sqlite3
 import sys
 from pathlib import Path
 from typing import Annotated
@@ -31,7 +30,7 @@ from askalike.cli import (
     train,
 )
 from askalike.cli.display import errors, print_json, safe
-from askalike.errors import AskalikeError, DamagedForumError, SettingError
+from askalike.errors import AskalikeError, SettingError
 
 app = typer.Typer(
     name="askalike",
@@ -96,12 +95,6 @@ def main() -> None:
     except BrokenPipeError:
         _is_output_lost()
         raise SystemExit(1) from None
-    except sqlite3.DatabaseError as error:
-        damaged = DamagedForumError(
-            f"the forum's archive cannot be read: {error}",
-            "restore it from a backup, or index the archive into a new folder",
-        )
-        raise SystemExit(_explain(damaged)) from None
     except (MemoryError, RuntimeError) as error:
         if not isinstance(error, MemoryError) and not any(words in str(error) for words in _TORCH_SHORTAGES):
             raise

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -17,8 +17,7 @@ from askalike.forum import Forum, ForumSettings
 from askalike.index.vector_sets import VectorsState
 from askalike.search import RANKER_NAMES, RANKERS
 from askalike.search.settings import ALL, THRESHOLDS
-from askalike.types import Filters, Hit, Query
-from askalike.wire import explanation_object, hit_object
+from askalike.types import Filters, Query
 
 SETTINGS = ForumSettings(neighbours="exact")
 """A command asks once: looking at all vectors takes less than reading the graph."""
@@ -34,9 +33,7 @@ def search(
     exclude: Annotated[list[str] | None, typer.Option("--exclude", help="Exclude this id; may be repeated.")] = None,
     ranker: Annotated[
         str | None,
-        typer.Option(
-            "--ranker", help=f"One of {', '.join(RANKER_NAMES)}; default: hybrid, or lexical without vectors."
-        ),
+        typer.Option("--ranker", help=f"One of {', '.join(RANKER_NAMES)}; default: probability."),
     ] = None,
     threshold: Annotated[
         str,
@@ -58,11 +55,13 @@ def search(
         lacking = list(_lacking(opened, ranker))
         found = opened.search(Query(title, text, "markdown", k, filters, ranker, is_explained=explain))
         excluded = "" if found.hits else _barred(opened, filters)
+    if found.notice:
+        lacking.append(f"note: {safe(found.notice)}")
     notes = [*lacking, *(safe(f"note: {one.written} was corrected to {one.meant}") for one in found.corrections)]
     for line in [*notes, f"note: {excluded}"] if as_json and excluded else notes:
         print_whole(line, errors)
     if as_json:
-        print_json([_object(hit) for hit in found.hits])
+        print_json(found.hits)
     elif excluded:
         print_whole(excluded)
     else:
@@ -112,8 +111,3 @@ def _unencoded(state: VectorsState) -> str:
     if state.next_model:
         return safe(f"the previous model is in use: {count} by the new one, {state.next_model}")
     return f"{count}, and found by words only"
-
-
-def _object(hit: Hit) -> dict[str, Any]:
-    explained = {} if hit.explanation is None else {"explanation": explanation_object(hit.explanation)}
-    return hit_object(hit) | explained

@@ -47,8 +47,8 @@ def serve(
     needed: askalike keys makes them. Ctrl-C stops it when what is under way is done.
     """
     _need_extra()
-    from askalike.server.run import run
     from askalike.server.settings import Limits, ServeSettings
+    from askalike.server.workers import run
 
     settings = ServeSettings(
         forum=str(forum),
@@ -70,7 +70,9 @@ def serve(
 
 
 def _need_extra() -> None:
-    missing = [name for name in ("starlette", "uvicorn", "pydantic", "nh3") if importlib.util.find_spec(name) is None]
+    missing = [
+        name for name in ("starlette", "uvicorn", "prometheus_client", "nh3") if importlib.util.find_spec(name) is None
+    ]
     if missing:
         raise MissingExtraError(
             f"serving needs {', '.join(missing)}, which {'is' if len(missing) == 1 else 'are'} not installed",

@@ -18,7 +18,7 @@ from askalike.evaluation.forum.ramn import COLLAPSED
 from askalike.forum import Forum, ForumSettings
 from askalike.forum.forum import size_bytes
 from askalike.search import learned_with
-from askalike.store import Layout
+from askalike.store import ForumLayout
 from askalike.training.language import LanguageRecipe
 from askalike.training.recipe import Recipe, shipped_recipes
 from askalike.training.session import (
@@ -102,7 +102,7 @@ def train(
     """
     options = TrainingOptions(begin, hold_out, seed, device, threads, processes, is_fresh=not resume, is_kept=keep)
     ranker = checked_recipe(recipe, options).ranker  # an error before the forum is read
-    place = Layout(forum).training(ranker)
+    place = ForumLayout(forum).training(ranker)
     with (
         telling_how_to_go_on(lambda: (f"the work so far is kept in {place}", same_again())),
         Forum.open(forum, settings=ForumSettings(has_vectors=not ranker)) as opened,
@@ -287,7 +287,7 @@ def result_lines(result: TrainingResult, forum: Path) -> Iterator[str]:
     if result.is_taken:
         yield f'  {command("search", forum)} "your question"'
     else:
-        place = Layout(forum).training()
+        place = ForumLayout(forum).training()
         yield "  run again with --keep to use it anyway (nothing is retrained)"
         yield f"  until then it is kept in {place} ({size_bytes(place) / 1e6:,.0f} MB), which may be deleted"
 
@@ -305,8 +305,8 @@ def _outcome(result: TrainingResult) -> Iterator[str]:
     elif result.is_taken:
         yield f"the new model is not better on dev; it is in use from now on because of --keep {took}"
     elif (found := result.comparison) and (ordered := found.better + found.worse) < LEAST_TELLING:
-        yield f"the difference on dev may be chance: {present} stays {took}"
-        yield f"  the two order {ordered:,} of its queries differently, and it takes {LEAST_TELLING} to tell"
+        yield f"too few dev queries differ to decide: {present} stays {took}"
+        yield f"  the two models order {ordered:,} queries differently; at least {LEAST_TELLING} are needed"
     else:
         yield f"training did not help: {present} stays {took}"
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-import sqlite3
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, replace
@@ -43,22 +42,23 @@ from askalike.files import (
 from askalike.forum.indexes import LOCK_TIMEOUT_S, remove_indexes
 from askalike.forum.rerankers import MAKERS, load_learned
 from askalike.forum.settings import ForumSettings
-from askalike.index.cursor import Mark
+from askalike.index.cursor import Cursor
+from askalike.index.encoder_settings import FILE as ENCODER_FILE
+from askalike.index.encoder_settings import read_settings
 from askalike.index.model_source import fingerprint as model_fingerprint
 from askalike.index.vector_set import OWNED as VECTOR_FILES
 from askalike.index.vector_set import has_its_model, parse_current, read_current
 from askalike.index.vectors import VectorIndex
 from askalike.index.word_indexer import fingerprint
-from askalike.index.words import LexicalIndex, sums
+from askalike.index.words import WordIndex, sums
+from askalike.index.words.index import OWNED as LEXICAL_FILES
 from askalike.index.words.index import schema
-from askalike.index.words.mark import OWNED as LEXICAL_FILES
 from askalike.models.encoders.folder import OWNED as MODEL_FILES
 from askalike.models.encoders.folder import ModelLayout
 from askalike.models.encoders.model import Model
 from askalike.progress import Progress
-from askalike.store import Layout, soundness
+from askalike.store import Contents, ForumLayout, pair_faults, stored_faults
 from askalike.store.layout import not_found
-from askalike.store.soundness import Contents
 from askalike.text.analyzer import Analyzer
 from askalike.text.settings import TextSettings
 
@@ -124,7 +124,7 @@ RESTORE: Final = "restore archive.sqlite from a backup, or load what it was fill
 
 _SQLITE: Final = r"\.sqlite(-wal|-shm|-journal)?"
 _FORUM: Final = Owned(
-    rf"(archive|pairs|loading){_SQLITE}|(index|pairs|loading|keys|keys\.json)\.lock|(keys|parts|learned)\.json(\.\d+\.tmp)?"
+    rf"(archive|pairs|loading){_SQLITE}|(index|pairs|loading|keys|keys\.json)\.lock|(keys|parts|learned|encoder)\.json(\.\d+\.tmp)?"
     r"|rejects\.jsonl",
     (
         ("lexical", LEXICAL_FILES),
@@ -141,13 +141,13 @@ def check_forum(path: Path, progress: Progress) -> CheckReport:
     Raises:
         ForumNotFoundError: there is none.
     """
-    layout = Layout(path)
+    layout = ForumLayout(path)
     if not (layout.archive.exists() or layout.lexical.is_dir()):
         raise not_found(layout.archive)
     return CheckReport(tuple(_findings(layout, progress)))
 
 
-def _findings(layout: Layout, progress: Progress) -> Iterator[Finding]:
+def _findings(layout: ForumLayout, progress: Progress) -> Iterator[Finding]:
     held: list[Contents] = []
     yield from _named("archive", _archive(layout, progress, held.append))
     contents = held[0] if held else None
@@ -170,28 +170,24 @@ def _named(part: Part, found: Iterator[Finding]) -> Iterator[Finding]:
 # -- the archive ---------------------------------------------------------------------------------------------------
 
 
-def _archive(layout: Layout, progress: Progress, hold: Callable[[Contents], None]) -> Iterator[Finding]:
+def _archive(layout: ForumLayout, progress: Progress, hold: Callable[[Contents], None]) -> Iterator[Finding]:
     name = layout.archive.name
     if not layout.archive.is_file():
         yield Finding("archive", name, "is not there", RESTORE)
         return
-    try:
-        with soundness.opened_for_reading(layout.archive) as connection:
-            progress.start("checking the archive", soundness.count_rows(connection), "rows")
-            for what in soundness.faults(connection, progress.advance):
-                yield Finding("archive", name, what, RESTORE)
-            hold(soundness.contents(connection))
-    except (sqlite3.Error, OSError) as error:
-        yield Finding("archive", name, f"cannot be read: {error}", RESTORE)
+    faults = stored_faults(
+        layout, lambda rows: progress.start("checking the archive", rows, "rows"), progress.advance, hold
+    )
+    yield from (Finding("archive", name, what, RESTORE) for what in faults)
 
 
 # -- the word index ------------------------------------------------------------------------------------------------
 
 
-def _words(layout: Layout, progress: Progress, contents: Contents | None) -> Iterator[Finding]:
+def _words(layout: ForumLayout, progress: Progress, contents: Contents | None) -> Iterator[Finding]:
     folder = layout.lexical
     name = folder.name
-    if not LexicalIndex.exists(folder):
+    if not WordIndex.exists(folder):
         yield Finding("words", name, "there is no word index; the next command that opens the forum builds it")
         return
     try:
@@ -203,7 +199,7 @@ def _words(layout: Layout, progress: Progress, contents: Contents | None) -> Ite
             yield Finding("words", _within(path, layout), what)
         if is_damaged:
             return
-        index = LexicalIndex(folder)
+        index = WordIndex(folder)
     except (AskalikeError, OSError, ValueError) as error:
         yield refused("words", name, error)
         return
@@ -224,10 +220,10 @@ def _words(layout: Layout, progress: Progress, contents: Contents | None) -> Ite
         settings = _text_settings(contents)
         if isinstance(settings, str):
             yield Finding("archive", layout.archive.name, settings, RESTORE)
-        elif index.mark.fingerprint != fingerprint(Analyzer(settings)):
+        elif index.cursor.fingerprint != fingerprint(Analyzer(settings)):
             what = "was made by another version, or other text settings; the next command that opens it builds it anew"
             yield Finding("words", name, what)
-        yield from _agreement("words", name, index.mark, numbers, contents)
+        yield from _agreement("words", name, index.cursor, numbers, contents)
 
 
 def _text_settings(contents: Contents) -> TextSettings | str:
@@ -238,15 +234,17 @@ def _text_settings(contents: Contents) -> TextSettings | str:
         return f"its settings are not understood: {error}"
 
 
-def _agreement(part: Part, name: str, mark: Mark, numbers: Collection[int], contents: Contents) -> Iterator[Finding]:
+def _agreement(
+    part: Part, name: str, cursor: Cursor, numbers: Collection[int], contents: Contents
+) -> Iterator[Finding]:
     """Compare the numbers that an index holds with the archive's; changes that it has not seen do not count."""
-    if mark.applied > contents.last_change:
-        what = f"has seen change {mark.applied}, though the archive's last is {contents.last_change}"
+    if cursor.applied > contents.last_change:
+        what = f"has seen change {cursor.applied}, though the archive's last is {contents.last_change}"
         yield Finding(part, name, what)
         return
-    waiting = {num for seq, num in contents.changes if seq > mark.applied}
-    if not mark.is_complete:
-        waiting |= {num for num in contents.numbers if num > mark.scanned}
+    waiting = {num for seq, num in contents.changes if seq > cursor.applied}
+    if not cursor.is_complete:
+        waiting |= {num for num in contents.numbers if num > cursor.scanned}
     if waiting:
         what = f"has not indexed {len(waiting):,} questions yet; the next command that opens the forum goes on with it"
         yield Finding(part, name, what, "", is_damage=False)
@@ -262,7 +260,7 @@ def _agreement(part: Part, name: str, mark: Mark, numbers: Collection[int], cont
 # -- vectors -------------------------------------------------------------------------------------------------------
 
 
-def _vectors(layout: Layout, progress: Progress, contents: Contents | None) -> Iterator[Finding]:
+def _vectors(layout: ForumLayout, progress: Progress, contents: Contents | None) -> Iterator[Finding]:
     folder = layout.vectors
     name = folder.name
     if not folder.is_dir():
@@ -286,14 +284,9 @@ def _vectors(layout: Layout, progress: Progress, contents: Contents | None) -> I
         yield from _set(layout, place, answering, contents)
 
 
-def _set(layout: Layout, place: Path, answering: str, contents: Contents | None) -> Iterator[Finding]:
+def _set(layout: ForumLayout, place: Path, answering: str, contents: Contents | None) -> Iterator[Finding]:
     name = _within(place, layout)
-    try:
-        Model.load(place / "model")
-        if not has_its_model(place):
-            yield Finding("vectors", f"{name}/model", "is not the model that made the vectors of this set")
-    except (AskalikeError, OSError) as error:
-        yield refused("vectors", f"{name}/model", error)
+    yield from _maker(place, name)
     if not VectorIndex.exists(place / "index"):
         yield Finding("vectors", f"{name}/index", "there is no index", is_damage=place.name == answering)
         return
@@ -304,47 +297,53 @@ def _set(layout: Layout, place: Path, answering: str, contents: Contents | None)
     except (AskalikeError, OSError) as error:
         yield refused("vectors", f"{name}/index", error)
         return
-    if index.mark.fingerprint != place.name:
-        yield Finding("vectors", f"{name}/index", f"holds vectors of the model {index.mark.fingerprint}")
-    if index.mark.is_complete and not answering:
+    if index.cursor.fingerprint != place.name:
+        yield Finding("vectors", f"{name}/index", f"holds vectors of the model {index.cursor.fingerprint}")
+    if index.cursor.is_complete and not answering:
         yield Finding("vectors", "vectors/current.json", f"is not there, though the set {place.name} is complete")
-    if place.name == answering and not index.mark.is_complete:
+    if place.name == answering and not index.cursor.is_complete:
         yield Finding("vectors", f"{name}/index", "answers, though it is not complete")
     if contents is not None:
-        yield from _agreement("vectors", f"{name}/index", index.mark, numbers, contents)
+        yield from _agreement("vectors", f"{name}/index", index.cursor, numbers, contents)
+
+
+def _maker(place: Path, name: str) -> Iterator[Finding]:
+    """Check the model or the encoder that made the vectors of a set."""
+    part = "model"
+    try:
+        if (place / ENCODER_FILE).exists():
+            part = ENCODER_FILE
+            read_settings(place / ENCODER_FILE)
+        else:
+            Model.load(place / "model")
+        if not has_its_model(place):
+            yield Finding("vectors", f"{name}/{part}", "is not what made the vectors of this set")
+    except (AskalikeError, OSError) as error:
+        yield refused("vectors", f"{name}/{part}", error)
 
 
 # -- what is made anew or learned ----------------------------------------------------------------------------------
 
 
-def _pairs(layout: Layout, contents: Contents | None) -> Iterator[Finding]:
+def _pairs(layout: ForumLayout, contents: Contents | None) -> Iterator[Finding]:
     path = layout.pairs
     if not path.exists() and not path.is_symlink():
         return
-    try:
-        with soundness.opened_for_reading(path) as connection:
-            for row in connection.execute("PRAGMA integrity_check(20)"):
-                if row[0] != "ok":
-                    yield Finding("pairs", path.name, row[0])
-            odd = "score NOT BETWEEN 0 AND 1 OR cosine NOT BETWEEN -1.001 AND 1.001 OR first >= second"
-            if count := connection.execute(f"SELECT count(*) FROM pairs WHERE {odd}").fetchone()[0]:
-                yield Finding("pairs", path.name, f"holds {count:,} pairs with scores or numbers that cannot be")
-            state = dict(map(tuple, connection.execute("SELECT key, value FROM state")))
-            applied = int(state.get("applied", 0))
-            if contents is not None and applied > contents.last_change:
-                what = f"has seen change {applied}, and the archive's last is {contents.last_change}"
-                yield Finding("pairs", path.name, what)
-    except (sqlite3.Error, ValueError, UnicodeError, OSError) as error:
-        yield Finding("pairs", path.name, f"cannot be read: {error}")
+    last_change = None if contents is None else contents.last_change
+    yield from (Finding("pairs", path.name, what) for what in pair_faults(layout, last_change))
 
 
-def _models(layout: Layout, progress: Progress) -> Iterator[Finding]:
+def _models(layout: ForumLayout, progress: Progress) -> Iterator[Finding]:
     retrain = "train it again, or take it from a backup"
     if layout.model.exists() or layout.model.is_symlink():
         try:
             Model.load(layout.model)
         except (AskalikeError, OSError) as error:
             yield refused("model", layout.model.name, error)
+    try:
+        read_settings(layout.encoder)
+    except AskalikeError as error:
+        yield refused("files", layout.encoder.name, error)
     rankers = layout.ranker("").resolve()
     for place in sorted(rankers.iterdir()) if rankers.is_dir() else ():
         if place.name in MAKERS:
@@ -360,7 +359,7 @@ def _models(layout: Layout, progress: Progress) -> Iterator[Finding]:
 # -- other files ---------------------------------------------------------------------------------------------------
 
 
-def _files(layout: Layout) -> Iterator[Finding]:
+def _files(layout: ForumLayout) -> Iterator[Finding]:
     for path in foreign_in(layout.folder, _FORUM):
         if path == layout.training():
             continue
@@ -376,7 +375,7 @@ def _files(layout: Layout) -> Iterator[Finding]:
                 yield Finding("files", path.name, f"cannot be read: {error}", "take it from a backup, or delete it")
 
 
-def unusable_locks(layout: Layout) -> list[Path]:
+def unusable_locks(layout: ForumLayout) -> list[Path]:
     """Return what stands where a file is locked, and is a folder, a link, or nothing that this process may write."""
     return [
         path
@@ -385,11 +384,11 @@ def unusable_locks(layout: Layout) -> list[Path]:
     ]
 
 
-def _within(path: Path, layout: Layout) -> str:
+def _within(path: Path, layout: ForumLayout) -> str:
     return path.relative_to(layout.folder).as_posix()
 
 
-def clear_damage(layout: Layout, report: CheckReport, settings: ForumSettings) -> tuple[str, ...]:
+def clear_damage(layout: ForumLayout, report: CheckReport, settings: ForumSettings) -> tuple[str, ...]:
     """Take away what is damaged and will be made anew when the forum is opened and encoded; return what that is.
 
     Raises:
@@ -414,7 +413,7 @@ def clear_damage(layout: Layout, report: CheckReport, settings: ForumSettings) -
     return tuple(done)
 
 
-def _restore_model(layout: Layout) -> bool:
+def _restore_model(layout: ForumLayout) -> bool:
     """Put back the forum's own model from the copy that its vectors were made by; return whether that was possible."""
     own = ModelLayout(layout.model)
     copy = next((place / "model" for place in _sets_of_own(layout) if _is_whole(place)), None)
@@ -434,7 +433,7 @@ def _restore_model(layout: Layout) -> bool:
     return True
 
 
-def _sets_of_own(layout: Layout) -> Iterator[Path]:
+def _sets_of_own(layout: ForumLayout) -> Iterator[Path]:
     """Yield the set of the model that the manifest names, then the one that answers, if its model was the own one."""
     with contextlib.suppress(ModelError):
         yield layout.vectors / model_fingerprint(layout.model)
@@ -454,7 +453,7 @@ def _is_whole(place: Path) -> bool:
     return has_its_model(place)
 
 
-def _remove_pairs(layout: Layout) -> None:
+def _remove_pairs(layout: ForumLayout) -> None:
     try:
         with held(filelock.FileLock(layout.pairs_lock, thread_local=False), LOCK_TIMEOUT_S):
             for name in _PAIRS:

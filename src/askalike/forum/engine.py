@@ -1,11 +1,13 @@
-"""The engine of one machine: records from SQLite, candidates from the lexical index and the vectors."""
+"""The engine of one machine: records from the store, candidates from the lexical index and the vectors."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Mapping, Sequence
+import threading
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,13 +16,13 @@ from askalike.forum.settings import Neighbours
 from askalike.index.vector_set import VectorSet
 from askalike.index.vector_sets import has_faiss
 from askalike.index.vectors import VectorSnapshot
-from askalike.index.words import FieldWeights, LexicalSnapshot
+from askalike.index.words import FieldWeights, WordSnapshot
 from askalike.models.encoders.model import Model, WordStates
 from askalike.processes import one_blas_thread
 from askalike.search import Candidate, Query
 from askalike.search.engine import DuplicateLinks, TermStatistics
 from askalike.search.interaction import WeighedStates, rarities
-from askalike.store import Archive
+from askalike.store import Store
 from askalike.text.analyzer import Analyzer
 from askalike.types import Answer, Filters, Question
 
@@ -31,10 +33,10 @@ more, the nearest vectors are taken first and those that do not satisfy it are d
 
 @dataclass(frozen=True, slots=True)
 class LocalEngine:
-    """``search.Engine`` over an archive and one state of its word index and, where there are some, of its vectors."""
+    """``search.Engine`` over a store and one state of its word index and, where there are some, of its vectors."""
 
-    archive: Archive
-    index: LexicalSnapshot
+    store: Store
+    index: WordSnapshot
     fields: FieldWeights
     vectors: VectorSnapshot | None = None
     neighbours: Neighbours = "auto"
@@ -86,20 +88,20 @@ class LocalEngine:
 
     def questions(self, keys: Sequence[int]) -> dict[int, Question]:
         """Return the questions with these internal numbers."""
-        return self.archive.questions_by_num(keys)
+        return self.store.questions_by_num(keys)
 
     def answers(self, ids: Sequence[str]) -> dict[str, list[Answer]]:
         """Return the answers of each of these questions, best first."""
-        return self.archive.answers_of(ids)
+        return self.store.answers_of(ids)
 
     def duplicate_links(self, ids: Sequence[str]) -> DuplicateLinks:
         """Return the duplicate links of these questions, and of all that they lead to."""
-        targets = self.archive.originals_of(ids)
+        targets = self.store.originals_of(ids)
         found = sorted({target for one in targets.values() for target in one})
-        return DuplicateLinks(targets, self.archive.questions_by_id(found) if found else {})
+        return DuplicateLinks(targets, self.store.questions_by_id(found) if found else {})
 
     def _excluded(self, filters: Filters) -> set[int]:
-        return set(self.archive.nums_by_id(filters.exclude_ids).values())
+        return set(self.store.nums_by_id(filters.exclude_ids).values())
 
     def _near(
         self, vector: NDArray[np.float32], limit: int, allowed: Sequence[int] | None, excluded: set[int]
@@ -113,9 +115,75 @@ class LocalEngine:
             return search(vector[None], limit, allowed, excluded)[0]
 
 
+class EncoderWords:
+    """``search.features.WordTable`` over the model of a set of vectors; what is asked of it reads the model.
+
+    Raises:
+        ModelError: the model cannot be read.
+    """
+
+    def __init__(self, vectors: VectorSet) -> None:
+        self._vectors = vectors
+
+    def ids(self, words: Iterable[str]) -> list[int]:
+        """Return the id of each word as it is written, 1 for the most frequent, 0 for one without a vector."""
+        return self._vectors.model.word_ids(words)
+
+    def rows(self, ids: NDArray[np.intp]) -> NDArray[np.float32]:
+        """Return the vectors of these words at length 1.  # (N, D)"""
+        return self._vectors.model.word_vectors(ids)
+
+    def __len__(self) -> int:
+        """Return how many ids there are."""
+        return len(self._vectors.model.vocabulary)
+
+
+class TextQueryEncoder:
+    """``search.Encoder`` through the text encoder of a set of vectors; it knows nothing of single words.
+
+    Args:
+        analyzer: the forum's; a query that it makes no term of says nothing.
+    """
+
+    def __init__(self, vectors: VectorSet, analyzer: Analyzer) -> None:
+        self._vectors = vectors
+        self._analyzer = analyzer
+
+    def encode(self, query: Query) -> NDArray[np.float32]:
+        """Return the vector (D,) of the query, zeros where it has no informative word.
+
+        Raises:
+            EncoderError: the encoder cannot be had, does not answer, or gave something else than vectors.
+        """
+        prepared = self._analyzer.prepare(query.title, query.body, query.markup)
+        if not (prepared.title or prepared.body):
+            return np.zeros(self._vectors.dimensions, dtype=np.float32)
+        return self._vectors.texts.encode_query(Question("", query.title, query.body, query.markup))
+
+
+class GeneralWords:
+    """``search.correction.Speller`` by the words of the general model, read when they are first needed."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._reading = threading.Lock()
+        self._model: Model | None = None
+
+    def rank(self, word: str) -> int | None:
+        """Return the place of a word among those that the model has vectors for, most frequent first.
+
+        Raises:
+            ModelError: the model cannot be read.
+        """
+        with self._reading:
+            if self._model is None:
+                self._model = Model.load(self._folder)
+        return self._model.rank(word)
+
+
 @dataclass(frozen=True)
 class QueryEncoder:
-    """``search.Encoder`` and ``search.correction.Speller`` through the model of a set of vectors.
+    """``search.WordEncoder`` and ``search.correction.Speller`` through the model of a set of vectors.
 
     Args:
         analyzer: the forum's; a word that it makes no term of (a stop word) tells nothing.

@@ -11,41 +11,28 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING
 
-from askalike.errors import BusyForumError, ForumExistsError, ForumNotFoundError
+import numpy as np
+from numpy.typing import NDArray
+
+from askalike.errors import BusyForumError, EncoderError, ForumExistsError, ForumNotFoundError
 from askalike.files import Owned, remove_owned
 from askalike.forum.check import CheckReport, check_forum, clear_damage
+from askalike.forum.encoders import AnyEncoder, take_encoder
 from askalike.forum.importing import ImportOptions, ImportReport, import_archive
 from askalike.forum.indexes import Indexes, remove_indexes
 from askalike.forum.pairs import Pairs
 from askalike.forum.rerankers import take_ranker
 from askalike.forum.settings import ForumSettings, stored_text_settings
-from askalike.index.model_source import wanted_model
+from askalike.index.model_source import forget_encoder, wanted_model
 from askalike.index.vector_set import OWNED as VECTOR_FILES
 from askalike.index.vector_sets import VectorsState
-from askalike.index.words.mark import OWNED as LEXICAL_FILES
+from askalike.index.words.index import OWNED as LEXICAL_FILES
 from askalike.models.encoders.model import Model
 from askalike.progress import Progress, SilentProgress
 from askalike.search import RANKERS, RERANKERS, learned_as
-from askalike.search.calibration import Calibration
-from askalike.store import (
-    Archive,
-    Counts,
-    Layout,
-    Operation,
-    add_feedback,
-    all_feedback,
-    answer_counts,
-    count,
-    delete_answers,
-    delete_links,
-    is_loading,
-    links_of,
-    newest,
-    put_answers,
-    standing_verdicts,
-    unreadable_dates,
-    verdicts_on,
-)
+from askalike.search.calibration import UNMOVED, moved_probabilities
+from askalike.search.rankers import INTERACTION
+from askalike.store import Counts, ForumLayout, Operation, Position, Store, create_store, open_store
 from askalike.text.analyzer import Analyzer
 from askalike.text.settings import TextSettings
 from askalike.types import Answer, Feedback, Filters, Hit, Link, Markup, Query, Question, SearchResult, Verdict
@@ -58,7 +45,8 @@ MOST_NAMED = 20
 """So many questions and answers with an unreadable date are named."""
 
 _OWNED = Owned(
-    r"(archive|pairs|loading)\.sqlite(-wal|-shm|-journal)?|(index|pairs|loading)\.lock|rejects\.jsonl",
+    r"(archive|pairs|loading)\.sqlite(-wal|-shm|-journal)?|(index|pairs|loading)\.lock|rejects\.jsonl"
+    r"|encoder\.json(\.\d+\.tmp)?",
     (("lexical", LEXICAL_FILES), ("vectors", VECTOR_FILES)),
 )
 """What a forum's folder holds before anything was learned or keys were made."""
@@ -103,73 +91,94 @@ class Forum:
     2,000 questions and leave more to ``encode``: until then words alone find those, and ``info`` says how many.
     """
 
-    def __init__(self, path: Path, archive: Archive, analyzer: Analyzer, settings: ForumSettings) -> None:
+    def __init__(self, path: Path, store: Store, analyzer: Analyzer, settings: ForumSettings) -> None:
         self.path, self.analyzer, self.settings = path, analyzer, settings
-        self._layout = Layout(path)
-        self._archive = archive
-        self._indexes = Indexes(self._layout, archive, analyzer, settings)
-        self.pairs = Pairs(self._layout, archive, self._indexes, settings.search.join.weight)
+        self._layout = ForumLayout(path)
+        self._store = store
+        self._indexes = Indexes(self._layout, store, analyzer, settings)
+        self.pairs = Pairs(self._layout, store, self._indexes)
 
     # -- making and opening ------------------------------------------------------------------------------------
 
     @classmethod
     def create(
-        cls, path: str | Path, *, text: TextSettings | None = None, settings: ForumSettings | None = None
+        cls,
+        path: str | Path,
+        *,
+        text: TextSettings | None = None,
+        settings: ForumSettings | None = None,
+        encoder: AnyEncoder | None = None,
     ) -> Forum:
         """Make a new, empty forum in a folder that does not exist yet or is empty.
 
         Args:
             text: language and other text settings, stored with the forum.
             settings: how it is searched.
+            encoder: as ``use_encoder`` takes it; None leaves the forum to the package's general model.
 
         Raises:
             ForumExistsError: the folder holds something already.
+            EncoderError: the encoder cannot be had; the forum is there, without it.
         """
-        layout, text = Layout(Path(path)), text or TextSettings()
-        archive = _new_archive(layout, text)
+        layout, text = ForumLayout(Path(path)), text or TextSettings()
+        store = _new_store(layout, text)
         try:
-            return cls(layout.folder, archive, Analyzer(text), settings or ForumSettings())
+            forum = cls(layout.folder, store, Analyzer(text), settings or ForumSettings())
+            if encoder is not None:
+                forum.use_encoder(encoder)
         except BaseException:
-            archive.close()
+            store.close()
             raise
+        return forum
 
     @classmethod
     def open(
-        cls, path: str | Path, *, settings: ForumSettings | None = None, progress: Progress | None = None
+        cls,
+        path: str | Path,
+        *,
+        settings: ForumSettings | None = None,
+        progress: Progress | None = None,
+        encoder: AnyEncoder | None = None,
     ) -> Forum:
         """Open a forum; an index that is behind the archive catches up first, vectors where that is soon done.
 
+        Where the forum's encoder cannot be had, words answer, and hits and ``info`` say why.
+
+        Args:
+            encoder: as ``use_encoder`` takes it; None takes what the forum names.
+
         Raises:
+            EncoderError: an encoder is given here, and cannot be had.
             ForumNotFoundError: there is none.
             ForumVersionError, DamagedForumError: it cannot be used; the message says what to do.
         """
-        layout = Layout(Path(path))
-        archive = Archive(layout.archive)
+        layout = ForumLayout(Path(path))
+        store = open_store(layout)
         try:
-            text = stored_text_settings(archive, layout)
-            forum = cls(layout.folder, archive, Analyzer(text), settings or ForumSettings())
+            text = stored_text_settings(store)
+            forum = cls(layout.folder, store, Analyzer(text), settings or ForumSettings())
+            if encoder is not None:
+                forum.use_encoder(encoder)
             forum.catch_up(progress=progress, is_waiting=False)
         except BaseException:
-            archive.close()
+            store.close()
             raise
         return forum
 
     def close(self) -> None:
         """Close the forum's files; everything is on disk already."""
         self.pairs.close()
-        self._archive.close()
+        self._store.close()
 
     def discard_if_empty(self) -> bool:
         """Close the forum and delete its folder, unless it holds a question or another process writes to it.
 
         Return whether the folder is gone.
         """
-        archive = self._archive
-        archive.connection.execute("PRAGMA busy_timeout = 0")
-        with contextlib.suppress(BusyForumError), archive.write():
-            if not archive.count_questions() and not is_loading(archive):
+        with self._store.held_if_empty() as is_empty:
+            if is_empty:
                 remove_owned(self.path, _OWNED)  # with the lock held: nobody can begin to fill it
-        archive.close()
+        self._store.close()
         return not self.path.exists()
 
     def __enter__(self) -> Forum:
@@ -227,7 +236,7 @@ class Forum:
 
     def _without_own(self, query: Query) -> Query:
         """Return a query that finds neither the question that asks nor what was judged different from it."""
-        verdicts = verdicts_on(self._archive, query.own).items()
+        verdicts = self._store.judgements_on(query.own).items()
         excluded = {query.own, *(other for other, verdict in verdicts if verdict == "different")}
         filters = replace(query.filters, exclude_ids=query.filters.exclude_ids | excluded)
         return replace(query, filters=filters)
@@ -236,7 +245,7 @@ class Forum:
 
     def sources(self) -> tuple[str, ...]:
         """Return the names of the archives that were loaded, and "manual" where something was added by hand."""
-        return self._archive.sources()
+        return self._store.sources()
 
     def question(self, identifier: str) -> Question:
         """Return one question.
@@ -244,59 +253,58 @@ class Forum:
         Raises:
             UnknownIdError: there is no such question.
         """
-        return self._archive.question(identifier)
+        return self._store.question(identifier)
 
     def questions(self) -> Iterator[Question]:
         """Yield every question in the order of its coming, without holding them all."""
-        return (question for _, question in self._archive.all_questions())
+        return (question for _, question in self._store.all_questions())
 
     def questions_by_number(self, nums: Sequence[int]) -> dict[int, Question]:
         """Return the questions with these numbers, as ``pairs`` gives them; those that have gone are left out."""
-        return self._archive.questions_by_num(nums)
+        return self._store.questions_by_num(nums)
 
     def numbers(self, ids: Sequence[str]) -> dict[str, int]:
         """Return the numbers of those ids that are there."""
-        return self._archive.nums_by_id(ids)
+        return self._store.nums_by_id(ids)
 
     def size(self) -> int:
         """Return how many questions the forum holds."""
-        return self._archive.count_questions()
+        return self._store.count_questions()
 
     def answers(self, question_id: str) -> list[Answer]:
         """Return a question's answers, best first: accepted, then most voted, then oldest."""
-        return self._archive.answers(question_id)
+        return self._store.answers_of([question_id]).get(question_id, [])
 
     def links(self) -> list[Link]:
         """Return all links between questions that the forum holds."""
-        return self._archive.links()
+        return self._store.links()
 
     def links_of(self, question_id: str) -> list[Link]:
         """Return the links from or to one question."""
-        return links_of(self._archive, question_id)
+        return self._store.links_of(question_id)
 
     def feedback(self) -> Iterator[Feedback]:
         """Yield every verdict that people gave on pairs, oldest first; the newest on a pair counts."""
-        return all_feedback(self._archive)
+        return self._store.all_feedback()
 
     def verdicts(self) -> list[Feedback]:
         """Return the verdict that counts for each pair that was judged."""
-        return standing_verdicts(self._archive)
+        return self._store.judgements()
 
     def answer_counts(self, ids: Sequence[str]) -> dict[str, int]:
         """Return how many answers each of these questions has; those without one are left out."""
-        return answer_counts(self._archive, ids)
+        return self._store.answer_counts(ids)
 
-    def newest(
-        self, limit: int, after: tuple[int | None, int] | None = None
-    ) -> list[tuple[tuple[int | None, int], Question]]:
-        """Return (place, question), newest first by date, undated ones last; ``after`` takes a place to go on from."""
-        return newest(self._archive, limit, after)
+    def newest(self, limit: int, after: Position | None = None) -> list[tuple[Position, Question]]:
+        """Return questions, newest first by date, undated ones last; ``after`` takes a position to go on from."""
+        return self._store.newest(limit, after)
 
     def rankers(self) -> dict[str, bool]:
         """Return each ranker's name, and whether this forum can be searched by it now."""
         has_vectors = bool(self.vectors.model)
         found = {name: has_vectors or not ranker.needs_vectors for name, ranker in RANKERS.items()}
-        learned = {name: Layout(self.path).ranker(learned_as(name)) for name in RERANKERS}
+        found[INTERACTION] = found[INTERACTION] and not self.vectors.is_of_texts
+        learned = {name: ForumLayout(self.path).ranker(learned_as(name)) for name in RERANKERS}
         return found | {name: any(folder.glob("manifest.json")) for name, folder in learned.items()}
 
     def info(self) -> Info:
@@ -306,8 +314,8 @@ class Forum:
             ModelError, DamagedForumError: a model or a set of vectors cannot be read.
         """
         behind = self._indexes.behind()  # looks at the index anew
-        counts = count(self._archive)
-        unreadable = islice(unreadable_dates(self._archive), MOST_NAMED) if counts.unreadable_dates else ()
+        counts = self._store.counts()
+        unreadable = islice(self._store.unreadable_dates(), MOST_NAMED) if counts.unreadable_dates else ()
         return Info(
             path=str(self.path),
             language=self.analyzer.settings.language,
@@ -332,10 +340,10 @@ class Forum:
         """Return how many questions and changes no search sees yet, since another process is still indexing them."""
         return self._indexes.behind()
 
-    @property
-    def calibration(self) -> Calibration | None:
-        """Return how likely a cosine says that two questions ask the same; None where no vectors say it."""
-        return self._indexes.ask(lambda searcher: searcher.calibration)
+    def likelihoods(self, scores: Sequence[float]) -> list[float]:
+        """Return how likely pairs with these scores ask the same, by what people of this forum judged meanwhile."""
+        update = self._indexes.ask(lambda searcher: UNMOVED if searcher.scoring is None else searcher.scoring.update)
+        return moved_probabilities(update, scores)
 
     @property
     def vectors(self) -> VectorsState:
@@ -349,18 +357,18 @@ class Forum:
     ) -> ImportReport:
         """Read a forum's archive (a dump, an export, a table): adds what is new, updates, deletes what has gone.
 
-        Then all that waits is encoded, where there is a model; another process that is encoding takes it over.
+        Then all that waits is encoded, where there is a model; another process that is encoding takes it over. Where a
+        text encoder cannot be had, that is noted, and what it did not encode waits.
 
         Raises:
             InputError: it cannot be read; nothing was changed then.
             ModelError: the model cannot be read; the archive was, and words find its questions.
         """
         shown = progress or SilentProgress()
-        report = import_archive(self._archive, Path(archive), options or ImportOptions(), self._layout.rejects, shown)
+        report = import_archive(self._store, Path(archive), options or ImportOptions(), self._layout.rejects, shown)
         self.catch_up(progress=shown)
-        if self.settings.has_vectors and wanted_model(self._layout, self.analyzer.settings.language) is not None:
-            with contextlib.suppress(BusyForumError):
-                self._indexes.encode(shown)
+        with contextlib.suppress(BusyForumError):
+            self._encode_if_possible(shown)
         return report
 
     def add(self, questions: Question | Iterable[Question], *, links: Iterable[Link] = ()) -> None:
@@ -370,7 +378,7 @@ class Forum:
             InputError: an id is taken, or a value cannot be stored; nothing is stored then.
             UnknownIdError: an end of a link is not there; nothing is stored then.
         """
-        self._archive.add_questions(_listed(questions), list(links))
+        self._store.add_questions(_listed(questions), list(links))
         self.catch_up()
 
     def edit(self, questions: Question | Iterable[Question]) -> None:
@@ -379,12 +387,12 @@ class Forum:
         Raises:
             UnknownIdError: there is no such question; nothing is stored then.
         """
-        self._archive.edit_questions(_listed(questions))
+        self._store.edit_questions(_listed(questions))
         self.catch_up()
 
     def put(self, questions: Question | Iterable[Question]) -> None:
         """Add questions, or replace those whose id the forum holds."""
-        self._archive.put_questions(_listed(questions))
+        self._store.put_questions(_listed(questions))
         self.catch_up()
 
     def store(self, questions: Question | Iterable[Question] = (), *, gone: Iterable[str] = ()) -> dict[str, Operation]:
@@ -395,7 +403,7 @@ class Forum:
         Raises:
             UnknownIdError, InputError: as ``delete`` and ``put``; nothing is changed then.
         """
-        return self._archive.put_questions(_listed(questions), list(gone))
+        return self._store.put_questions(_listed(questions), list(gone))
 
     def delete(self, ids: str | Iterable[str]) -> None:
         """Delete questions with their answers, links and judgements.
@@ -405,7 +413,7 @@ class Forum:
         Raises:
             UnknownIdError: there is no such question; nothing is deleted then.
         """
-        self._archive.delete_questions([ids] if isinstance(ids, str) else list(ids))
+        self._store.put_questions((), [ids] if isinstance(ids, str) else list(ids))
         self.catch_up()
 
     def add_answers(self, answers: Iterable[Answer]) -> None:
@@ -415,7 +423,7 @@ class Forum:
             UnknownIdError: an answer's question is not there; nothing is stored then.
             InputError: an id is taken, or a value cannot be stored; nothing is stored then.
         """
-        self._archive.add_answers(list(answers))
+        self._store.add_answers(list(answers))
 
     def put_answers(self, answers: Iterable[Answer]) -> dict[str, Operation]:
         """Add answers, or replace those whose id the forum holds; return which of both for each that changed.
@@ -423,7 +431,7 @@ class Forum:
         Raises:
             UnknownIdError, InputError: as ``add_answers``.
         """
-        return put_answers(self._archive, list(answers))
+        return self._store.put_answers(list(answers))
 
     def delete_answers(self, ids: Iterable[str]) -> None:
         """Delete answers.
@@ -431,7 +439,7 @@ class Forum:
         Raises:
             UnknownIdError: one of them is not there; nothing is deleted then.
         """
-        delete_answers(self._archive, list(ids))
+        self._store.delete_answers(list(ids))
 
     def add_links(self, links: Iterable[Link]) -> int:
         """Mark questions as duplicates of, or related to, others; return how many marks were new.
@@ -439,11 +447,11 @@ class Forum:
         Raises:
             UnknownIdError: an end of a link is not there; nothing is stored then.
         """
-        return self._archive.put_links(list(links))
+        return self._store.put_links(list(links))
 
     def remove_links(self, links: Iterable[Link]) -> int:
         """Take marks away; return how many there were."""
-        return delete_links(self._archive, list(links))
+        return self._store.delete_links(list(links))
 
     def judge(self, question_id: str, candidate_id: str, verdict: Verdict, by: str = "") -> Feedback:
         """Store a person's verdict on two questions: a label to train with; a pair that differs is proposed no more.
@@ -452,7 +460,7 @@ class Forum:
             UnknownIdError: one of them is not there.
             InputError: they are the same, or a value cannot be stored.
         """
-        return add_feedback(self._archive, Feedback(question_id, candidate_id, verdict, by))
+        return self._store.add_feedback(Feedback(question_id, candidate_id, verdict, by))
 
     # -- keeping the indexes in step ---------------------------------------------------------------------------
 
@@ -471,6 +479,37 @@ class Forum:
     def use_model(self, folder: str | Path) -> None:
         """Take a copy of a model as the forum's own; the one before answers until ``encode`` is done, or ModelError."""
         Model.load(folder).save(self._layout.model)
+        forget_encoder(self._layout)
+
+    def use_encoder(self, encoder: AnyEncoder) -> None:
+        """Let a text encoder make the forum's vectors; what answered before does until ``encode`` is done.
+
+        Args:
+            encoder: "minilm", or one as ``askalike encode --model`` names it, such as "sentence-transformers:PATH" or
+                "openai:URL#NAME"; ``EncoderSettings`` where prompts or sizes are to be given too; or an object with
+                ``name``, ``dimensions``, ``encode_query`` and ``encode_document``, which has to be given again when the
+                forum is opened.
+
+        Raises:
+            SettingError: there is no such encoder.
+            EncoderError: it cannot be had, or gives no vectors.
+        """
+        take_encoder(self._layout, self._indexes, encoder)
+
+    def embed(self, texts: Sequence[str], *, is_query: bool = False) -> NDArray[np.float32]:
+        """Return the vectors of plain texts by what makes this forum's vectors, at length 1; an empty one has zeros.
+
+        Args:
+            is_query: they are what is searched for, which some encoders read in another way.
+
+        Returns:
+            (N, D) float32, in their order.
+
+        Raises:
+            NotLearnedError: the forum has no vectors.
+            ModelError, EncoderError: its model cannot be read, or its encoder cannot be had.
+        """
+        return self._indexes.embed(list(texts), is_query=is_query)
 
     def use_ranker(self, name: str, folder: str | Path) -> None:
         """Take a copy of what a ranker of ``rank.RERANKERS`` has learned, or ModelError; it answers from now on."""
@@ -526,6 +565,18 @@ class Forum:
         """
         self._indexes.encode(progress or SilentProgress())
 
+    def _encode_if_possible(self, progress: Progress) -> None:
+        """Encode what waits, where there is a model; that a text encoder cannot be had is noted.
+
+        Raises:
+            BusyForumError, ModelError: as ``encode``.
+        """
+        try:
+            if self.settings.has_vectors and wanted_model(self._layout, self.analyzer.settings.language) is not None:
+                self._indexes.encode(progress)
+        except EncoderError as error:
+            progress.notice(f"what waits to be encoded is found by words alone: {error}")
+
     @classmethod
     def check(cls, path: str | Path, *, progress: Progress | None = None) -> CheckReport:
         """Compare everything in a forum's folder with what was written, and its parts with each other; change nothing.
@@ -548,14 +599,14 @@ class Forum:
             BusyForumError: another process is writing.
             ForumError, ModelError: it cannot be made anew.
         """
-        layout, settings, shown = Layout(Path(path)), settings or ForumSettings(), progress or SilentProgress()
+        layout, settings, shown = ForumLayout(Path(path)), settings or ForumSettings(), progress or SilentProgress()
         found = check_forum(layout.folder, shown)
         if found.is_sound or not layout.archive.is_file():
             return found
         done = clear_damage(layout, found, settings)
         with cls.open(path, settings=settings, progress=shown) as forum:
-            if "vectors" in done and wanted_model(layout, forum.analyzer.settings.language) is not None:
-                forum.encode(progress=shown)
+            if "vectors" in done:
+                forum._encode_if_possible(shown)
         return replace(check_forum(layout.folder, shown), repaired=done)
 
     @classmethod
@@ -568,12 +619,11 @@ class Forum:
             BusyForumError: another process is indexing or encoding.
             ModelError: the model cannot be read.
         """
-        layout, settings = Layout(Path(path)), settings or ForumSettings()
-        Archive(layout.archive).close()
+        layout, settings = ForumLayout(Path(path)), settings or ForumSettings()
+        open_store(layout).close()
         remove_indexes(layout, settings)
         forum = cls.open(path, settings=settings, progress=progress)
-        if settings.has_vectors and wanted_model(layout, forum.analyzer.settings.language) is not None:
-            forum.encode(progress=progress)
+        forum._encode_if_possible(progress or SilentProgress())
         return forum
 
 
@@ -581,8 +631,8 @@ def _listed(questions: Question | Iterable[Question]) -> Sequence[Question]:
     return [questions] if isinstance(questions, Question) else list(questions)
 
 
-def _new_archive(layout: Layout, text: TextSettings) -> Archive:
-    """Return the archive of a new forum, with its text settings stored.
+def _new_store(layout: ForumLayout, text: TextSettings) -> Store:
+    """Return the store of a new forum, with its text settings stored.
 
     Raises:
         ForumExistsError: the folder holds something already.
@@ -590,11 +640,11 @@ def _new_archive(layout: Layout, text: TextSettings) -> Archive:
     folder = layout.folder
     if layout.archive.exists():
         with contextlib.suppress(ForumNotFoundError):
-            Archive(layout.archive).close()
+            open_store(layout).close()
             raise ForumExistsError(f"there is a forum at {folder} already", "open it, or choose another folder")
     elif folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise ForumExistsError(f"{folder} exists and is not empty", "choose another folder for the forum")
-    return Archive.create(layout.archive, {name: json.dumps(value) for name, value in text.to_json().items()})
+    return create_store(layout, {name: json.dumps(value) for name, value in text.to_json().items()})
 
 
 def size_bytes(folder: Path) -> int:

@@ -1,4 +1,4 @@
-"""From an archive's files into a forum's archive."""
+"""From an archive's files into a forum's store."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from askalike.errors import InputError, SettingError
 from askalike.progress import Progress
 from askalike.readers.detection import find_archive
 from askalike.readers.frame import ReadContext, Reader, ReadOptions, Rejects
-from askalike.store import Archive, LoadReport, load
+from askalike.store import LoadReport, Store
 from askalike.store.rows import is_storable
 from askalike.types import Record, Reject, Source
 
@@ -57,9 +57,9 @@ class ImportReport:
 
 
 def import_archive(
-    archive: Archive, path: Path, options: ImportOptions, rejects_path: Path, progress: Progress
+    store: Store, path: Path, options: ImportOptions, rejects_path: Path, progress: Progress
 ) -> ImportReport:
-    """Read ``path`` into the archive in one transaction: all of it, or after an error nothing.
+    """Read ``path`` into the store in one transaction: all of it, or after an error nothing.
 
     Raises:
         InputError: the path cannot be read; the message names file and line.
@@ -80,8 +80,7 @@ def import_archive(
             rejects.add(reject)
 
         try:
-            report = load(
-                archive,
+            report = store.load(
                 _checked(reader, path, context),
                 source,
                 refuse,

@@ -5,24 +5,30 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
+from dataclasses import replace
 from typing import TypeVar
 
 import filelock
+import numpy as np
+from numpy.typing import NDArray
 
-from askalike.errors import BusyForumError, DamagedModelError
+from askalike.data import DEFAULT_MODEL_LANGUAGE, default_model
+from askalike.errors import BusyForumError, DamagedModelError, NotLearnedError
 from askalike.files import UnlockableError, held
-from askalike.forum.calibrations import Calibrations
-from askalike.forum.engine import LocalEngine, QueryEncoder
+from askalike.forum.calibrations import Scorings
+from askalike.forum.engine import GeneralWords, LocalEngine, QueryEncoder, TextQueryEncoder
 from askalike.forum.rerankers import Rerankers
 from askalike.forum.settings import ForumSettings
-from askalike.index.catchup import catch_up
+from askalike.index.catchup import catch_up, pending
+from askalike.index.encoder_settings import EncoderSettings
 from askalike.index.vector_set import forget_sets, lock_of_makers
 from askalike.index.vector_sets import Vectors, VectorsState
 from askalike.index.word_indexer import WordIndexer, fitting_index, open_index
-from askalike.index.words import LexicalIndex
+from askalike.index.words import WordIndex
+from askalike.models.text_encoder import TextEncoder
 from askalike.progress import Progress
 from askalike.search import Searcher
-from askalike.store import Archive, Layout
+from askalike.store import ForumLayout, Store
 from askalike.text.analyzer import Analyzer
 
 LOCK_TIMEOUT_S = 10.0
@@ -33,28 +39,30 @@ _Found = TypeVar("_Found")
 
 
 class Indexes:
-    """The candidate index and the vectors.
+    """The word index and the vectors.
 
     Args:
         settings: of the forum; ``has_vectors`` decides whether vectors are looked at at all.
 
     Raises:
-        BusyForumError: there is no candidate index yet, and another process has been making one for too long.
+        BusyForumError: there is no word index yet, and another process has been making one for too long.
     """
 
-    def __init__(self, layout: Layout, archive: Archive, analyzer: Analyzer, settings: ForumSettings) -> None:
+    def __init__(self, layout: ForumLayout, store: Store, analyzer: Analyzer, settings: ForumSettings) -> None:
         self._layout = layout
-        self._archive = archive
+        self._store = store
         self._analyzer = analyzer
         self.settings = settings
         self._guard = threading.RLock()
         self._lock = filelock.FileLock(layout.lock, thread_local=False)
-        self.lexical: LexicalIndex = self._open_lexical()
+        self.lexical: WordIndex = self._open_lexical()
         language = analyzer.settings.language
-        self.vectors = Vectors(layout, archive, settings.graph, language) if settings.has_vectors else None
+        self.vectors = Vectors(layout, store, settings.graph, language) if settings.has_vectors else None
         self._begun = self._finished = 0
-        self._rerankers = Rerankers(layout, settings.search, archive.answers)
-        self._calibrations = Calibrations(archive)
+        self._rerankers = Rerankers(layout, settings.search, store.answers_of)
+        self._scorings = Scorings(store, analyzer)
+        words = default_model() if language == DEFAULT_MODEL_LANGUAGE else None
+        self._speller = None if words is None else GeneralWords(words)
 
     def searcher(self) -> Searcher:
         """Return a searcher over the indexes as they are on disk now; vectors and model belong together."""
@@ -62,10 +70,45 @@ class Indexes:
         answering = None if self.vectors is None else self.vectors.answering()
         settings = self.settings
         index = None if answering is None else answering.index.snapshot()
-        engine = LocalEngine(self._archive, self.lexical.snapshot(), settings.fields, index, settings.neighbours)
-        encoder = None if answering is None else QueryEncoder(answering, self._analyzer)
-        calibration = None if answering is None else self._calibrations.of(answering)
-        return Searcher(engine, self._analyzer, encoder, settings.search, self._rerankers.get, encoder, calibration)
+        engine = LocalEngine(self._store, self.lexical.snapshot(), settings.fields, index, settings.neighbours)
+        scoring = self._scorings.of(answering, engine)
+        searcher = Searcher(engine, self._analyzer, None, settings.search, self._rerankers.get, scoring=scoring)
+        if answering is None:
+            return searcher
+        join = settings.search.join.for_encoder(answering.name)
+        found = replace(searcher, settings=replace(settings.search, join=join))
+        if answering.settings is not None:
+            encoder = TextQueryEncoder(answering, self._analyzer)
+            return replace(found, encoder=encoder, speller=self._speller)
+        words = QueryEncoder(answering, self._analyzer)
+        return replace(found, encoder=words, speller=words)
+
+    def take(self, settings: EncoderSettings, encoder: TextEncoder, *, is_named: bool) -> None:
+        """Let the forum be encoded with a text encoder; see ``index.vector_sets.Vectors.take``."""
+        if self.vectors is not None:
+            self.vectors.take(settings, encoder, is_named=is_named)
+
+    def embed(self, texts: list[str], *, is_query: bool) -> NDArray[np.float32]:
+        """Return the vectors of plain texts; see ``Forum.embed``.
+
+        Raises:
+            NotLearnedError: the forum has no vectors.
+            ModelError, EncoderError: its model cannot be read, or its encoder cannot be had.
+        """
+        answering = None if self.vectors is None else self.vectors.answering()
+        if answering is None:
+            raise NotLearnedError(
+                f"the forum at {self._layout.folder} has no vectors", 'make them with "askalike encode FORUM"'
+            )
+        return answering.embed(texts, is_query=is_query)
+
+    def vector_of(self, num: int) -> NDArray[np.float32]:
+        """Return the vector of a question as it is stored, zeros where it has none.  # (D,)"""
+        answering = None if self.vectors is None else self.vectors.answering()
+        if answering is None:
+            return np.zeros(1, dtype=np.float32)
+        _, found = answering.index.vectors([num])
+        return found[0] if len(found) else np.zeros(answering.dimensions, dtype=np.float32)
 
     def ask(self, question: Callable[[Searcher], _Found]) -> _Found:
         """Return what a searcher finds; another is asked once where the first one's model cannot be read.
@@ -97,7 +140,7 @@ class Indexes:
                 if self._finished > before:  # another thread began after this one had stored its changes
                     return
                 self._begun += 1
-                catch_up(self._archive, WordIndexer(self.lexical, self._analyzer), progress)
+                catch_up(self._store, WordIndexer(self.lexical, self._analyzer), progress)
                 if self.vectors is not None:
                     self.vectors.follow(progress)
                 self._finished = self._begun
@@ -122,7 +165,7 @@ class Indexes:
             self.vectors.encode(progress, self._locked_for_encoder)
 
     def probe(self) -> None:
-        """Look into the candidate index and the vectors as a search does, in a few milliseconds.
+        """Look into the word index and the vectors as a search does, in a few milliseconds.
 
         Raises:
             ForumError, ModelError: searches would fail; the message says what to do.
@@ -136,11 +179,9 @@ class Indexes:
         return VectorsState() if self.vectors is None else self.vectors.state()
 
     def behind(self) -> int:
-        """Return how many changes the candidate index has not seen."""
+        """Return how many changes the word index has not seen."""
         self.lexical.refresh()
-        mark = self.lexical.mark
-        waiting = self._archive.count_question_changes(mark.applied)
-        return waiting if mark.is_complete else waiting + self._archive.count_questions(mark.scanned)
+        return pending(self.lexical.cursor, self._store)
 
     @contextmanager
     def _locked(self, timeout_s: float) -> Iterator[None]:
@@ -163,21 +204,21 @@ class Indexes:
                 f"another process is indexing {self._layout.folder}", "encode again; vectors encoded so far are kept"
             ) from error
 
-    def _open_lexical(self) -> LexicalIndex:
+    def _open_lexical(self) -> WordIndex:
         """Open the index; only one that has to be made first waits for another process that is making it."""
-        index = fitting_index(self._layout.lexical, self._archive, self._analyzer)
+        index = fitting_index(self._layout.lexical, self._store, self._analyzer)
         if index is not None:
             return index
         try:
             with held(self._lock, LOCK_TIMEOUT_S):
-                return open_index(self._layout.lexical, self._archive, self._analyzer)
+                return open_index(self._layout.lexical, self._store, self._analyzer)
         except filelock.Timeout as error:
             raise BusyForumError(
                 f"another process is indexing {self._layout.folder}", "wait until it has finished"
             ) from error
 
 
-def remove_indexes(layout: Layout, settings: ForumSettings) -> None:
+def remove_indexes(layout: ForumLayout, settings: ForumSettings) -> None:
     """Delete the indexes, whatever state they are in; they are built anew from the archive.
 
     Args:
@@ -201,6 +242,6 @@ def remove_indexes(layout: Layout, settings: ForumSettings) -> None:
             raise BusyForumError(
                 f"another process is indexing {layout.folder}", "wait until it has finished"
             ) from error
-        LexicalIndex.remove(layout.lexical)
+        WordIndex.remove(layout.lexical)
         if settings.has_vectors:
             forget_sets(layout.vectors)

@@ -4,12 +4,9 @@ Questions with the same text come first, however many: each is the pair of the f
 only that one is compared with questions of other texts, for all. Two texts are the same when they differ in nothing but
 markup, case and white space.
 
-A question's other partners are the best that a search for it finds. Their score is comparable between questions: the
-weighted sum of the cosine and of BM25 as a share of what the question scores *itself*, instead of the best candidate::
-
-    score(a, b) = w · cos(a, b) + (1 - w) · min(1, bm25(a, b) / bm25(a, a))
-
-Of the two directions the greater counts. Pairs that are marked, lead to the same original, or were judged by a person
+A question's other partners are the best that a search for it finds. Their score is the probability that both ask the
+same, before what people judged; what they judged keeps the order of scores (``search.calibration``). Of the two
+directions the greater counts. Pairs that are marked, lead to the same original, or were judged by a person
 are settled, and are not listed.
 """
 
@@ -24,16 +21,21 @@ from functools import partial
 from typing import Final
 
 import filelock
+import numpy as np
+from numpy.typing import NDArray
 
 from askalike.files import held
 from askalike.forum.indexes import Indexes
-from askalike.forum.pair_store import DamagedPairsError, Pair, PairStore, Place
 from askalike.search import Query, Searcher
+from askalike.search.calibration import UNMOVED
+from askalike.search.engine import WordEncoder
 from askalike.search.originals import reached
 from askalike.search.pool import Scored
-from askalike.search.rankers import weighted_sum
+from askalike.search.rankers import PROBABILITY
+from askalike.search.scorer import digest
 from askalike.search.settings import MAX_HITS
-from askalike.store import Archive, Layout, changed_questions, numbers, verdicts_on
+from askalike.store import ForumLayout, Store, open_pairs
+from askalike.store.pairs import DamagedPairsError, Pair, PairPosition
 from askalike.text.markup import readable
 from askalike.types import Question
 
@@ -91,13 +93,15 @@ def _lead(leader: dict[int, int], num: int) -> int:
 PARTNERS: Final = 5
 """So many of the best are kept for each question."""
 
-LEAST_SCORE: Final = 0.3
+LEAST_SCORE: Final = 0.1
 """Pairs below are not kept."""
 
 MOST_REFUSED: Final = 20
 """So many others of the same text are looked at for one from which a question was not judged different."""
 
 CHANGES: Final = 500
+FOLLOWED: Final = ("question", "link", "feedback")
+"""What changes about a question so that its pairs are made anew."""
 TEXTS: Final = 200
 AT_ONCE: Final = 20
 
@@ -106,19 +110,14 @@ HASHED: Final = "title and body, no markup, case folded, 1"
 
 
 class Pairs:
-    """The pairs of a forum that may ask the same; any thread reads, one process at a time compares.
+    """The pairs of a forum that may ask the same; any thread reads, one process at a time compares."""
 
-    Args:
-        weight: of the cosine.
-    """
-
-    def __init__(self, layout: Layout, archive: Archive, indexes: Indexes, weight: float) -> None:
-        self._archive = archive
+    def __init__(self, layout: ForumLayout, store: Store, indexes: Indexes) -> None:
+        self._records = store
         self._indexes = indexes
-        self._weight = weight
         self._guard = threading.Lock()
         self._lock = filelock.FileLock(layout.pairs_lock, thread_local=False)
-        self.store = PairStore(layout.pairs)
+        self.store = open_pairs(layout)
 
     def close(self) -> None:
         """Close the file."""
@@ -126,7 +125,7 @@ class Pairs:
 
     def waiting(self) -> int:
         """Return how many questions are still to be compared, as far as changes were seen."""
-        return self._archive.count_questions() if self._is_new() else self.store.waiting()
+        return self._records.count_questions() if self._is_new() else self.store.waiting()
 
     def advance(self, seconds: float, is_stopped: Callable[[], bool] = lambda: False) -> int:
         """Compare questions that wait for about so long; return how many are left, 0 while another process is at it.
@@ -153,21 +152,23 @@ class Pairs:
         finally:
             self._guard.release()
 
-    def page(self, minimum: float, limit: int, after: Place | None = None) -> tuple[list[Pair], Place | None]:
-        """Return open pairs of at least this score, best first, and the place to go on from, None at the end.
+    def page(
+        self, minimum: float, limit: int, after: PairPosition | None = None
+    ) -> tuple[list[Pair], PairPosition | None]:
+        """Return open pairs of at least this score, best first, and the position to go on from, None at the end.
 
-        A pair that was settled meanwhile is left out; pages are found by place, so that none is shown twice and none
+        A pair that was settled meanwhile is left out; pages are found by position, so that none is shown twice and none
         is passed over when others come and go.
         """
         found: list[Pair] = []
-        place = after
-        while part := self.store.page(minimum, limit, place):
+        position = after
+        while part := self.store.page(minimum, limit, position):
             for pair in part:
-                place = Place(pair.score, pair.first, pair.second)
+                position = PairPosition(pair.score, pair.first, pair.second)
                 if not self.is_settled(pair):
                     found.append(pair)
                     if len(found) == limit:
-                        return found, place
+                        return found, position
             if len(part) < limit:
                 break
         return found, None
@@ -178,12 +179,16 @@ class Pairs:
 
     def _settled_as(self, pair: Pair) -> str:
         """Return "gone", the verdict, or "marked"; "" for a pair that is open."""
-        held = self._archive.questions_by_num([pair.first, pair.second])
+        held = self._records.questions_by_num([pair.first, pair.second])
         if len(held) < 2:
             return "gone"
         one, other = held[pair.first].id, held[pair.second].id
-        verdict = verdicts_on(self._archive, one).get(other)
-        return verdict or ("marked" if self._roots(one) & self._roots(other) else "")
+        verdict = self._records.judgements_on(one).get(other)
+        if verdict:
+            return verdict
+        originals = self._records.originals_of([one, other])
+        ways = ({start, *reached(start, lambda name: originals.get(name, ()))} for start in (one, other))
+        return "marked" if set.intersection(*ways) else ""  # their ways by duplicate links meet
 
     def _advance(self, end: float, is_stopped: Callable[[], bool]) -> int:
         if not self._follow():
@@ -199,46 +204,42 @@ class Pairs:
                     return self.store.waiting()
         return self.store.waiting()
 
-    def _roots(self, identifier: str) -> frozenset[str]:
-        """Return a question and all that it leads to by marks: pairs whose ways meet are settled."""
-        return frozenset((identifier, *reached(identifier, self._archive.originals)))
-
     def _is_new(self) -> bool:
         return self.store.state("made by") != self._made_by()
 
     def _made_by(self) -> str:
         """Return what the scores depend on: another model makes every pair anew."""
-        return f"{self._indexes.state().model}, {self._weight}, {PARTNERS}, {LEAST_SCORE}"
+        return f"{self._indexes.state().model}, probability by {digest()}, {PARTNERS}, {LEAST_SCORE}"
 
     def _follow(self) -> bool:
         """Note which questions have changed, as far as searches see them; return whether they see the forum at all."""
         self._indexes.lexical.refresh()
-        mark = self._indexes.lexical.mark
-        if not mark.is_complete:
+        cursor = self._indexes.lexical.cursor
+        if not cursor.is_complete:
             return False
-        last = self._archive.last_change()
-        if self._archive.count_question_changes(mark.applied):
-            last = min(last, mark.applied)
+        last = self._records.last_change()
+        if self._records.count_changes(cursor.applied):
+            last = min(last, cursor.applied)
         applied = int(self.store.state("applied") or 0)
-        if self._is_new() or applied > self._archive.last_change():
+        if self._is_new() or applied > self._records.last_change():
             with self.store.writing() as store:
                 store.clear()
                 store.keep("texts", "")
-                store.add_waiting(numbers(self._archive))
+                store.add_waiting(self._records.numbers())
                 store.keep("applied", str(last))
                 store.keep("made by", self._made_by())
             applied = last
         if self.store.state("texts") != HASHED:
             with self.store.writing() as store:
-                everything = numbers(self._archive)
+                everything = self._records.numbers()
                 store.forget_texts()
                 store.add_unread(everything)
                 store.add_waiting(everything)
                 store.keep("texts", HASHED)
-        while applied < last and (changes := changed_questions(self._archive, applied, CHANGES)):
-            edited = {change.num for change in changes if change.is_text}
+        while applied < last and (changes := self._records.changes(applied, CHANGES, FOLLOWED)):
+            edited = {change.num for change in changes if change.kind == "question"}
             marked = {change.num for change in changes}
-            held = self._archive.questions_by_num(sorted(marked)).keys()
+            held = self._records.questions_by_num(sorted(marked)).keys()
             applied = changes[-1].seq
             with self.store.writing() as store:
                 for num in edited:
@@ -259,7 +260,7 @@ class Pairs:
 
     def _read(self, nums: list[int]) -> None:
         """Find the questions that say the same as others do, without comparing them."""
-        held = self._archive.questions_by_num(nums)
+        held = self._records.questions_by_num(nums)
         with self.store.writing() as store:
             for num in nums:
                 store.put_text(num, _hash(held[num]) if num in held else None)
@@ -269,7 +270,7 @@ class Pairs:
                     store.put(self._twin(max(num, copies[1])) or [])
 
     def _compare(self, num: int) -> None:
-        question = self._archive.questions_by_num([num]).get(num)
+        question = self._records.questions_by_num([num]).get(num)
         partners = self._twin(num)
         if partners is None:  # no other is compared for it
             partners = [] if question is None else self._partners(num, question)
@@ -300,28 +301,37 @@ class Pairs:
         found: dict[int, Pair] = {}
         query, limit = Query(question.title, question.body, question.markup), PARTNERS + 1
         while True:
-            ranked, most = self._indexes.ask(partial(_ranked, query=replace(query, k=limit), num=num))
+            ranked = self._indexes.ask(
+                partial(_ranked, query=replace(query, k=limit), num=num, stored=self._indexes.vector_of)
+            )
             for scored in ranked:
                 first = next(iter(self.store.copies(scored.key, 1)), scored.key)
                 if first not in (num, *found) and len(found) < PARTNERS:
-                    found[first] = self._pair(num, first, scored, most)
+                    cosine = scored.components.get("cosine")
+                    found[first] = Pair(min(num, first), max(num, first), scored.score, cosine)
             if len(found) == PARTNERS or len(ranked) < limit or limit == MAX_HITS:
                 return [pair for pair in found.values() if pair.score >= LEAST_SCORE]
             limit = min(4 * limit, MAX_HITS)
 
-    def _pair(self, num: int, other: int, scored: Scored, most: float) -> Pair:
-        """Return the pair of two questions; ``most`` is what the one scores itself."""
-        share = min(1.0, scored.components.get("bm25", 0.0) / most) if most > 0 else 0.0
-        cosine = scored.components.get("cosine")
-        score = share if cosine is None else max(0.0, min(1.0, weighted_sum(cosine, share, self._weight)))
-        return Pair(min(num, other), max(num, other), score, cosine)
+
+@dataclass(frozen=True, slots=True)
+class _Stored:
+    """``search.Encoder`` by the vector that a question has already: a text encoder takes long, or costs something."""
+
+    vector: NDArray[np.float32]
+
+    def encode(self, query: Query) -> NDArray[np.float32]:
+        """Return the vector, whatever is asked."""
+        return self.vector
 
 
-def _ranked(searcher: Searcher, query: Query, num: int) -> tuple[list[Scored], float]:
-    """Return the best as they are written, and the score by words of the question itself: it need not be among them."""
-    ranked = replace(searcher, speller=None).ranking(query)
-    own = searcher.engine.lexical_scores(ranked.asked.weights, [num])
-    return [one.scored for one in ranked.found], own.get(num, 0.0)
+def _ranked(searcher: Searcher, query: Query, num: int, stored: Callable[[int], NDArray[np.float32]]) -> list[Scored]:
+    """Return the best as they are written, by what the package's scorer says of them."""
+    scoring = None if searcher.scoring is None else replace(searcher.scoring, update=UNMOVED)
+    searcher = replace(searcher, speller=None, scoring=scoring)
+    if searcher.encoder is not None and not isinstance(searcher.encoder, WordEncoder):
+        searcher = replace(searcher, encoder=_Stored(stored(num)))
+    return [one.scored for one in searcher.ranking(replace(query, ranker=PROBABILITY)).found]
 
 
 def _hash(question: Question) -> bytes | None:

@@ -28,7 +28,7 @@ from askalike.search.pool import Pooled, Scored
 from askalike.search.ramn import RamnReranker
 from askalike.search.settings import SearchSettings
 from askalike.search.siamese import SiameseReranker
-from askalike.store import Layout
+from askalike.store import ForumLayout
 from askalike.types import Answer, Explanation, Question, WordMatch
 
 CACHE_BYTES: Final = 64 * 1024**2
@@ -53,6 +53,10 @@ class Candidates(NamedTuple):
     mixtures: Floats | None
 
 
+Answers = Callable[[Sequence[str]], Mapping[str, Sequence[Answer]]]
+"""Questions' ids → their answers, best first, of those that have any."""
+
+
 class ModelTerms:
     """Terms as ids; any number of threads may ask.
 
@@ -63,9 +67,7 @@ class ModelTerms:
         size_bytes: of terms that are kept, and again of topics.
     """
 
-    def __init__(
-        self, model: LanguageModel, answers: Callable[[str], Sequence[Answer]], size_bytes: int = CACHE_BYTES
-    ) -> None:
+    def __init__(self, model: LanguageModel, answers: Answers, size_bytes: int = CACHE_BYTES) -> None:
         self._model = model
         self._answers = answers
         self._kept: LruCache[Question, Ids] = LruCache(
@@ -86,7 +88,8 @@ class ModelTerms:
         texts, options = TermLists.of(self._kept.of_questions(found)), self._model.settings.options
         best: list[Answer | None] = [None] * len(found)
         if options.reads_answers:
-            best = [next(iter(self._answers(question.id)), None) for _, question in found]
+            held = self._answers([question.id for _, question in found])
+            best = [next(iter(held.get(question.id, ())), None) for _, question in found]
         answers = self._of_answers(best) if options.reads_answers else None
         if options.topic_learning is None:
             return Candidates(texts, answers, None)
@@ -115,7 +118,7 @@ class LikelihoodReranker:
         answers: a question's answers, best first; asked for where the model reads them.
     """
 
-    def __init__(self, model: LanguageModel, answers: Callable[[str], Sequence[Answer]]) -> None:
+    def __init__(self, model: LanguageModel, answers: Answers) -> None:
         self._model = model
         self._terms = ModelTerms(model, answers)
 
@@ -136,7 +139,7 @@ class LikelihoodReranker:
 
     def explain(self, query: Query, questions: Sequence[Question]) -> list[Explanation]:
         """Return ``word_matches`` of each question."""
-        return [Explanation(one.id, matches=self.word_matches(query, one)) for one in questions]
+        return [Explanation(matches=self.word_matches(query, one)) for one in questions]
 
     def word_matches(self, query: Query, question: Question) -> tuple[WordMatch, ...]:
         """Return for each word of the query the words of the question that stand for it best, and how well.
@@ -203,10 +206,6 @@ class ModelVectors:
             return [row.copy() for row in self._model.encode(questions)]  # so that none keeps the others alive
 
 
-Answers = Callable[[str], Sequence[Answer]]
-"""A question's id → its answers, best first."""
-
-
 class _Saved(Protocol):
     """What a ranker has learned."""
 
@@ -271,7 +270,7 @@ def load_learned(name: str, folder: Path) -> _Saved:
     return _LOADERS[name](folder)
 
 
-def take_ranker(name: str, folder: Path, layout: Layout) -> None:
+def take_ranker(name: str, folder: Path, layout: ForumLayout) -> None:
     """Put a copy of what a ranker has learned where the forum finds it.
 
     Raises:
@@ -295,7 +294,7 @@ class Rerankers:
         answers: of the forum's questions.
     """
 
-    def __init__(self, layout: Layout, settings: SearchSettings, answers: Answers) -> None:
+    def __init__(self, layout: ForumLayout, settings: SearchSettings, answers: Answers) -> None:
         self._layout = layout
         self._settings = settings
         self._answers = answers

@@ -11,7 +11,7 @@ from askalike.errors import ForumVersionError, SettingError
 from askalike.index.vectors import GraphSettings
 from askalike.index.words import FieldWeights
 from askalike.search import SearchSettings
-from askalike.store import Archive, Layout
+from askalike.store import ForumLayout, Store, open_store
 from askalike.text.settings import TextSettings
 
 Neighbours = Literal["auto", "exact"]
@@ -38,25 +38,25 @@ class ForumSettings:
     graph: GraphSettings = field(default_factory=lambda: GraphSettings(above=60_000))
 
 
-def stored_language(layout: Layout) -> str:
+def stored_language(layout: ForumLayout) -> str:
     """Return the language of the forum in a folder.
 
     Raises:
         ForumNotFoundError, ForumVersionError: there is none, or its settings are not understood.
     """
-    with closing(Archive(layout.archive)) as archive:
-        return stored_text_settings(archive, layout).language
+    with closing(open_store(layout)) as store:
+        return stored_text_settings(store).language
 
 
-def stored_text_settings(archive: Archive, layout: Layout) -> TextSettings:
+def stored_text_settings(store: Store) -> TextSettings:
     """Return the text settings that were stored when the forum was made.
 
     Raises:
         ForumVersionError: they are not understood.
     """
     try:
-        return TextSettings.from_json({name: json.loads(value) for name, value in archive.settings().items()})
+        return TextSettings.from_json({name: json.loads(value) for name, value in store.settings().items()})
     except (SettingError, ValueError) as error:
         raise ForumVersionError(
-            f"the settings stored in {layout.archive} are not understood: {error}", "use the version that wrote it"
+            f"the settings stored in {store.name} are not understood: {error}", "use the version that wrote it"
         ) from error

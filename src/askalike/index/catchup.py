@@ -1,7 +1,7 @@
-"""Keeps an index in step with the archive: each change is applied once its write is durable.
+"""Keeps an index in step with a store: each change is applied once its write is durable.
 
-The same for every kind of index: one that is built from nothing scans the archive, and one that is behind gets the
-changes that it has not seen. A killed process leaves a mark from which the next one goes on.
+The same for every kind of index: one that is built from nothing scans the store, and one that is behind gets the
+changes that it has not seen. A killed process leaves a cursor from which the next one goes on.
 """
 
 from __future__ import annotations
@@ -10,11 +10,11 @@ from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from itertools import islice
-from typing import Protocol
+from typing import Protocol, TypeVar
 
-from askalike.index.cursor import Mark
+from askalike.index.cursor import Cursor
 from askalike.progress import Progress
-from askalike.store import Archive
+from askalike.store import ChangeLog
 from askalike.types import Question
 
 
@@ -36,18 +36,33 @@ class Steps:
 class EntryWriter(Protocol):
     """Adds, replaces and removes entries; nothing is seen or kept before ``commit``."""
 
-    def put(self, questions: Sequence[tuple[int, Question]]) -> None:
-        """Add the questions under their internal numbers, or replace what has these numbers."""
+    def remove(self, nums: Sequence[int]) -> None:
+        """Remove the entries with these numbers; nothing happens where there is none."""
 
-    def remove(self, num: int) -> None:
-        """Remove the entry with this number; nothing happens when there is none."""
-
-    def commit(self, mark: Mark) -> None:
-        """Put everything so far on disk, then the mark."""
+    def commit(self, cursor: Cursor) -> None:
+        """Put everything so far on disk, then the cursor."""
 
 
-class Follower(Protocol):
-    """An index that follows the archive, together with what makes its entries from questions."""
+class Index(Protocol):
+    """The entries of an index on disk."""
+
+    @property
+    def cursor(self) -> Cursor:
+        """Return how far it has come, as of the last look at the disk."""
+
+    @property
+    def entries(self) -> int:
+        """Return how many entries it has."""
+
+    def reopen(self) -> None:
+        """Take the index as it is on disk now, complete or not."""
+
+
+_Writer = TypeVar("_Writer", bound=EntryWriter)
+
+
+class Indexer(Protocol[_Writer]):
+    """An index that follows a store, together with what makes its entries from questions."""
 
     @property
     def phase(self) -> str:
@@ -58,26 +73,24 @@ class Follower(Protocol):
         """Return how many questions it takes at a time."""
 
     @property
-    def mark(self) -> Mark:
-        """Return how far it has come, as of the last look at the disk."""
+    def index(self) -> Index:
+        """Return its index."""
 
-    def reopen(self) -> None:
-        """Take the index as it is on disk now, complete or not."""
+    def writing(self) -> AbstractContextManager[_Writer]:
+        """Give the index's writer; what it has committed stays, the rest is dropped at the end."""
 
-    def writing(self) -> AbstractContextManager[EntryWriter]:
-        """Give the writer; what it has committed stays, the rest is dropped at the end."""
-
-
-def fits(mark: Mark, fingerprint: str, archive: Archive) -> bool:
-    """Return whether an index needs no more than catching up: made the same way, and not ahead of the archive.
-
-    One that is ahead belongs to an archive that was since restored from an older copy.
-    """
-    return mark.fingerprint == fingerprint and mark.applied <= archive.last_change()
+    def put(self, writer: _Writer, questions: Sequence[tuple[int, Question]]) -> None:
+        """Add the questions under their numbers, or replace what has these numbers."""
 
 
-def catch_up(archive: Archive, index: Follower, progress: Progress, most_changes: int | None = None) -> int:
-    """Bring the index in step with the archive; return how many entries were written or removed.
+def pending(cursor: Cursor, log: ChangeLog) -> int:
+    """Return how many questions or changes an index has not seen."""
+    changes = log.count_changes(cursor.applied)
+    return changes if cursor.is_complete else max(changes, log.count_questions(cursor.scanned))
+
+
+def catch_up(log: ChangeLog, indexer: Indexer[_Writer], progress: Progress, most_changes: int | None = None) -> int:
+    """Bring the index in step with the store; return how many entries were written or removed.
 
     Args:
         most_changes: stop after so many changes; the rest is left to another call.
@@ -85,62 +98,60 @@ def catch_up(archive: Archive, index: Follower, progress: Progress, most_changes
     Raises:
         BusyForumError: another process writes the index.
     """
-    index.reopen()
-    if index.mark.is_complete and index.mark.applied == archive.last_change():
+    indexer.index.reopen()
+    if indexer.index.cursor.is_complete and indexer.index.cursor.applied == log.last_change():
         return 0
-    with index.writing() as writer:
+    with indexer.writing() as writer:
         done = 0
-        if not index.mark.is_complete:
-            done += _scan(archive, index, writer, progress)
-        return done + _replay(archive, index, writer, progress, most_changes)
+        if not indexer.index.cursor.is_complete:
+            done += _scan(log, indexer, writer, progress)
+        return done + _replay(log, indexer, writer, progress, most_changes)
 
 
-def _scan(archive: Archive, index: Follower, writer: EntryWriter, progress: Progress) -> int:
+def _scan(log: ChangeLog, indexer: Indexer[_Writer], writer: _Writer, progress: Progress) -> int:
     """Fill an index from nothing, going on after the last number that a killed process committed."""
-    mark = index.mark
-    if not mark.scanned:
-        mark = replace(mark, applied=archive.last_change())  # what the scan sees need not be replayed after it
-    progress.start(index.phase, archive.count_questions(mark.scanned), "questions")
+    cursor = indexer.index.cursor
+    if not cursor.scanned and not indexer.index.entries:  # a killed process may have kept entries, but no cursor
+        cursor = replace(cursor, applied=log.last_change())  # what the scan sees need not be replayed after it
+    progress.start(indexer.phase, log.count_questions(cursor.scanned), "questions")
     done = uncommitted = 0
-    questions = archive.all_questions(mark.scanned)
-    while batch := list(islice(questions, index.steps.batch)):
-        writer.put(batch)
+    questions = log.all_questions(cursor.scanned)
+    while batch := list(islice(questions, indexer.steps.batch)):
+        indexer.put(writer, batch)
         progress.advance(len(batch))
         done += len(batch)
         uncommitted += len(batch)
-        if uncommitted >= index.steps.scan:
-            writer.commit(replace(mark, scanned=batch[-1][0]))
+        if uncommitted >= indexer.steps.scan:
+            writer.commit(replace(cursor, scanned=batch[-1][0]))
             uncommitted = 0
-    writer.commit(replace(mark, scanned=0, is_complete=True))
-    index.reopen()
+    writer.commit(replace(cursor, scanned=0, is_complete=True))
+    indexer.index.reopen()
     return done
 
 
 def _replay(
-    archive: Archive, index: Follower, writer: EntryWriter, progress: Progress, most_changes: int | None
+    log: ChangeLog, indexer: Indexer[_Writer], writer: _Writer, progress: Progress, most_changes: int | None
 ) -> int:
     """Apply the changes that the index has not seen; each question is taken in its newest state."""
-    mark, step = index.mark, index.steps.changes
-    last = archive.last_change()  # before counting: no change up to it may be passed over
-    left = waiting = archive.count_question_changes(mark.applied)
+    cursor, step = indexer.index.cursor, indexer.steps.changes
+    last = log.last_change()  # before counting: no change up to it may be passed over
+    left = waiting = log.count_changes(cursor.applied)
     if most_changes is not None:
         left = min(waiting, most_changes)
     elif waiting > step:
-        progress.start(index.phase, waiting, "changes")
+        progress.start(indexer.phase, waiting, "changes")
     done = 0
-    while left > 0 and (changes := archive.question_changes(mark.applied, min(step, left))):
+    while left > 0 and (changes := log.changes(cursor.applied, min(step, left))):
         nums = list(dict.fromkeys(change.num for change in changes))
-        held = archive.questions_by_num(nums)
-        for num in nums:
-            if num not in held:
-                writer.remove(num)
-        writer.put(list(held.items()))
+        held = log.questions_by_num(nums)
+        writer.remove([num for num in nums if num not in held])
+        indexer.put(writer, list(held.items()))
         done += len(nums)
         left -= len(changes)
-        mark = replace(mark, applied=changes[-1].seq)
+        cursor = replace(cursor, applied=changes[-1].seq)
         if len(changes) == step or left <= 0:
-            writer.commit(mark)
+            writer.commit(cursor)
             progress.advance(len(changes))
-    if last > mark.applied and (most_changes is None or most_changes >= waiting):
-        writer.commit(replace(mark, applied=last))  # changes of answers and links, which need no work
+    if last > cursor.applied and (most_changes is None or most_changes >= waiting):
+        writer.commit(replace(cursor, applied=last))  # changes of answers and links, which need no work
     return done

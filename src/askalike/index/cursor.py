@@ -1,24 +1,29 @@
-"""The mark of an index that follows the archive: how far it has come through the archive's changes.
+"""The cursor of an index that follows a store's change log: how far it has come.
 
-Each kind of index keeps its mark in its own file, beside its own format number, and replaces it whole after its own
-commit; so an index is never ahead of its mark, and what a mark does not name is done again.
+Each kind of index keeps its cursor in a file of its own, with its own format number, and replaces it whole after its
+own commit; so a cursor is never ahead of its index, and what a cursor does not name is done again.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Final
 
-_TYPES = {"applied": int, "scanned": int, "is_complete": bool, "fingerprint": str, "format": int}
+CURSOR_FILE: Final = "mark.json"
+"""In the folder of each index."""
+
+_TYPES: Final = {"applied": int, "scanned": int, "is_complete": bool, "fingerprint": str, "format": int}
 
 
 @dataclass(frozen=True, slots=True)
-class Mark:
+class Cursor:
     """How far an index has come.
 
     Args:
-        applied: every change of the archive up to this sequence number is in the index.
-        scanned: while the index is built from nothing: entries up to this internal number are in it; 0 afterwards.
+        applied: every change of the store up to this sequence number is in the index.
+        scanned: while the index is built from nothing: entries up to this number are in it; 0 afterwards.
         is_complete: False while it is being built from nothing.
         fingerprint: of whatever made its entries: text settings, or a model.
     """
@@ -28,13 +33,20 @@ class Mark:
     is_complete: bool
     fingerprint: str
 
+    def can_catch_up(self, fingerprint: str, last_change: int) -> bool:
+        """Return whether its index needs no more than catching up: made the same way, and not ahead of the store.
+
+        One that is ahead belongs to a store that was since restored from an older copy.
+        """
+        return self.fingerprint == fingerprint and self.applied <= last_change
+
     def to_json(self, form: int) -> dict[str, object]:
-        """Return the mark as a file holds it, with the format number ``form`` of its index."""
+        """Return the cursor as a file holds it, with the format number ``form`` of its index."""
         return {**asdict(self), "format": form}
 
     @classmethod
-    def from_json(cls, found: object, form: int) -> Mark:
-        """Return the mark that ``to_json`` described.
+    def from_json(cls, found: object, form: int) -> Cursor:
+        """Return the cursor that ``to_json`` described.
 
         Raises:
             ValueError: it is none, or one of another format than ``form``; the message goes on after "the index …".
@@ -42,5 +54,18 @@ class Mark:
         if isinstance(found, Mapping) and found.get("format", form) != form:
             raise ValueError(f"it has format {found['format']}, expected {form}")
         if not isinstance(found, Mapping) or {name: type(value) for name, value in found.items()} != _TYPES:
-            raise ValueError(f"its mark in mark.json is {str(found)[:200]}, expected {', '.join(_TYPES)}")
+            raise ValueError(f"its cursor in {CURSOR_FILE} is {str(found)[:200]}, expected {', '.join(_TYPES)}")
         return cls(**{name: value for name, value in found.items() if name != "format"})
+
+
+def read_cursor_file(folder: Path) -> bytes | None:
+    """Return the file of an index's cursor as it is now, None while there is none; it may raise another OSError."""
+    try:
+        return (folder / CURSOR_FILE).read_bytes()
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+
+
+def has_cursor(folder: Path) -> bool:
+    """Return whether an index was begun in a folder."""
+    return (folder / CURSOR_FILE).exists()

@@ -1,4 +1,4 @@
-"""Which model a forum is to be encoded with: its own, or the general one that the package carries."""
+"""What a forum is to be encoded with: a text encoder that was named, its own model, or the package's general one."""
 
 from __future__ import annotations
 
@@ -9,10 +9,11 @@ from pathlib import Path
 
 from askalike.data import DEFAULT_MODEL_LANGUAGE, default_model
 from askalike.errors import DamagedModelError, ModelError, SettingError
-from askalike.files import remove_owned, sync_folder
+from askalike.files import remove_file, remove_owned, replace_whole, sync_folder
+from askalike.index.encoder_settings import EncoderSettings, read_settings
 from askalike.models.encoders.folder import OWNED, Manifest, ModelLayout, refuse_foreign
 from askalike.models.encoders.settings import ModelSettings
-from askalike.store import Layout
+from askalike.store import ForumLayout
 
 ENCODING_VERSION = 1
 """Raised whenever the same question and model give another vector than before, so that vectors are made anew."""
@@ -22,19 +23,41 @@ _MEND = "put a whole model there, or delete the folder"
 
 @dataclass(frozen=True, slots=True)
 class ModelSource:
-    """A model's folder.
+    """A model's folder, or a text encoder.
 
     Args:
-        name: "own" or "general".
+        folder: of the model; of the forum where an encoder is named.
+        name: "own", "general", or what the encoder calls itself.
         fingerprint: of its content, and of how questions are encoded.
+        encoder: the text encoder, None for a model of askalike's own kind.
     """
 
     folder: Path
     name: str
     fingerprint: str
+    encoder: EncoderSettings | None = None
+
+    @property
+    def shown(self) -> str:
+        """Return its name with its kind and size."""
+        return f"{self.name} ({describe(self.folder)})" if self.encoder is None else self.encoder.shown
 
 
-def wanted_model(layout: Layout, language: str) -> ModelSource | None:
+def wanted_model(layout: ForumLayout, language: str) -> ModelSource | None:
+    """Return the encoder that was named for the forum, else its own model, else the package's general one where that
+    reads the forum's language, else None.
+
+    Raises:
+        ModelError: a model is there and its manifest cannot be read.
+        EncoderError: an encoder was named, and its settings cannot be read.
+    """
+    named = read_settings(layout.encoder)
+    if named is not None:
+        return ModelSource(layout.folder, named.name, named.fingerprint, named)
+    return quick_model(layout, language)
+
+
+def quick_model(layout: ForumLayout, language: str) -> ModelSource | None:
     """Return the forum's own model, else the package's general one where it reads the forum's language, else None.
 
     Raises:
@@ -46,7 +69,7 @@ def wanted_model(layout: Layout, language: str) -> ModelSource | None:
     return own
 
 
-def own_model(layout: Layout) -> ModelSource | None:
+def own_model(layout: ForumLayout) -> ModelSource | None:
     """Return the forum's own model, if it has one.
 
     Raises:
@@ -78,14 +101,27 @@ def general_model(language: str) -> ModelSource:
     return ModelSource(folder, "general", fingerprint(folder))
 
 
-def remove_own_model(layout: Layout, language: str) -> None:
-    """Take the forum's own model away, so that the general one is wanted; its vectors answer until others are made.
+def name_encoder(layout: ForumLayout, settings: EncoderSettings) -> None:
+    """Let the forum be encoded with a text encoder from now on; the vectors before answer until its own are made."""
+    replace_whole(layout.encoder, settings.to_bytes())
+
+
+def forget_encoder(layout: ForumLayout) -> None:
+    """Let the forum be encoded with its own model or the general one again."""
+    remove_file(layout.encoder)
+    sync_folder(layout.folder)
+
+
+def remove_own_model(layout: ForumLayout, language: str) -> None:
+    """Take the forum's own model and encoder away, so that the general model is wanted; what answers now does until the
+    vectors are made.
 
     Raises:
         SettingError: the package contains no general model, or it reads another language.
         ModelExistsError: its folder is a link, or holds something else too.
     """
     general_model(language)
+    forget_encoder(layout)
     own = ModelLayout(layout.model)
     going = own.folder.with_name(f".{own.folder.name}.going")
     for folder in (own.folder, own.replaced, going):

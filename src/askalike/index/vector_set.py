@@ -8,6 +8,8 @@
       FINGERPRINT/
         model/            a copy of the model, so that its vectors answer until those of a new one are complete; the
                           set's name is this model's fingerprint, and with another model its vectors do not answer
+        encoder.json      in its place where a text encoder makes the vectors: which, and how it is asked
+        directions.safetensors  the principal directions that are kept of its vectors, where only some are
         index/            a VectorIndex
 """
 
@@ -18,13 +20,17 @@ import os
 import re
 import shutil
 import threading
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import filelock
+import numpy as np
+import safetensors
+import safetensors.numpy
+from numpy.typing import NDArray
 
-from askalike.errors import DamagedForumError, DamagedModelError, ForumError, ModelError
+from askalike.errors import DamagedForumError, DamagedModelError, EncoderError, ForumError, ModelError
 from askalike.files import (
     Owned,
     foreign_in,
@@ -35,24 +41,35 @@ from askalike.files import (
     sync_folder,
     writing_whole,
 )
-from askalike.index.model_source import ModelSource, fingerprint
+from askalike.index.encoder_settings import FILE as ENCODER_FILE
+from askalike.index.encoder_settings import EncoderSettings, read_settings
+from askalike.index.model_source import ModelSource, describe, fingerprint
 from askalike.index.states import KeptStates
+from askalike.index.text_questions import TextQuestions, loaded, problem_of
 from askalike.index.vectors import VectorIndex
 from askalike.index.vectors import folder as orphaned_files
-from askalike.index.vectors.mark import unread, writing
+from askalike.index.vectors.folder import unread, writing
 from askalike.models.encoders import folder as model_folder
 from askalike.models.encoders.folder import MAX_BYTES
 from askalike.models.encoders.model import Model
+from askalike.models.text_encoder import TextEncoder
+from askalike.processes import one_blas_thread
+from askalike.types import Question
 
 CURRENT_FILE = "current.json"
 LOCK_FILE = "encode.lock"
 FORMAT = 1
-_SET = Owned(folders=(("model", model_folder.OWNED), ("index", orphaned_files.OWNED)))
+DIRECTIONS_FILE = "directions.safetensors"
+_SET = Owned(
+    rf"({re.escape(ENCODER_FILE)}|{re.escape(DIRECTIONS_FILE)})(\.\d+\.tmp)?",
+    (("model", model_folder.OWNED), ("index", orphaned_files.OWNED)),
+)
 OWNED = Owned(
     rf"{re.escape(CURRENT_FILE)}(\.\d+\.tmp)?|{re.escape(LOCK_FILE)}", ((r"[0-9a-f]{16}(\.\d+\.tmp)?", _SET),)
 )
 """What lies in the folder of the sets."""
 _TRIES = 3
+_HEADER_BYTES = 4_096
 _COPIED_AT_ONCE = 1 << 20
 _REBUILD = 'rebuild the vectors with "askalike reindex FORUM"'
 
@@ -63,7 +80,7 @@ class Current:
 
     Args:
         fingerprint: its folder's name.
-        model: "own" or "general", as it was called when the set was made.
+        model: "own", "general" or the encoder's name, as it was called when the set was made.
         switch: drawn anew at each switch, so that one to a set of the same name is noticed.
     """
 
@@ -111,19 +128,31 @@ def parse_current(state: bytes, folder: Path) -> Current:
 
 
 class VectorSet:
-    """One set; its model is read when it is first needed, where it is not given.
+    """One set; its model or encoder is read when it is first needed, where it is not given.
 
     Args:
-        name: of the model, "own" or "general".
+        name: of the model, "own" or "general", or of the encoder.
+        model: where it is read already.
+        encoder: where it is there already; taken only if its vectors are of a text encoder.
 
     Raises:
         DamagedForumError: its index cannot be read.
+        EncoderError: its encoder's settings cannot be read.
     """
 
-    def __init__(self, folder: Path, name: str, model: Model | None = None) -> None:
+    def __init__(self, folder: Path, name: str, model: Model | None = None, encoder: TextEncoder | None = None) -> None:
         self.folder = folder
         self.name = name
+        self.settings: EncoderSettings | None = read_settings(folder / ENCODER_FILE)
+        self._given = encoder
+        self._texts: TextQuestions | None = None
         self.index = VectorIndex(folder / "index")
+        if self.settings is not None and self.settings.dimensions != self.index.dimensions:
+            raise DamagedForumError(
+                f"{folder} holds vectors of {self.index.dimensions} dimensions, and its encoder gives"
+                f" {self.settings.dimensions}",
+                _REBUILD,
+            )
         self._loading = threading.Lock()
         self._model = model
         self._states: KeptStates | None = None
@@ -132,6 +161,63 @@ class VectorSet:
     def fingerprint(self) -> str:
         """Return what the set's model is known by."""
         return self.folder.name
+
+    @property
+    def shown(self) -> str:
+        """Return the name of the model or encoder, with its kind and size."""
+        return f"{self.name} ({describe(self.folder / 'model')})" if self.settings is None else self.settings.shown
+
+    @property
+    def dimensions(self) -> int:
+        """Return D.
+
+        Raises:
+            DamagedModelError: as ``model``.
+        """
+        return self.model.dimensions if self.settings is None else self.settings.dimensions
+
+    @property
+    def problem(self) -> EncoderError | None:
+        """Return what keeps the encoder of the vectors from being used, as far as a look at it tells."""
+        return None if self.settings is None or self._given is not None else problem_of(self.settings)
+
+    def encode(self, questions: Sequence[Question]) -> NDArray[np.float32]:
+        """Return the vectors of questions as they are stored.  # (N, D)
+
+        Raises:
+            ModelError: the model cannot be read.
+            EncoderError: the encoder cannot be had, does not answer, or gave something else than vectors.
+        """
+        if self.settings is not None:
+            return self.texts.encode(questions)
+        with one_blas_thread():
+            return self.model.encode(questions)
+
+    def embed(self, texts: Sequence[str], *, is_query: bool) -> NDArray[np.float32]:
+        """Return the vectors of plain texts at length 1, in the space of the questions' vectors.  # (N, D)
+
+        Raises:
+            ModelError, EncoderError: as ``encode``.
+        """
+        if self.settings is not None:
+            return self.texts.embed(texts, is_query=is_query)
+        with one_blas_thread():
+            return self.model.encode_text(texts)
+
+    @property
+    def texts(self) -> TextQuestions:
+        """Return the text encoder that makes the vectors.
+
+        Raises:
+            EncoderError: it cannot be had, or is another one than it was.
+        """
+        if self.settings is None:
+            raise EncoderError(f"the vectors in {self.folder} are by no text encoder", "take their model")
+        with self._loading:
+            if self._texts is None:
+                encoder = loaded(self.settings) if self._given is None else self._given
+                self._texts = TextQuestions(encoder, self.settings, read_directions(self.folder, self.settings))
+            return self._texts
 
     @property
     def model(self) -> Model:
@@ -165,9 +251,33 @@ class VectorSet:
             return self._states
 
 
-def has_its_model(place: Path) -> bool:
-    """Return whether the model in a set's folder is the one that its vectors are made by, as its manifest tells."""
+def read_directions(folder: Path, settings: EncoderSettings) -> NDArray[np.float32] | None:
+    """Return the principal directions that are kept of an encoder's vectors, None where all are.  # (D, width)
+
+    Raises:
+        EncoderError: they cannot be read, or do not fit the settings.
+    """
+    if settings.pca is None:
+        return None
+    path = folder / DIRECTIONS_FILE
+    width = settings.kept
     try:
+        if path.stat().st_size > 2 * 4 * settings.dimensions * width + _HEADER_BYTES:
+            raise ValueError("it is too large")
+        found = safetensors.numpy.load(path.read_bytes())["directions"]
+        if found.shape != (settings.dimensions, width) or found.dtype != np.float32 or not np.isfinite(found).all():
+            raise ValueError(f"it holds an array of shape {found.shape}")
+    except (OSError, ValueError, KeyError, OverflowError, safetensors.SafetensorError) as error:
+        raise EncoderError(f"{path} cannot be read: {str(error)[:200]}", _REBUILD) from error
+    return found
+
+
+def has_its_model(place: Path) -> bool:
+    """Return whether the model or encoder in a set's folder is the one that its vectors are made by, as it says."""
+    try:
+        named = read_settings(place / ENCODER_FILE)
+        if named is not None:
+            return named.fingerprint == place.name
         return fingerprint(place / "model") == place.name
     except ModelError:
         return False
@@ -190,19 +300,31 @@ def lock_of_makers(folder: Path) -> filelock.FileLock:
     return filelock.FileLock(folder / LOCK_FILE, thread_local=False)
 
 
-def make_set(folder: Path, source: ModelSource, last_change: int, *, is_new: bool) -> VectorSet:
-    """Begin a set for a model, or open the one that was begun; the caller holds the lock of makers.
+def make_set(
+    folder: Path,
+    source: ModelSource,
+    last_change: int,
+    *,
+    is_new: bool,
+    encoder: TextEncoder | None = None,
+    sample: Callable[[], Sequence[Question]] = tuple,
+) -> VectorSet:
+    """Begin a set for a model or encoder, or open the one that was begun; the caller holds the lock of makers.
 
     Args:
         folder: of all sets.
         last_change: the archive's last change.
         is_new: begin its index anew, whatever is there.
+        encoder: the source's, where it is there already.
+        sample: gives questions by which principal directions are found, where only some are kept.
 
     Raises:
         ModelError: the model cannot be read, or changed while it was copied.
         DamagedForumError: what is there cannot be read.
     """
     place = folder / source.fingerprint
+    if source.encoder is not None:
+        return _make_set_of_texts(place, source.encoder, last_change, encoder, sample, is_new=is_new)
     if not has_its_model(place):
         Model.load(source.folder)  # what is damaged is not copied
         with writing(place):
@@ -212,6 +334,28 @@ def make_set(folder: Path, source: ModelSource, last_change: int, *, is_new: boo
     if is_new or not VectorIndex.exists(index):
         VectorIndex.create(index, model.dimensions, applied=last_change, fingerprint=source.fingerprint)
     return VectorSet(place, source.name, model)
+
+
+def _make_set_of_texts(
+    place: Path,
+    settings: EncoderSettings,
+    last_change: int,
+    encoder: TextEncoder | None,
+    sample: Callable[[], Sequence[Question]],
+    *,
+    is_new: bool,
+) -> VectorSet:
+    with writing(place):
+        place.mkdir(exist_ok=True)
+        if settings.pca is not None and not (place / DIRECTIONS_FILE).exists():
+            directions = TextQuestions(encoder or loaded(settings), settings).directions_of(sample())
+            replace_whole(place / DIRECTIONS_FILE, safetensors.numpy.save({"directions": directions}))
+        if not has_its_model(place) or read_settings(place / ENCODER_FILE) != settings:  # it may lie elsewhere now
+            replace_whole(place / ENCODER_FILE, settings.to_bytes())
+        sync_folder(place.parent)
+    if is_new or not VectorIndex.exists(place / "index"):
+        VectorIndex.create(place / "index", settings.dimensions, applied=last_change, fingerprint=settings.fingerprint)
+    return VectorSet(place, settings.name, encoder=encoder)
 
 
 def remove_sets(folder: Path, kept: Iterable[str]) -> None:

@@ -4,9 +4,9 @@
 
     no set ──encode──▶ set of model A answers ──a new model──▶ A answers, B is made ──complete──▶ B answers, A is gone
 
-Changes reach the set that answers as they reach the candidate index. What would take long is left to ``encode``: until
+Changes reach the set that answers as they reach the word index. What would take long is left to ``encode``: until
 then questions are found by their words, and ``state`` says how many wait. A process that is killed leaves either the
-old set answering or the new one; making a set goes on from its mark.
+old set answering or the new one; making a set goes on from its cursor.
 """
 
 from __future__ import annotations
@@ -15,16 +15,18 @@ import importlib.util
 import secrets
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, ExitStack, contextmanager
-from dataclasses import dataclass
+from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
+from dataclasses import dataclass, replace
+from itertools import islice
 
 import filelock
 
-from askalike.errors import BusyForumError, DamagedForumError, ModelNotFoundError
+from askalike.errors import BusyForumError, DamagedForumError, EncoderError, ModelNotFoundError
 from askalike.files import held
-from askalike.index.catchup import catch_up, fits
-from askalike.index.model_source import ModelSource, describe, wanted_model
-from askalike.index.vector_indexer import STEPS, VectorIndexer
+from askalike.index.catchup import catch_up, pending
+from askalike.index.encoder_settings import REMOTE, EncoderSettings
+from askalike.index.model_source import ModelSource, name_encoder, quick_model, wanted_model
+from askalike.index.vector_indexer import VectorIndexer
 from askalike.index.vector_set import (
     Current,
     VectorSet,
@@ -36,11 +38,19 @@ from askalike.index.vector_set import (
     remove_sets,
 )
 from askalike.index.vectors import GraphSettings, VectorIndex
+from askalike.models.text_encoder import TextEncoder
 from askalike.progress import Progress
-from askalike.store import Archive, Layout
+from askalike.store import ChangeLog, ForumLayout
+from askalike.types import Question
 
 AT_ONCE = 2_000
 """Questions that are encoded when a forum is opened or changed, in a second or two; more is left to ``encode``."""
+
+SAMPLE = 2_000
+"""Questions by which the principal directions of a forum's vectors are found."""
+
+AT_ONCE_OF_TEXTS = 64
+"""The same by a text encoder on this machine; no endpoint is called when a forum is opened or changed."""
 
 Locked = Callable[[], AbstractContextManager[None]]
 """Holds the lock of who writes the indexes that answer."""
@@ -57,6 +67,8 @@ class VectorsState:
         next_entries: vectors by the next model that are made already; they answer when all are.
         waiting: questions and changes that are still to be encoded, for the model that is wanted.
         has_graph: whether a neighbour graph was built.
+        problem: what keeps queries from being encoded, so that words alone answer, and what mends it; or "".
+        is_of_texts: a text encoder made what answers, which knows nothing of single words.
     """
 
     model: str = ""
@@ -65,20 +77,38 @@ class VectorsState:
     waiting: int = 0
     has_graph: bool = False
     next_entries: int = 0
+    problem: str = ""
+    is_of_texts: bool = False
 
 
 class Vectors:
     """The sets of vectors in a forum's folder; any thread may ask, one process at a time makes a set."""
 
-    def __init__(self, layout: Layout, archive: Archive, graph: GraphSettings, language: str) -> None:
+    def __init__(self, layout: ForumLayout, log: ChangeLog, graph: GraphSettings, language: str) -> None:
         self._layout = layout
         self._folder = layout.vectors
-        self._archive = archive
+        self._log = log
         self._graph = graph
         self._language = language
         self._opening = threading.Lock()
         self._seen: bytes | None = None
         self._answering: VectorSet | None = None
+        self._given: tuple[str, TextEncoder] | None = None
+
+    def take(self, settings: EncoderSettings, encoder: TextEncoder, *, is_named: bool = True) -> None:
+        """Let the forum be encoded with a text encoder, which is there already.
+
+        Args:
+            is_named: False where the forum names it already.
+        """
+        if is_named:
+            name_encoder(self._layout, settings)
+        with self._opening:
+            self._given = (settings.fingerprint, encoder)
+            self._seen = None  # the set that answers may be its own
+
+    def _encoder(self, fingerprint: str) -> TextEncoder | None:
+        return self._given[1] if self._given is not None and self._given[0] == fingerprint else None
 
     def answering(self) -> VectorSet | None:
         """Return the set that answers, as it is on disk now; None where words alone do.
@@ -105,10 +135,12 @@ class Vectors:
         current = parse_current(state, self._folder)
         place = self._folder / current.fingerprint
         try:
-            found = VectorSet(place, current.model)
-            mark = found.index.mark
-            if mark.is_complete and fits(mark, current.fingerprint, self._archive) and has_its_model(place):
+            found = VectorSet(place, current.model, encoder=self._encoder(current.fingerprint))
+            cursor, last = found.index.cursor, self._log.last_change()
+            if cursor.is_complete and cursor.can_catch_up(current.fingerprint, last) and has_its_model(place):
                 return found
+        except EncoderError:
+            pass  # its settings are damaged: as another model than its own
         except DamagedForumError:
             if read_current(self._folder) == state:
                 raise
@@ -118,19 +150,23 @@ class Vectors:
     def follow(self, progress: Progress) -> None:
         """Bring the set that answers in step, or make one, where that is soon done; the caller holds the lock.
 
+        What an encoder that cannot be had would encode waits, and ``state`` says why.
+
         Raises:
             ModelError, DamagedForumError: a model or a set cannot be read.
         """
-        source = wanted_model(self._layout, self._language)
         answering = self.answering()
-        if answering is not None and self._waiting(answering.index) <= AT_ONCE:
-            catch_up(self._archive, VectorIndexer(answering), progress)
-        if source is None or (answering is not None and answering.fingerprint == source.fingerprint):
-            return
-        if self._waiting(self._begun(source)) <= AT_ONCE:
-            with self._making(is_waiting=False) as is_ours:
-                if is_ours:
-                    self._make(source, progress, _no_lock)
+        if answering is not None and self._waiting(answering.index) <= _at_once(answering.settings):
+            with suppress(EncoderError):
+                catch_up(self._log, VectorIndexer(answering), progress)
+        with suppress(EncoderError):
+            source = wanted_model(self._layout, self._language)
+            if source is None or (answering is not None and answering.fingerprint == source.fingerprint):
+                return
+            if self._waiting(self._begun(source)) <= _at_once(source.encoder):
+                with self._making(is_waiting=False) as is_ours:
+                    if is_ours:
+                        self._make(source, progress, _no_lock)
 
     def encode(self, progress: Progress, locked: Locked) -> None:
         """Encode all that waits, however long it takes; switch to the wanted model's vectors when they are complete.
@@ -142,6 +178,7 @@ class Vectors:
             BusyForumError: another process is at it.
             ModelNotFoundError: there is no model.
             ModelError, DamagedForumError: a model or a set cannot be read.
+            EncoderError: the encoder cannot be had, or does not answer any more; what was encoded is kept.
         """
         source = wanted_model(self._layout, self._language)
         if source is None:
@@ -151,13 +188,28 @@ class Vectors:
             )
         with self._making(is_waiting=True):
             answering = self.answering()
+            if source.encoder is not None and (answering is None or answering.settings is None):
+                answering = self._make_quick(answering, source, progress, locked)
             if answering is None or answering.fingerprint != source.fingerprint:
                 answering = self._make(source, progress, locked)
             else:
+                if answering.settings != source.encoder:  # the same encoder lies elsewhere now
+                    answering = self._made(source, is_new=False)
+                    self._seen = None
                 self._finish_changes(answering, progress, locked)
                 remove_sets(self._folder, [source.fingerprint])
             self._build_graph(answering, progress)  # until it is built, all vectors are looked at
             self._finish_changes(answering, progress, locked)  # what was written while it was built
+
+    def _make_quick(
+        self, answering: VectorSet | None, wanted: ModelSource, progress: Progress, locked: Locked
+    ) -> VectorSet | None:
+        """Let what is made in a moment answer while a text encoder works; return what answers then."""
+        if answering is not None:
+            self._finish_changes(answering, progress, locked)
+            return answering
+        quick = quick_model(self._layout, self._language)
+        return None if quick is None else self._make(quick, progress, locked, kept=wanted.fingerprint)
 
     def state(self) -> VectorsState:
         """Return what answers, and what waits.
@@ -165,22 +217,31 @@ class Vectors:
         Raises:
             ModelError, DamagedForumError: a model or a set cannot be read.
         """
-        source = wanted_model(self._layout, self._language)
         answering = self.answering()
+        problem = None if answering is None else answering.problem
+        try:
+            source = wanted_model(self._layout, self._language)
+        except EncoderError as error:
+            source, problem = None, problem or error
+        found = self._state(source, answering)
+        return found if problem is None else replace(found, problem=str(problem))
+
+    def _state(self, source: ModelSource | None, answering: VectorSet | None) -> VectorsState:
         is_wanted = source is None or (answering is not None and source.fingerprint == answering.fingerprint)
         begun = None if source is None or is_wanted else self._begun(source)
         made = 0 if begun is None else begun.entries
         if answering is None:
             waiting = 0 if source is None else self._waiting(begun)
-            return VectorsState(next_model=_shown(source), waiting=waiting, next_entries=made)
+            return VectorsState(next_model=source.shown if source else "", waiting=waiting, next_entries=made)
         index = answering.index
         return VectorsState(
-            model=f"{answering.name} ({describe(answering.folder / 'model')})",
+            model=answering.shown,
             entries=index.entries,
-            next_model="" if is_wanted else _shown(source),
+            next_model="" if is_wanted or source is None else source.shown,
             waiting=self._waiting(index if is_wanted else begun),
             has_graph=index.has_graph,
             next_entries=made,
+            is_of_texts=answering.settings is not None,
         )
 
     def _begun(self, source: ModelSource) -> VectorIndex | None:
@@ -189,36 +250,46 @@ class Vectors:
         if not VectorIndex.exists(folder) or not has_its_model(folder.parent):
             return None
         index = VectorIndex(folder)
-        return index if fits(index.mark, source.fingerprint, self._archive) else None
+        return index if index.cursor.can_catch_up(source.fingerprint, self._log.last_change()) else None
 
     def _waiting(self, index: VectorIndex | None) -> int:
         """Return how many questions are to be encoded until the index is in step."""
-        if index is None:
-            return self._archive.count_questions()
-        waiting = self._archive.count_question_changes(index.mark.applied)
-        return waiting if index.mark.is_complete else self._archive.count_questions(index.mark.scanned)
+        return self._log.count_questions() if index is None else pending(index.cursor, self._log)
 
-    def _make(self, source: ModelSource, progress: Progress, locked: Locked) -> VectorSet:
-        """Make the set for a model, going on with one that was begun, and switch to it."""
-        last_change = self._archive.last_change()
-        made = make_set(self._folder, source, last_change, is_new=self._begun(source) is None)
-        follower = VectorIndexer(made)
-        catch_up(self._archive, follower, progress)
+    def _made(self, source: ModelSource, *, is_new: bool) -> VectorSet:
+        encoder = self._encoder(source.fingerprint)
+        last = self._log.last_change()
+        return make_set(self._folder, source, last, is_new=is_new, encoder=encoder, sample=self._sample)
+
+    def _sample(self) -> list[Question]:
+        """Return questions from all of the forum."""
+        step = max(1, self._log.count_questions() // SAMPLE)
+        return [question for _, question in islice(self._log.all_questions(), 0, SAMPLE * step, step)]
+
+    def _make(self, source: ModelSource, progress: Progress, locked: Locked, kept: str = "") -> VectorSet:
+        """Make the set for a model, going on with one that was begun, and switch to it.
+
+        Args:
+            kept: another set that stays, though it does not answer.
+        """
+        made = self._made(source, is_new=self._begun(source) is None)
+        indexer = VectorIndexer(made)
+        catch_up(self._log, indexer, progress)
         with locked():
-            catch_up(self._archive, follower, progress)  # what was written meanwhile
+            catch_up(self._log, indexer, progress)  # what was written meanwhile
             Current(source.fingerprint, source.name, secrets.token_hex(8)).write(self._folder)
-        remove_sets(self._folder, [source.fingerprint])
+        remove_sets(self._folder, [source.fingerprint, kept])
         return made
 
     def _finish_changes(self, answering: VectorSet, progress: Progress, locked: Locked) -> None:
         """Encode changes some at a time, so that who writes one question need not wait for all."""
-        follower = VectorIndexer(answering)
+        indexer = VectorIndexer(answering)
         waiting = self._waiting(answering.index)
-        if waiting > STEPS.changes:
-            progress.start(follower.phase, waiting, "changes")
+        if waiting > indexer.steps.changes:
+            progress.start(indexer.phase, waiting, "changes")
         while waiting:
             with locked():
-                catch_up(self._archive, follower, progress, STEPS.changes)
+                catch_up(self._log, indexer, progress, indexer.steps.changes)
             waiting = self._waiting(answering.index)
 
     def _build_graph(self, of: VectorSet, progress: Progress) -> None:
@@ -257,5 +328,8 @@ def _no_lock() -> Iterator[None]:
     yield
 
 
-def _shown(source: ModelSource | None) -> str:
-    return "" if source is None else f"{source.name} ({describe(source.folder)})"
+def _at_once(settings: EncoderSettings | None) -> int:
+    """Return how many questions are encoded when a forum is opened or changed."""
+    if settings is None:
+        return AT_ONCE
+    return 0 if settings.kind in REMOTE else AT_ONCE_OF_TEXTS

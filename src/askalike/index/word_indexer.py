@@ -1,17 +1,16 @@
-"""The candidate index as one that follows the archive: questions become its terms, tags and moments."""
+"""The word index as one that follows a store: questions become its terms, tags and moments."""
 
 from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from pathlib import Path
 
-from askalike.index.catchup import Steps, fits
-from askalike.index.cursor import Mark
-from askalike.index.words import IndexEntry, LexicalIndex, LexicalWriter
-from askalike.store import Archive
+from askalike.index.catchup import Steps
+from askalike.index.words import IndexEntry, WordIndex, WordWriter
+from askalike.store import ChangeLog
 from askalike.store.rows import to_microseconds
 from askalike.text.analyzer import Analyzer
 from askalike.types import Question
@@ -28,73 +27,47 @@ def fingerprint(analyzer: Analyzer) -> str:
     return hashlib.blake2b(described.encode(), digest_size=8).hexdigest()
 
 
-def fitting_index(folder: Path, archive: Archive, analyzer: Analyzer) -> LexicalIndex | None:
+def fitting_index(folder: Path, log: ChangeLog, analyzer: Analyzer) -> WordIndex | None:
     """Return the index if there is one that needs no more than catching up.
 
     Raises:
         DamagedForumError: there is an index, and it cannot be read.
     """
-    if not LexicalIndex.exists(folder):
+    if not WordIndex.exists(folder):
         return None
-    index = LexicalIndex(folder)
-    return index if fits(index.mark, fingerprint(analyzer), archive) else None
+    index = WordIndex(folder)
+    return index if index.cursor.can_catch_up(fingerprint(analyzer), log.last_change()) else None
 
 
-def open_index(folder: Path, archive: Archive, analyzer: Analyzer) -> LexicalIndex:
+def open_index(folder: Path, log: ChangeLog, analyzer: Analyzer) -> WordIndex:
     """Open the index, or begin a new one where it cannot be brought in step; the caller holds the lock.
 
     Raises:
         DamagedForumError: there is an index, and it cannot be read.
     """
-    index = fitting_index(folder, archive, analyzer)
+    index = fitting_index(folder, log, analyzer)
     if index is not None:
         return index
-    return LexicalIndex.create(folder, applied=archive.last_change(), fingerprint=fingerprint(analyzer))
+    return WordIndex.create(folder, applied=log.last_change(), fingerprint=fingerprint(analyzer))
 
 
 class WordIndexer:
-    """A candidate index and the analyzer that prepares its entries."""
+    """A word index and the analyzer that prepares its entries."""
 
     phase = "indexing"
 
-    def __init__(self, index: LexicalIndex, analyzer: Analyzer, steps: Steps = STEPS) -> None:
+    def __init__(self, index: WordIndex, analyzer: Analyzer, steps: Steps = STEPS) -> None:
         self.index = index
         self.analyzer = analyzer
         self.steps = steps
 
-    @property
-    def mark(self) -> Mark:
-        """Return how far the index has come."""
-        return self.index.mark
+    def writing(self) -> AbstractContextManager[WordWriter]:
+        """Give the index's writer; raise BusyForumError where another is open."""
+        return self.index.writing()
 
-    def reopen(self) -> None:
-        """Take the index as it is on disk now."""
-        self.index.reopen()
-
-    @contextmanager
-    def writing(self) -> Iterator[_WordWriter]:
-        """Give the writer.
-
-        Raises:
-            BusyForumError: another writer is open, in this process or another.
-        """
-        with self.index.writing() as writer:
-            yield _WordWriter(writer, self.analyzer)
-
-
-class _WordWriter:
-    def __init__(self, writer: LexicalWriter, analyzer: Analyzer) -> None:
-        self._writer = writer
-        self._analyzer = analyzer
-
-    def put(self, questions: Sequence[tuple[int, Question]]) -> None:
+    def put(self, writer: WordWriter, questions: Sequence[tuple[int, Question]]) -> None:
+        """Write the terms, tags and moments of questions."""
         for num, question in questions:
-            prepared = self._analyzer.prepare(question.title, question.body, question.markup)
+            prepared = self.analyzer.prepare(question.title, question.body, question.markup)
             created = to_microseconds(question.created)
-            self._writer.put(IndexEntry(num, prepared.title, prepared.body, question.tags, created))
-
-    def remove(self, num: int) -> None:
-        self._writer.remove(num)
-
-    def commit(self, mark: Mark) -> None:
-        self._writer.commit(mark)
+            writer.put(IndexEntry(num, prepared.title, prepared.body, question.tags, created))

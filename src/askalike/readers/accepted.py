@@ -8,7 +8,8 @@ the question that it hangs on; such an answer is held back until that question h
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
+
+from msgspec import structs
 
 from askalike.readers.frame import ReadContext
 from askalike.types import Answer
@@ -55,7 +56,7 @@ class AcceptedAnswers:
         if answer.id not in self._expected:
             return answer
         self._expected.discard(answer.id)
-        return replace(answer, is_accepted=True)
+        return structs.replace(answer, is_accepted=True)
 
 
 def _is_before_its_question(answer: Answer) -> bool:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,10 +20,19 @@ if TYPE_CHECKING:
 
 
 class Encoder(Protocol):
-    """A model as the search pipeline sees it."""
+    """What makes vectors, as the search pipeline sees it."""
 
     def encode(self, query: Query) -> NDArray[np.float32]:
-        """Return the query's vector (D,) of length 1, or zeros where no informative word of it is known."""
+        """Return the query's vector (D,) of length 1, or zeros where no informative word of it is known.
+
+        Raises:
+            EncoderError: it cannot be had now; words answer alone.
+        """
+
+
+@runtime_checkable
+class WordEncoder(Encoder, Protocol):
+    """An encoder that can tell of single words too: askalike's own models can."""
 
     def states(self, query: Query) -> WeighedStates:
         """Return the query word by word."""

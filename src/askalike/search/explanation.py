@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Literal
 
 from askalike.models.ramn.comparison import word_matches
-from askalike.search.engine import Encoder
+from askalike.search.engine import Encoder, WordEncoder
 from askalike.search.query import QueryTerm
 from askalike.text.analyzer import Analyzer
 from askalike.text.markup import plain_text, readable
@@ -54,19 +54,20 @@ def explanations(
     Args:
         has_matches: tell too what each word of the query is most like in a hit.
     """
-    title = _weights(query.title, encoder)
-    body = _weights(plain_text(query.body, query.markup), encoder)
-    found = [Explanation(hit.question.id, title, body, _weights(hit.question.title, encoder)) for hit in hits]
-    if not has_matches or encoder is None:
+    words = encoder if isinstance(encoder, WordEncoder) else None
+    title = _weights(query.title, words)
+    body = _weights(plain_text(query.body, query.markup), words)
+    found = [Explanation(title, body, _weights(hit.question.title, words)) for hit in hits]
+    if not has_matches or words is None:
         return found
-    asked = encoder.states(query)
+    asked = words.states(query)
     importance = asked.weights / asked.weights.max() if asked.words else asked.weights
-    read = encoder.states_of([(-1 - place, hit.question) for place, hit in enumerate(hits)])
+    read = words.states_of([(-1 - place, hit.question) for place, hit in enumerate(hits)])
     return [
         replace(one, matches=word_matches(asked, other, importance)) for one, other in zip(found, read, strict=True)
     ]
 
 
-def _weights(text: str, encoder: Encoder | None) -> tuple[WordWeight, ...]:
+def _weights(text: str, encoder: WordEncoder | None) -> tuple[WordWeight, ...]:
     found = [] if encoder is None else encoder.word_weights(text)
     return tuple(WordWeight(word, weight) for word, weight in found)

@@ -57,7 +57,7 @@ class RamnReranker:
 
     def explain(self, query: Query, questions: Sequence[Question]) -> list[Explanation]:
         """Return ``word_matches`` of each question."""
-        return [Explanation(one.id, matches=self.word_matches(query, one)) for one in questions]
+        return [Explanation(matches=self.word_matches(query, one)) for one in questions]
 
     def word_matches(self, query: Query, question: Question) -> tuple[WordMatch, ...]:
         """Return for each word of the query the match that its score takes, their cosine, and what missing it costs.

@@ -6,16 +6,27 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 
-from askalike.errors import NotLearnedError, SettingError
-from askalike.search.calibration import Calibration
+from msgspec import structs
+
+from askalike.errors import EncoderError, NotLearnedError, SettingError
 from askalike.search.correction import Speller, corrected
-from askalike.search.engine import DuplicateLinks, Encoder, Engine
+from askalike.search.engine import DuplicateLinks, Encoder, Engine, WordEncoder
 from askalike.search.explanation import MOST_MISSING, explanations, informative_words, matches
 from askalike.search.originals import Found, canonical
-from askalike.search.pool import Laps, Scored, Source, gather
+from askalike.search.pool import Laps, Pool, Scored, Source, gather
 from askalike.search.query import PreparedQuery, TermCounts, weigh
-from askalike.search.rankers import INTERACTION, LEXICAL, RANKER_NAMES, RANKERS, Ranker
+from askalike.search.rankers import (
+    HYBRID,
+    INTERACTION,
+    LEXICAL,
+    PROBABILITY,
+    RANKER_NAMES,
+    RANKERS,
+    Ranker,
+    by_probability,
+)
 from askalike.search.reranker import BY_LETTERS, RERANKERS, Reranker, learned_as, rerank
+from askalike.search.scorer import Scoring
 from askalike.search.settings import ALL, MAX_HITS, THRESHOLDS, SearchSettings
 from askalike.text.analyzer import Analyzer
 from askalike.types import Correction, Explanation, Filters, Hit, Query, SearchResult
@@ -33,6 +44,7 @@ class Ranking:
         has_vectors: it looks at vectors.
         found: best first.
         links: the duplicate links of what was found, where they were looked up.
+        notice: why words alone answered, though the forum has vectors, and what mends it; or "".
     """
 
     asked: PreparedQuery
@@ -40,6 +52,7 @@ class Ranking:
     has_vectors: bool
     found: list[Found]
     links: DuplicateLinks | None = None
+    notice: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +63,7 @@ class Searcher:
         encoder: what made the engine's vectors; None where there are none, so that words alone can be searched.
         reranker: name in ``RERANKERS`` → what the forum has learned of it, None where that is nothing.
         speller: knows the words by which misspelt ones are corrected; None where nothing does.
-        calibration: of the encoder's cosines; None where there is none.
+        scoring: what the default ranker scores by; None is the package's scorer over words alone.
     """
 
     engine: Engine
@@ -59,7 +72,7 @@ class Searcher:
     settings: SearchSettings = field(default_factory=SearchSettings)
     reranker: Callable[[str], Reranker | None] = lambda _: None
     speller: Speller | None = None
-    calibration: Calibration | None = None
+    scoring: Scoring | None = None
 
     def search(self, query: Query) -> SearchResult:
         """Return what a query finds, with what matched, the best answers, and explanations where asked for.
@@ -72,10 +85,12 @@ class Searcher:
         hits = self.hits(ranked)
         if query.is_explained and hits:
             explained = self._explanations(ranked, hits)
-            hits = [replace(hit, explanation=one) for hit, one in zip(hits, explained, strict=True)]
+            hits = [structs.replace(hit, explanation=one) for hit, one in zip(hits, explained, strict=True)]
         laps.end("answer")
         corrections = ranked.asked.corrections
-        return SearchResult(tuple(hits), corrections, ranked.ranker, ranked.has_vectors, laps.seconds)
+        return SearchResult(
+            tuple(hits), corrections, ranked.ranker, ranked.has_vectors, laps.seconds, notice=ranked.notice
+        )
 
     def ranking(self, query: Query, laps: Laps | None = None) -> Ranking:
         """Return the at most ``k`` questions most similar to a query, best first, ties by id.
@@ -85,10 +100,22 @@ class Searcher:
         candidate search saw it is left out, so that nothing is shown that the forum no longer holds. A threshold of the
         settings is that of as many candidates as a joining ranker looks at, whichever ranker answers.
 
+        Where no ranker was named and the encoder cannot be had now, ``lexical`` answers, and the notice says why.
+
         Raises:
             SettingError: k is not between 1 and ``MAX_HITS``, or there is no such ranker.
             ForumError: the ranker was named, and the vectors or the model that it needs are not there.
+            EncoderError: the ranker was named, and the encoder that it needs cannot be had now.
         """
+        try:
+            return self._ranking(query, laps)
+        except EncoderError as error:
+            if query.ranker is not None:
+                raise
+            by_words = replace(self, encoder=None, speller=None, scoring=Scoring(self.analyzer))
+            return replace(by_words._ranking(query, laps), notice=f"found by words alone: {error}")
+
+    def _ranking(self, query: Query, laps: Laps | None) -> Ranking:
         k, filters, laps = query.k, query.filters, laps or Laps()
         if isinstance(k, bool) or not isinstance(k, int) or not 1 <= k <= MAX_HITS:
             raise SettingError(f"k is {k!r}", f"expected a whole number from 1 to {MAX_HITS}")
@@ -114,7 +141,7 @@ class Searcher:
         links = ranked.links
         if links is None:
             links = self.engine.duplicate_links(ids) if ids else DuplicateLinks()
-        calibration = self.calibration if ranked.has_vectors else None
+        is_probability = ranked.ranker == PROBABILITY
         hits: list[Hit] = []
         for rank, (scored, question, via) in enumerate(ranked.found, start=1):
             matched = matches(question, terms, analyzer)
@@ -123,7 +150,6 @@ class Searcher:
                 key=lambda match: (-match.weight, match.field != "title", match.word),
             )
             missing = dict.fromkeys(word for term, word in words.items() if term not in matched)
-            cosine = scored.components.get("cosine", 0.0)  # 0 where the question has no vector
             given = answers.get(question.id, ())
             hits.append(
                 Hit(
@@ -133,11 +159,12 @@ class Searcher:
                     components=scored.components,
                     matched=tuple(listed),
                     missing=tuple(missing)[:MOST_MISSING],
-                    likelihood=calibration.likelihood(cosine) if calibration and cosine else None,
+                    likelihood=scored.score if is_probability else None,
                     answer=given[0] if given else None,
                     answer_count=len(given),
                     duplicate_of=links.targets.get(question.id, ()),
                     via=via,
+                    notice=ranked.notice,
                 )
             )
         return hits
@@ -151,7 +178,20 @@ class Searcher:
             score, about = partial(rerank, self._learned(wanted)), RERANKERS[wanted]
             sources: tuple[Source, ...] = ("lexical", "spelling") if wanted in BY_LETTERS else ("lexical",)
             return wanted, Ranker(sources, lambda pool, _: score(pool), about, is_joining=True, most=MAX_HITS)
+        if wanted == INTERACTION and self.encoder is not None and not isinstance(self.encoder, WordEncoder):
+            if name is None:
+                return HYBRID, RANKERS[HYBRID]
+            raise NotLearnedError(
+                f"the ranker {name!r} compares words by what askalike's own models make of each, and this forum is"
+                " encoded with a text encoder",
+                'search with the ranker "hybrid", or encode with "askalike encode FORUM --model general"',
+            )
         ranker = RANKERS[wanted]
+        if wanted == PROBABILITY:
+            words: tuple[Source, ...] = ("lexical",)
+            used = ranker.sources if self.encoder is not None else words
+            scoring = self.scoring or Scoring(self.analyzer)
+            return wanted, replace(ranker, sources=used, score=partial(by_probability, scoring))
         if self.encoder is not None or not ranker.needs_vectors:
             return wanted, ranker
         if name is None:
@@ -194,23 +234,24 @@ class Searcher:
         laps.end("vector")
         weights = {term: found.weight for term, found in terms.items()}
         has_vector = vector is not None and vector.any()
-        return PreparedQuery(query, terms, weights, corrections, vector if has_vector else None, unknown)
+        return PreparedQuery(query, terms, weights, corrections, vector if has_vector else None, unknown, counts)
 
     def _best(self, asked: PreparedQuery, ranker: Ranker, k: int, filters: Filters, laps: Laps) -> list[Found]:
         has_threshold = self.settings.threshold != ALL
         limit = max(k, self.settings.join.depth) if ranker.is_joining or has_threshold else k
         while True:
-            pool = gather(self.engine, asked, ranker.sources, limit, filters, self.encoder, laps)
+            wanted = k if limit <= self.settings.join.depth else limit
+            pool = gather(self.engine, asked, ranker.sources, limit, filters, self.encoder, laps, wanted)
             shown = THRESHOLDS[self.settings.threshold](ranker.score(pool, self.settings.join))
             scored = sorted((one for one in shown if one.score > 0), key=lambda one: (-one.score, one.key))
             laps.end("rank")
-            found = self._held(scored, k)
+            found = self._held(pool, scored, k)
             laps.end("answer")
             if len(found) == k or pool.is_exhausted or has_threshold or limit == ranker.most:
                 return found
             limit = min(2 * limit, ranker.most or 2 * limit)
 
-    def _held(self, scored: Sequence[Scored], k: int) -> list[Found]:
+    def _held(self, pool: Pool, scored: Sequence[Scored], k: int) -> list[Found]:
         """Return the first ``k`` of which the engine has the record, equal scores by id."""
         held: list[Found] = []
         start = 0
@@ -219,7 +260,7 @@ class Searcher:
             while stop < len(scored) and scored[stop].score == scored[stop - 1].score:
                 stop += 1  # which of these comes first is decided by their ids
             part = scored[start:stop]
-            questions = self.engine.questions([one.key for one in part])
+            questions = pool.questions([one.key for one in part])
             held.extend(Found(one, questions[one.key]) for one in part if one.key in questions)
             start = stop
         return sorted(held, key=lambda one: (-one.scored.score, one.question.id))[:k]

@@ -9,12 +9,13 @@ shown, so that a candidate that is the only one, or as good as all the others, c
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from math import fsum, isclose
 from typing import TYPE_CHECKING, Final
 
 from askalike.errors import SettingError
 from askalike.models.ramn.score import FORUM, RamnSettings
+from askalike.search.joining import OWN, cosine_weight_of
 from askalike.search.query import QuerySettings
 
 if TYPE_CHECKING:
@@ -68,8 +69,10 @@ class JoinSettings:
     """How words and vectors are joined.
 
     Args:
-        weight: of the cosine in the weighted sum, in [0, 1]; the rest is BM25's.
+        weight: of the cosine in the weighted sum, in [0, 1]; the rest is BM25's. None takes what was measured to be
+            best for the encoder (``joining.MEASURED``), and for one that is not known that of askalike's own models.
         depth: candidates taken from each source, or as many as hits are asked for where that is more.
+        scored: candidates that the scorer compares, the best of the weighted sum, or as many as hits are asked for.
         fusion_constant: of reciprocal rank fusion, > 0.
         interaction_weight: of cosine and late interaction together in their weighted sum with BM25, in [0, 1].
         interaction_depth: candidates that are compared word by word, the best of the weighted sum.
@@ -78,17 +81,24 @@ class JoinSettings:
         SettingError: a value is out of range.
     """
 
-    weight: float = 0.4
+    weight: float | None = None
     depth: int = 50
+    scored: int = 20
     fusion_constant: float = 60.0
     interaction_weight: float = 0.7
     interaction_depth: int = 20
 
     def __post_init__(self) -> None:
-        if not (0 <= self.weight <= 1 and 1 <= self.depth <= MAX_HITS and self.fusion_constant > 0):
+        if not (
+            0 <= self.cosine_weight <= 1
+            and 1 <= self.depth <= MAX_HITS
+            and self.fusion_constant > 0
+            and self.scored > 0
+        ):
             raise SettingError(
-                f"weight is {self.weight}, depth {self.depth}, fusion_constant {self.fusion_constant}",
-                f"expected weight from 0 to 1, depth from 1 to {MAX_HITS} and fusion_constant > 0",
+                f"weight is {self.weight}, depth {self.depth}, scored {self.scored}, "
+                f"fusion_constant {self.fusion_constant}",
+                f"expected weight from 0 to 1, depth from 1 to {MAX_HITS}, scored and fusion_constant > 0",
             )
         if not (0 <= self.interaction_weight <= 1 and 1 <= self.interaction_depth <= MAX_HITS):
             raise SettingError(
@@ -96,14 +106,23 @@ class JoinSettings:
                 f"expected interaction_weight from 0 to 1 and interaction_depth from 1 to {MAX_HITS}",
             )
 
+    @property
+    def cosine_weight(self) -> float:
+        """Return the weight, or where there is none that of askalike's own models."""
+        return OWN if self.weight is None else self.weight
+
+    def for_encoder(self, name: str) -> JoinSettings:
+        """Return the settings with the weight for an encoder, where they have none."""
+        return self if self.weight is not None else replace(self, weight=cosine_weight_of(name))
+
 
 @dataclass(frozen=True, slots=True)
 class SearchSettings:
     """Everything that a search can be tuned by.
 
     Args:
-        ranker: a name from ``rank.RANKER_NAMES``, for searches that name none; where it needs vectors and the forum
-            has none, ``lexical`` answers.
+        ranker: a name from ``search.RANKER_NAMES``, for searches that name none; where it needs vectors and the forum
+            has none, ``lexical`` answers; ``probability`` needs none.
         ramn: of the ranker of that name.
         textual: of the rankers ``t-scqa`` and ``t-dsqa``.
         threshold: a name from ``threshold.THRESHOLDS``: ``average`` shows no hit whose score is below the average of
@@ -115,7 +134,7 @@ class SearchSettings:
     """
 
     query: QuerySettings = field(default_factory=QuerySettings)
-    ranker: str = "hybrid"
+    ranker: str = "probability"
     join: JoinSettings = field(default_factory=JoinSettings)
     ramn: RamnSettings = FORUM
     textual: TextualSettings = field(default_factory=TextualSettings)

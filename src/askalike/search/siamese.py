@@ -86,10 +86,7 @@ class SiameseReranker:
         """
         words, without = self.source.without_words(query)
         if len(words) < 2 or not questions:
-            return [Explanation(question.id) for question in questions]
+            return [Explanation() for _ in questions]
         vectors = np.stack(self.source.of_questions([(-1 - row, one) for row, one in enumerate(questions)]))  # (N, D)
         effects = vectors @ (self.source.of_query(query)[:, None] - without.T)  # (N, W)
-        return [
-            Explanation(question.id, effects=tuple(map(WordEffect, words, row)))
-            for question, row in zip(questions, effects.tolist(), strict=True)
-        ]
+        return [Explanation(effects=tuple(map(WordEffect, words, row))) for row in effects.tolist()]

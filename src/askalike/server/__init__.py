@@ -2,5 +2,5 @@
 
 ::
 
-    http.py ─▶ engine.py ─▶ Forum            engine.py and schemas.py know no HTTP; http.py and its kind know no store
+    app.py ─▶ routes.py ─▶ engine.py ─▶ Forum      engine.py and what it imports know no HTTP; the others know no store
 """

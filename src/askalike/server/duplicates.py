@@ -13,11 +13,10 @@ from typing import Final
 
 from askalike.errors import SettingError
 from askalike.forum import Forum
-from askalike.forum.pair_store import Pair, Place
 from askalike.forum.pairs import LEAST_SCORE, Cluster, clusters
-from askalike.search.calibration import Calibration
-from askalike.server.schemas import Brief, ClustersAnswer, ClusterView, DuplicatesAnswer, PairView, ProgressView
-from askalike.server.serializers import brief, likelihood_view
+from askalike.schemas import ClustersPage, Compared, ListedQuestion, PairsPage, ShownCluster, ShownPair
+from askalike.server.presentation import listed, shown_likelihood
+from askalike.store.pairs import Pair, PairPosition
 from askalike.types import Question
 
 MOST_SHOWN: Final = 20
@@ -53,7 +52,7 @@ class DuplicatePages:
         self._known: OrderedDict[int, _Known] = OrderedDict()
         self._turns = tuple(threading.Lock() for _ in range(LEVELS + 1))
 
-    def pairs(self, cursor: str | None, limit: int, minimum: float) -> DuplicatesAnswer:
+    def pairs(self, cursor: str | None, limit: int, minimum: float) -> PairsPage:
         """Return a page of pairs, best first.
 
         Raises:
@@ -63,15 +62,15 @@ class DuplicatePages:
         of = self._clusters(minimum).of
         nums = [num for pair in pairs for num in (pair.first, pair.second)]
         held, briefs = self._briefs(nums)
-        calibration = self._forum.calibration
-        shown = [
-            self._pair(pair, held, briefs, of, calibration)
-            for pair in pairs
+        likely = self._forum.likelihoods([pair.score for pair in pairs])
+        shown = tuple(
+            self._pair(pair, held, briefs, of, likelihood)
+            for pair, likelihood in zip(pairs, likely, strict=True)
             if held.keys() >= {pair.first, pair.second}
-        ]
-        return DuplicatesAnswer(shown, _cursor(place) if place else None, self.progress())
+        )
+        return PairsPage(shown, _cursor(place) if place else None, self.progress())
 
-    def clusters(self, cursor: str | None, limit: int, minimum: float) -> ClustersAnswer:
+    def clusters(self, cursor: str | None, limit: int, minimum: float) -> ClustersPage:
         """Return a page of clusters, largest first.
 
         Args:
@@ -87,32 +86,32 @@ class DuplicatePages:
         page = found[:limit]
         shown = [self._cluster(one) for one in page]
         last = f"{len(page[-1].nums)}_{page[-1].id}" if len(found) > limit else None
-        return ClustersAnswer([one for one in shown if one is not None], last, self.progress())
+        return ClustersPage(tuple(one for one in shown if one is not None), last, self.progress())
 
-    def progress(self) -> ProgressView:
+    def progress(self) -> Compared:
         """Return how many questions have been compared."""
         size = self._forum.size()
-        return ProgressView(max(0, size - self._forum.pairs.waiting()), size)
+        return Compared(max(0, size - self._forum.pairs.waiting()), size)
 
     def _pair(
         self,
         pair: Pair,
         held: Mapping[int, Question],
-        briefs: Mapping[int, Brief],
+        briefs: Mapping[int, ListedQuestion],
         of: Mapping[int, int],
-        calibration: Calibration | None,
-    ) -> PairView:
+        likelihood: float,
+    ) -> ShownPair:
         earlier, later = sorted((pair.first, pair.second), key=lambda num: (held[num].created or _LATEST, num))
-        return PairView(
+        return ShownPair(
             question=briefs[later],
             candidate=briefs[earlier],
             score=pair.score,
             cosine=pair.cosine,
-            likelihood=likelihood_view(calibration.likelihood(pair.cosine) if calibration and pair.cosine else None),
+            likelihood=shown_likelihood(likelihood),
             cluster=of.get(pair.first, pair.first),
         )
 
-    def _cluster(self, cluster: Cluster) -> ClusterView | None:
+    def _cluster(self, cluster: Cluster) -> ShownCluster | None:
         """Return a cluster with its canonical question: answered, not a duplicate, most voted, first."""
         nums = cluster.nums[: 10 * MOST_SHOWN]
         held, briefs = self._briefs(nums)
@@ -130,13 +129,13 @@ class DuplicatePages:
         ordered = sorted(held, key=rank)
         if not ordered:
             return None
-        shown = [briefs[num] for num in ordered[:MOST_SHOWN]]
-        return ClusterView(shown[0], len(cluster.nums), cluster.pairs, cluster.best, shown)
+        shown = tuple(briefs[num] for num in ordered[:MOST_SHOWN])
+        return ShownCluster(shown[0], len(cluster.nums), cluster.pairs, cluster.best, shown)
 
-    def _briefs(self, nums: Sequence[int]) -> tuple[dict[int, Question], dict[int, Brief]]:
+    def _briefs(self, nums: Sequence[int]) -> tuple[dict[int, Question], dict[int, ListedQuestion]]:
         held = self._forum.questions_by_number(list(dict.fromkeys(nums)))
         counts = self._forum.answer_counts([question.id for question in held.values()])
-        return held, {num: brief(question, counts.get(question.id, 0)) for num, question in held.items()}
+        return held, {num: listed(question, counts.get(question.id, 0)) for num, question in held.items()}
 
     def _clusters(self, minimum: float) -> _Known:
         """Return the clusters of a least score, made anew when the pairs have changed.
@@ -187,13 +186,13 @@ class DuplicatePages:
         return [(one, other) for one, other in ends if one is not None and other is not None]
 
 
-def _cursor(place: Place) -> str:
+def _cursor(place: PairPosition) -> str:
     return f"{place.score!r}_{place.first}_{place.second}"
 
 
-def _place(cursor: str) -> Place:
+def _place(cursor: str) -> PairPosition:
     score, first, second = _numbers(cursor, 3)
-    return Place(score, int(first), int(second))
+    return PairPosition(score, int(first), int(second))
 
 
 def _numbers(cursor: str, count: int) -> list[float]:

@@ -10,26 +10,27 @@ from dataclasses import replace
 from itertools import islice
 from typing import Final, Literal
 
+from msgspec import structs
+
 from askalike.errors import AskalikeError, BusyForumError, SettingError, UnknownIdError
 from askalike.forum import Forum
-from askalike.server.duplicates import DuplicatePages
-from askalike.server.safe_html import safe_html
-from askalike.server.schemas import (
-    CorrectionView,
-    FeedbackView,
-    LinkView,
-    QuestionAnswer,
-    QuestionsAnswer,
-    SimilarAnswer,
+from askalike.schemas import (
+    FeedbackRequest,
+    QuestionsPage,
+    ShownLink,
+    ShownQuestion,
+    Similar,
+    SimilarQuery,
     Written,
 )
-from askalike.server.serializers import answer_view, brief, feedback_view, hit_view, question_view
+from askalike.server.duplicates import DuplicatePages
+from askalike.server.presentation import listed, safe_html, shown_answer, shown_hit
 from askalike.store import check_question
 from askalike.text.markup import plain_text
 from askalike.types import Answer, Feedback, Link, Query, Question
 
-Observe = Callable[[str, float], None]
-"""Told the name of a stage and the seconds that it took."""
+OnStage = Callable[[str, float], None]
+"""Called with the name of a stage and the seconds that it took."""
 
 PROBE_CHARACTERS: Final = 200
 
@@ -43,21 +44,22 @@ class Engine:
     """One forum as the service offers it. Safe from any thread.
 
     Args:
-        observe: told how long each stage of a search took.
+        on_stage: called with how long each stage of a search took.
     """
 
-    def __init__(self, forum: Forum, observe: Observe = lambda _stage, _seconds: None) -> None:
+    def __init__(self, forum: Forum, on_stage: OnStage = lambda _stage, _seconds: None) -> None:
         self.forum = forum
         self.duplicates = DuplicatePages(forum)
-        self._observe = observe
+        self._on_stage = on_stage
 
     # -- searching ---------------------------------------------------------------------------------------------
 
-    def similar(self, query: Query) -> SimilarAnswer:
+    def similar(self, query: Query) -> Similar:
         """Return what an asker is shown.
 
         Raises:
             SettingError: there is nothing to search for, k is out of range, or there is no such ranker.
+            InputError: ``before`` is no moment.
             ForumError, ModelError: the forum has not what the ranker needs.
         """
         if not query.title.strip() and not query.body.strip():
@@ -65,14 +67,13 @@ class Engine:
         began = time.perf_counter()
         found = self.forum.search(replace(query, is_canonical=True))
         searched = time.perf_counter()
-        hits = [hit_view(hit, self.forum.analyzer) for hit in found.hits]
+        hits = tuple(shown_hit(hit, self.forum.analyzer) for hit in found.hits)
         ended = time.perf_counter()
         for name, spent in found.seconds.items():
-            self._observe(name, spent + (ended - searched if name == "answer" else 0.0))
-        corrections = [CorrectionView(one.written, one.meant) for one in found.corrections]
-        return SimilarAnswer(found.ranker, round(1000 * (ended - began), 2), corrections, hits)
+            self._on_stage(name, spent + (ended - searched if name == "answer" else 0.0))
+        return Similar(found.ranker, round(1000 * (ended - began), 2), found.corrections, hits)
 
-    def similar_to(self, identifier: str, k: int, ranker: str | None, *, is_explained: bool) -> SimilarAnswer:
+    def similar_to(self, identifier: str, query: SimilarQuery) -> Similar:
         """Return what is similar to a question that the forum holds, later questions too.
 
         Raises:
@@ -81,7 +82,7 @@ class Engine:
         """
         one = self.forum.question(identifier)
         title = one.title if one.title.strip() or one.body.strip() else "?"
-        asked = Query(title, one.body, one.markup, k, ranker=ranker, own=one.id, is_explained=is_explained)
+        asked = Query(title, one.body, one.markup, query.k, ranker=query.ranker, own=one.id, is_explained=query.explain)
         return self.similar(asked)
 
     def warm_up(self) -> None:
@@ -100,22 +101,22 @@ class Engine:
 
     # -- questions ---------------------------------------------------------------------------------------------
 
-    def question(self, identifier: str) -> QuestionAnswer:
+    def question(self, identifier: str) -> ShownQuestion:
         """Return a question with its answers and links.
 
         Raises:
             UnknownIdError: there is no such question.
         """
         found = self.forum.question(identifier)
-        return QuestionAnswer(
-            question=question_view(found),
+        return ShownQuestion(
+            question=found,
             html=safe_html(found.body, found.markup),
             text=plain_text(found.body, found.markup),
-            answers=[answer_view(one) for one in self.forum.answers(identifier)],
-            links=[self._link(identifier, link) for link in self.forum.links_of(identifier)],
+            answers=tuple(map(shown_answer, self.forum.answers(identifier))),
+            links=tuple(self._link(identifier, link) for link in self.forum.links_of(identifier)),
         )
 
-    def questions(self, limit: int, cursor: str | None = None) -> QuestionsAnswer:
+    def questions(self, limit: int, cursor: str | None = None) -> QuestionsPage:
         """Return a page of the questions, newest first by date, undated ones last.
 
         Args:
@@ -126,16 +127,16 @@ class Engine:
         """
         found = self.forum.newest(limit, _place(cursor) if cursor else None)
         counts = self.forum.answer_counts([question.id for _, question in found])
-        return QuestionsAnswer(
-            [brief(question, counts.get(question.id, 0)) for _, question in found],
+        return QuestionsPage(
+            tuple(listed(question, counts.get(question.id, 0)) for _, question in found),
             _cursor(*found[-1][0]) if len(found) == limit else None,
             self.forum.size(),
         )
 
-    def _link(self, identifier: str, link: Link) -> LinkView:
+    def _link(self, identifier: str, link: Link) -> ShownLink:
         is_from = link.source_id == identifier
         other = link.target_id if is_from else link.source_id
-        return LinkView(other, self.forum.question(other).title, link.kind, "to" if is_from else "from")
+        return ShownLink(other, self.forum.question(other).title, link.kind, "to" if is_from else "from")
 
     # -- changes -----------------------------------------------------------------------------------------------
 
@@ -147,7 +148,7 @@ class Engine:
             BusyForumError: another process has been writing for too long; nothing is stored.
         """
         (written,) = self.store([question])
-        return replace(written, indexed=self.catch_up())
+        return structs.replace(written, indexed=self.catch_up())
 
     def store(self, questions: Iterable[Question]) -> list[Written]:
         """Add or replace questions, each on disk when this returns; ``catch_up`` lets them be found.
@@ -216,20 +217,20 @@ class Engine:
             raise UnknownIdError(found, "its links tell what it is marked with")
         return Written(identifier, "deleted", indexed=True)
 
-    def judge(self, given: Feedback) -> FeedbackView:
-        """Store a person's verdict on a pair; it is on disk when this returns.
+    def judge(self, given: FeedbackRequest) -> Feedback:
+        """Store a person's judgement on a pair; it is on disk when this returns.
 
         Raises:
             UnknownIdError: one of the questions is not there.
             InputError: they are the same question.
             BusyForumError: another process has been writing for too long; nothing is stored.
         """
-        return feedback_view(self.forum.judge(given.question_id, given.candidate_id, given.verdict, given.by))
+        return self.forum.judge(given.question, given.candidate, given.verdict, given.by)
 
-    def labels(self, *, is_named: bool) -> Iterator[FeedbackView]:
-        """Yield all verdicts, oldest first; who judged is left out unless ``is_named``."""
-        found = map(feedback_view, self.forum.feedback())
-        return found if is_named else (replace(one, by="") for one in found)
+    def labels(self, *, is_named: bool) -> Iterator[Feedback]:
+        """Yield all judgements, oldest first; who judged is left out unless ``is_named``."""
+        found = self.forum.feedback()
+        return found if is_named else (structs.replace(one, by="") for one in found)
 
     def catch_up(self) -> bool:
         """Let all that is stored be found; return whether it is: another process may be at it for longer."""

@@ -8,30 +8,25 @@ from __future__ import annotations
 
 import hashlib
 import hmac
-import json
-import re
 import secrets
 import threading
-from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Final, Literal
+from typing import Annotated, Final, Literal
 
 import filelock
+import msgspec
+from msgspec import Meta, Struct
 
 from askalike.errors import DamagedForumError, SettingError, UnknownIdError
 from askalike.files import replace_whole
-from askalike.store import Layout
+from askalike.store import ForumLayout
 
 Right = Literal["read", "write"]
 PREFIX: Final = "ask_"
-FORMAT: Final = 1
-
-_HASH: Final = re.compile("[0-9a-f]{64}")
 
 
-@dataclass(frozen=True, slots=True)
-class Key:
+class Key(Struct, frozen=True, forbid_unknown_fields=True):
     """A key as it is stored.
 
     Args:
@@ -42,15 +37,20 @@ class Key:
     id: str
     name: str
     may: Right
-    sha256: str
+    sha256: Annotated[str, Meta(pattern=r"^[0-9a-f]{64}\Z")]
     created: str
+
+
+class _File(Struct, frozen=True, forbid_unknown_fields=True):
+    format: Literal[1]
+    keys: tuple[Key, ...]
 
 
 class Keys:
     """The keys of one forum; any thread may ask."""
 
     def __init__(self, folder: Path) -> None:
-        self._path = Layout(folder).keys
+        self._path = ForumLayout(folder).keys
         self._guard = threading.Lock()
         self._seen: tuple[int, int] | None = None
         self._keys: tuple[Key, ...] = ()
@@ -110,30 +110,16 @@ class Keys:
         return filelock.FileLock(self._path.with_suffix(".lock"), timeout=10)
 
     def _write(self, keys: tuple[Key, ...]) -> None:
-        content = {"format": FORMAT, "keys": [asdict(key) for key in keys]}
-        replace_whole(self._path, json.dumps(content, indent=1).encode(), is_narrow=True)
+        content = msgspec.json.format(msgspec.json.encode(_File(1, keys)), indent=1)
+        replace_whole(self._path, content, is_narrow=True)
 
     def _read(self) -> tuple[Key, ...]:
         try:
-            found = json.loads(self._path.read_bytes())
-            if found["format"] != FORMAT:
-                raise ValueError(f"format {found['format']}")
-            return tuple(_key(one) for one in found["keys"])
-        except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+            return msgspec.json.decode(self._path.read_bytes(), type=_File).keys
+        except (msgspec.DecodeError, UnicodeDecodeError) as error:
             raise DamagedForumError(
-                f"{self._path} cannot be read: {error!r}", "delete it and make the keys anew"
+                f"{self._path} cannot be read: {error}", "delete it and make the keys anew"
             ) from error
-
-
-def _key(found: dict[str, str]) -> Key:
-    key = Key(**found)  # type: ignore[arg-type]  # checked below
-    if not all(isinstance(value, str) for value in found.values()):
-        raise ValueError("a value of a key is no text")
-    if key.may not in ("read", "write"):
-        raise ValueError(f"a key may {key.may!r}")
-    if not _HASH.fullmatch(key.sha256):
-        raise ValueError(f"the key {key.id} has a hash that is none")
-    return key
 
 
 def _digest(secret: str) -> str:

@@ -32,13 +32,11 @@ class MaintenanceWorker:
 
     Args:
         is_busy: whether searches are under way.
-        tell: called each round.
     """
 
-    def __init__(self, engine: Engine, is_busy: Callable[[], bool], tell: Callable[[], None] = lambda: None) -> None:
+    def __init__(self, engine: Engine, is_busy: Callable[[], bool]) -> None:
         self._engine = engine
         self._is_busy = is_busy
-        self._tell = tell
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._run, name="maintenance", daemon=True)
 
@@ -70,7 +68,6 @@ class MaintenanceWorker:
 
     def keep(self) -> bool:
         """Do a slice of what is to be done; return whether there is more."""
-        self._tell()
         forum = self._engine.forum
         if forum.behind:
             forum.catch_up(is_waiting=False)

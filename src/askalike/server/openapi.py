@@ -1,36 +1,41 @@
-"""The OpenAPI document, from the tables of what can be asked for."""
+"""The OpenAPI document, from the table of routes; msgspec describes what is sent and answered."""
 
 from __future__ import annotations
 
-import dataclasses
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from http import HTTPStatus
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
-from pydantic import BaseModel, TypeAdapter
+import msgspec
 
+from askalike import schemas
 from askalike._version import __version__
-from askalike.server.routes import Described
-from askalike.server.schemas import ErrorView
+
+if TYPE_CHECKING:
+    from askalike.server.routes import Route
 
 ALL_REFUSALS: Final = (400, 405, 413, 421, 429, 500, 503, 504)
 """Statuses that any request may be refused with."""
 
-KEYED: Final = (401, 403)
-TAKING: Final = (408, 415, 422)
+WITH_KEY: Final = (401, 403)
+WITH_BODY: Final = (408, 415, 422)
 
-_REF: Final = "#/components/schemas/{model}"
+_REF: Final = "#/components/schemas/{name}"
 _NAME: Final = re.compile(r"{(\w+)}")
+_PATH_VALUE: Final = {"type": "string", "minLength": 1, "maxLength": 512}
 
 
-def openapi_document(routes: Sequence[Described]) -> dict[str, object]:
+def openapi_document(routes: Sequence[Route]) -> dict[str, object]:
     """Return the OpenAPI 3.1 document of these routes."""
-    schemas: dict[str, Any] = {}
+    sent = _described([route.body for route in routes if route.body is not None])
+    answered = _described([route.returns for route in routes if route.returns not in (str, dict)] + [schemas.Error])
+    for shape in answered.values():  # whatever has a default is sent all the same
+        shape["required"] = list(shape["properties"])
     paths: dict[str, dict[str, Any]] = {}
     for route in routes:
-        paths.setdefault(route.path, {})[route.method.lower()] = _operation(route, schemas)
-    error = {"application/json": {"schema": _schema(ErrorView, schemas)}}
+        paths.setdefault(route.path, {})[route.method.lower()] = _operation(route)
+    error = {"application/json": {"schema": _reference(schemas.Error)}}
     refused = {name for path in paths.values() for one in path.values() for name in one["responses"]} - {"200"}
     return {
         "openapi": "3.1.0",
@@ -41,7 +46,7 @@ def openapi_document(routes: Sequence[Described]) -> dict[str, object]:
         },
         "paths": dict(sorted(paths.items())),
         "components": {
-            "schemas": dict(sorted(schemas.items())),
+            "schemas": dict(sorted((sent | answered).items())),
             "responses": {
                 name: {"description": HTTPStatus(int(name)).phrase, "content": error} for name in sorted(refused)
             },
@@ -50,73 +55,58 @@ def openapi_document(routes: Sequence[Described]) -> dict[str, object]:
     }
 
 
-def _operation(route: Described, schemas: dict[str, Any]) -> dict[str, Any]:
-    found: dict[str, Any] = {
-        "operationId": _operation_id(route),
-        "summary": route.about,
-        "responses": {"200": _answer(route, schemas), **_refusals(route)},
-    }
-    parameters = [
-        {
-            "name": name,
-            "in": "path",
-            "required": True,
-            "schema": {"type": "string", "minLength": 1, "maxLength": 512},
-        }
-        for name in _NAME.findall(route.path)
-    ]
-    if route.query is not None:
-        parameters += _query(route.query)
-    if parameters:
-        found["parameters"] = parameters
-    if route.takes is not None:
-        media = "application/json" if route.media == "text/plain" else route.media
-        found["requestBody"] = {"required": True, "content": {media: _content(media, _schema(route.takes, schemas))}}
-    if route.may is not None:
-        found["security"] = [{"key": []}, {}]
-        found["description"] = f"Needs the right to {route.may}, where keys are asked for."
+def _described(kinds: Iterable[type]) -> dict[str, Any]:
+    """Return the schemas of these kinds and of all that they hold; of a description, the first paragraph."""
+    _, found = msgspec.json.schema_components(kinds, ref_template=_REF)
+    for shape in found.values():
+        shape["description"] = " ".join(shape["description"].partition("\n\n")[0].split())
     return found
 
 
-def _answer(route: Described, schemas: dict[str, Any]) -> dict[str, Any]:
-    schema = {"type": "string"} if route.returns is str else _schema(route.returns, schemas)
-    return {"description": "Done.", "content": {route.media: {"schema": schema}}}
+def _operation(route: Route) -> dict[str, Any]:
+    found: dict[str, Any] = {
+        "operationId": "_".join([route.method.lower(), *re.findall(r"[a-z0-9]+", route.path.replace("/v1", ""))]),
+        "summary": route.about,
+        "responses": {"200": _answer(route), **_refusals(route)},
+    }
+    names = _NAME.findall(route.path)
+    parameters = [{"name": name, "in": "path", "required": True, "schema": _PATH_VALUE} for name in names]
+    if route.query is not None:
+        properties = _described([route.query])[route.query.__name__]["properties"]
+        parameters += [
+            {"name": name, "in": "query", "required": False, "schema": schema} for name, schema in properties.items()
+        ]
+    if parameters:
+        found["parameters"] = parameters
+    if route.body is not None:
+        schema = _reference(route.body)
+        if route.media != "application/json":
+            schema = {"type": "string", "description": f"Each line as {schema['$ref']}."}
+        found["requestBody"] = {"required": True, "content": {route.media: {"schema": schema}}}
+    if route.permission is not None:
+        found["security"] = [{"key": []}, {}]
+        found["description"] = f"Needs the right to {route.permission}, where keys are asked for."
+    return found
 
 
-def _content(media: str, schema: dict[str, Any]) -> dict[str, Any]:
-    """Return how a body looks; of lines, the schema tells of one."""
-    if media == "application/json":
-        return {"schema": schema}
-    return {"schema": {"type": "string", "description": f"Each line as {schema['$ref']}."}}
+def _answer(route: Route) -> dict[str, Any]:
+    plain: dict[type, dict[str, str]] = {str: {"type": "string"}, dict: {"type": "object"}}
+    return {
+        "description": "Done.",
+        "content": {route.media: {"schema": plain.get(route.returns) or _reference(route.returns)}},
+    }
 
 
-def _refusals(route: Described) -> dict[str, Any]:
+def _refusals(route: Route) -> dict[str, Any]:
     statuses = {*ALL_REFUSALS, *route.refusals}
-    if route.may is not None:
-        statuses |= {*KEYED}
-    if route.takes is not None:
-        statuses |= {*TAKING}
-    if route.query is not None or "{" in route.path or route.takes is not None:
+    if route.permission is not None:
+        statuses |= {*WITH_KEY}
+    if route.body is not None:
+        statuses |= {*WITH_BODY}
+    if route.query is not None or "{" in route.path:
         statuses |= {422}
     return {str(one): {"$ref": f"#/components/responses/{one}"} for one in sorted(statuses)}
 
 
-def _query(model: type[BaseModel]) -> list[dict[str, Any]]:
-    properties = model.model_json_schema()["properties"]
-    return [{"name": name, "in": "query", "required": False, "schema": schema} for name, schema in properties.items()]
-
-
-def _schema(kind: type, schemas: dict[str, Any]) -> dict[str, Any]:
-    """Return a reference to a kind of value, having put its description among the schemas."""
-    is_model = isinstance(kind, type) and issubclass(kind, BaseModel)
-    if not is_model and not dataclasses.is_dataclass(kind):
-        return {"type": "object"}
-    found = TypeAdapter(kind).json_schema(ref_template=_REF, mode="validation" if is_model else "serialization")
-    schemas.update(found.pop("$defs", {}))
-    schemas[kind.__name__] = found
-    return {"$ref": _REF.format(model=kind.__name__)}
-
-
-def _operation_id(route: Described) -> str:
-    words = re.findall(r"[a-z0-9]+", route.path.replace("/v1", ""))
-    return "_".join([route.method.lower(), *words])
+def _reference(kind: type) -> dict[str, str]:
+    return {"$ref": _REF.format(name=kind.__name__)}

@@ -8,6 +8,7 @@ from collections import OrderedDict, deque
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, TypeVar
 
 from askalike.server.problem import Refused
@@ -59,12 +60,19 @@ class Pool:
             raise Refused(503, f"{self.busy} requests are waiting already", "try again soon", {"Retry-After": "1"})
         self.busy += 1
         is_begun = False
+        loop = asyncio.get_running_loop()
         try:
             async with asyncio.timeout(timeout_s):
-                turn = _Turn(asyncio.get_running_loop().create_future(), is_large)
-                await self._wait(turn, client)
+                if self._turns or not self._free or (is_large and not self._free_large):
+                    await self._wait(_Turn(loop.create_future(), is_large), client)
+                else:
+                    self._free -= 1
+                    self._free_large -= is_large
                 is_begun = True
-                return await asyncio.wrap_future(self._submit(call, turn))
+                future = self._executor.submit(contextvars.copy_context().run, call)
+                self._running.add(future)
+                future.add_done_callback(partial(self._ended, loop, is_large))
+                return await asyncio.wrap_future(future)
         except TimeoutError as error:
             if not is_begun:
                 hint = "nothing was done; try again later"
@@ -87,28 +95,22 @@ class Pool:
             if turn.given.cancelled():
                 self.busy -= 1
             else:
-                self._end(turn)
+                self._end(turn.is_large)
             raise
 
-    def _submit(self, call: Callable[[], _Found], turn: _Turn) -> Future[_Found]:
-        loop = asyncio.get_running_loop()
-        future = self._executor.submit(contextvars.copy_context().run, call)
-        self._running.add(future)
+    def _ended(self, loop: asyncio.AbstractEventLoop, is_large: bool, done: Future[Any]) -> None:
+        """Let the event loop take note that a call has ended, from the thread that did it."""
+        self._running.discard(done)
+        if not loop.is_closed():
+            loop.call_soon_threadsafe(self._end, is_large)
 
-        def ended(done: Future[_Found]) -> None:
-            self._running.discard(done)
-            if not loop.is_closed():
-                loop.call_soon_threadsafe(self._end, turn)
-
-        future.add_done_callback(ended)
-        return future
-
-    def _end(self, turn: _Turn) -> None:
+    def _end(self, is_large: bool) -> None:
         """Take note that a thread is free again."""
         self.busy -= 1
         self._free += 1
-        self._free_large += turn.is_large
-        self._give_turns()
+        self._free_large += is_large
+        if self._turns:
+            self._give_turns()
 
     def _give_turns(self) -> None:
         while self._free and (client := self._next_client()) is not None:

@@ -1,170 +1,196 @@
-"""What requests may hold, and how much: checked once, here."""
+"""One request, admitted, read and checked: what a route's handler gets."""
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
-from typing import Annotated, Any
+import asyncio
+import re
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final, TypeVar
+from urllib.parse import parse_qsl, unquote
 
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints, WithJsonSchema
-from pydantic.functional_validators import BeforeValidator
+import msgspec
+from starlette.requests import ClientDisconnect, Request
 
-from askalike.types import Answer, Feedback, Filters, Markup, Query, Question, Verdict
+from askalike.server.guards import CHALLENGE, check_origin, rights_of
+from askalike.server.keys import Right
+from askalike.server.problem import Refused
+from askalike.server.service import Service
 
-MOST_HITS = 100
-_LARGEST = 2**63 - 1
+_Body = TypeVar("_Body", bound=msgspec.Struct)
+
+JSON: Final = "application/json"
+LONGEST_NAME: Final = 100
+"""Of a field that a request names, in the answer."""
+MOST_VALUES: Final = 10_000
+"""Values in one JSON text: several times what the largest request needs."""
+_BEGINS: Final = (b"[", b"{", b",")
+"""Before every value but the first is one of these, outside of texts."""
+_FAULT: Final = re.compile(r"(?P<fault>.*?)(?: - at `(?:key in )?\$\.?(?P<field>.*)`)?", re.DOTALL)
+"""How msgspec says what is wrong, and where."""
+_UNKNOWN: Final = "Object contains unknown field `"
 
 
-def _moment(value: Any) -> Any:
-    if not isinstance(value, str):
-        return value
+@dataclass(frozen=True, slots=True)
+class Call:
+    """What was asked.
+
+    Args:
+        path: the values of the path's names.
+        query: a checked struct, None where the route takes no query.
+        body: a checked struct, None where the route takes no body.
+        rights: what the request's key may do: "read", "write".
+    """
+
+    path: Mapping[str, str]
+    query: Any
+    body: Any
+    rights: frozenset[str]
+
+
+def admit(request: Request, service: Service, right: Right) -> frozenset[str]:
+    """Return what a request may do, having counted it.
+
+    Raises:
+        Refused: 401 or 403, it may not do this; 429, its client asks too often.
+    """
+    wait_s = service.rates.wait_s(request.scope["state"]["client"], time.monotonic())
+    if wait_s > 0:
+        headers = {"Retry-After": str(max(1, round(wait_s + 0.5)))}
+        raise Refused(429, "too many requests", "slow down; many questions at once go to /v1/questions:bulk", headers)
+    rights = rights_of(request.headers, service.keys, service.rights_without_key)
+    has_key = bool(request.headers.get("authorization"))
+    if right not in rights:
+        if has_key:
+            raise Refused(403, f"this key may not {right}", 'make one that may with "askalike keys FORUM --add write"')
+        raise Refused(401, "a key is needed", "send it as Authorization: Bearer KEY", CHALLENGE)
+    if right == "write":
+        check_origin(request.headers, has_key=has_key)
+    return rights
+
+
+def check_type(request: Request, wanted: str) -> None:
+    """Refuse a body of another type: one that a page's form can send could come from any site.
+
+    Raises:
+        Refused: 415.
+    """
+    given = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    if given != wanted:
+        raise Refused(415, f"the content type is {given[:100]!r}", f"expected {wanted}")
+    if request.headers.get("content-encoding", "identity").lower() != "identity":
+        raise Refused(415, "the body is compressed", "send it as it is")
+
+
+async def read_body(request: Request, most_bytes: int, timeout_s: float) -> bytes:
+    """Return the JSON that a request holds.
+
+    Raises:
+        Refused: 415, it is of another type; 413, it is too large; 408, it comes too slowly.
+    """
+    check_type(request, JSON)
+    length = request.headers.get("content-length", "0")
+    if length.isdigit() and int(length[:20]) > most_bytes:
+        raise _too_large(most_bytes)
+    content = bytearray()
     try:
-        found = datetime.fromisoformat(value)
-    except ValueError:
-        raise ValueError("no moment; expected one such as 2024-05-01 or 2024-05-01T12:30:00Z") from None
-    return found if found.tzinfo is not None else found.replace(tzinfo=UTC)
+        async with asyncio.timeout(timeout_s):
+            async for part in request.stream():
+                content += part
+                if len(content) > most_bytes:
+                    raise _too_large(most_bytes)
+    except TimeoutError as error:
+        raise Refused(408, f"the body did not come within {timeout_s:g} s", "send it at once") from error
+    except ClientDisconnect as error:
+        raise Refused(400, "the client went away") from error
+    return bytes(content)
 
 
-Id = Annotated[str, StringConstraints(min_length=1, max_length=512)]
-Title = Annotated[str, StringConstraints(max_length=1_000)]
-Body = Annotated[str, StringConstraints(max_length=200_000)]
-Name = Annotated[str, StringConstraints(max_length=200)]
-Tag = Annotated[str, StringConstraints(min_length=1, max_length=100)]
-Moment = Annotated[
-    datetime,
-    BeforeValidator(_moment),
-    WithJsonSchema({"type": "string", "examples": ["2024-05-01T12:30:00Z"], "description": "ISO 8601; UTC if unsaid"}),
-]
+def _too_large(most_bytes: int) -> Refused:
+    hint = "send less, or many questions to /v1/questions:bulk"
+    return Refused(413, f"the body is larger than {most_bytes} bytes", hint)
 
 
-class _Request(BaseModel):
-    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
+def parse_body(kind: type[_Body], content: bytes) -> _Body:
+    """Return what JSON holds, in time that is linear in its length and ends at the first value that does not fit.
+
+    Raises:
+        Refused: 400, it is not UTF-8 or not JSON, or has too many values; 422, a value does not fit.
+    """
+    if values_in(content) > MOST_VALUES:
+        raise Refused(400, f"the JSON has more than {MOST_VALUES} values", "send a flat object")
+    try:
+        return msgspec.json.decode(content, type=kind)
+    except msgspec.ValidationError as error:
+        raise _unfit(kind, error) from error
+    except msgspec.DecodeError as error:
+        raise Refused(400, f"the body is not JSON: {error}", "send one JSON object") from error
+    except UnicodeDecodeError as error:
+        raise Refused(400, "the body is not UTF-8", "encode it as UTF-8") from error
 
 
-class SimilarRequest(_Request):
-    """A question that may have been asked before."""
+def values_in(content: bytes) -> int:
+    """Return how many values JSON holds at most, before it is read: a MB of short texts takes the parser 30 ms.
 
-    title: Title = Field("", description="One line; title or body must hold something.")
-    body: Body = ""
-    k: int = Field(10, ge=1, le=MOST_HITS, description="How many hits.")
-    markup: Markup = Field("plain", description="How the body is written.")
-    tags: list[Tag] = Field(default_factory=list, max_length=20, description="Only questions with all of these.")
-    before: Moment | None = Field(None, description="Only questions asked before this moment.")
-    exclude: list[Id] = Field(default_factory=list, max_length=1_000, description="Never these questions.")
-    ranker: Name | None = Field(None, description="One of the forum's rankers; its default if omitted.")
-    explain: bool = Field(False, description="Tell how much each word counts.")
-    id: Id | None = Field(None, description="The question's own id, where the forum holds it.")
+    Exact where it matters; of short ones, what texts hold counts too.
 
-    def query(self) -> Query:
-        """Return the search."""
-        filters = Filters(tuple(self.tags), self.before, frozenset(self.exclude))
-        return Query(
-            self.title, self.body, self.markup, self.k, filters, self.ranker, self.id or "", is_explained=self.explain
+    >>> values_in(b'{"a": [1, 2]}')
+    4
+    """
+    found = sum(map(content.count, _BEGINS))
+    if found <= MOST_VALUES:
+        return 1 + found
+    unescaped = content.replace(b"\\\\", b"").replace(b'\\"', b"")
+    texts = unescaped.count(b'"') // 2
+    if texts > 2 * MOST_VALUES:  # at least every other one is a value, and not the name of one
+        return texts // 2
+    outside = b"".join(unescaped.split(b'"')[::2])
+    return 1 + sum(map(outside.count, _BEGINS))
+
+
+def parse_query(kind: type[_Body] | None, query: bytes) -> _Body | None:
+    """Return what a query string holds; a name without a value counts as left out.
+
+    Raises:
+        Refused: 400, it is not UTF-8, or a name comes twice; 422, a value does not fit.
+    """
+    try:
+        pairs = parse_qsl(
+            query.decode("ascii"), keep_blank_values=True, errors="strict", max_num_fields=50, encoding="utf-8"
         )
+    except ValueError as error:
+        raise Refused(400, f"the query string cannot be read: {error}", "percent-encode it as UTF-8") from error
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        raise Refused(400, "a name comes twice in the query string", "name each once")
+    if kind is None:
+        return None
+    try:
+        return msgspec.convert({name: value for name, value in found.items() if value}, kind, strict=False)
+    except msgspec.ValidationError as error:
+        raise _unfit(kind, error) from error
 
 
-class QuestionRequest(_Request):
-    """A question to be stored under the id of the path."""
+def path_values(values: Mapping[str, Any]) -> dict[str, str]:
+    """Return the values of a path whose parts are percent-encoded.
 
-    title: Title
-    body: Body = ""
-    markup: Markup = "plain"
-    tags: list[Tag] = Field(default_factory=list, max_length=100)
-    created: Moment | None = None
-    closed: Moment | None = None
-    score: int | None = Field(None, ge=-_LARGEST, le=_LARGEST)
-    url: Title = ""
-    author: Name = ""
-    id: Id | None = Field(None, description="May be left out; else the same as in the path.")
-
-    def question(self, identifier: str) -> Question:
-        """Return the question."""
-        return Question(
-            identifier,
-            self.title,
-            self.body,
-            self.markup,
-            tuple(self.tags),
-            self.created,
-            self.closed,
-            self.score,
-            self.url,
-            self.author,
-        )
+    Raises:
+        Refused: 400, one is not UTF-8.
+    """
+    try:
+        return {name: unquote(str(value), errors="strict") for name, value in values.items()}
+    except UnicodeDecodeError as error:
+        raise Refused(400, "the path is not UTF-8", "percent-encode it as UTF-8") from error
 
 
-class RecordRequest(QuestionRequest):
-    """One line of a bulk stream."""
-
-    id: Id
-
-
-class AnswerRequest(_Request):
-    """An answer to be stored under the id of the path."""
-
-    question_id: Id
-    body: Body
-    markup: Markup = "plain"
-    created: Moment | None = None
-    score: int | None = Field(None, ge=-_LARGEST, le=_LARGEST)
-    author: Name = ""
-    accepted: bool = Field(False, description="Marked as the solution.")
-    id: Id | None = Field(None, description="May be left out; else the same as in the path.")
-
-    def answer(self, identifier: str) -> Answer:
-        """Return the answer."""
-        return Answer(
-            identifier,
-            self.question_id,
-            self.body,
-            self.markup,
-            self.created,
-            self.score,
-            self.author,
-            is_accepted=self.accepted,
-        )
-
-
-class FeedbackRequest(_Request):
-    """A person's verdict on a pair."""
-
-    question: Id
-    candidate: Id
-    verdict: Verdict = Field(description="withdrawn: what was said before no longer counts.")
-    by: Name = Field("", description="Who judged.")
-
-    def feedback(self) -> Feedback:
-        """Return the verdict."""
-        return Feedback(self.question, self.candidate, self.verdict, self.by)
-
-
-class _Query(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-
-class SimilarQuery(_Query):
-    """How similar questions of a stored one are wanted."""
-
-    k: int = Field(10, ge=1, le=MOST_HITS)
-    ranker: Name | None = None
-    explain: bool = False
-
-
-class QuestionsQuery(_Query):
-    """Which page of the questions is wanted."""
-
-    after: Name | None = Field(None, description="The ``next`` of the page before.")
-    limit: int = Field(20, ge=1, le=100)
-
-
-class DuplicatesQuery(_Query):
-    """Which page of the pairs is wanted."""
-
-    cursor: Name | None = Field(None, description="The ``next`` of the page before.")
-    limit: int = Field(20, ge=1, le=100)
-    minimum: float = Field(0.5, ge=0, le=1, description="The least score of a pair.")
-
-
-class ClustersQuery(DuplicatesQuery):
-    """Which page of the clusters is wanted."""
-
-    minimum: float = Field(0.5, ge=0, le=1, description="The least score of a pair, rounded down to steps of 0.05.")
+def _unfit(kind: type[msgspec.Struct], error: msgspec.ValidationError) -> Refused:
+    """Return why a value does not fit: the field is named, and what was sent in it is not."""
+    found = _FAULT.fullmatch(str(error))
+    fault, field = (found["fault"], found["field"] or "the body") if found else (str(error), "the body")
+    if fault.startswith(_UNKNOWN):
+        fault = f"`{fault.removeprefix(_UNKNOWN)[:-1][:LONGEST_NAME]}` is not a field"
+    elif fault.startswith("Invalid enum value"):
+        fault = "not one of the values that it may have"
+    names = ", ".join(kind.__struct_encode_fields__)
+    return Refused(422, f"{field[:LONGEST_NAME]}: {fault}", f"the fields are {names}; see /openapi.json")

@@ -2,39 +2,39 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import json
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
+from functools import cache, partial
 from typing import Any, Final, Literal
 
-from pydantic import BaseModel
+import msgspec
+from starlette.requests import Request
+from starlette.responses import Response
 
-from askalike.server import requests, schemas
-from askalike.server.call import Call
+from askalike import schemas
 from askalike.server.engine import Engine
+from askalike.server.keys import Right
+from askalike.server.openapi import openapi_document
 from askalike.server.problem import Refused
+from askalike.server.requests import (
+    JSON,
+    Call,
+    admit,
+    check_type,
+    parse_body,
+    parse_query,
+    path_values,
+    read_body,
+)
+from askalike.server.service import Service
+from askalike.server.status import metrics_text, status
+from askalike.server.streams import NDJSON, BulkResponse, stream
+from askalike.types import Feedback
 
-Right = Literal["read", "write"]
-
-
-@dataclass(frozen=True, slots=True)
-class Described:
-    """What the OpenAPI document tells of something that can be asked for.
-
-    Args:
-        may: the right that a key needs; None where none is.
-        media: the type of the answer, and of the body where there is one.
-        refusals: statuses that it may be refused with, beside those that all may.
-    """
-
-    method: str
-    path: str
-    about: str
-    returns: type
-    takes: type[BaseModel] | None = None
-    query: type[BaseModel] | None = None
-    may: Right | None = "read"
-    media: str = "application/json"
-    refusals: tuple[int, ...] = ()
+LARGE_BYTES: Final = 20_000
+"""A search for a longer text takes its time: with 200 kB, some twenty times that of a title."""
+PROMETHEUS: Final = "text/plain; version=0.0.4; charset=utf-8"
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,56 +42,105 @@ class Route:
     """One thing that can be asked for.
 
     Args:
-        does: works in a thread; returns a value of ``returns``.
-        returns: a view.
-        takes: the model of the body, None where there is none.
-        query: the model of the query string.
-        may: the right that a key needs.
-        refusals: statuses that this route may give beside those that all may.
+        handler: what a thread does; returns a value of ``returns``.
+        respond: what answers where no thread does it all: streams, and what watches the service.
+        body: what is sent.
+        query: the names of the query string.
+        permission: the right that a key needs; None where none is needed.
+        media: the type of the answer, and of the body where there is one.
+        refusals: statuses that it may be refused with, beside those that all may.
     """
 
-    method: str
+    method: Literal["GET", "POST", "PUT", "DELETE"]
     path: str
     about: str
-    does: Callable[[Engine, Call], Any]
     returns: type
-    takes: type[BaseModel] | None = None
-    query: type[BaseModel] | None = None
-    may: Right = "read"
+    handler: Callable[[Engine, Call], Any] | None = None
+    respond: Callable[[Request, Service, frozenset[str]], Awaitable[Response]] | None = None
+    body: type[msgspec.Struct] | None = None
+    query: type[msgspec.Struct] | None = None
+    permission: Right | None = "read"
+    media: str = JSON
     refusals: tuple[int, ...] = ()
 
-    def described(self) -> Described:
-        """Return what the OpenAPI document tells of it."""
-        return Described(
-            self.method,
-            self.path,
-            self.about,
-            self.returns,
-            takes=self.takes,
-            query=self.query,
-            may=self.may,
-            refusals=self.refusals,
-        )
+
+def endpoint(rows: dict[str, Route]) -> Callable[[Request], Awaitable[Response]]:
+    """Return what answers the requests of one path: checks them, lets a thread work, writes the answer.
+
+    Args:
+        rows: method → route.
+    """
+
+    async def answer(request: Request) -> Response:
+        row = rows["GET" if request.method == "HEAD" else request.method]
+        service: Service = request.app.state.service
+        request.scope["state"]["route"] = f"{row.method} {row.path}"
+        rights = admit(request, service, row.permission) if row.permission else frozenset[str]()
+        if row.respond is not None:
+            return await row.respond(request, service, rights)
+        limits = service.settings.limits
+        asked = request.scope["query_string"]
+        query = parse_query(row.query, asked) if asked or row.query else None
+        content = await read_body(request, limits.body_bytes, limits.timeout_s) if row.body else b""
+        body = parse_body(row.body, content) if row.body else None
+        if service.settings.has_titles_logged:
+            request.scope["state"]["title"] = getattr(body, "title", "")
+        path = path_values(request.path_params) if request.path_params else {}
+        call = Call(path, query, body, rights)
+        pool = service.writer if row.permission == "write" else service.readers
+        assert row.handler is not None
+        work = partial(row.handler, service.engine, call)
+        is_large = len(content) > LARGE_BYTES
+        found = await pool.run(work, limits.timeout_s, request.scope["state"]["client"], is_large=is_large)
+        return Response(msgspec.json.encode(found), media_type=JSON)
+
+    return answer
 
 
-def _put(engine: Engine, call: Call) -> schemas.Written:
-    return engine.put(call.body.question(_identifier(call)))
+async def _bulk(request: Request, service: Service, rights: frozenset[str]) -> Response:
+    check_type(request, NDJSON)
+    return BulkResponse(service, request, request.scope["state"]["client"])
 
 
-def _put_answer(engine: Engine, call: Call) -> schemas.Written:
-    return engine.put_answer(call.body.answer(_identifier(call)))
+async def _feedback(request: Request, service: Service, rights: frozenset[str]) -> Response:
+    return stream(service, partial(service.engine.labels, is_named="write" in rights), request.scope["state"]["client"])
 
 
-def _identifier(call: Call) -> str:
-    identifier = call.path["id"]
-    if call.body.id is not None and call.body.id != identifier:
-        raise Refused(422, "the id in the body is another than in the path", "leave it out of the body")
-    return identifier
+async def _status(request: Request, service: Service, rights: frozenset[str]) -> Response:
+    work = partial(status, service, rights)
+    found = await service.readers.run(work, service.settings.limits.timeout_s, request.scope["state"]["client"])
+    return Response(msgspec.json.encode(found), media_type=JSON)
 
 
-def _similar_to(engine: Engine, call: Call) -> schemas.SimilarAnswer:
-    query = call.query
-    return engine.similar_to(call.path["id"], query.k, query.ranker, is_explained=query.explain)
+async def _metrics(request: Request, service: Service, rights: frozenset[str]) -> Response:
+    work = partial(metrics_text, service)
+    found = await service.readers.run(work, service.settings.limits.timeout_s, request.scope["state"]["client"])
+    return Response(found, media_type=PROMETHEUS)
+
+
+async def _health(request: Request, service: Service, rights: frozenset[str]) -> Response:
+    return Response(msgspec.json.encode(schemas.Health("ok")), media_type=JSON)
+
+
+async def _ready(request: Request, service: Service, rights: frozenset[str]) -> Response:
+    if not service.is_ready:
+        raise Refused(503, "the service is not ready", "try again soon", {"Retry-After": "1"})
+    await service.readiness.check()
+    return Response(msgspec.json.encode(schemas.Health("ready")), media_type=JSON)
+
+
+async def _openapi(request: Request, service: Service, rights: frozenset[str]) -> Response:
+    return Response(_document(), media_type=JSON)
+
+
+def service_document() -> dict[str, object]:
+    """Return the OpenAPI document of the service."""
+    return openapi_document(ROUTES)
+
+
+@cache
+def _document() -> bytes:
+    return json.dumps(service_document()).encode()
 
 
 ROUTES: Final[tuple[Route, ...]] = (
@@ -99,115 +148,152 @@ ROUTES: Final[tuple[Route, ...]] = (
         "POST",
         "/v1/similar",
         "Earlier questions that ask the same, with their best answers.",
-        lambda engine, call: engine.similar(call.body.query()),
-        schemas.SimilarAnswer,
-        takes=requests.SimilarRequest,
+        schemas.Similar,
+        lambda engine, call: engine.similar(call.body.query),
+        body=schemas.SimilarRequest,
         refusals=(409,),
     ),
     Route(
         "GET",
         "/v1/questions",
         "The forum's questions, newest first by date; those without a date are last.",
+        schemas.QuestionsPage,
         lambda engine, call: engine.questions(call.query.limit, call.query.after),
-        schemas.QuestionsAnswer,
-        query=requests.QuestionsQuery,
+        query=schemas.QuestionsQuery,
     ),
     Route(
         "GET",
         "/v1/questions/{id}/similar",
         "Questions that are similar to a stored one, later ones too.",
-        _similar_to,
-        schemas.SimilarAnswer,
-        query=requests.SimilarQuery,
+        schemas.Similar,
+        lambda engine, call: engine.similar_to(call.path["id"], call.query),
+        query=schemas.SimilarQuery,
         refusals=(404, 409),
     ),
     Route(
         "GET",
         "/v1/questions/{id}",
         "A question with its answers and links.",
+        schemas.ShownQuestion,
         lambda engine, call: engine.question(call.path["id"]),
-        schemas.QuestionAnswer,
         refusals=(404,),
     ),
     Route(
         "PUT",
         "/v1/questions/{id}",
         "Add or replace a question; it is on disk when the answer comes.",
-        _put,
         schemas.Written,
-        takes=requests.QuestionRequest,
-        may="write",
+        lambda engine, call: engine.put(call.body.question(call.path["id"])),
+        body=schemas.QuestionRequest,
+        permission="write",
     ),
     Route(
         "DELETE",
         "/v1/questions/{id}",
         "Delete a question with its answers and links.",
-        lambda engine, call: engine.delete(call.path["id"]),
         schemas.Written,
-        may="write",
+        lambda engine, call: engine.delete(call.path["id"]),
+        permission="write",
         refusals=(404,),
     ),
     Route(
         "PUT",
         "/v1/questions/{id}/originals/{original}",
-        "Mark a question a duplicate of another: the other is shown in its place.",
-        lambda engine, call: engine.mark(call.path["id"], call.path["original"]),
+        "Link a question as a duplicate of another: the other is shown in its place.",
         schemas.Written,
-        may="write",
+        lambda engine, call: engine.mark(call.path["id"], call.path["original"]),
+        permission="write",
         refusals=(404,),
     ),
     Route(
         "DELETE",
         "/v1/questions/{id}/originals/{original}",
-        "Take the mark of a duplicate away.",
-        lambda engine, call: engine.unmark(call.path["id"], call.path["original"]),
+        "Remove a duplicate link.",
         schemas.Written,
-        may="write",
+        lambda engine, call: engine.unmark(call.path["id"], call.path["original"]),
+        permission="write",
         refusals=(404,),
     ),
     Route(
         "PUT",
         "/v1/answers/{id}",
         "Add or replace an answer; it is on disk when the answer comes.",
-        _put_answer,
         schemas.Written,
-        takes=requests.AnswerRequest,
-        may="write",
+        lambda engine, call: engine.put_answer(call.body.answer(call.path["id"])),
+        body=schemas.AnswerRequest,
+        permission="write",
         refusals=(404,),
     ),
     Route(
         "DELETE",
         "/v1/answers/{id}",
         "Delete an answer.",
-        lambda engine, call: engine.delete_answer(call.path["id"]),
         schemas.Written,
-        may="write",
+        lambda engine, call: engine.delete_answer(call.path["id"]),
+        permission="write",
         refusals=(404,),
     ),
     Route(
         "POST",
         "/v1/feedback",
-        "A person's verdict on two questions: a label to train with; a pair that differs is proposed no more.",
-        lambda engine, call: engine.judge(call.body.feedback()),
-        schemas.FeedbackView,
-        takes=requests.FeedbackRequest,
-        may="write",
+        "A person's judgement on two questions: a label to train with; a pair that differs is proposed no more.",
+        Feedback,
+        lambda engine, call: engine.judge(call.body),
+        body=schemas.FeedbackRequest,
+        permission="write",
         refusals=(404,),
     ),
     Route(
         "GET",
         "/v1/duplicates",
-        "Pairs of the archive that may ask the same, best first.",
+        "Pairs of the archive that may be duplicates, best first.",
+        schemas.PairsPage,
         lambda engine, call: engine.duplicates.pairs(call.query.cursor, call.query.limit, call.query.minimum),
-        schemas.DuplicatesAnswer,
-        query=requests.DuplicatesQuery,
+        query=schemas.DuplicatesQuery,
     ),
     Route(
         "GET",
         "/v1/duplicates/clusters",
-        "Questions of the archive that hang together by such pairs and by marks, largest cluster first.",
+        "Questions of the archive that such pairs and duplicate links join, largest cluster first.",
+        schemas.ClustersPage,
         lambda engine, call: engine.duplicates.clusters(call.query.cursor, call.query.limit, call.query.minimum),
-        schemas.ClustersAnswer,
-        query=requests.ClustersQuery,
+        query=schemas.DuplicatesQuery,
     ),
+    Route(
+        "POST",
+        "/v1/questions:bulk",
+        "Add or replace many questions: a JSON object a line, and for each a line once it is on disk.",
+        str,
+        respond=_bulk,
+        body=schemas.RecordRequest,
+        permission="write",
+        media=NDJSON,
+    ),
+    Route(
+        "GET",
+        "/v1/feedback",
+        "All judgements, oldest first, a JSON object a line; who judged is sent to keys that may write.",
+        str,
+        respond=_feedback,
+        media=NDJSON,
+    ),
+    Route("GET", "/v1/status", "What the forum holds, and how the service does.", schemas.Status, respond=_status),
+    Route("GET", "/metrics", "Counts and times, as Prometheus reads them.", str, respond=_metrics, media="text/plain"),
+    Route(
+        "GET",
+        "/healthz",
+        "Whether the service lives.",
+        schemas.Health,
+        respond=_health,
+        permission=None,
+    ),
+    Route(
+        "GET",
+        "/readyz",
+        "Whether the service is ready to answer.",
+        schemas.Health,
+        respond=_ready,
+        permission=None,
+    ),
+    Route("GET", "/openapi.json", "This document.", dict, respond=_openapi, permission=None),
 )

@@ -1,30 +1,76 @@
-"""One worker's service: forum, engine, threads, keys, counts and the page's files, opened and closed together."""
+"""One worker's service: forum, engine, threads, keys and counts, opened and closed together; whether it is ready."""
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Final
 
+from askalike.errors import AskalikeError
 from askalike.forum import Forum
 from askalike.server.engine import Engine
+from askalike.server.guards import Rates, host_names, rights_without_key
 from askalike.server.keys import Keys
 from askalike.server.maintenance import MaintenanceWorker
 from askalike.server.metrics import Metrics
-from askalike.server.multiprocess_metrics import MultiprocessMetrics
 from askalike.server.pool import Pool
-from askalike.server.rates import Rates
-from askalike.server.readiness import Readiness
+from askalike.server.problem import Refused, problem_of
 from askalike.server.settings import Network, ServeSettings
-from askalike.server.static import StaticFile, static_files
 
 LOG: Final = logging.getLogger("askalike.server")
 
 WRITERS = 16
 CLOSE_S: Final = 5.0
 """For what is still under way when the last connection is closed."""
+FRESH_S: Final = 1.0
+"""Whether the service can answer is tried no more often, however often it is asked."""
+LONGEST_S: Final = 5.0
+"""For one such trial."""
+
+
+class Readiness:
+    """Whether the service can answer, tried by a search for one of its questions.
+
+    Who watches a service asks without a key, so that asking must cost next to nothing however often it is done.
+
+    Args:
+        probe: searches; what it raises says what is wrong.
+        readers: the threads that do it.
+    """
+
+    def __init__(self, probe: Callable[[], None], readers: Pool) -> None:
+        self._probe = probe
+        self._readers = readers
+        self._trying = asyncio.Lock()
+        self._tried_s = -FRESH_S
+        self._refusal: Refused | None = None
+
+    async def check(self) -> None:
+        """Return where the service can answer.
+
+        Raises:
+            Refused: 503, with what is wrong.
+        """
+        async with self._trying:
+            if time.monotonic() - self._tried_s >= FRESH_S:
+                before, self._refusal = self._refusal, await self._tried()
+                self._tried_s = time.monotonic()
+                if self._refusal is not None and before is None:
+                    LOG.error("not ready: %s", self._refusal)
+        if self._refusal is not None:
+            raise self._refusal
+
+    async def _tried(self) -> Refused | None:
+        try:
+            await self._readers.run(self._probe, LONGEST_S)
+        except (AskalikeError, Refused) as error:
+            found = problem_of(error)
+            return Refused(503, found.error, found.hint, {"Retry-After": "1"})
+        return None
 
 
 @dataclass(slots=True)
@@ -44,17 +90,17 @@ class Service:
     rates: Rates
     readers: Pool
     writer: Pool
-    files: dict[str, StaticFile]
     maintenance: MaintenanceWorker
-    board: MultiprocessMetrics
     proxies: tuple[Network, ...]
+    host_names: frozenset[str]
+    rights_without_key: frozenset[str]
     readiness: Readiness
     is_ready: bool = False
     started: datetime = field(default_factory=lambda: datetime.now(UTC))
     began_s: float = field(default_factory=time.monotonic)
 
     @classmethod
-    def open(cls, settings: ServeSettings, board: MultiprocessMetrics) -> Service:
+    def open(cls, settings: ServeSettings) -> Service:
         """Open a forum and what answers for it.
 
         Raises:
@@ -71,10 +117,10 @@ class Service:
             rates=Rates(limits.rate / settings.workers, limits.burst),
             readers=readers,
             writer=Pool("write", WRITERS, limits.waiting),
-            files=static_files(),
-            maintenance=MaintenanceWorker(engine, lambda: readers.busy > 0, lambda: board.publish(metrics.text)),
-            board=board,
+            maintenance=MaintenanceWorker(engine, lambda: readers.busy > 0),
             proxies=settings.proxies,
+            host_names=host_names(settings),
+            rights_without_key=rights_without_key(settings),
             readiness=Readiness(engine.probe, readers),
         )
 

@@ -24,7 +24,6 @@ class Limits:
     Args:
         body_bytes: of a request, but for bulk streams.
         record_bytes: of one line of a bulk stream.
-        depth: of nested JSON.
         timeout_s: until a request is given up.
         rate: requests a second that one client may make; 0 for as many as it likes.
         burst: so many at once, before the rate counts.
@@ -45,7 +44,6 @@ class Limits:
 
     body_bytes: int = 1_000_000
     record_bytes: int = 1_000_000
-    depth: int = 32
     timeout_s: float = 10.0
     rate: float = 50.0
     burst: int = 200

@@ -1,4 +1,4 @@
-"""What the service tells about itself and its forum."""
+"""What the service reports about itself and its forum."""
 
 from __future__ import annotations
 
@@ -7,31 +7,19 @@ import time
 from collections import Counter
 from collections.abc import Collection
 
+from askalike import schemas
 from askalike._version import __version__
 from askalike.search import RANKERS, RERANKERS
-from askalike.server.metrics import Gauge, merged
+from askalike.server.metrics import Gauge
 from askalike.server.service import Service
-from askalike.server.states import (
-    DuplicatesState,
-    FeedbackState,
-    ForumState,
-    IndexState,
-    LatencyView,
-    MayView,
-    RankerView,
-    ServiceState,
-    StatusAnswer,
-    VectorsView,
-)
 from askalike.store.rows import from_microseconds
-from askalike.wire import moment_text
 
 
-def status(service: Service, may: Collection[str]) -> StatusAnswer:
-    """Return what a forum's maintenance wants to know.
+def status(service: Service, rights: Collection[str]) -> schemas.Status:
+    """Return what a forum holds, how far its indexes are, and how the service does.
 
     Args:
-        may: what the request that asks may do.
+        rights: what the request that asks may do.
     """
     forum = service.engine.forum
     info = forum.info()
@@ -39,9 +27,9 @@ def status(service: Service, may: Collection[str]) -> StatusAnswer:
     verdicts = Counter(one.verdict for one in forum.verdicts())
     compared = service.engine.duplicates.progress()
     about = {name: ranker.about for name, ranker in RANKERS.items()} | dict(RERANKERS)
-    return StatusAnswer(
+    return schemas.Status(
         version=__version__,
-        forum=ForumState(
+        forum=schemas.ForumState(
             name=forum.path.name,
             language=info.language,
             questions=counts.questions,
@@ -49,32 +37,30 @@ def status(service: Service, may: Collection[str]) -> StatusAnswer:
             duplicates=counts.duplicates,
             related=counts.related,
             answered=counts.questions_with_answer,
-            first=moment_text(from_microseconds(counts.first_us)),
-            last=moment_text(from_microseconds(counts.last_us)),
+            first=from_microseconds(counts.first_us),
+            last=from_microseconds(counts.last_us),
             size_bytes=info.size_bytes,
         ),
-        index=IndexState(info.behind),
-        vectors=VectorsView(
+        index=schemas.IndexState(info.behind),
+        vectors=schemas.VectorsState(
             vectors.model, vectors.entries, vectors.waiting, vectors.next_model, has_graph=vectors.has_graph
         ),
-        rankers=[RankerView(name, about.get(name, ""), available) for name, available in forum.rankers().items()],
+        rankers=tuple(
+            schemas.RankerState(name, about.get(name, ""), available) for name, available in forum.rankers().items()
+        ),
         ranker=forum.settings.search.ranker,
-        duplicates=DuplicatesState(compared.done, compared.questions, forum.pairs.store.count()),
-        feedback=FeedbackState(verdicts["duplicate"], verdicts["different"]),
-        service=_service(service, may),
-        latency_ms={route: LatencyView(*times) for route, times in service.metrics.latencies_ms().items()},
-    )
-
-
-def _service(service: Service, may: Collection[str]) -> ServiceState:
-    return ServiceState(
-        worker_pid=os.getpid(),
-        workers=service.settings.workers,
-        started=moment_text(service.started.replace(microsecond=0)) or "",
-        uptime_s=round(time.monotonic() - service.began_s, 1),
-        requests=service.metrics.requests(),
-        open_without_key=not service.settings.needs_keys,
-        may=MayView(read="read" in may, write="write" in may),
+        duplicates=schemas.DuplicatesState(compared.done, compared.questions, forum.pairs.store.count()),
+        feedback=schemas.FeedbackState(verdicts["duplicate"], verdicts["different"]),
+        service=schemas.WorkerState(
+            worker_pid=os.getpid(),
+            workers=service.settings.workers,
+            started=service.started.replace(microsecond=0),
+            uptime_s=round(time.monotonic() - service.began_s, 1),
+            requests=service.metrics.requests(),
+            open_without_key=not service.settings.needs_keys,
+            may=schemas.Permissions(read="read" in rights, write="write" in rights),
+        ),
+        latency_ms={route: schemas.Latency(*times) for route, times in service.metrics.latencies_ms().items()},
     )
 
 
@@ -93,6 +79,6 @@ def gauges(service: Service) -> list[Gauge]:
     ]
 
 
-def metrics_text(service: Service) -> str:
+def metrics_text(service: Service) -> bytes:
     """Return everything that is counted, by all workers, as Prometheus reads it."""
-    return merged([service.metrics.text(gauges(service)), *service.board.others()])
+    return service.metrics.text(gauges(service))

@@ -7,23 +7,22 @@ that a client knows after a cut what is stored; the last line says that all were
 from __future__ import annotations
 
 import asyncio
-import json
 import time
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from functools import partial
 from itertools import islice
 from typing import Any, Final
 
-from pydantic import TypeAdapter
+import msgspec
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response, StreamingResponse
 from starlette.types import Receive, Scope, Send
 
 from askalike.errors import AskalikeError, InputError
-from askalike.server.call import checked, parse_json
+from askalike.schemas import Acknowledgement, Error, RecordRequest, StreamEnd
 from askalike.server.engine import Engine
 from askalike.server.problem import Problem, Refused, problem_of
-from askalike.server.requests import RecordRequest
+from askalike.server.requests import parse_body
 from askalike.server.service import Service
 from askalike.server.settings import Limits
 from askalike.types import Question
@@ -62,26 +61,26 @@ class BulkResponse(Response):
             try:
                 async for batch in batches(lines_of(self._request.stream(), limits)):
                     for told in await self._store(batch):
-                        counts["refused" if "error" in told else "stored"] += 1
+                        counts["refused" if told.error else "stored"] += 1
                         outbox.put(_line(told))
                     await self._catch_up(is_last=False)
                     await outbox.room()
             except TimeoutError:
                 is_done = False
                 hint = "send the rest again"
-                outbox.put(_line({"error": f"no whole line came for {limits.stream_s:g} s", "hint": hint}))
+                outbox.put(_line(Error(f"no whole line came for {limits.stream_s:g} s", hint)))
             except ClientDisconnect:
                 return
             finally:
                 await self._catch_up(is_last=True)
-            outbox.close(_line({"done": is_done, **counts}))
+            outbox.close(_line(StreamEnd(is_done, **counts)))
             await sending
         finally:
             sending.cancel()
 
-    async def _store(self, batch: Sequence[Line]) -> list[dict[str, Any]]:
+    async def _store(self, batch: Sequence[Line]) -> list[Acknowledgement]:
         service = self._service
-        call = partial(stored, service.engine, batch, service.settings.limits.depth)
+        call = partial(stored, service.engine, batch)
         try:
             return await service.writer.run(call, service.settings.limits.stream_s, self._client)
         except (Refused, AskalikeError) as error:  # the writer is busy: what came of the batch is not known
@@ -143,36 +142,37 @@ class _Outbox:
             self._has_room.set()
 
 
-def stored(engine: Engine, batch: Sequence[Line], depth: int) -> list[dict[str, Any]]:
+def stored(engine: Engine, batch: Sequence[Line]) -> list[Acknowledgement]:
     """Store the records of those lines that can be stored, in one transaction; return a line for each."""
     questions: dict[int, Question] = {}
-    told: dict[int, dict[str, Any]] = {}
+    told: dict[int, Acknowledgement] = {}
     for number, content in batch:
         if isinstance(content, Problem):
             told[number] = _refusal(number, None, content)
             continue
         try:
-            record = checked(RecordRequest, parse_json(content, depth))
+            record = parse_body(RecordRequest, content)
+        except Refused as error:
+            told[number] = _refusal(number, None, error.problem)
+            continue
+        try:
             question = record.question(record.id)
             engine.check(question)
             questions[number] = question
-        except Refused as error:
-            told[number] = _refusal(number, None, error.problem)
         except InputError as error:
-            told[number] = _refusal(number, question.id, problem_of(error))
+            told[number] = _refusal(number, record.id, problem_of(error))
     told |= _stored_together(engine, questions)
     return [told[number] for number, _ in batch]
 
 
-def _stored_together(engine: Engine, questions: dict[int, Question]) -> dict[int, dict[str, Any]]:
+def _stored_together(engine: Engine, questions: dict[int, Question]) -> dict[int, Acknowledgement]:
     if not questions:
         return {}
     numbers = list(questions)
     try:
         written = engine.store(questions.values())
         return {
-            number: {"line": number, "id": one.id, "operation": one.operation}
-            for number, one in zip(numbers, written, strict=True)
+            number: Acknowledgement(number, one.id, one.operation) for number, one in zip(numbers, written, strict=True)
         }
     except AskalikeError as error:
         return {number: _refusal(number, one.id, problem_of(error)) for number, one in questions.items()}
@@ -227,21 +227,20 @@ async def batches(parts: AsyncIterator[list[Line]]) -> AsyncIterator[list[Line]]
             yield part[start : start + BATCH]
 
 
-def stream(service: Service, make: Callable[[], Iterator[Any]], kind: type, client: str) -> StreamingResponse:
-    """Return views as lines, a part at a time."""
-    adapter: TypeAdapter[Any] = TypeAdapter(kind)
+def stream(service: Service, make: Callable[[], Iterator[Any]], client: str) -> StreamingResponse:
+    """Return values as lines, a part at a time."""
 
     async def parts() -> AsyncIterator[bytes]:
         found, timeout_s = make(), service.settings.limits.timeout_s
         while part := await service.readers.run(lambda: list(islice(found, PART)), timeout_s, client):
-            yield b"".join(adapter.dump_json(one) + b"\n" for one in part)
+            yield b"".join(map(_line, part))
 
     return StreamingResponse(parts(), media_type=NDJSON)
 
 
-def _refusal(number: int, identifier: str | None, problem: Problem) -> dict[str, Any]:
-    return {"line": number, "id": identifier, "error": problem.error, "hint": problem.hint}
+def _refusal(number: int, identifier: str | None, problem: Problem) -> Acknowledgement:
+    return Acknowledgement(number, identifier, error=problem.error, hint=problem.hint)
 
 
-def _line(found: dict[str, Any]) -> bytes:
-    return json.dumps(found).encode() + b"\n"
+def _line(found: Any) -> bytes:
+    return msgspec.json.encode(found) + b"\n"

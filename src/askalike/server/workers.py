@@ -1,38 +1,130 @@
-"""Several processes that answer on the same sockets: started, watched, started again, stopped, and never left alone."""
+"""Starts the service: one process, or several on the same sockets, started again where one ends, none left alone."""
 
 from __future__ import annotations
 
+import ctypes
+import json
 import logging
 import multiprocessing
 import os
+import shutil
 import signal
 import socket
 import sys
+import tempfile
 import threading
 import time
+from collections.abc import Callable
+from datetime import UTC, datetime
 from multiprocessing.connection import wait
 from multiprocessing.context import SpawnProcess
-from typing import Final
+from typing import Any, Final
 
 from uvicorn.config import STARTUP_FAILURE
 
+from askalike.errors import SettingError
+from askalike.forum import Forum
 from askalike.processes import end_with_parent
-from askalike.server.http import build
-from askalike.server.logs import set_up_logs
-from askalike.server.multiprocess_metrics import MultiprocessMetrics
-from askalike.server.server import GRACE_S, Server
-from askalike.server.settings import ServeSettings
+from askalike.server.app import build
+from askalike.server.keys import Keys
+from askalike.server.metrics import SHARED
+from askalike.server.server import GRACE_S, Server, listen
+from askalike.server.settings import ServeSettings, is_loopback
 
 LOG: Final = logging.getLogger("askalike.server")
 
 LOOK_S: Final = 0.5
 AGAIN_S: Final = 1.0
 """A worker that has ended is started again no sooner than so long after it was started."""
+ARENAS: Final = 2
+VARIABLE: Final = "MALLOC_ARENA_MAX"
+M_ARENA_MAX: Final = -8
+"""The parameter's number in glibc's malloc.h."""
 
 
-def answer(settings: ServeSettings, listening: list[socket.socket], board: MultiprocessMetrics) -> None:
+def run(settings: ServeSettings, on_start: Callable[[], None] = lambda: None) -> None:
+    """Serve until SIGTERM or SIGINT; then finish what is under way.
+
+    Args:
+        on_start: called once it listens.
+
+    Raises:
+        SettingError: it would be open to others without a key, or nobody can listen at the address.
+        ForumError: the forum cannot be opened.
+    """
+    check_open(settings)
+    Forum.open(settings.folder).close()  # refused here, with a message, rather than in a worker
+    listening = listen(settings.host, settings.port)
+    on_start()
+    few_arenas()
+    os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
+    set_up_logs()
+    if settings.workers == 1:
+        answer(settings, listening)
+    else:
+        work(settings, listening)
+
+
+def check_open(settings: ServeSettings) -> None:
+    """Refuse to serve others than this machine's users without a key, unless that is said to be wanted.
+
+    Where reading is open, no key is needed to begin with: until there is one, nobody changes the forum over HTTP.
+
+    Raises:
+        SettingError: there is no key.
+    """
+    if settings.needs_keys and not settings.is_read_open and not Keys(settings.folder).all():
+        where = settings.host if not is_loopback(settings.host) else ", ".join(settings.allow_hosts)
+        raise SettingError(
+            f"refusing to listen on {where} without an API key",
+            f'create one with "askalike keys {settings.folder} --add write", or say --open-read if everyone may '
+            "read, or --insecure if everyone may read and change the forum",
+        )
+
+
+def few_arenas() -> None:
+    """Let this process and those that it starts allocate from few arenas, unless the environment says how many.
+
+    glibc gives nearly every thread an arena to allocate from. What the many short-lived threads of the word index's
+    writers free stays in theirs, and a service that is written to for hours grows though nothing is kept. With two
+    arenas it stays level (LOG.md). Nothing happens where the C library is not glibc.
+    """
+    if not sys.platform.startswith("linux") or VARIABLE in os.environ:
+        return
+    os.environ[VARIABLE] = str(ARENAS)
+    mallopt = getattr(ctypes.CDLL(None), "mallopt", None)
+    if mallopt is not None:
+        mallopt(M_ARENA_MAX, ARENAS)
+
+
+class JsonLines(logging.Formatter):
+    """Writes a record as one JSON object."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        """Return the line."""
+        moment = datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+        found: dict[str, Any] = {"at": moment, "level": record.levelname.lower(), "worker": os.getpid()}
+        fields = getattr(record, "fields", None)
+        found |= fields if isinstance(fields, dict) else {"message": record.getMessage()}
+        if record.exc_info:
+            found["trace"] = self.formatException(record.exc_info)
+        return json.dumps(found, ensure_ascii=True)
+
+
+def set_up_logs(level: str = "INFO") -> None:
+    """Let the service's and the server's loggers write JSON lines."""
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(JsonLines())
+    for name in ("askalike.server", "uvicorn", "uvicorn.error", "asyncio"):
+        logger = logging.getLogger(name)
+        logger.handlers = [handler] if name != "uvicorn.error" else []
+        logger.propagate = name == "uvicorn.error"
+        logger.setLevel(level)
+
+
+def answer(settings: ServeSettings, listening: list[socket.socket]) -> None:
     """Answer in this process until it is told to stop."""
-    app = build(settings, board)
+    app = build(settings)
     Server(app, settings.limits, settings.proxies, lambda: app.state.service.stop_soon()).run(sockets=listening)
 
 
@@ -44,9 +136,10 @@ def work(settings: ServeSettings, listening: list[socket.socket]) -> None:
     """
     stop = threading.Event()
     before = {one: signal.signal(one, lambda *_: stop.set()) for one in (signal.SIGTERM, signal.SIGINT)}
-    board = MultiprocessMetrics(settings.workers)
+    counts = tempfile.mkdtemp(prefix="askalike-counts-")
+    os.environ[SHARED] = counts
     try:
-        workers = [_Worker(settings, listening, board, place) for place in range(settings.workers)]
+        workers = [_Worker(settings, listening) for _ in range(settings.workers)]
         is_failed = False
         while not stop.is_set() and not is_failed:
             wait([one.process.sentinel for one in workers], LOOK_S)
@@ -56,6 +149,7 @@ def work(settings: ServeSettings, listening: list[socket.socket]) -> None:
         for one in workers:
             one.end()
     finally:
+        shutil.rmtree(counts, ignore_errors=True)
         for number, handler in before.items():
             signal.signal(number, handler)
     if is_failed:
@@ -65,11 +159,8 @@ def work(settings: ServeSettings, listening: list[socket.socket]) -> None:
 class _Worker:
     """One of the processes, and those that are started in its place."""
 
-    def __init__(
-        self, settings: ServeSettings, listening: list[socket.socket], board: MultiprocessMetrics, place: int
-    ) -> None:
-        self._given = (settings, listening, board)
-        self._place = place
+    def __init__(self, settings: ServeSettings, listening: list[socket.socket]) -> None:
+        self._given = (settings, listening)
         self.process = self._started()
 
     def is_kept(self) -> bool:
@@ -91,21 +182,24 @@ class _Worker:
             self.process.join()
 
     def _started(self) -> SpawnProcess:
-        settings, listening, board = self._given
-        board.place = self._place
         self._began_s = time.monotonic()
-        process = multiprocessing.get_context("spawn").Process(target=_answer, args=(settings, listening, board))
+        process = multiprocessing.get_context("spawn").Process(target=_answer, args=self._given)
         process.start()
         return process
 
 
-def _answer(settings: ServeSettings, listening: list[socket.socket], board: MultiprocessMetrics) -> None:
+def _answer(settings: ServeSettings, listening: list[socket.socket]) -> None:
     set_up_logs()
     end_with_parent(_stop)
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit())  # uvicorn raises it again once it has stopped
+    parent = multiprocessing.parent_process()
     try:
-        answer(settings, listening, board)
+        answer(settings, listening)
     except KeyboardInterrupt:  # the terminal tells every process; this one has finished what was under way
         return
+    finally:
+        if parent is not None and not parent.is_alive():  # it was killed, and cannot clear this away
+            shutil.rmtree(os.environ[SHARED], ignore_errors=True)
 
 
 def _stop() -> None:

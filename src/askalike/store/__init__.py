@@ -1,50 +1,66 @@
-"""A forum on disk: SQLite in WAL mode, the one source of truth; everything else is rebuilt from it."""
+"""A forum's questions, answers, links and judgements: the one source of truth; everything else is rebuilt from it.
 
-from askalike.store.archive import Archive, Change
-from askalike.store.feedback import add_feedback, all_feedback, feedback_version, standing_verdicts, verdicts_on
-from askalike.store.layout import Layout
-from askalike.store.listing import (
+The rest of askalike knows ``Store`` and ``PairStore`` alone. Today they are SQLite files in the forum's folder.
+"""
+
+from askalike.store.layout import ForumLayout
+from askalike.store.pairs import PairStore
+from askalike.store.protocol import (
+    Change,
+    ChangeLog,
+    Contents,
     Counts,
-    answer_counts,
-    changed_questions,
-    check,
-    count,
-    links_of,
-    newest,
-    numbers,
-    unreadable_dates,
+    LoadCounts,
+    LoadReport,
+    Operation,
+    Position,
+    Store,
 )
-from askalike.store.load import LoadCounts, LoadReport, load
-from askalike.store.posts import delete_answers, delete_links, put_answers
 from askalike.store.rows import check_question
-from askalike.store.staging import is_loading
-from askalike.store.writes import Operation
+from askalike.store.sqlite.pairs import SqlitePairStore
+from askalike.store.sqlite.soundness import pair_faults, stored_faults
+from askalike.store.sqlite.store import SqliteStore
 
 __all__ = [
-    "Archive",
     "Change",
+    "ChangeLog",
+    "Contents",
     "Counts",
-    "Layout",
+    "ForumLayout",
     "LoadCounts",
     "LoadReport",
     "Operation",
-    "add_feedback",
-    "all_feedback",
-    "answer_counts",
-    "changed_questions",
-    "check",
+    "Position",
+    "Store",
     "check_question",
-    "count",
-    "delete_answers",
-    "delete_links",
-    "feedback_version",
-    "is_loading",
-    "links_of",
-    "load",
-    "newest",
-    "numbers",
-    "put_answers",
-    "standing_verdicts",
-    "unreadable_dates",
-    "verdicts_on",
+    "create_store",
+    "open_pairs",
+    "open_store",
+    "pair_faults",
+    "stored_faults",
 ]
+
+
+def open_store(layout: ForumLayout) -> Store:
+    """Open a forum's store.
+
+    Raises:
+        ForumNotFoundError: there is none, or it was not finished when it was made.
+        ForumVersionError: it is one of another program or format.
+        DamagedForumError, ForumError: it cannot be read, or not written.
+    """
+    return SqliteStore(layout.archive)
+
+
+def create_store(layout: ForumLayout, settings: dict[str, str]) -> Store:
+    """Make a new, empty store; an unfinished one of a killed process is finished.
+
+    Args:
+        settings: of the forum; where another process has made the store meanwhile, that one's stay.
+    """
+    return SqliteStore.create(layout.archive, settings)
+
+
+def open_pairs(layout: ForumLayout) -> PairStore:
+    """Return the store of likely pairs; it is made at its first use."""
+    return SqlitePairStore(layout.pairs)

@@ -9,15 +9,16 @@ from askalike.errors import ForumError, ForumNotFoundError
 
 
 @dataclass(frozen=True, slots=True)
-class Layout:
+class ForumLayout:
     """Where things are in a forum's folder.
 
     ::
 
         FORUM/
           archive.sqlite      questions, answers, links, change log: the only thing that cannot be rebuilt
-          lexical/            candidate index, rebuilt from the archive at need
+          lexical/            word index, rebuilt from the archive at need
           model/              the forum's own model, where it has one
+          encoder.json        the text encoder that was named for the forum, where one was
           vectors/            the questions' vectors and the model that made them, rebuilt from the archive at need
           rankers/NAME/       what a ranker that learns has learned, where one was trained
           loading.lock        held by who loads an archive; loading.sqlite: what was read of it so far, gone at the end
@@ -56,6 +57,11 @@ class Layout:
     def model(self) -> Path:
         """Return the folder of the forum's own model; it need not be there."""
         return self.folder / "model"
+
+    @property
+    def encoder(self) -> Path:
+        """Return the file that names the forum's text encoder; it need not be there."""
+        return self.folder / "encoder.json"
 
     def ranker(self, name: str) -> Path:
         """Return the folder of what a ranker has learned; it need not be there."""

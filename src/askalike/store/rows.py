@@ -1,15 +1,14 @@
-"""Between the values of ``askalike.types`` and the archive's rows: checks, conversion, digests."""
+"""Between the values of ``askalike.types`` and the rows of a store: what can be stored, conversion, digests."""
 
 from __future__ import annotations
 
 import hashlib
 import json
-import sqlite3
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime, timedelta
-from typing import get_args
+from typing import Any, get_args
 
-from askalike.errors import DamagedForumError, InputError
+from askalike.errors import DamagedForumError, InputError, UnknownIdError
 from askalike.types import Answer, Feedback, Link, LinkKind, Markup, Question, Verdict
 
 QUESTION_COLUMNS = ("id", "title", "body", "markup", "tags", "created_us", "closed_us", "score", "url", "author")
@@ -60,7 +59,6 @@ def question_values(question: Question) -> tuple[Value, ...]:
     _check_id(question.id, "a question's id")
     _check_text(where, "title", question.title)
     _check_text(where, "body", question.body)
-    _check_markup(where, question.markup)
     if not isinstance(question.tags, tuple | list):
         raise InputError(f"{where}: tags is {type(question.tags).__name__}", "expected several texts, such as a tuple")
     for tag in question.tags:
@@ -69,7 +67,7 @@ def question_values(question: Question) -> tuple[Value, ...]:
     _check_text(where, "all tags", tags)
     _check_text(where, "url", question.url)
     _check_text(where, "author", question.author)
-    _check_score(where, question.score)
+    _check_post(where, question)
     return (
         question.id,
         question.title,
@@ -94,9 +92,8 @@ def answer_values(answer: Answer) -> tuple[Value, ...]:
     _check_id(answer.id, "an answer's id")
     _check_id(answer.question_id, f"the question id of {where}")
     _check_text(where, "body", answer.body)
-    _check_markup(where, answer.markup)
     _check_text(where, "author", answer.author)
-    _check_score(where, answer.score)
+    _check_post(where, answer)
     if not isinstance(answer.is_accepted, bool):
         raise InputError(f"{where}: is_accepted is {answer.is_accepted!r}", "expected True or False")
     return (
@@ -149,7 +146,7 @@ def is_storable(text: str) -> bool:
     return True
 
 
-def question_of(row: sqlite3.Row) -> Question:
+def question_of(row: Mapping[str, Any]) -> Question:
     """Return the question of a row that has ``QUESTION_COLUMNS``.
 
     Raises:
@@ -176,7 +173,7 @@ def question_of(row: sqlite3.Row) -> Question:
     )
 
 
-def answer_of(row: sqlite3.Row) -> Answer:
+def answer_of(row: Mapping[str, Any]) -> Answer:
     """Return the answer of a row that has ``ANSWER_COLUMNS``."""
     return Answer(
         id=row["id"],
@@ -220,7 +217,9 @@ def _moment_value(where: str, name: str, moment: datetime | None) -> int | None:
     Raises:
         InputError: in UTC it lies outside the years 1 to 9999, so that it could not be read back.
     """
-    if moment is not None and not isinstance(moment, datetime):
+    if moment is None:
+        return None
+    if not isinstance(moment, datetime):
         raise InputError(f"{where}: {name} is {type(moment).__name__}", "expected a datetime")
     hint = "expected a moment that in UTC lies in the years 1 to 9999"
     try:
@@ -232,11 +231,16 @@ def _moment_value(where: str, name: str, moment: datetime | None) -> int | None:
     return value
 
 
-def _check_markup(where: str, markup: str) -> None:
-    if markup not in _MARKUPS:
-        raise InputError(f"{where}: markup is {markup!r}", f"expected one of {sorted(_MARKUPS)}")
-
-
-def _check_score(where: str, score: int | None) -> None:
+def _check_post(where: str, post: Question | Answer) -> None:
+    if post.markup not in _MARKUPS:
+        raise InputError(f"{where}: markup is {post.markup!r}", f"expected one of {sorted(_MARKUPS)}")
+    score = post.score
     if score is not None and not (isinstance(score, int) and -_INTEGER_LIMIT <= score < _INTEGER_LIMIT):
         raise InputError(f"{where}: score is {score!r}", "expected a whole number of at most 64 bits")
+
+
+def unknown_id(kind: str, identifier: str) -> UnknownIdError:
+    """Return the error for an id that is not there."""
+    return UnknownIdError(
+        f"the forum holds no {kind} with the id {identifier!r}", "look it up with a search, or add it first"
+    )

@@ -31,6 +31,7 @@ from askalike.evaluation.forum.systems import cosine_run, hybrid_run, likelihood
 from askalike.evaluation.forum.tasks import RerankTask, judge
 from askalike.forum import Forum
 from askalike.index.model_source import ModelSource, fingerprint, general_model, own_model, wanted_model
+from askalike.index.text_questions import TextQuestions, loaded
 from askalike.models.encoders.model import Model
 from askalike.models.language.kinds import KINDS
 from askalike.models.language.model import LanguageModel
@@ -38,7 +39,7 @@ from askalike.models.siamese.config import SIAMESE_KINDS
 from askalike.models.siamese.model import SiameseModel
 from askalike.progress import Progress, SilentProgress
 from askalike.search import learned_as, learned_with
-from askalike.store import Layout
+from askalike.store import ForumLayout
 from askalike.training.forum_data import ForumTraining, forum_training
 from askalike.training.language import LanguageRecipe, learn_language_model
 from askalike.training.recipe import AnyRecipe, Recipe, load_recipe
@@ -203,7 +204,7 @@ class TrainingSession:
     def __init__(self, forum: Forum, recipe: str | Path = DEFAULT, options: TrainingOptions | None = None) -> None:
         self._began = time.monotonic()
         self._forum, self._name, self._options = forum, str(recipe), options or TrainingOptions()
-        self._layout = Layout(forum.path)
+        self._layout = ForumLayout(forum.path)
         self._held = ExitStack()
         chosen = checked_recipe(recipe, self._options)
         self._start = self._starting_model()
@@ -263,6 +264,8 @@ class TrainingSession:
         shown = progress or SilentProgress()
         plan = self.plan(shown)
         if plan.beginning != "finished":
+            if plan.training.dev is not None and not self._recipe.ranker:
+                _encoder_of(self._present())  # what it will be compared with: better said before than afterwards
             self._make(plan.training, shown)
             keep_finished(self._folder, self._asked(), plan.training.data)
         result = self._take_ranker(plan.training) if self._recipe.ranker else self._compare(plan.training)
@@ -346,7 +349,8 @@ class TrainingSession:
     def _is_taken(self) -> bool:
         """Return whether the forum's own model is the finished one."""
         present = own_model(self._layout)
-        return present is not None and present.fingerprint == fingerprint(self._folder / MODEL)
+        is_named = self._layout.encoder.exists()  # a text encoder, in place of any model
+        return present is not None and not is_named and present.fingerprint == fingerprint(self._folder / MODEL)
 
     def _compare(self, training: ForumTraining) -> TrainingResult:
         """Return whether the new model is better on dev than what answers now; nothing is compared where it is that."""
@@ -355,9 +359,10 @@ class TrainingSession:
         present, new = self._present(), self._folder / MODEL
         before = after = None
         if training.dev is not None:
-            weight = self._forum.settings.search.join.weight
-            before = dev_score(training.dev, Model.load(present.folder) if present else None, weight)
-            after = dev_score(training.dev, Model.load(new), weight)
+            join = self._forum.settings.search.join
+            name = present.name if present else "own"
+            before = dev_score(training.dev, _encoder_of(present), join.for_encoder(name).cosine_weight)
+            after = dev_score(training.dev, Model.load(new), join.for_encoder("own").cosine_weight)
         found = compared(before, after, present.name if present else "", is_kept=self._options.is_kept)
         return replace(found, folder=self._layout.model if found.is_taken else new)
 
@@ -396,6 +401,20 @@ def going_on(recipe: Recipe, start: Model) -> Recipe:
         encoder_precision=settings.encoder_precision,
         stems=settings.stems,
     )
+
+
+def _encoder_of(source: ModelSource | None) -> Encoder | None:
+    """Return what encodes a forum's questions; None where nothing does.
+
+    Raises:
+        ModelError: it cannot be read.
+        EncoderError: it cannot be had.
+    """
+    if source is None:
+        return None
+    if source.encoder is None:
+        return Model.load(source.folder)
+    return TextQuestions(loaded(source.encoder), replace(source.encoder, pca=None, dimensions=source.encoder.kept))
 
 
 def dev_score(dev: RerankTask, model: Encoder | None, weight: float) -> DevScore:
@@ -439,7 +458,7 @@ def ranker_score(task: RerankTask, forum: Forum, name: str) -> float:
     Raises:
         ModelError: the forum has not learned it, or it cannot be read.
     """
-    folder, search = Layout(forum.path).ranker(learned_as(name)), forum.settings.search
+    folder, search = ForumLayout(forum.path).ranker(learned_as(name)), forum.settings.search
     if name in KINDS:
         return likelihood_score(task, LanguageModel.load(folder), forum.answers)
     if learned_as(name) not in SIAMESE_KINDS:

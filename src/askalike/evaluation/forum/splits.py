@@ -22,7 +22,7 @@ from askalike.files import replace_whole
 from askalike.forum import Forum
 from askalike.index.model_source import own_model
 from askalike.index.vector_set import parse_current, read_current
-from askalike.store import Layout
+from askalike.store import ForumLayout
 
 SPLITS: Final[Mapping[str, float]] = {"train": 0.6, "dev": 0.2, "test": 0.2}
 """The splits of a forum's duplicate components and their shares."""
@@ -55,13 +55,13 @@ def kept_splits(forum: Path) -> dict[str, str]:
             raise ValueError(f"expected format {_FORMAT}, seed {SPLIT_SEED} and the splits {', '.join(SPLITS)}")
         return found
 
-    return _read(Layout(forum).parts, parsed, "delete it to split the duplicates anew")
+    return _read(ForumLayout(forum).parts, parsed, "delete it to split the duplicates anew")
 
 
 def keep_splits(forum: Path, splits: Mapping[str, str]) -> None:
     """Keep the split of each question with the forum."""
     stored = {"format": _FORMAT, "seed": SPLIT_SEED, "parts": dict(sorted(splits.items()))}
-    replace_whole(Layout(forum).parts, json.dumps(stored, indent=1).encode())
+    replace_whole(ForumLayout(forum).parts, json.dumps(stored, indent=1).encode())
 
 
 def learned_questions(forum: Forum) -> frozenset[str]:
@@ -70,7 +70,7 @@ def learned_questions(forum: Forum) -> frozenset[str]:
     Raises:
         DamagedForumError: what was kept cannot be read.
     """
-    folder = Layout(forum.path).vectors
+    folder = ForumLayout(forum.path).vectors
     state = read_current(folder)
     if state is None or not forum.vectors.model:
         return frozenset()
@@ -91,10 +91,10 @@ def keep_learned(forum: Path, model: str, learned: Iterable[str], start: str) ->
     before = _kept_learned(forum)
     if model in before:
         return
-    present = own_model(Layout(forum))
+    present = own_model(ForumLayout(forum))
     models = {name: ids for name, ids in before.items() if present is not None and name == present.fingerprint}
     models[model] = sorted({*learned, *before.get(start, ())})
-    replace_whole(Layout(forum).learned, json.dumps({"format": _FORMAT, "models": models}).encode())
+    replace_whole(ForumLayout(forum).learned, json.dumps({"format": _FORMAT, "models": models}).encode())
 
 
 def _kept_learned(forum: Path) -> dict[str, list[str]]:
@@ -103,7 +103,7 @@ def _kept_learned(forum: Path) -> dict[str, list[str]]:
             raise ValueError(f"format {stored['format']}, but expected {_FORMAT}")
         return {str(name): [str(one) for one in ids] for name, ids in stored["models"].items()}
 
-    return _read(Layout(forum).learned, parsed, "delete it: what was learned is then not known")
+    return _read(ForumLayout(forum).learned, parsed, "delete it: what was learned is then not known")
 
 
 def _read(file: Path, parsed: Callable[[Any], dict[str, _Found]], instead: str) -> dict[str, _Found]:

@@ -1,18 +1,157 @@
-"""The folder of a vector index: its locks, the names of its files, and the removal of orphaned ones."""
+"""The folder of a vector index: its manifest, the names of its files, its locks, and the removal of orphaned files.
+
+The manifest says how far the index has come, and which files hold its entries. Its file is replaced whole and only
+after every file that it names is on disk. So a process killed at any moment leaves the last commit, and files that no
+manifest names are orphaned.
+"""
 
 from __future__ import annotations
 
+import json
 import re
 import secrets
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager, suppress
+from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Final, Literal
+from typing import Any, Final, Literal
 
 import filelock
 
-from askalike.errors import BusyForumError, ForumError
-from askalike.files import Owned
+from askalike.errors import BusyForumError, DamagedForumError, ForumError
+from askalike.files import REFUSED, Owned, replace_whole
+from askalike.index.cursor import CURSOR_FILE, Cursor, read_cursor_file
+
+FORMAT: Final = 1
+REBUILD: Final = 'rebuild it with "askalike reindex FORUM"'
+
+_NAME: Final = r"\d{8,}-[0-9a-f]{8}"
+_FILE: Final = re.compile(rf"{_NAME}\.(segment|dead|graph|building)")
+
+
+@dataclass(frozen=True, slots=True)
+class FileEntry:
+    """A file that counts: its name in the folder, how many rows it holds, and the hash of its header."""
+
+    name: str
+    rows: int
+    digest: str
+
+    def __post_init__(self) -> None:
+        if not _FILE.fullmatch(self.name):
+            raise ValueError(f"it names a file {self.name!r} that no index writes")
+
+
+@dataclass(frozen=True, slots=True)
+class SegmentEntry:
+    """A segment, and the file of its tombstones where rows of it are dead."""
+
+    file: FileEntry
+    dead: FileEntry | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Manifest:
+    """What the index consists of, in the file of its cursor.
+
+    Args:
+        identity: drawn when the index is made, so that one made anew at the same place is told apart.
+        generation: how many commits changed entries; each row remembers the one that brought it.
+        graph: the neighbour graph's file, or None.
+        graph_covers: the generation of the entries that the graph was built from.
+    """
+
+    cursor: Cursor
+    dimensions: int
+    identity: str
+    generation: int = 0
+    segments: tuple[SegmentEntry, ...] = ()
+    graph: FileEntry | None = None
+    graph_covers: int = 0
+
+    def names(self) -> set[str]:
+        """Return the names of all files that count."""
+        files = [entry for segment in self.segments for entry in (segment.file, segment.dead)]
+        return {entry.name for entry in (*files, self.graph) if entry is not None}
+
+    def write(self, folder: Path) -> None:
+        """Make this manifest the index's, at once and for good."""
+        content = asdict(self) | {"mark": self.cursor.to_json(FORMAT)}
+        del content["cursor"]  # which has its format number in the file
+        replace_whole(folder / CURSOR_FILE, json.dumps(content).encode())
+
+    @classmethod
+    def parse(cls, state: bytes | None) -> Manifest:
+        """Return what the bytes of a manifest's file say.
+
+        Raises:
+            ValueError, KeyError, TypeError: they say nothing that can be used.
+        """
+        if state is None:
+            raise ValueError(f"its file {CURSOR_FILE} is not there")
+        found = json.loads(state)
+        if not isinstance(found, dict):
+            raise ValueError(f"{CURSOR_FILE} does not hold a cursor")
+        manifest = cls(
+            cursor=Cursor.from_json(found.get("mark"), FORMAT),
+            dimensions=int(found["dimensions"]),
+            identity=str(found["identity"]),
+            generation=int(found["generation"]),
+            segments=tuple(
+                SegmentEntry(FileEntry(**entry["file"]), _file(entry["dead"])) for entry in found["segments"]
+            ),
+            graph=_file(found["graph"]),
+            graph_covers=int(found["graph_covers"]),
+        )
+        if manifest.dimensions < 1:
+            raise ValueError(f"{CURSOR_FILE} says {manifest.dimensions} dimensions, expected at least 1")
+        return manifest
+
+
+def read_manifest_file(folder: Path) -> bytes | None:
+    """Return the manifest's file as it is now, None while there is none.
+
+    Raises:
+        DamagedForumError, ForumError: it cannot be read.
+    """
+    try:
+        return read_cursor_file(folder)
+    except OSError as error:
+        raise unread(folder / CURSOR_FILE, error) from error
+
+
+def unread(path: Path, error: OSError) -> ForumError:
+    """Return the error of a file that cannot be opened: is it damaged, or does the system not let it be read?"""
+    if error.errno in REFUSED:
+        told = f"the vector index cannot be read: {path}: {error.strerror}"
+        return ForumError(told, "check the rights of the forum's folder")
+    return damage(path, f"cannot be opened: {error}")
+
+
+@contextmanager
+def writing(folder: Path) -> Iterator[None]:
+    """Tell failures of the system to write the index in a folder.
+
+    Raises:
+        ForumError: it cannot be written, as on a full disk.
+    """
+    try:
+        yield
+    except OSError as error:
+        raise ForumError(
+            f"the vector index in {folder} cannot be written: {error.filename or folder}: {error.strerror or error}",
+            "nothing is lost: free space or fix the folder's rights, and the next command goes on with it",
+        ) from error
+
+
+def damage(path: Path, what: str) -> DamagedForumError:
+    """Return the error that names a damaged file and what to do."""
+    return DamagedForumError(f"the vector index cannot be read: {path} {what}", REBUILD)
+
+
+def _file(entry: dict[str, Any] | None) -> FileEntry | None:
+    return None if entry is None else FileEntry(**entry)
+
 
 _DOING = {"write": "is being written", "build": "is having its neighbour graph built"}
 
@@ -45,7 +184,6 @@ def alone(folder: Path, task: Literal["write", "build"], patience_s: float = 0) 
         lock.release()
 
 
-_NAME: Final = r"\d{8,}-[0-9a-f]{8}"
 _COMMITTED: Final = rf"{_NAME}\.(segment|dead|graph)|mark\.json\.\d+\.tmp"
 BUILDING: Final = rf"{_NAME}\.building"
 

@@ -24,12 +24,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from askalike.errors import MissingExtraError
+from askalike.index.vectors.checked_file import CheckedFile, read_file, write_file
 from askalike.index.vectors.codes import decode
 from askalike.index.vectors.exact import Neighbour, best, search_exactly, shortlists
-from askalike.index.vectors.mark import Contents, FileEntry, damage
+from askalike.index.vectors.folder import FileEntry, Manifest, damage
 from askalike.index.vectors.segment import Segment
 from askalike.index.vectors.snapshot import Snapshot
-from askalike.index.vectors.stored import Stored, read_stored, write_stored
 
 _SAMPLE = 16_384
 _AT_ONCE = 1024
@@ -79,7 +79,7 @@ class Graph:
         covers: the generation of the commit that it was built from.
     """
 
-    def __init__(self, stored: Stored, entry: FileEntry, covers: int) -> None:
+    def __init__(self, stored: CheckedFile, entry: FileEntry, covers: int) -> None:
         self.digest = entry.digest
         self.covers = covers
         self.nums = np.frombuffer(stored.front, "<i8").astype(np.int64)
@@ -89,20 +89,20 @@ class Graph:
         self._places: dict[str, Places] = {}
 
     @classmethod
-    def read(cls, folder: Path, contents: Contents, before: Graph | None) -> Graph | None:
-        """Open the graph that the mark names, if any; ``before`` is kept where it is the same.
+    def read(cls, folder: Path, manifest: Manifest, before: Graph | None) -> Graph | None:
+        """Open the graph that the manifest names, if any; ``before`` is kept where it is the same.
 
         Raises:
             FileNotFoundError: its file is not there.
             DamagedForumError: its file is not what was written.
         """
-        entry = contents.graph
+        entry = manifest.graph
         if entry is None or (before is not None and before.digest == entry.digest):
             return None if entry is None else before
-        stored = read_stored(folder / entry.name, "graph", entry)
-        if stored.dimensions != contents.dimensions or len(stored.front) != 8 * entry.rows:
-            raise damage(stored.path, f"does not fit {entry.rows} rows of {contents.dimensions} numbers")
-        return cls(stored, entry, contents.graph_covers)
+        stored = read_file(folder / entry.name, "graph", entry)
+        if stored.dimensions != manifest.dimensions or len(stored.front) != 8 * entry.rows:
+            raise damage(stored.path, f"does not fit {entry.rows} rows of {manifest.dimensions} numbers")
+        return cls(stored, entry, manifest.graph_covers)
 
     def places(self, segments: Sequence[Segment]) -> list[Places]:
         """Return for each segment which nodes have an entry there, dead ones too, and at which positions.
@@ -185,7 +185,7 @@ def build_graph(snapshot: Snapshot, settings: GraphSettings, path: Path, on_link
         inner.add(decode(snapshot.codes(linked)))
         on_linked(len(linked))
     nums = snapshot.nums[rows].astype("<i8")
-    return write_stored(path, "graph", snapshot.dimensions, [nums], [library.serialize_index(inner)])
+    return write_file(path, "graph", snapshot.dimensions, [nums], [library.serialize_index(inner)])
 
 
 OVERSAMPLE = 4

@@ -1,6 +1,6 @@
-"""The vector index: entries known by the archive's internal number, found by the cosine to a query.
+"""The vector index: entries known by the store's number, found by the cosine to a query.
 
-The index remembers the last change of the archive that it has seen (its mark), so that a gap after a crash is found and
+The index remembers the last change of the store that it has seen (its cursor), so that a gap after a crash is found and
 replayed. Applying a change twice does no harm.
 """
 
@@ -8,22 +8,155 @@ from __future__ import annotations
 
 import secrets
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
 from askalike.errors import DamagedForumError, SettingError
-from askalike.index.cursor import Mark
-from askalike.index.vectors.folder import BUILDING, alone, clear_orphaned_files, file_name
+from askalike.index.cursor import Cursor, has_cursor
+from askalike.index.vectors.codes import decode, finite_vectors
+from askalike.index.vectors.exact import Neighbour, directions, search_exactly
+from askalike.index.vectors.folder import (
+    BUILDING,
+    REBUILD,
+    Manifest,
+    alone,
+    clear_orphaned_files,
+    damage,
+    file_name,
+    read_manifest_file,
+    writing,
+)
 from askalike.index.vectors.graph import Graph, GraphSearch, GraphSettings, build_graph
-from askalike.index.vectors.mark import MARK_FILE, REBUILD, Contents, damage, read_state, writing
 from askalike.index.vectors.snapshot import Snapshot
-from askalike.index.vectors.state import State, VectorSnapshot
-from askalike.index.vectors.writer import VectorWriter
+from askalike.index.vectors.writer import VectorWriter, whole_numbers
 
 PATIENCE_S = 600.0
 """How long a graph that took minutes to build waits for the writer before it is thrown away."""
+
+_Numbers = Collection[int] | NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    """What belongs together; ``state`` are the bytes of the manifest's file, ``snapshot`` the entries of one commit."""
+
+    state: bytes | None
+    manifest: Manifest
+    snapshot: Snapshot
+    graph: GraphSearch | None
+
+
+class VectorSnapshot:
+    """Nearest entries by cosine, in one state of the index."""
+
+    def __init__(self, folder: Path, state: State) -> None:
+        self.folder = folder
+        self._now = state
+
+    @property
+    def cursor(self) -> Cursor:
+        """Return how far the index had come."""
+        return self._now.manifest.cursor
+
+    @property
+    def dimensions(self) -> int:
+        """Return how many numbers a vector has."""
+        return self._now.manifest.dimensions
+
+    @property
+    def entries(self) -> int:
+        """Return how many entries are in the index."""
+        return self._now.snapshot.entries
+
+    def numbers(self) -> NDArray[np.int64]:
+        """Return the numbers of all entries, ascending."""
+        snapshot = self._now.snapshot
+        return np.sort(snapshot.nums[snapshot.is_alive])
+
+    def search(
+        self,
+        queries: ArrayLike,
+        limit: int,
+        allowed: _Numbers | None = None,
+        excluded: _Numbers = (),
+    ) -> list[list[Neighbour]]:
+        """Return the entries with the greatest cosine, ``cos(q, v) = q · v / (‖q‖ ‖v‖)``; exact.
+
+        Args:
+            queries: (Q, D); their lengths do not matter, and a query of zeros finds nothing.
+            limit: at most this many for each query, ≥ 1.
+            allowed: only these numbers; None for all.
+            excluded: never these numbers.
+
+        Returns:
+            for each query (number, cosine), by cosine descending, then number ascending.
+
+        Raises:
+            SettingError: a shape does not fit, or a value is NaN or infinite.
+        """
+        now = self._now
+        aims, rows, excluded = _asked(now.snapshot, queries, limit, allowed, excluded)
+        return search_exactly(now.snapshot, aims, limit, rows, excluded)
+
+    def search_graph(
+        self,
+        queries: ArrayLike,
+        limit: int,
+        allowed: _Numbers | None = None,
+        excluded: _Numbers = (),
+    ) -> list[list[Neighbour]]:
+        """Return near entries as ``search`` does, through the neighbour graph: faster, and now and then misses one.
+
+        What was written after the graph was built is searched exactly, deleted entries are never found, every
+        cosine is exact, and a filter that leaves little is answered exactly.
+
+        Raises:
+            SettingError: as ``search``; or no graph was built.
+            MissingExtraError: FAISS is not installed.
+        """
+        now = self._now
+        if now.graph is None:
+            raise SettingError(f"the vector index in {self.folder} has no neighbour graph, expected one to be built")
+        aims, rows, excluded = _asked(now.snapshot, queries, limit, allowed, excluded)
+        return now.graph.search(aims, limit, rows, excluded)
+
+    @property
+    def has_graph(self) -> bool:
+        """Return whether ``search_graph`` can be used."""
+        return self._now.graph is not None
+
+    def vectors(self, nums: ArrayLike) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
+        """Return those of the numbers that are held, in the order given, and their vectors (n, D) of length 1."""
+        snapshot = self._now.snapshot
+        wanted = whole_numbers(nums)
+        rows = snapshot.locate(wanted)
+        return wanted[rows >= 0], decode(snapshot.codes(rows[rows >= 0]))
+
+
+def _asked(
+    snapshot: Snapshot,
+    queries: ArrayLike,
+    limit: int,
+    allowed: _Numbers | None,
+    excluded: _Numbers,
+) -> tuple[NDArray[np.float64], NDArray[np.int64] | None, NDArray[np.int64]]:
+    """Return directions, the rows to look at (None for all), and the rows that must not be found."""
+    if limit < 1:
+        raise SettingError(f"limit {limit}, expected at least 1")
+    aims = directions(finite_vectors(queries, snapshot.dimensions, "query"))
+    refused = snapshot.locate(whole_numbers(excluded))
+    excluded = refused[refused >= 0]
+    if allowed is None:
+        return aims, None, excluded
+    located = snapshot.locate(whole_numbers(allowed))
+    is_allowed = np.zeros(snapshot.size, np.bool_)
+    is_allowed[located[located >= 0]] = True
+    return aims, np.flatnonzero(is_allowed), excluded
 
 
 class VectorIndex(VectorSnapshot):
@@ -47,7 +180,7 @@ class VectorIndex(VectorSnapshot):
 
         Args:
             dimensions: of each vector, ≥ 1.
-            applied: the archive's last change when the scan that fills the index begins.
+            applied: the store's last change when the scan that fills the index begins.
             fingerprint: of whatever makes the vectors.
 
         Raises:
@@ -58,16 +191,21 @@ class VectorIndex(VectorSnapshot):
         with writing(folder):
             folder.mkdir(parents=True, exist_ok=True)
         with alone(folder, "write"), writing(folder):
-            mark = Mark(applied=applied, scanned=0, is_complete=False, fingerprint=fingerprint)
-            contents = Contents(mark, dimensions, secrets.token_hex(8))
-            contents.write(folder)
-            clear_orphaned_files(folder, named=contents.names())
+            cursor = Cursor(applied=applied, scanned=0, is_complete=False, fingerprint=fingerprint)
+            manifest = Manifest(cursor, dimensions, secrets.token_hex(8))
+            manifest.write(folder)
+            clear_orphaned_files(folder, named=manifest.names())
         return cls(folder)
 
     @staticmethod
     def exists(folder: Path) -> bool:
         """Return whether an index was begun at ``folder``."""
-        return (folder / MARK_FILE).exists()
+        return has_cursor(folder)
+
+    @property
+    def dimensions(self) -> int:
+        """Return D."""
+        return self._now.manifest.dimensions
 
     def snapshot(self) -> VectorSnapshot:
         """Return the state of the last look; what is committed after it is not seen there."""
@@ -78,14 +216,14 @@ class VectorIndex(VectorSnapshot):
 
         While another process builds the index anew, the complete one that was open before goes on answering.
         """
-        state = read_state(self.folder)
+        state = read_manifest_file(self.folder)
         if state == self._now.state:
             return
         with self._refreshing:
-            if read_state(self.folder) in (self._now.state, None):  # another thread may have taken it
+            if read_manifest_file(self.folder) in (self._now.state, None):  # another thread may have taken it
                 return
             opened = self._open(self._now)
-            if not self.mark.is_complete or opened.contents.mark.is_complete:
+            if not self.cursor.is_complete or opened.manifest.cursor.is_complete:
                 self._now = opened
 
     def reopen(self) -> None:
@@ -109,9 +247,9 @@ class VectorIndex(VectorSnapshot):
         """
         with alone(self.folder, "write", patience_s):
             self.reopen()
-            clear_orphaned_files(self.folder, named=self._now.contents.names())
+            clear_orphaned_files(self.folder, named=self._now.manifest.names())
             try:
-                yield VectorWriter(self.folder, self._now.contents, self._now.snapshot)
+                yield VectorWriter(self.folder, self._now.manifest, self._now.snapshot)
             finally:
                 self.reopen()
 
@@ -140,17 +278,17 @@ class VectorIndex(VectorSnapshot):
         with alone(self.folder, "build"), writing(self.folder):
             clear_orphaned_files(self.folder, BUILDING)
             self.reopen()
-            before = self._now.contents
+            before = self._now.manifest
             path = self.folder / file_name(before.generation, "building")  # what no writer takes for orphaned_files
             entry = build_graph(self._now.snapshot, settings, path, on_linked)
             with alone(self.folder, "write", PATIENCE_S):
-                contents = Contents.parse(read_state(self.folder))
-                if contents.identity == before.identity:  # else it was made anew meanwhile, with other entries
+                manifest = Manifest.parse(read_manifest_file(self.folder))
+                if manifest.identity == before.identity:  # else it was made anew meanwhile, with other entries
                     entry = replace(entry, name=path.with_suffix(".graph").name)
                     path.replace(self.folder / entry.name)
-                    contents = replace(contents, graph=entry, graph_covers=before.generation)
-                    contents.write(self.folder)
-                    clear_orphaned_files(self.folder, named=contents.names())
+                    manifest = replace(manifest, graph=entry, graph_covers=before.generation)
+                    manifest.write(self.folder)
+                    clear_orphaned_files(self.folder, named=manifest.names())
             path.unlink(missing_ok=True)
         self.reopen()
 
@@ -172,20 +310,20 @@ class VectorIndex(VectorSnapshot):
             raise damage(self.folder, "holds a number twice")
 
     def _open(self, before: State | None) -> State:
-        """Open what the mark names; look again where a writer has replaced it under our eyes."""
+        """Open what the manifest names; look again where a writer has replaced it under our eyes."""
         known = {} if before is None else {part.entry.digest: part for part in before.snapshot.segments}
         while True:
-            state = read_state(self.folder)
+            state = read_manifest_file(self.folder)
             try:
-                contents = Contents.parse(state)
-                snapshot = Snapshot.read(self.folder, contents, known)
+                manifest = Manifest.parse(state)
+                snapshot = Snapshot.read(self.folder, manifest, known)
                 old = None if before is None or before.graph is None else before.graph.graph
-                graph = Graph.read(self.folder, contents, old)
+                graph = Graph.read(self.folder, manifest, old)
                 search = None if graph is None else GraphSearch(graph, snapshot)
-                return State(state, contents, snapshot, search)
+                return State(state, manifest, snapshot, search)
             except FileNotFoundError as error:
-                if read_state(self.folder) == state:
-                    raise damage(Path(str(error.filename)), "is not there, and the mark names it") from error
+                if read_manifest_file(self.folder) == state:
+                    raise damage(Path(str(error.filename)), "is not there, and the manifest names it") from error
             except (ValueError, KeyError, TypeError, OSError) as error:
                 raise DamagedForumError(
                     f"the vector index in {self.folder} cannot be read: {error}", REBUILD

@@ -12,9 +12,9 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from askalike.index.vectors.checked_file import CheckedFile, read_file, write_file
 from askalike.index.vectors.codes import inverse_norms
-from askalike.index.vectors.mark import FileEntry, damage
-from askalike.index.vectors.stored import Stored, read_stored, write_stored
+from askalike.index.vectors.folder import FileEntry, damage
 
 _BLOCK = 4096
 
@@ -27,7 +27,7 @@ class Rows:
     """Entries side by side.
 
     Args:
-        nums: (N,) int64, the archive's internal numbers.
+        nums: (N,) int64, the store's numbers.
         born: (N,) int64, the generation of the commit that brought each.
         codes: (N, D) int16.
     """
@@ -44,17 +44,17 @@ class Segment:
     entry: FileEntry
     rows: Rows
     factors: NDArray[np.float32]
-    stored: Stored
+    stored: CheckedFile
 
     @classmethod
     def read(cls, folder: Path, entry: FileEntry, dimensions: int) -> Segment:
-        """Open a segment that the mark names.
+        """Open a segment that the manifest names.
 
         Raises:
             FileNotFoundError: it is not there.
             DamagedForumError: it is not what was written.
         """
-        stored = read_stored(folder / entry.name, "segment", entry)
+        stored = read_file(folder / entry.name, "segment", entry)
         count = entry.rows
         if stored.dimensions != dimensions:
             raise damage(stored.path, f"has {stored.dimensions} dimensions, expected {dimensions}")
@@ -97,12 +97,12 @@ def write_segment(path: Path, dimensions: int, parts: Sequence[tuple[Rows, NDArr
 
     factors = np.concatenate([inverse_norms(block) for block in blocks()]).astype("<f4")
     front = (nums[order].astype("<i8"), born[order].astype("<i8"), factors)
-    return write_stored(path, "segment", dimensions, front, blocks())
+    return write_file(path, "segment", dimensions, front, blocks())
 
 
 def write_dead(path: Path, dead: NDArray[np.int64]) -> FileEntry:
     """Write the positions (ascending) of a segment's dead rows."""
-    return write_stored(path, "dead", 0, [dead.astype("<i8")], [])
+    return write_file(path, "dead", 0, [dead.astype("<i8")], [])
 
 
 def read_dead(folder: Path, entry: FileEntry | None, rows: int) -> NDArray[np.int64]:
@@ -114,7 +114,7 @@ def read_dead(folder: Path, entry: FileEntry | None, rows: int) -> NDArray[np.in
     """
     if entry is None:
         return np.zeros(0, np.int64)
-    stored = read_stored(folder / entry.name, "dead", entry)
+    stored = read_file(folder / entry.name, "dead", entry)
     if len(stored.front) != 8 * entry.rows or len(stored.payload):
         raise damage(stored.path, f"does not have the size of {entry.rows} rows")
     dead: NDArray[np.int64] = np.frombuffer(stored.front, "<i8")

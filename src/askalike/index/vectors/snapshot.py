@@ -13,7 +13,7 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from askalike.index.vectors.mark import Contents
+from askalike.index.vectors.folder import Manifest
 from askalike.index.vectors.segment import Segment, read_dead
 
 _Number = TypeVar("_Number", np.int64, np.float32)
@@ -36,19 +36,19 @@ class Snapshot:
         self.entries = self.size - sum(len(rows) for rows in dead)
 
     @classmethod
-    def read(cls, folder: Path, contents: Contents, known: Mapping[str, Segment]) -> Snapshot:
-        """Open what the mark names; segments in ``known`` (by digest) are not opened again.
+    def read(cls, folder: Path, manifest: Manifest, known: Mapping[str, Segment]) -> Snapshot:
+        """Open what the manifest names; segments in ``known`` (by digest) are not opened again.
 
         Raises:
             FileNotFoundError: a file is not there.
             DamagedForumError: a file is not what was written.
         """
         segments = [
-            known.get(entry.file.digest) or Segment.read(folder, entry.file, contents.dimensions)
-            for entry in contents.segments
+            known.get(entry.file.digest) or Segment.read(folder, entry.file, manifest.dimensions)
+            for entry in manifest.segments
         ]
-        dead = [read_dead(folder, entry.dead, entry.file.rows) for entry in contents.segments]
-        return cls(segments, dead, contents.dimensions)
+        dead = [read_dead(folder, entry.dead, entry.file.rows) for entry in manifest.segments]
+        return cls(segments, dead, manifest.dimensions)
 
     @cached_property
     def nums(self) -> NDArray[np.int64]:

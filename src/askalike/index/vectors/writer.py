@@ -15,10 +15,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from askalike.errors import SettingError
-from askalike.index.cursor import Mark
+from askalike.index.cursor import Cursor
 from askalike.index.vectors.codes import encode, finite_vectors
-from askalike.index.vectors.folder import clear_orphaned_files, file_name
-from askalike.index.vectors.mark import Contents, FileEntry, SegmentEntry, writing
+from askalike.index.vectors.folder import FileEntry, Manifest, SegmentEntry, clear_orphaned_files, file_name, writing
 from askalike.index.vectors.segment import Rows, write_dead, write_segment
 from askalike.index.vectors.snapshot import Snapshot
 
@@ -58,9 +57,9 @@ def segments_to_merge(sizes: Sequence[tuple[int, int]], arriving: int) -> list[i
 class VectorWriter:
     """Adds, replaces and removes entries; nothing is seen or kept before ``commit``."""
 
-    def __init__(self, folder: Path, contents: Contents, snapshot: Snapshot) -> None:
+    def __init__(self, folder: Path, manifest: Manifest, snapshot: Snapshot) -> None:
         self._folder = folder
-        self._contents = contents
+        self._manifest = manifest
         self._snapshot = snapshot
         self._batches: list[NDArray[np.int16]] = []
         self._arriving: dict[int, tuple[int, int]] = {}  # number → (batch, position in it)
@@ -77,7 +76,7 @@ class VectorWriter:
             SettingError: counts or dimensions do not fit, a number is given twice, a value is NaN or infinite.
         """
         numbers = whole_numbers(nums)
-        array = finite_vectors(vectors, self._contents.dimensions, "vector")
+        array = finite_vectors(vectors, self._manifest.dimensions, "vector")
         if len(numbers) != len(array):
             raise SettingError(f"{len(numbers)} numbers but {len(array)} vectors, expected as many")
         if len(np.unique(numbers)) != len(numbers):
@@ -92,30 +91,30 @@ class VectorWriter:
             self._arriving.pop(num, None)
             self._leaving.add(num)
 
-    def commit(self, mark: Mark) -> None:
-        """Put everything so far on disk, then the mark; a crash before the end leaves the last commit.
+    def commit(self, cursor: Cursor) -> None:
+        """Put everything so far on disk, then the cursor; a crash before the end leaves the last commit.
 
         Raises:
             ForumError: the index cannot be written, as on a full disk; the last commit stays.
         """
         with writing(self._folder):
-            self._commit(mark)
+            self._commit(cursor)
 
-    def _commit(self, mark: Mark) -> None:
+    def _commit(self, cursor: Cursor) -> None:
         touched = self._snapshot.locate(np.array([*self._leaving, *self._arriving], np.int64))
         touched = np.unique(touched[touched >= 0])
-        contents = self._write(touched) if len(touched) or self._arriving else self._contents
-        contents = replace(contents, mark=mark)
-        contents.write(self._folder)
+        manifest = self._write(touched) if len(touched) or self._arriving else self._manifest
+        manifest = replace(manifest, cursor=cursor)
+        manifest.write(self._folder)
         known = {segment.entry.digest: segment for segment in self._snapshot.segments}
-        self._snapshot = Snapshot.read(self._folder, contents, known)
-        self._contents = contents
+        self._snapshot = Snapshot.read(self._folder, manifest, known)
+        self._manifest = manifest
         self._batches, self._arriving, self._leaving = [], {}, set()
-        clear_orphaned_files(self._folder, named=contents.names())
+        clear_orphaned_files(self._folder, named=manifest.names())
 
-    def _write(self, touched: NDArray[np.int64]) -> Contents:
-        """Write segments and tombstones, and return contents that name them."""
-        snapshot, generation = self._snapshot, self._contents.generation + 1
+    def _write(self, touched: NDArray[np.int64]) -> Manifest:
+        """Write segments and tombstones, and return manifest that name them."""
+        snapshot, generation = self._snapshot, self._manifest.generation + 1
         dead = [
             np.union1d(old, touched[(touched >= start) & (touched < stop)] - start)
             for old, start, stop in zip(snapshot.dead, snapshot.offsets[:-1], snapshot.offsets[1:], strict=True)
@@ -125,7 +124,7 @@ class VectorWriter:
         ]
         merged = segments_to_merge(sizes, len(self._arriving))
         entries: list[SegmentEntry] = []
-        for position, old in enumerate(self._contents.segments):
+        for position, old in enumerate(self._manifest.segments):
             if position not in merged:
                 is_same = len(dead[position]) == len(snapshot.dead[position])
                 entries.append(old if is_same else replace(old, dead=self._write_dead(dead[position], generation)))
@@ -135,8 +134,8 @@ class VectorWriter:
             parts.append((rows, np.setdiff1d(np.arange(len(rows.nums)), dead[position], assume_unique=True)))
         if any(len(taken) for _, taken in parts):
             path = self._folder / file_name(generation, "segment")
-            entries.append(SegmentEntry(write_segment(path, self._contents.dimensions, parts)))
-        return replace(self._contents, generation=generation, segments=tuple(entries))
+            entries.append(SegmentEntry(write_segment(path, self._manifest.dimensions, parts)))
+        return replace(self._manifest, generation=generation, segments=tuple(entries))
 
     def _write_dead(self, dead: NDArray[np.int64], generation: int) -> FileEntry:
         return write_dead(self._folder / file_name(generation, "dead"), dead)

@@ -1,13 +1,12 @@
 """The word index: BM25 over titles and whole texts through tantivy."""
 
-from askalike.index.words.index import LexicalIndex
-from askalike.index.words.snapshot import FieldWeights, LexicalSnapshot
-from askalike.index.words.writer import IndexEntry, LexicalWriter
+from askalike.index.words.index import IndexEntry, WordIndex, WordWriter
+from askalike.index.words.snapshot import FieldWeights, WordSnapshot
 
 __all__ = [
     "FieldWeights",
     "IndexEntry",
-    "LexicalIndex",
-    "LexicalSnapshot",
-    "LexicalWriter",
+    "WordIndex",
+    "WordSnapshot",
+    "WordWriter",
 ]

@@ -34,7 +34,7 @@ def reading(folder: Path) -> Iterator[None]:
         number = _system_error(error)
         if number in REFUSED:
             raise ForumError(
-                f"the candidate index in {folder} cannot be read: {error}", "check the rights of the forum's folder"
+                f"the word index in {folder} cannot be read: {error}", "check the rights of the forum's folder"
             ) from error
         raise unread(folder, error) from error
     except BaseException as error:
@@ -57,11 +57,11 @@ def writing(folder: Path) -> Iterator[None]:
     except (ValueError, OSError) as error:
         if "LockBusy" in str(error):
             raise BusyForumError(
-                f"the candidate index in {folder} is being written by another process", "wait until it has finished"
+                f"the word index in {folder} is being written by another process", "wait until it has finished"
             ) from error
         named = f"{error.filename}: {error.strerror}" if isinstance(error, OSError) and error.filename else error
         raise ForumError(
-            f"the candidate index in {folder} cannot be written: {named}",
+            f"the word index in {folder} cannot be written: {named}",
             "nothing is lost: free space or fix the folder's rights, and the next command goes on with it",
         ) from error
     except BaseException as error:
@@ -72,7 +72,7 @@ def writing(folder: Path) -> Iterator[None]:
 
 def unread(folder: Path, error: BaseException) -> DamagedForumError:
     """Return the error of an index that is damaged."""
-    return DamagedForumError(f"the candidate index in {folder} cannot be read: {error}", REBUILD)
+    return DamagedForumError(f"the word index in {folder} cannot be read: {error}", REBUILD)
 
 
 def is_panic(error: BaseException) -> bool:

@@ -1,28 +1,28 @@
-"""The candidate index: BM25 over titles and whole texts through tantivy, fed with the project's own terms.
+"""The word index: BM25 over titles and whole texts through tantivy, fed with the project's own terms.
 
-Each entry is known by the archive's internal number. The index remembers the last change of the archive that it has
-seen (its mark), so that a gap after a crash is found and replayed. Applying a change twice does no harm.
+Each entry is known by its question's number. The index remembers the last change of the store that it has seen (its
+cursor), so that a gap after a crash is found and replayed. Applying a change twice does no harm.
 """
 
 from __future__ import annotations
 
+import json
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import tantivy
 
 from askalike.errors import DamagedForumError, ForumError
-from askalike.files import remove_owned
-from askalike.index.cursor import Mark
+from askalike.files import Owned, remove_owned, replace_whole
+from askalike.index.cursor import CURSOR_FILE, Cursor, has_cursor, read_cursor_file
 from askalike.index.words import sums
 from askalike.index.words.faults import REBUILD, reading, writing
-from askalike.index.words.mark import MARK_FILE, OWNED, read_mark, write_mark
-from askalike.index.words.snapshot import LexicalSnapshot, State
+from askalike.index.words.snapshot import State, WordSnapshot
 from askalike.index.words.sums import ENTRIES
-from askalike.index.words.writer import LexicalWriter
 from askalike.types import Filters
 
 WRITER_MEMORY_BYTES = 96 * 1024 * 1024
@@ -31,7 +31,75 @@ CHECKED_BYTES = 16 * 1024 * 1024
 """So much of the files, the small ones first, is compared with its sums when it is opened, in 15 ms."""
 
 
-class LexicalIndex(LexicalSnapshot):
+FORMAT: Final = 1
+
+_ENTRIES = Owned(
+    r"meta\.json|\.managed\.json|\.tantivy-(writer|meta)\.lock|\.tmp\w+|[0-9a-f]{32}(\.\d+)?\.[a-z]+(\.temp)?"
+)
+OWNED = Owned(r"(mark|sums)\.json(\.\d+\.tmp)?", (("entries", _ENTRIES),))
+"""What lies in the folder of an index: its own files, and those that tantivy writes."""
+
+
+@dataclass(frozen=True, slots=True)
+class IndexEntry:
+    """What is indexed of one question: terms of title and body, exact tags, moment of asking."""
+
+    num: int
+    title: Sequence[str]
+    body: Sequence[str]
+    tags: Sequence[str] = ()
+    created_us: int | None = None
+
+
+class WordWriter:
+    """Adds, replaces and removes entries; nothing is seen or kept before ``commit``."""
+
+    def __init__(self, inner: Any, folder: Path) -> None:
+        self._inner = inner
+        self._folder = folder
+
+    def clear(self) -> None:
+        """Delete the files that a killed writer left: their names would be taken again."""
+        with writing(self._folder):
+            self._inner.garbage_collect_files()
+
+    def put(self, entry: IndexEntry) -> None:
+        """Add an entry, or replace the one with its number.
+
+        Raises:
+            ForumError: the index cannot be written, as on a full disk.
+        """
+        self.remove([entry.num])
+        document = tantivy.Document()
+        document.add_unsigned("num", entry.num)
+        document.add_text("key", str(entry.num))
+        document.add_text("title", " ".join(entry.title))
+        document.add_text("text", " ".join((*entry.title, *entry.body)))
+        for tag in entry.tags:
+            document.add_text("tag", tag.casefold())
+        if entry.created_us is not None:
+            document.add_integer("created_us", entry.created_us)
+        with writing(self._folder):
+            self._inner.add_document(document)
+
+    def remove(self, nums: Iterable[int]) -> None:
+        """Remove the entries with these numbers; nothing happens where there is none."""
+        with writing(self._folder):
+            for num in nums:
+                self._inner.delete_documents_by_term("key", str(num))
+
+    def commit(self, cursor: Cursor) -> None:
+        """Put everything so far on disk, then the cursor; a crash between the two only means work done twice.
+
+        Raises:
+            ForumError: the index cannot be written, as on a full disk.
+        """
+        with writing(self._folder):
+            self._inner.commit()
+            _write_cursor(self._folder, cursor)
+
+
+class WordIndex(WordSnapshot):
     """The index as it is on disk: each look replaces the state that searches see; one process writes, any number read.
 
     Raises:
@@ -45,18 +113,18 @@ class LexicalIndex(LexicalSnapshot):
         self._looked_at: set[str] = set()
         self._compare_sums()  # before tantivy reads what it would panic at
         with reading(folder):
-            file = (folder / MARK_FILE).read_bytes()
-            mark = read_mark(file)
+            file = read_cursor_file(folder)
+            cursor = _parsed(file)
             self._index = tantivy.Index.open(str(folder / ENTRIES))
-            state = State(file, mark, self._index.searcher(), self._index.schema)
+            state = State(file, cursor, self._index.searcher(), self._index.schema)
         super().__init__(folder, state)
 
     @classmethod
-    def create(cls, folder: Path, *, applied: int, fingerprint: str) -> LexicalIndex:
+    def create(cls, folder: Path, *, applied: int, fingerprint: str) -> WordIndex:
         """Make an empty index in place of whatever is at ``folder``.
 
         Args:
-            applied: the archive's last change when the scan that fills the index begins.
+            applied: the store's last change when the scan that fills the index begins.
             fingerprint: of the text settings.
 
         Raises:
@@ -66,7 +134,7 @@ class LexicalIndex(LexicalSnapshot):
         with writing(folder):
             (folder / ENTRIES).mkdir(parents=True)
             tantivy.Index(schema(), str(folder / ENTRIES))
-            write_mark(folder, Mark(applied=applied, scanned=0, is_complete=False, fingerprint=fingerprint))
+            _write_cursor(folder, Cursor(applied, scanned=0, is_complete=False, fingerprint=fingerprint))
         return cls(folder)
 
     @staticmethod
@@ -77,17 +145,17 @@ class LexicalIndex(LexicalSnapshot):
             ForumError: the folder is a link, or something in it is not of an index.
         """
         if left := remove_owned(folder, OWNED):
-            what = "is a link" if left[0] == folder else "is not a file of the candidate index"
+            what = "is a link" if left[0] == folder else "is not a file of the word index"
             raise ForumError(f"{left[0]} {what}, and would be deleted", "move it elsewhere, then reindex")
 
     @staticmethod
     def exists(folder: Path) -> bool:
         """Return whether an index was begun at ``folder``."""
-        return (folder / MARK_FILE).exists()
+        return has_cursor(folder)
 
-    def snapshot(self) -> LexicalSnapshot:
+    def snapshot(self) -> WordSnapshot:
         """Return the state of the last look; what is committed after it is not seen there."""
-        return LexicalSnapshot(self.folder, self._now)
+        return WordSnapshot(self.folder, self._now)
 
     def refresh(self) -> None:
         """See what another process (or this one) has committed since; cheap when nothing was.
@@ -105,9 +173,9 @@ class LexicalIndex(LexicalSnapshot):
             if file in (self._now.file, None):
                 return
             with reading(self.folder):
-                mark = read_mark(file)
-            if mark.is_complete or not self._now.mark.is_complete:
-                self._take(file, mark)
+                cursor = _parsed(file)
+            if cursor.is_complete or not self._now.cursor.is_complete:
+                self._take(file, cursor)
 
     def reopen(self) -> None:
         """Take the index as it is on disk now, complete or not: what its writer must know.
@@ -118,12 +186,12 @@ class LexicalIndex(LexicalSnapshot):
         with self._looking:
             file = self._file()
             try:
-                mark = read_mark(file)
+                cursor = _parsed(file)
             except ValueError as error:
                 raise DamagedForumError(
-                    f"the candidate index in {self.folder} has gone: {error}", "open the forum again"
+                    f"the word index in {self.folder} has gone: {error}", "open the forum again"
                 ) from error
-            self._take(file, mark)
+            self._take(file, cursor)
 
     def has_schema(self, expected: Any) -> bool:
         """Return whether its entries have these fields."""
@@ -152,7 +220,7 @@ class LexicalIndex(LexicalSnapshot):
             searcher.doc_freq("text", "the")
 
     @contextmanager
-    def writing(self) -> Iterator[LexicalWriter]:
+    def writing(self) -> Iterator[WordWriter]:
         """Give the writer; what it has committed stays, the rest is dropped at the end.
 
         Raises:
@@ -163,7 +231,7 @@ class LexicalIndex(LexicalSnapshot):
         with writing(self.folder):
             inner = self._index.writer(WRITER_MEMORY_BYTES, 1)
         try:
-            writer = LexicalWriter(inner, self.folder)
+            writer = WordWriter(inner, self.folder)
             writer.clear()
             yield writer
         finally:
@@ -173,26 +241,40 @@ class LexicalIndex(LexicalSnapshot):
                 sums.write_down(self.folder)
             self.reopen()
 
-    def _take(self, file: bytes | None, mark: Mark) -> None:
+    def _take(self, file: bytes | None, cursor: Cursor) -> None:
         self._compare_sums()
         with reading(self.folder):
             self._index.reload()
             searcher = self._index.searcher()
-        self._now = State(file or b"", mark, searcher, self._now.schema)
+        self._now = State(file, cursor, searcher, self._now.schema)
 
     def _compare_sums(self) -> None:
         with reading(self.folder):
             fault = next(sums.faults(self.folder, self._looked_at, CHECKED_BYTES), None)
         if fault is not None and fault[0].exists():  # else a writer has merged it meanwhile, or no search will find it
-            raise DamagedForumError(f"the candidate index cannot be read: {fault[0]} {fault[1]}", REBUILD)
+            raise DamagedForumError(f"the word index cannot be read: {fault[0]} {fault[1]}", REBUILD)
 
     def _file(self) -> bytes | None:
-        """Return the mark's file as it is now, None while there is none."""
         with reading(self.folder):
-            try:
-                return (self.folder / MARK_FILE).read_bytes()
-            except (FileNotFoundError, NotADirectoryError):
-                return None
+            return read_cursor_file(self.folder)
+
+
+def _parsed(file: bytes | None) -> Cursor:
+    """Return the cursor that the file's bytes hold, None standing for no file.
+
+    Raises:
+        ValueError: there is none, it was written by another version, or it is damaged.
+    """
+    if file is None:
+        raise ValueError(f"its file {CURSOR_FILE} is not there")
+    try:
+        return Cursor.from_json(json.loads(file), FORMAT)
+    except RecursionError as error:
+        raise ValueError(f"its file {CURSOR_FILE} is none: {error}") from error
+
+
+def _write_cursor(folder: Path, cursor: Cursor) -> None:
+    replace_whole(folder / CURSOR_FILE, json.dumps(cursor.to_json(FORMAT)).encode())
 
 
 def schema() -> Any:

@@ -15,7 +15,7 @@ from typing import Any, Final
 
 import tantivy
 
-from askalike.index.cursor import Mark
+from askalike.index.cursor import Cursor
 from askalike.index.words.faults import reading
 from askalike.types import Filters
 
@@ -67,18 +67,18 @@ class State:
     """What belongs together.
 
     Args:
-        file: the bytes of the mark's file that this state was found with.
+        file: the bytes of the cursor's file that this state was found with.
         frequencies: term → document frequency, as this searcher counts it.
     """
 
-    file: bytes
-    mark: Mark
+    file: bytes | None
+    cursor: Cursor
     searcher: Any
     schema: Any
     frequencies: dict[str, int] = field(default_factory=dict)
 
 
-class LexicalSnapshot:
+class WordSnapshot:
     """BM25 (k1 = 1.2, b = 0.75) over two fields, in one state of the index.
 
     Lengths are kept in one byte (tantivy's and Lucene's way), and entries deleted since the last merge of their
@@ -91,9 +91,9 @@ class LexicalSnapshot:
         self._scored: tuple[State, Mapping[str, float], FieldWeights, Any] | None = None
 
     @property
-    def mark(self) -> Mark:
+    def cursor(self) -> Cursor:
         """Return how far the index had come."""
-        return self._now.mark
+        return self._now.cursor
 
     @property
     def entries(self) -> int:

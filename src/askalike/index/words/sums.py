@@ -1,4 +1,4 @@
-"""Checksums of the files of the candidate index: damage that tantivy would read without noticing it.
+"""Checksums of the files of the word index: damage that tantivy would read without noticing it.
 
 tantivy ends each of its files with a footer that holds the CRC-32 of the rest, and does not look at it. Two files may
 also be whole and stand at each other's places. So a file beside the entries keeps the size and the sum of each, as they
@@ -154,12 +154,12 @@ def measured(path: Path, count: int) -> Sum:
         length, magic = _END.unpack(end) if len(end) == _END.size else (0, 0)
         body = size - _END.size - length
         if magic != _MAGIC or length > _MOST_FOOTER_BYTES or body < 0:
-            raise ValueError("does not end as a file of the candidate index does")
+            raise ValueError("does not end as a file of the word index does")
         file.seek(body)
         try:
             expected = json.loads(file.read(length))["crc"]
         except (ValueError, KeyError, TypeError, RecursionError) as error:
-            raise ValueError("does not end as a file of the candidate index does") from error
+            raise ValueError("does not end as a file of the word index does") from error
         file.seek(0)
         found = 0
         while body > 0 and (block := file.read(min(_BLOCK, body))):

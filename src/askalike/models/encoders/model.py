@@ -11,8 +11,11 @@ Source: Lei et al. 2016 (NAACL), section 4.1: title and body averaged; "Adaptive
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import hashlib
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Final, TypeVar
 
@@ -25,6 +28,7 @@ from askalike.models.encoders.numpy_runtime.runtime import Runtime
 from askalike.models.encoders.settings import ModelSettings
 from askalike.models.encoders.vocabulary import Reader, Vocabulary
 from askalike.models.encoders.weights import ModelWeights, Packed
+from askalike.text.stemmer import stemmer_of
 from askalike.types import Question
 
 
@@ -238,6 +242,23 @@ class Model:
         """Return one vector of length 1 for each plain text, read as a title is.  # (N, D) float32"""
         return self._encoded(texts, lambda text: [self._ids(text)], batch_size)
 
+    @cached_property
+    def name(self) -> str:
+        """Return what the model is called as an encoder of texts: its kind, and a digest of all that was learned."""
+        digest = hashlib.blake2b(self.vocabulary.to_bytes(), digest_size=6)
+        for label, array in sorted(self._numbers.arrays().items()):
+            digest.update(label.encode() + array.tobytes())
+        digest.update(json.dumps(self.settings.to_json(), sort_keys=True).encode())
+        return f"askalike:{self.settings.encoder.kind}@{digest.hexdigest()}"
+
+    def encode_query(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        """Return the vectors of queries, as an encoder of texts does.  # (N, D) float32"""
+        return self.encode_text(texts)
+
+    def encode_document(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        """Return the vectors of documents, as an encoder of texts does.  # (N, D) float32"""
+        return self.encode_text(texts)
+
     def states(self, questions: Sequence[Question], batch_size: int = 256) -> list[WordStates]:
         """Return the words that are read of each question with the encoder's states: of its title, then of its body.
 
@@ -278,6 +299,15 @@ class Model:
         if self.settings.stems:
             word = next(iter(self._reader.text(word)), "")
         return self.vocabulary.rank(word)
+
+    def word_ids(self, words: Iterable[str]) -> list[int]:
+        """Return the ids of words as they are written, 0 for those outside the vocabulary."""
+        found = list(words)
+        return self.vocabulary.ids(stemmer_of(self.settings.stems).stems(found) if self.settings.stems else found)
+
+    def word_vectors(self, ids: NDArray[np.intp]) -> NDArray[np.float32]:
+        """Return the vectors of words by their ids, at length 1.  # (N, D_in)"""
+        return _normalised(self._embedding.rows(ids))
 
     def known_words(self, question: Question) -> list[str]:
         """Return the words that are read of a question and have a vector of their own, as they are written, in order.

@@ -8,10 +8,11 @@ nobody voted; of equals the first.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
+from msgspec import structs
 from numpy.typing import NDArray
 
 from askalike.errors import SettingError
@@ -78,7 +79,9 @@ def paired(pairs: Iterable[tuple[Question, Answer]], dev: Mapping[str, Candidate
     answers = []
     for question, answer in pairs:
         questions.setdefault(question.id, question)
-        answers.append(answer if answer.question_id == question.id else replace(answer, question_id=question.id))
+        answers.append(
+            answer if answer.question_id == question.id else structs.replace(answer, question_id=question.id)
+        )
     return TrainingData(list(questions.values()), answers=answers, dev=dev or {})
 
 

@@ -1,0 +1,308 @@
+"""How well each encoder orders the judged pools of four forums, alone and with words, through the whole search.
+
+Commands: ``python -m benchmarks.encoders --build`` makes the forums and may be stopped at any time; then
+``python -m benchmarks.encoders`` asks and writes results/encoders.json. ``OMP_NUM_THREADS=1`` for both.
+
+The pools are the half that is there for choosing (see the data's README): 120 queries, every candidate graded by
+reading. DevOps, Slicer and travel are whole forums; of Reddit, all questions of its pools and the first 10,000 others
+of the (shuffled) file are taken. Each system ranks 1,000 questions, the one that asks excluded; of that list the judged
+ones count, in its order (a condensed list), and those that it lacks come last. nDCG@5 with the gain 2^grade − 1;
+queries whose candidates are all 0 say nothing of order and are left out.
+
+``with words``: the cosine's weight beside BM25 is for each forum the one that is best on the other three.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gzip
+import json
+import shutil
+import statistics
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from askalike.cli.progress import BarProgress
+from askalike.forum import Forum, ForumSettings, ImportOptions
+from askalike.index.encoder_settings import EncoderSettings
+from askalike.index.text_questions import TextQuestions, taken
+from askalike.search import JoinSettings, SearchSettings
+from askalike.search.calibration import DEFAULT_PRIOR
+from askalike.types import Filters, Query, Question
+from benchmarks.likelihood import Judged, fitted, scored
+from benchmarks.record import WORK, need_data, percentiles, write
+
+FORUMS = ("devops", "reddit", "slicer", "travel")
+REDDIT_OTHERS = 10_000
+ENCODERS: dict[str, EncoderSettings | None] = {"general": None, "minilm": EncoderSettings("minilm", precision="int8")}
+FLOAT32 = EncoderSettings("minilm", precision="float32")
+WEIGHTS: dict[str, tuple[float, ...]] = {
+    "general": (0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8),
+    "minilm": (0.5, 0.7, 0.8, 0.85, 0.9, 0.92, 0.94, 0.96, 0.98),
+}
+CUT, LISTED = 5, 1_000
+SAME = 2
+"""From this grade on a candidate asks the same: a good answer to it would help essentially."""
+TIMED_K = 10
+RESAMPLES = 10_000
+
+Encode = Callable[[Sequence[Question]], NDArray[np.float32]]
+Grades = Mapping[str, float]
+Outcomes = dict[str, float]
+
+
+def ndcg(ranked: Sequence[str], grades: Grades) -> float:
+    """Return nDCG@5 of the judged ones of a list, gain 2^grade − 1.
+
+    >>> round(ndcg(["b", "unjudged", "a"], {"a": 1, "b": 0}), 4)  # 1/log2(3) against 1
+    0.6309
+    """
+    gains = [2 ** grades[one] - 1 for one in ranked if one in grades][:CUT]
+    ideal = sorted((2**grade - 1 for grade in grades.values()), reverse=True)[:CUT]
+    return _discounted(gains) / _discounted(ideal)
+
+
+def _discounted(gains: Sequence[float]) -> float:
+    return sum(gain / float(np.log2(place + 2)) for place, gain in enumerate(gains))
+
+
+def read_pools(*, is_complete: bool = False) -> list[dict[str, Any]]:
+    """Return the queries with their grades; without those that say nothing of order."""
+    lines = need_data("judged-pools/pools.jsonl").read_text(encoding="utf-8").splitlines()
+    found = [json.loads(line) for line in lines]
+    for one in found:
+        one["grades"] = {str(it["id"]): float(it["grade"]) for it in one["candidates"]}
+    return [one for one in found if is_complete or any(one["grades"].values())]
+
+
+# -- forums ------------------------------------------------------------------------------------------------------------
+
+
+def reddit_questions() -> Iterator[Question]:
+    """Yield the questions of the pools, and the first others."""
+    wanted = {one["query"] for one in read_pools(is_complete=True) if one["forum"] == "reddit"}
+    wanted |= {it for one in read_pools(is_complete=True) if one["forum"] == "reddit" for it in one["grades"]}
+    others = 0
+    with gzip.open(need_data("reddit/questions.jsonl.gz"), "rt", encoding="utf-8") as lines:
+        for one in map(json.loads, lines):
+            if str(one["id"]) in wanted or others < REDDIT_OTHERS:
+                others += str(one["id"]) not in wanted
+                yield Question(str(one["id"]), one["title"], one["body"], "markdown", tags=tuple(one["tags"]))
+
+
+def build(name: str, encoder: str) -> Path:
+    """Return the folder of a forum with the vectors of an encoder, built where it is not complete."""
+    folder = WORK / f"encoders-{name}-{encoder.replace(' ', '-')}.forum"
+    mark = folder.with_suffix(".complete")
+    if mark.exists():
+        return folder
+    first = WORK / f"encoders-{name}-general.forum"
+    if ENCODERS[encoder] is None:
+        shutil.rmtree(folder, ignore_errors=True)
+        with Forum.create(folder) as forum:
+            if name == "reddit":
+                forum.add(reddit_questions())
+            else:
+                archive = {"devops": "devops-stackexchange/posts.csv.gz", "slicer": "slicer-discourse/topics.jsonl.gz"}
+                forum.load(need_data(archive.get(name, "travel-stackexchange")), options=ImportOptions())
+            forum.encode()
+    else:
+        if not folder.exists():
+            shutil.copytree(first, folder)
+        with BarProgress() as progress, Forum.open(folder, encoder=ENCODERS[encoder]) as forum:
+            forum.encode(progress=progress)
+    mark.touch()
+    return folder
+
+
+# -- measuring ---------------------------------------------------------------------------------------------------------
+
+
+def outcomes(pools: Sequence[Mapping[str, Any]], encoder: str, ranker: str, weight: float | None = None) -> Outcomes:
+    """Return forum/query → nDCG@5 of a ranker."""
+    settings = ForumSettings(search=SearchSettings(join=JoinSettings(weight=weight)), neighbours="exact")
+    found: Outcomes = {}
+    for name in FORUMS:
+        with Forum.open(build(name, encoder), settings=settings) as forum:
+            for one in pools:
+                if one["forum"] == name:
+                    title, body, markup = asked(forum, one)
+                    excluded = Filters(exclude_ids=frozenset({one["query"]}))
+                    ranked = forum.ranking(Query(title, body, markup, LISTED, excluded, ranker))
+                    found[f"{name}/{one['query']}"] = ndcg([it for it, _ in ranked], one["grades"])
+    return found
+
+
+def asked(forum: Forum, pool: Mapping[str, Any]) -> tuple[str, str, Any]:
+    """Return title, body and markup of what is asked."""
+    question = forum.question(pool["query"])
+    return question.title, question.body if "body" in pool["asked"] else "", question.markup
+
+
+def cosines(pools: Sequence[Mapping[str, Any]], encode: Encode) -> dict[str, dict[str, float]]:
+    """Return forum/query → the cosine of each judged candidate."""
+    found: dict[str, dict[str, float]] = {}
+    for name in FORUMS:
+        with Forum.open(build(name, "general"), settings=ForumSettings(has_vectors=False)) as forum:
+            of_forum = [one for one in pools if one["forum"] == name]
+            ids = sorted({it for one in of_forum for it in one["grades"]})
+            documents = dict(zip(ids, encode([forum.question(it) for it in ids]), strict=True))
+            for one in of_forum:
+                title, body, markup = asked(forum, one)
+                query = encode([Question("", title, body, markup)])[0]
+                found[f"{name}/{one['query']}"] = {it: float(documents[it] @ query) for it in one["grades"]}
+    return found
+
+
+def reordered(pools: Sequence[Mapping[str, Any]], near: Mapping[str, Mapping[str, float]]) -> Outcomes:
+    """Return forum/query → nDCG@5 of the judged candidates alone, ordered by their cosines.
+
+    A condensed list by cosines is the same whatever else the forum holds: no forum has to be encoded for it.
+    """
+    found: Outcomes = {}
+    for one in pools:
+        of_query = near[f"{one['forum']}/{one['query']}"]
+        order = sorted(of_query, key=lambda it: (-of_query[it], it))
+        found[f"{one['forum']}/{one['query']}"] = ndcg(order, one["grades"])
+    return found
+
+
+def likelihoods(pools: Sequence[Mapping[str, Any]], near: Mapping[str, Mapping[str, float]]) -> dict[str, Any]:
+    """Return what a cosine says of "grade 2 or more", and how far that is off where it was fitted on other forums."""
+    sets = {}
+    for name in FORUMS:
+        rows = [
+            (cosine, one["grades"][it] >= SAME)
+            for one in pools
+            if one["forum"] == name
+            for it, cosine in near[f"{name}/{one['query']}"].items()
+        ]
+        sets[name] = Judged(np.array([row[0] for row in rows]), np.array([row[1] for row in rows]))
+    whole = fitted(*sets.values())
+    return {
+        "fitted": {"intercept": round(whole.intercept, 2), "slope": round(whole.slope, 2)},
+        "by the other forums": {
+            name: scored(fitted(*(sets[other] for other in FORUMS if other != name)), one) for name, one in sets.items()
+        },
+        "the general model's": {name: scored(DEFAULT_PRIOR, one) for name, one in sets.items()},
+    }
+
+
+def encoder_of(settings: EncoderSettings) -> TextQuestions:
+    """Return an encoder of whole questions."""
+    encoder, whole = taken(settings)
+    return TextQuestions(encoder, whole)
+
+
+def with_titles(encode: Encode) -> Encode:
+    """Return what encodes a question as the mean of its title's vector and that of title and body."""
+
+    def joined(questions: Sequence[Question]) -> NDArray[np.float32]:
+        both = encode(questions) + encode([replace(one, body="") for one in questions])
+        return np.asarray(both / np.linalg.norm(both, axis=1, keepdims=True), dtype=np.float32)
+
+    return joined
+
+
+def query_times(pools: Sequence[Mapping[str, Any]], encoder: str, ranker: str) -> dict[str, float]:
+    """Return how long a title takes, from the call to ten hits, in a forum that was asked before."""
+    seconds: list[float] = []
+    busy: list[float] = []
+    with Forum.open(build("devops", encoder)) as forum:
+        titles = [forum.question(one["query"]).title for one in pools if one["forum"] == "devops"]
+        for title in [*titles[:5], *titles]:
+            began, before = time.perf_counter(), time.process_time()
+            forum.ranking(Query(title, k=TIMED_K, ranker=ranker))
+            seconds.append(time.perf_counter() - began)
+            busy.append(time.process_time() - before)
+    return percentiles(seconds[5:]) | {"processor_p50_ms": percentiles(busy[5:])["p50_ms"]}
+
+
+def by_forum(found: Outcomes) -> dict[str, float]:
+    """Return the mean of each forum and of all queries, in hundredths."""
+    rows = {name: [value for key, value in found.items() if key.startswith(f"{name}/")] for name in FORUMS}
+    rows["all"] = list(found.values())
+    return {name: round(100 * statistics.fmean(values), 1) for name, values in rows.items()}
+
+
+def left_out(by_weight: Mapping[float, Outcomes]) -> tuple[Outcomes, dict[str, float]]:
+    """Return the outcomes where each forum takes the weight that is best on the others, and these weights."""
+    chosen: dict[str, float] = {}
+    found: Outcomes = {}
+    for name in FORUMS:
+        others = [other for other in FORUMS if other != name]
+
+        def mean(weight: float, others: Sequence[str] = others) -> float:
+            return statistics.fmean(by_forum(by_weight[weight])[other] for other in others)
+
+        chosen[name] = max(by_weight, key=mean)
+        found |= {key: value for key, value in by_weight[chosen[name]].items() if key.startswith(f"{name}/")}
+    return found, chosen
+
+
+def difference(first: Outcomes, second: Outcomes) -> dict[str, float]:
+    """Return the mean difference of two systems over the same queries, with its 95 % interval by the bootstrap."""
+    values = np.array([second[key] - first[key] for key in first])
+    drawn = np.random.default_rng(0).integers(0, len(values), (RESAMPLES, len(values)))
+    low, high = np.percentile(values[drawn].mean(axis=1), [2.5, 97.5])
+    return {name: round(100 * float(one), 2) for name, one in (("mean", values.mean()), ("low", low), ("high", high))}
+
+
+def main() -> None:
+    """Build the forums, or measure."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--build", action="store_true")
+    if parser.parse_args().build:
+        for encoder in ENCODERS:
+            for name in FORUMS:
+                began = time.monotonic()
+                build(name, encoder)
+                print(f"{name} by {encoder} after {time.monotonic() - began:.0f} s", file=sys.stderr, flush=True)
+        return
+    pools = read_pools()
+    systems: dict[str, tuple[Outcomes, dict[str, Any]]] = {}
+
+    def add(name: str, found: Outcomes, **more: Any) -> None:
+        systems[name] = (found, more)
+        print(name, by_forum(found), more, flush=True)
+
+    add("words", outcomes(pools, "general", "lexical"), **query_times(pools, "general", "lexical"))
+    for encoder in ENCODERS:
+        add(encoder, outcomes(pools, encoder, "vector"), **query_times(pools, encoder, "vector"))
+        swept = {weight: outcomes(pools, encoder, "hybrid", weight) for weight in WEIGHTS[encoder]}
+        found, chosen = left_out(swept)
+        means = {str(weight): by_forum(one)["all"] for weight, one in swept.items()}
+        add(f"{encoder} with words", found, weights=chosen, by_weight=means, **query_times(pools, encoder, "hybrid"))
+    exact, rounded = encoder_of(FLOAT32).encode, encoder_of(ENCODERS["minilm"] or FLOAT32).encode
+    near = cosines(pools, rounded)
+    add("minilm, float32, pools alone", reordered(pools, cosines(pools, exact)))
+    add("minilm, int8, pools alone", reordered(pools, near))
+    add("minilm, int8, pools alone, mean with the title", reordered(pools, cosines(pools, with_titles(rounded))))
+    compared: tuple[tuple[str, str], ...] = (
+        ("minilm, float32, pools alone", "minilm, int8, pools alone"),
+        ("minilm, int8, pools alone", "minilm, int8, pools alone, mean with the title"),
+        ("minilm", "minilm with words"),
+        ("general with words", "minilm with words"),
+        ("words", "minilm with words"),
+    )
+    rows = {name: {"ndcg_at_5": by_forum(found), **more} for name, (found, more) in systems.items()}
+    every = read_pools(is_complete=True)
+    body = {
+        "queries": len(pools),
+        "likelihood of minilm": likelihoods(every, cosines(every, rounded)),
+        "systems": rows,
+        "differences": {f"{b} − {a}": difference(systems[a][0], systems[b][0]) for a, b in compared},
+        "outcomes": {name: {key: round(one, 4) for key, one in found.items()} for name, (found, _) in systems.items()},
+    }
+    write("encoders", "OMP_NUM_THREADS=1 python -m benchmarks.encoders", body)
+
+
+if __name__ == "__main__":
+    main()

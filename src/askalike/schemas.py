@@ -1,0 +1,493 @@
+"""The service's JSON: requests and answers, each shape defined once for the service, its client and its document.
+
+A question, an answer, a judgement, a matched word are those of ``askalike.types``; here is what the service adds.
+Requests have bounds and name every field that they take: reading one stops at the first value that does not fit, so
+that nothing is nested deeper than its fields are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from typing import Annotated, Final, Literal
+
+from msgspec import Meta, Struct
+
+from askalike.errors import InputError
+from askalike.types import (
+    Answer,
+    Correction,
+    Explanation,
+    Filters,
+    LinkKind,
+    Markup,
+    Match,
+    Query,
+    Question,
+    Verdict,
+)
+
+MOST_HITS: Final = 100
+_LARGEST: Final = 2**63 - 1
+
+Id = Annotated[str, Meta(min_length=1, max_length=512)]
+Title = Annotated[str, Meta(max_length=1_000)]
+Body = Annotated[str, Meta(max_length=200_000)]
+Name = Annotated[str, Meta(max_length=200)]
+Tag = Annotated[str, Meta(min_length=1, max_length=100)]
+Moment = Annotated[
+    str, Meta(max_length=64, description="ISO 8601; UTC if unsaid", examples=["2024-05-01T12:30:00Z", "2024-05-01"])
+]
+Votes = Annotated[int, Meta(ge=-_LARGEST, le=_LARGEST)]
+OwnId = Annotated[Id, Meta(description="May be left out; else the same as in the path.")]
+Limit = Annotated[int, Meta(ge=1, le=100)]
+LeastScore = Annotated[float, Meta(ge=0, le=1, description="The least score of a pair.")]
+Cursor = Annotated[Name, Meta(description="The ``next`` of the page before.")]
+
+
+def parse_moment(name: str, text: str | None) -> datetime | None:
+    """Return the moment that a field holds; one without a time zone is UTC.
+
+    Raises:
+        InputError: it holds none.
+    """
+    if text is None:
+        return None
+    try:
+        found = datetime.fromisoformat(text)
+    except ValueError:
+        raise InputError(
+            f"{name} is not a date or time", "expected one such as 2024-05-01 or 2024-05-01T12:30:00Z"
+        ) from None
+    return found if found.tzinfo is not None else found.replace(tzinfo=UTC)
+
+
+def _other_id() -> InputError:
+    return InputError("the id in the body is another than in the path", "leave it out of the body")
+
+
+# -- requests ----------------------------------------------------------------------------------------------------------
+
+
+class _Request(Struct, frozen=True, forbid_unknown_fields=True):
+    """The base of all that is sent: a field that is not known is refused."""
+
+
+class SimilarRequest(_Request, frozen=True):
+    """A question that may have been asked before."""
+
+    title: Annotated[Title, Meta(description="One line; title or body must hold something.")] = ""
+    body: Body = ""
+    k: Annotated[int, Meta(ge=1, le=MOST_HITS, description="How many hits.")] = 10
+    markup: Annotated[Markup, Meta(description="How the body is written.")] = "plain"
+    tags: Annotated[tuple[Tag, ...], Meta(max_length=20, description="Only questions with all of these.")] = ()
+    before: Annotated[Moment, Meta(description="Only questions asked before this moment.")] | None = None
+    exclude: Annotated[tuple[Id, ...], Meta(max_length=1_000, description="Never these questions.")] = ()
+    ranker: Annotated[Name, Meta(description="One of the forum's rankers; its default if omitted.")] | None = None
+    explain: Annotated[bool, Meta(description="Report how much each word counts.")] = False
+    id: Annotated[Id, Meta(description="The question's own id, where the forum holds it.")] | None = None
+
+    @property
+    def query(self) -> Query:
+        """Return the search.
+
+        Raises:
+            InputError: ``before`` is no moment.
+        """
+        filters = Filters(self.tags, parse_moment("before", self.before), frozenset(self.exclude))
+        own = self.id or ""
+        return Query(self.title, self.body, self.markup, self.k, filters, self.ranker, own, is_explained=self.explain)
+
+
+class QuestionRequest(_Request, frozen=True):
+    """A question to be stored under the id of the path."""
+
+    title: Title
+    body: Body = ""
+    markup: Markup = "plain"
+    tags: Annotated[tuple[Tag, ...], Meta(max_length=100)] = ()
+    created: Moment | None = None
+    closed: Moment | None = None
+    score: Votes | None = None
+    url: Title = ""
+    author: Name = ""
+    id: OwnId | None = None
+
+    def question(self, identifier: str) -> Question:
+        """Return the question.
+
+        Raises:
+            InputError: a date is none, or its own id is another.
+        """
+        if self.id not in (None, identifier):
+            raise _other_id()
+        return Question(
+            identifier,
+            self.title,
+            self.body,
+            self.markup,
+            self.tags,
+            parse_moment("created", self.created),
+            parse_moment("closed", self.closed),
+            self.score,
+            self.url,
+            self.author,
+        )
+
+
+class RecordRequest(QuestionRequest, frozen=True, kw_only=True):
+    """One line of a bulk stream."""
+
+    id: Id
+
+
+class AnswerRequest(_Request, frozen=True):
+    """An answer to be stored under the id of the path."""
+
+    question_id: Id
+    body: Body
+    markup: Markup = "plain"
+    created: Moment | None = None
+    score: Votes | None = None
+    author: Name = ""
+    accepted: Annotated[bool, Meta(description="Accepted as the solution.")] = False
+    id: OwnId | None = None
+
+    def answer(self, identifier: str) -> Answer:
+        """Return the answer.
+
+        Raises:
+            InputError: its date is none, or its own id is another.
+        """
+        if self.id not in (None, identifier):
+            raise _other_id()
+        return Answer(
+            identifier,
+            self.question_id,
+            self.body,
+            self.markup,
+            parse_moment("created", self.created),
+            self.score,
+            self.author,
+            is_accepted=self.accepted,
+        )
+
+
+class FeedbackRequest(_Request, frozen=True):
+    """A person's judgement on a pair."""
+
+    question: Id
+    candidate: Id
+    verdict: Annotated[Verdict, Meta(description="withdrawn: what was said before no longer counts.")]
+    by: Annotated[Name, Meta(description="Who judged.")] = ""
+
+
+class SimilarQuery(_Request, frozen=True):
+    """How similar questions of a stored one are wanted."""
+
+    k: Annotated[int, Meta(ge=1, le=MOST_HITS)] = 10
+    ranker: Name | None = None
+    explain: bool = False
+
+
+class QuestionsQuery(_Request, frozen=True):
+    """Which page of the questions is wanted."""
+
+    after: Cursor | None = None
+    limit: Limit = 20
+
+
+class DuplicatesQuery(_Request, frozen=True):
+    """Which page of the pairs or clusters is wanted; for clusters, ``minimum`` is rounded down to steps of 0.05."""
+
+    cursor: Cursor | None = None
+    limit: Limit = 20
+    minimum: LeastScore = 0.5
+
+
+# -- answers -----------------------------------------------------------------------------------------------------------
+
+LikelihoodWord = Literal["almost certain", "likely", "possible", "unlikely", "unknown"]
+Ranges = list[tuple[int, int]]
+"""(start, end) in Unicode code points, the end not included, ascending."""
+
+
+Operation = Literal["added", "edited", "unchanged", "deleted"]
+
+
+class Error(Struct, frozen=True):
+    """Why a request was refused, and what can be done."""
+
+    error: str
+    hint: str
+
+
+class Likelihood(Struct, frozen=True):
+    """How likely two questions are duplicates; None, "unknown", where the ranker cannot tell."""
+
+    value: float | None
+    word: LikelihoodWord
+
+
+class ShownAnswer(Answer, frozen=True, kw_only=True):
+    """An answer as it was written, as safe HTML, and as plain text."""
+
+    html: str
+    text: str
+
+
+class Highlights(Struct, frozen=True):
+    """Where the matched words are in a hit's title and in its excerpt."""
+
+    title: Ranges
+    excerpt: Ranges
+
+
+class Via(Struct, frozen=True):
+    """The question that was found, where its original is shown in its place."""
+
+    id: str
+    title: str
+
+
+class SimilarHit(Struct, frozen=True):
+    """A similar question, with what an asker needs to judge it."""
+
+    rank: int
+    score: float
+    likelihood: Likelihood
+    components: Mapping[str, float]
+    matched: tuple[Match, ...]
+    missing: tuple[str, ...]
+    highlights: Highlights
+    question: Question
+    excerpt: str
+    best_answer: ShownAnswer | None
+    answers: int
+    via: Via | None
+    attended: Explanation | None
+
+
+class Similar(Struct, frozen=True):
+    """The hits of a search, best first."""
+
+    ranker: str
+    took_ms: float
+    corrections: tuple[Correction, ...]
+    hits: tuple[SimilarHit, ...]
+
+
+class ShownLink(Struct, frozen=True):
+    """A link between a question and another, seen from the first."""
+
+    id: str
+    title: str
+    kind: LinkKind
+    direction: Literal["to", "from"]
+
+
+class ShownQuestion(Struct, frozen=True):
+    """A question with all that belongs to it."""
+
+    question: Question
+    html: str
+    text: str
+    answers: tuple[ShownAnswer, ...]
+    links: tuple[ShownLink, ...]
+
+
+class ListedQuestion(Struct, frozen=True):
+    """A question in a list."""
+
+    id: str
+    title: str
+    created: datetime | None
+    score: int | None
+    answers: int
+    url: str
+    excerpt: str
+    tags: tuple[str, ...]
+
+
+class QuestionsPage(Struct, frozen=True):
+    """A page of the forum's questions, those that came last first."""
+
+    questions: tuple[ListedQuestion, ...]
+    next: str | None
+    total: int
+
+
+class Written(Struct, frozen=True):
+    """What became of a question: it is on disk, and searches find it where ``indexed``."""
+
+    id: str
+    operation: Operation
+    indexed: bool
+
+
+class Acknowledgement(Struct, frozen=True, omit_defaults=True):
+    """What became of one line of a bulk stream: on disk, or refused with an error."""
+
+    line: int
+    id: str | None
+    operation: Operation | Literal[""] = ""
+    error: str = ""
+    hint: str | None = None
+
+
+class StreamEnd(Struct, frozen=True):
+    """The last line of a bulk stream's answer: whether all lines were read, and what became of them."""
+
+    done: bool
+    stored: int
+    refused: int
+
+
+class Compared(Struct, frozen=True):
+    """How many of the forum's questions have been compared with the others."""
+
+    done: int
+    questions: int
+
+
+class ShownPair(Struct, frozen=True):
+    """Two questions that may be duplicates; ``question`` is the later one."""
+
+    question: ListedQuestion
+    candidate: ListedQuestion
+    score: float
+    cosine: float | None
+    likelihood: Likelihood
+    cluster: int
+
+
+class PairsPage(Struct, frozen=True):
+    """A page of pairs, best first."""
+
+    pairs: tuple[ShownPair, ...]
+    next: str | None
+    progress: Compared
+
+
+class ShownCluster(Struct, frozen=True):
+    """Questions that pairs and links join; ``questions`` are the first 20, the canonical one first."""
+
+    canonical: ListedQuestion
+    size: int
+    pairs: int
+    best: float
+    questions: tuple[ListedQuestion, ...]
+
+
+class ClustersPage(Struct, frozen=True):
+    """A page of clusters, largest first."""
+
+    clusters: tuple[ShownCluster, ...]
+    next: str | None
+    progress: Compared
+
+
+# -- the service itself ------------------------------------------------------------------------------------------------
+
+
+class Health(Struct, frozen=True):
+    """Whether the service lives, or is ready."""
+
+    status: Literal["ok", "ready"]
+
+
+class ForumState(Struct, frozen=True):
+    """What the forum holds."""
+
+    name: str
+    language: str
+    questions: int
+    answers: int
+    duplicates: int
+    related: int
+    answered: int
+    first: datetime | None
+    last: datetime | None
+    size_bytes: int
+
+
+class IndexState(Struct, frozen=True):
+    """How many changes no search sees yet."""
+
+    behind: int
+
+
+class VectorsState(Struct, frozen=True):
+    """Which model answers, and what is still to be encoded."""
+
+    model: str
+    entries: int
+    waiting: int
+    next_model: str
+    has_graph: bool
+
+
+class RankerState(Struct, frozen=True):
+    """A way to rank, and whether this forum can be searched by it."""
+
+    name: str
+    about: str
+    available: bool
+
+
+class DuplicatesState(Struct, frozen=True):
+    """How far the comparison of all questions has come."""
+
+    done: int
+    questions: int
+    pairs: int
+
+
+class FeedbackState(Struct, frozen=True):
+    """How many pairs people have judged, by the judgement that counts."""
+
+    duplicate: int
+    different: int
+
+
+class Permissions(Struct, frozen=True):
+    """What this request's key may do."""
+
+    read: bool
+    write: bool
+
+
+class WorkerState(Struct, frozen=True):
+    """The worker that answered."""
+
+    worker_pid: int
+    workers: int
+    started: datetime
+    uptime_s: float
+    requests: int
+    open_without_key: bool
+    may: Permissions
+
+
+class Latency(Struct, frozen=True):
+    """How long the newest thousand answers of a route took; ``count`` is of all."""
+
+    p50: float
+    p95: float
+    p99: float
+    count: int
+
+
+class Status(Struct, frozen=True):
+    """What a forum holds, how far its indexes are, and how the service does."""
+
+    version: str
+    forum: ForumState
+    index: IndexState
+    vectors: VectorsState
+    rankers: tuple[RankerState, ...]
+    ranker: str
+    duplicates: DuplicatesState
+    feedback: FeedbackState
+    service: WorkerState
+    latency_ms: dict[str, Latency]

@@ -1,0 +1,123 @@
+"""The application: the table of routes, and the page's files: a fixed table, so that no request can read a path."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+from collections.abc import AsyncIterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route as StarletteRoute
+
+from askalike.server.middleware import Middleware, problem_response
+from askalike.server.problem import Problem
+from askalike.server.routes import ROUTES, Route, endpoint
+from askalike.server.service import Service
+from askalike.server.settings import ServeSettings
+
+PAGE: Final = Path(__file__).parent / "page"
+
+TYPES: Final[Mapping[str, str]] = {
+    ".html": "text/html; charset=utf-8",
+    ".css": "text/css; charset=utf-8",
+    ".js": "text/javascript; charset=utf-8",
+    ".svg": "image/svg+xml",
+    ".png": "image/png",
+    ".ico": "image/x-icon",
+    ".woff2": "font/woff2",
+    ".json": "application/json",
+    ".txt": "text/plain; charset=utf-8",
+}
+"""Suffix → content type; other files are not served."""
+
+CONTENT_POLICY: Final = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; font-src 'self'; "
+    "connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+)
+
+EMBEDDED: Final = ("/widget.js", "/widget.css")
+"""What pages of other sites load, and every file under /widget/."""
+
+
+@dataclass(frozen=True, slots=True)
+class StaticFile:
+    """A file as it is sent.
+
+    Args:
+        tag: changes when the content does.
+        is_embedded: pages of other sites may load it.
+    """
+
+    content: bytes
+    type: str
+    tag: str
+    is_embedded: bool
+
+
+def static_files(folder: Path = PAGE) -> dict[str, StaticFile]:
+    """Return each path that is served, with its file; index.html under "/" too."""
+    found: dict[str, StaticFile] = {}
+    for file in sorted(folder.rglob("*")):
+        if file.suffix not in TYPES or not file.is_file() or file.is_symlink():
+            continue
+        path = f"/{file.relative_to(folder).as_posix()}"
+        content = file.read_bytes()
+        tag = hashlib.sha256(content).hexdigest()[:16]
+        is_embedded = path in EMBEDDED or path.startswith("/widget/")
+        found[path] = StaticFile(content, TYPES[file.suffix], f'"{tag}"', is_embedded)
+    if "/index.html" in found:
+        found["/"] = found["/index.html"]
+    return found
+
+
+def build(settings: ServeSettings) -> Starlette:
+    """Return the application of one worker; the forum is opened when it starts."""
+
+    @contextlib.asynccontextmanager
+    async def lifespan(app: Starlette) -> AsyncIterator[None]:
+        service = Service.open(settings)
+        app.state.service, app.state.files = service, static_files()
+        service.start()
+        try:
+            yield
+        finally:
+            service.close()
+
+    paths: dict[str, dict[str, Route]] = {}
+    for row in ROUTES:
+        paths.setdefault(row.path, {})[row.method] = row
+    routes = [StarletteRoute(path, endpoint(rows), methods=list(rows)) for path, rows in paths.items()]
+    app = Starlette(routes=routes, lifespan=lifespan, exception_handlers={HTTPException: _without_route})
+    app.router.redirect_slashes = False
+    app.add_middleware(Middleware)
+    return app
+
+
+async def _without_route(request: Request, error: Exception) -> Response:
+    """Answer what no route takes: a file of the page, or a refusal."""
+    assert isinstance(error, HTTPException)
+    if error.status_code == 404 and request.method in ("GET", "HEAD"):
+        return _file(request)
+    found = "this path does not know that method" if error.status_code == 405 else str(error.detail)
+    return problem_response(Problem(error.status_code, found, "see /openapi.json", error.headers or {}))
+
+
+def _file(request: Request) -> Response:
+    state = request.app.state
+    files: dict[str, StaticFile] = static_files() if state.service.settings.is_page_reread else state.files
+    found = files.get(request.scope["path"])
+    if found is None:
+        return problem_response(Problem(404, "there is nothing at this path", "the paths are in /openapi.json"))
+    request.scope["state"]["route"] = "GET page"
+    headers = {"ETag": found.tag, "Cache-Control": "no-cache", "Content-Security-Policy": CONTENT_POLICY}
+    if found.is_embedded:
+        headers |= {"Cross-Origin-Resource-Policy": "cross-origin", "Access-Control-Allow-Origin": "*"}
+    if request.headers.get("if-none-match") == found.tag:
+        return Response(status_code=304, headers=headers)
+    return Response(found.content, headers=headers, media_type=found.type)

@@ -1,0 +1,184 @@
+"""Posts and hits as a page shows them: safe HTML, excerpts, the places of matched words, a likelihood in words.
+
+HTML is an allow-list of plain elements, nothing that runs or loads. Scripts, styles, frames, forms, classes and ids are
+dropped, and so are addresses other than http, https and mailto, relative ones among them: they would lead to the
+service. An image becomes a link to it, with its description: whoever reads decides whether another host is told. A body
+that is very large or very tangled is shown as plain text, since parsers take time that grows with its square (20,000
+nested elements: 1.8 s).
+"""
+
+from __future__ import annotations
+
+import html
+import re
+from collections.abc import Sequence
+from typing import Final
+
+import nh3
+from markdown_it import MarkdownIt
+from msgspec.structs import asdict
+
+from askalike.schemas import (
+    Highlights,
+    Likelihood,
+    LikelihoodWord,
+    ListedQuestion,
+    Ranges,
+    ShownAnswer,
+    SimilarHit,
+    Via,
+)
+from askalike.text.analyzer import Analyzer
+from askalike.text.characters import safe
+from askalike.text.hypertext import LONGEST_PARSED, MOST_TAGS
+from askalike.text.markup import excerpt, plain_text
+from askalike.types import Answer, Hit, Markup, Match, Question
+
+EXCERPT_CHARACTERS: Final = 280
+READ_CHARACTERS: Final = 20_000
+"""Only so much of a body is read for its excerpt."""
+LONGEST_MARKDOWN: Final = 20_000  # characters; hostile ones of this length take half a second
+
+_NAMES = """
+p br hr h1 h2 h3 h4 h5 h6 blockquote pre code kbd samp ul ol li dl dt dd b strong i em s del ins sub sup a abbr
+table thead tbody tr th td
+"""
+ELEMENTS: Final = frozenset(_NAMES.split())
+_ATTRIBUTES: Final = {"a": {"href", "title"}, "td": {"colspan", "rowspan"}, "th": {"colspan", "rowspan"}}
+_SCHEMES: Final = {"http", "https", "mailto"}
+
+_IMAGE: Final = re.compile(r"<img\b([^<>]*)>", re.IGNORECASE)
+_ATTRIBUTE: Final = re.compile(r"""\b(src|alt)\s*=\s*(?:"([^"]*)"|'([^']*)'|([^\s"'>]+))""", re.IGNORECASE)
+
+_CLEANER: Final = nh3.Cleaner(
+    tags=set(ELEMENTS),
+    clean_content_tags={"script", "style", "template", "noscript", "title", "iframe", "textarea", "select"},
+    attributes=_ATTRIBUTES,
+    url_schemes=_SCHEMES,
+    url_relative="deny",
+    link_rel="nofollow noopener noreferrer",
+)
+
+
+def safe_html(body: str, markup: Markup) -> str:
+    """Return a body as HTML that is safe to show.
+
+    >>> safe_html("<p onclick='x()'>Edit <code>a</code><script>x()</script></p>", "html")
+    '<p>Edit <code>a</code></p>'
+    >>> safe_html('<img src="https://a.example/b.png" alt="The error">', "html")
+    '<a href="https://a.example/b.png" rel="nofollow noopener noreferrer">image: The error</a>'
+    >>> safe_html("a < b\\n\\nc", "plain")
+    '<p>a &lt; b</p><p>c</p>'
+    """
+    text = safe(body)
+    if markup == "html" and len(text) <= LONGEST_PARSED and text.count("<") <= MOST_TAGS:
+        return _cleaned(text)
+    if markup == "markdown" and len(text) <= LONGEST_MARKDOWN:
+        return _cleaned(MarkdownIt("commonmark", {"html": True}).enable("table").render(text))
+    return _paragraphs(text if markup == "plain" else plain_text(text, markup))
+
+
+def _cleaned(text: str) -> str:
+    """Return HTML without what may not be shown; images become links first, so that these are cleaned as all else."""
+    return _CLEANER.clean(_IMAGE.sub(_linked, text))
+
+
+def _linked(image: re.Match[str]) -> str:
+    found = {name.lower(): html.unescape("".join(values)) for name, *values in _ATTRIBUTE.findall(image[1])}
+    address, described = (html.escape(found.get(name, "").strip()) for name in ("src", "alt"))
+    if not address.lower().startswith(("http://", "https://")):
+        return described
+    return f'<a href="{address}">image{": " if described else ""}{described}</a>'
+
+
+def _paragraphs(text: str) -> str:
+    parts = (html.escape(part.strip("\n"), quote=False).replace("\n", "<br>") for part in text.split("\n\n"))
+    return "".join(f"<p>{part}</p>" for part in parts if part.strip())
+
+
+LIKELIHOOD_WORDS: Final[tuple[tuple[float, LikelihoodWord], ...]] = (
+    (0.9, "almost certain"),
+    (0.6, "likely"),
+    (0.3, "possible"),
+    (0.0, "unlikely"),
+)
+"""(the least likelihood, its word)."""
+
+
+def shown_likelihood(value: float | None) -> Likelihood:
+    """Return how likely two questions are duplicates, as a number and in words.
+
+    >>> [shown_likelihood(value).word for value in (0.93, 0.7, 0.05, None)]
+    ['almost certain', 'likely', 'unlikely', 'unknown']
+    """
+    if value is None:
+        return Likelihood(None, "unknown")
+    return Likelihood(value, next((word for least, word in LIKELIHOOD_WORDS if value >= least), "unlikely"))
+
+
+def shown_answer(answer: Answer) -> ShownAnswer:
+    """Return an answer, ready to be shown."""
+    return ShownAnswer(
+        **asdict(answer), html=safe_html(answer.body, answer.markup), text=plain_text(answer.body, answer.markup)
+    )
+
+
+def shown_hit(hit: Hit, analyzer: Analyzer) -> SimilarHit:
+    """Return a hit with its highlights and its best answer."""
+    found = question_excerpt(hit.question)
+    return SimilarHit(
+        rank=hit.rank,
+        score=hit.score,
+        likelihood=shown_likelihood(hit.likelihood),
+        components=hit.components,
+        matched=hit.matched,
+        missing=hit.missing,
+        highlights=Highlights(
+            highlights(hit.question.title, hit.matched, analyzer), highlights(found, hit.matched, analyzer)
+        ),
+        question=hit.question,
+        excerpt=found,
+        best_answer=shown_answer(hit.answer) if hit.answer else None,
+        answers=hit.answer_count,
+        via=Via(hit.via.id, hit.via.title) if hit.via else None,
+        attended=hit.explanation,
+    )
+
+
+def listed(question: Question, answers: int) -> ListedQuestion:
+    """Return a question as lists show it."""
+    return ListedQuestion(
+        question.id,
+        question.title,
+        question.created,
+        question.score,
+        answers,
+        question.url,
+        question_excerpt(question),
+        question.tags,
+    )
+
+
+def question_excerpt(question: Question) -> str:
+    """Return the beginning of a question's body as plain text."""
+    return excerpt(plain_text(question.body[:READ_CHARACTERS], question.markup), EXCERPT_CHARACTERS)
+
+
+def highlights(text: str, matched: Sequence[Match], analyzer: Analyzer) -> Ranges:
+    """Return the ranges (start, end) of ``text`` that hold a word of the same term as one that matched, ascending.
+
+    Counted in Unicode code points, the end not included. Ranges do not overlap; words that touch, as ideographs do,
+    share one.
+
+    >>> from askalike.text.settings import TextSettings
+    >>> highlights("Printers print. A printer!", [Match("printer", "title", 1.0)], Analyzer(TextSettings()))
+    [(0, 8), (18, 25)]
+    """
+    wanted = {term for match in matched for term in analyzer.terms(match.word)}
+    found: list[tuple[int, int]] = []
+    for start, end in analyzer.spans_among(text, wanted):
+        if found and start <= found[-1][1]:
+            found[-1] = (found[-1][0], max(end, found[-1][1]))
+        else:
+            found.append((start, end))
+    return found

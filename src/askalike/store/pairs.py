@@ -1,0 +1,118 @@
+"""What the comparing of questions asks of whatever stores likely pairs, and what is still to be compared.
+
+Everything here can be made anew, but only by who holds the lock of comparing: a reader that finds the store damaged
+says so, and the next who compares begins it again. A store that another process is writing is neither damaged nor old.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from typing import Protocol
+
+from askalike.errors import DamagedForumError
+
+
+class DamagedPairsError(DamagedForumError):
+    """The pairs cannot be read; they are begun again by who compares next."""
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """Two questions by their numbers.
+
+    Args:
+        first: the smaller number.
+        score: in [0, 1].
+        cosine: of their vectors, None where they have none.
+    """
+
+    first: int
+    second: int
+    score: float
+    cosine: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class PairPosition:
+    """Where a page ended: the last pair in the order by score descending, then numbers."""
+
+    score: float
+    first: int
+    second: int
+
+
+class PairStore(Protocol):
+    """Pairs of a forum; any thread reads, and whoever holds the lock of comparing writes.
+
+    Every method raises BusyForumError where another process has the store locked for too long, DamagedPairsError where
+    it is damaged or of another version, and ForumError where it cannot be read or written for another reason.
+    """
+
+    was_damaged: bool
+    """Whether damage was met since ``mend``."""
+
+    def close(self) -> None:
+        """Close the store."""
+
+    def state(self, key: str) -> str | None:
+        """Return a value that was kept, or None; "version" changes with every writing."""
+
+    def waiting(self) -> int:
+        """Return how many questions are still to be compared."""
+
+    def next_waiting(self, limit: int) -> list[int]:
+        """Return the numbers of some questions that are to be compared, those that came last first."""
+
+    def next_unread(self, limit: int) -> list[int]:
+        """Return the numbers of some questions whose text is to be read, ascending."""
+
+    def count(self) -> int:
+        """Return how many pairs there are."""
+
+    def page(self, minimum: float, limit: int, after: PairPosition | None = None) -> list[Pair]:
+        """Return pairs of at least this score, best first, from after a position on."""
+
+    def of(self, num: int) -> list[Pair]:
+        """Return the pairs of one question."""
+
+    def copies(self, num: int, limit: int) -> list[int]:
+        """Return the smallest numbers of the questions with the text of this one, itself among them, ascending.
+
+        Args:
+            limit: at most this many; -1 for all.
+        """
+
+    def writing(self) -> AbstractContextManager[PairStore]:
+        """Keep everything that is written inside, or nothing."""
+
+    def keep(self, key: str, value: str) -> None:
+        """Keep a value."""
+
+    def clear(self) -> None:
+        """Forget all pairs and all that waits to be compared."""
+
+    def add_waiting(self, nums: Iterable[int]) -> None:
+        """Let these questions be compared."""
+
+    def remove_waiting(self, num: int) -> None:
+        """Say that a question was compared."""
+
+    def put(self, pairs: Sequence[Pair]) -> None:
+        """Store pairs; of two scores of a pair, one from each side, the greater counts."""
+
+    def remove(self, pairs: Iterable[Pair]) -> None:
+        """Forget pairs."""
+
+    def add_unread(self, nums: Iterable[int]) -> None:
+        """Let the text of these questions be read; what was kept of it is forgotten."""
+
+    def forget_texts(self) -> None:
+        """Forget what was read of every question."""
+
+    def put_text(self, num: int, text_hash: bytes | None) -> None:
+        """Keep what the text of a question is known by; None where it has gone, or has no words."""
+
+    def mend(self) -> None:
+        """Begin the store again if it is damaged; the caller holds the lock of comparing, so that nobody writes."""

@@ -1,0 +1,323 @@
+"""What the rest of askalike asks of whatever stores a forum: records, a log of their changes, judgements, loads.
+
+One SQLite file is one store; a database server gives no more than this. Every question has a number of its own, which
+is never given to another; indexes know questions by it and follow the log of changes with a cursor. Calls take batches.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field
+from typing import Final, Literal, Protocol
+
+from askalike.types import Answer, Feedback, Link, Question, Record, Reject, Source, Verdict
+
+Operation = Literal["add", "edit", "delete"]
+RecordKind = Literal["question", "answer", "link", "feedback"]
+
+QUESTIONS: Final[tuple[RecordKind, ...]] = ("question",)
+"""The kinds of changes that an index follows."""
+
+MANUAL_SOURCE: Final = "manual"
+"""The source of what was added by hand or by a program; a load never deletes it."""
+
+Position = tuple[int | None, int]
+"""Where a question is in the order of dates: its moment in microseconds, None without a date, and its number."""
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One entry of the log.
+
+    Args:
+        seq: its place in the log; later entries have greater ones.
+        operation: what was done to the record.
+        num: the number of the question that it is about, gone or not.
+        kind: "question" where the question itself changed, otherwise what changed about it.
+    """
+
+    seq: int
+    operation: Operation
+    num: int
+    kind: RecordKind = "question"
+
+
+@dataclass(slots=True)
+class LoadCounts:
+    """What happened to one kind of record.
+
+    Args:
+        kept: not in the source any more, and kept all the same, because some of its records could not be read.
+        rejected: refused by the store; what the reader refused is counted by the reader.
+    """
+
+    added: int = 0
+    edited: int = 0
+    deleted: int = 0
+    unchanged: int = 0
+    kept: int = 0
+    rejected: int = 0
+
+
+@dataclass(slots=True)
+class LoadReport:
+    """What a load did, by kind of record.
+
+    Args:
+        links_without_question: how many of the source's links lack a question at one of their ends.
+    """
+
+    questions: LoadCounts = field(default_factory=LoadCounts)
+    answers: LoadCounts = field(default_factory=LoadCounts)
+    links: LoadCounts = field(default_factory=LoadCounts)
+    links_without_question: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Counts:
+    """How much a store holds.
+
+    Args:
+        answers: to questions that are there.
+        duplicates: links of this kind between questions that are there; so ``related``.
+        first_us: the oldest date of a question; ``last_us`` the newest.
+        judgements: on pairs of questions that are there, those that no longer count too.
+        answers_without_question: to questions that are not there. They have no effect until the question comes (back).
+        links_without_question: that lack one end or both, which is the same.
+        judgements_without_question: on pairs of which a question is not there.
+        unreadable_dates: how many dates lie outside the years 1 to 9999; they are read as unknown.
+    """
+
+    questions: int
+    answers: int
+    duplicates: int
+    related: int
+    questions_with_answer: int
+    first_us: int | None
+    last_us: int | None
+    judgements: int = 0
+    answers_without_question: int = 0
+    links_without_question: int = 0
+    judgements_without_question: int = 0
+    unreadable_dates: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Contents:
+    """What a check compares indexes with.
+
+    Args:
+        numbers: of all questions.
+        last_change: of the change log.
+        changes: (sequence number, number of the question) of each change of a question.
+        settings: as they are stored.
+    """
+
+    numbers: frozenset[int]
+    last_change: int
+    changes: tuple[tuple[int, int], ...]
+    settings: dict[str, str]
+
+
+class ChangeLog(Protocol):
+    """What an index follows: questions by their numbers, and what has changed since its cursor."""
+
+    def last_change(self) -> int:
+        """Return the sequence number of the newest change, 0 when there is none."""
+
+    def changes(self, after: int, limit: int, kinds: Collection[RecordKind] = QUESTIONS) -> list[Change]:
+        """Return the changes of these kinds with seq > ``after``, oldest first, at most ``limit``.
+
+        A change of a link or a judgement is there while its first question is.
+        """
+
+    def count_changes(self, after: int) -> int:
+        """Return how many changes of questions an index at ``after`` has not seen."""
+
+    def count_questions(self, after: int = 0) -> int:
+        """Return how many questions have a number > ``after``."""
+
+    def all_questions(self, after: int = 0) -> Iterator[tuple[int, Question]]:
+        """Yield (number, question) for numbers > ``after``, ascending, without holding them all."""
+
+    def questions_by_num(self, nums: Sequence[int]) -> dict[int, Question]:
+        """Return the questions with these numbers; numbers that are gone are left out."""
+
+
+class Store(ChangeLog, Protocol):
+    """A forum's questions, answers, links and judgements.
+
+    Reading is safe from any thread; writes go one at a time, over all processes. A write is on disk when the method
+    returns, and happens whole or not at all. A value that could not be read back is refused with InputError. What is
+    said of a question that a load has taken away is kept, and has no effect until the question is back.
+
+    Every method raises BusyForumError where another process writes for too long, DamagedForumError where the store is
+    damaged, and ForumError where it cannot be read or written for another reason.
+    """
+
+    @property
+    def name(self) -> str:
+        """Return what messages call the store."""
+
+    def close(self) -> None:
+        """Close the store, which must not be used after."""
+
+    def settings(self) -> dict[str, str]:
+        """Return the forum's settings as they were stored when it was made."""
+
+    def sources(self) -> tuple[str, ...]:
+        """Return the names of the sources that records came from, in the order of their first use."""
+
+    # -- records -----------------------------------------------------------------------------------------------
+
+    def question(self, identifier: str) -> Question:
+        """Return one question; raise UnknownIdError where it is not there."""
+
+    def questions_by_id(self, ids: Sequence[str]) -> dict[str, Question]:
+        """Return the questions with these ids; ids that are not there are left out."""
+
+    def nums_by_id(self, ids: Iterable[str]) -> dict[str, int]:
+        """Return the numbers of those ids that are there."""
+
+    def numbers(self) -> list[int]:
+        """Return the numbers of all questions, ascending."""
+
+    def newest(self, limit: int, after: Position | None = None) -> list[tuple[Position, Question]]:
+        """Return questions, newest first by date; those without a date are last, the last stored first.
+
+        Args:
+            after: only those behind this position, whether or not its question is still there.
+        """
+
+    def answers_of(self, ids: Sequence[str]) -> dict[str, list[Answer]]:
+        """Return the answers of each of these questions, best first; questions without answers are left out.
+
+        Accepted answers come first, then those with most votes, then the oldest, then by id.
+        """
+
+    def answer_counts(self, ids: Sequence[str]) -> dict[str, int]:
+        """Return how many answers each of these questions has; questions without answers are left out."""
+
+    def links(self) -> list[Link]:
+        """Return all links whose two ends are there, ordered by source, target and kind."""
+
+    def links_of(self, identifier: str) -> list[Link]:
+        """Return the links from or to one question, as ``links`` does."""
+
+    def originals_of(self, ids: Sequence[str]) -> dict[str, tuple[str, ...]]:
+        """Return what these questions, and all that they lead to, are duplicates of: ids, ascending.
+
+        Questions that are no duplicates are left out, and so are originals that are not there.
+        """
+
+    def counts(self) -> Counts:
+        """Return how much the store holds."""
+
+    def unreadable_dates(self) -> Iterator[str]:
+        """Yield what has a date outside the years 1 to 9999, such as "question 'q7'"; an older version stored it.
+
+        It is read as if its date were not known; putting the record again, or loading it, heals it.
+        """
+
+    def check(self) -> None:
+        """Read everything and check its structure; raise DamagedForumError with the first words of what was found."""
+
+    # -- changes -----------------------------------------------------------------------------------------------
+
+    def add_questions(self, questions: Sequence[Question], links: Sequence[Link] = ()) -> None:
+        """Add new questions, and links of them.
+
+        Raises:
+            InputError: an id is taken already.
+            UnknownIdError: an end of a link is not there.
+        """
+
+    def edit_questions(self, questions: Sequence[Question]) -> None:
+        """Replace questions that are there; raise UnknownIdError where one is not."""
+
+    def put_questions(self, questions: Sequence[Question], gone: Sequence[str] = ()) -> dict[str, Operation]:
+        """Add new questions, edit those whose id is known, and delete others with all that is said of them.
+
+        Returns:
+            for each id that changed, whether it was added or edited; unchanged ones are left out.
+
+        Raises:
+            UnknownIdError: one that is to be deleted is not there.
+        """
+
+    def add_answers(self, answers: Sequence[Answer]) -> None:
+        """Add new answers; raise UnknownIdError where a question is not there, InputError where an id is taken."""
+
+    def put_answers(self, answers: Sequence[Answer]) -> dict[str, Operation]:
+        """Add new answers and edit those whose id is known; return as ``put_questions``, raise as ``add_answers``."""
+
+    def delete_answers(self, ids: Sequence[str]) -> None:
+        """Delete answers; raise UnknownIdError where one is not there."""
+
+    def put_links(self, links: Sequence[Link]) -> int:
+        """Store links; return how many were new. Raise UnknownIdError where an end is not there."""
+
+    def delete_links(self, links: Sequence[Link]) -> int:
+        """Delete links; return how many there were."""
+
+    def load(
+        self,
+        records: Iterable[Record],
+        source: Source,
+        reject: Callable[[Reject], None],
+        *,
+        unread: Callable[[], int] = lambda: 0,
+        is_mass_delete_allowed: bool = False,
+    ) -> LoadReport:
+        """Make the store hold what ``records`` holds for ``source``, in one step; others write while records are read.
+
+        Loading a source again adds what is new, updates what was edited and deletes what has gone. Records of other
+        sources stay as they are: a load that would change one is refused whole. A record that cannot be stored (an id
+        seen before in the same load, an answer without its question, a value that does not fit) is handed to ``reject``
+        and counted. Links may point to questions that are not there. What has gone from the source is deleted only if
+        every record could be read and stored: one that could not may be among those that seem to have gone.
+
+        Args:
+            records: in any order; held one at a time.
+            source: what these records belong to; the same name at the next load.
+            reject: called with each record that cannot be stored.
+            unread: asked after the last record: how many records of the source could not be read.
+            is_mass_delete_allowed: go on when more than half of the source's questions would be deleted.
+
+        Raises:
+            InputError: the stream has no question (nor links alone, between the questions of others), would delete
+                more than half of the source's questions, or holds ids that another source has with other content.
+            BusyForumError: another load is under way.
+        """
+
+    def is_loading(self) -> bool:
+        """Return whether another process, or another part of this one, loads an archive into this forum."""
+
+    def held_if_empty(self) -> AbstractContextManager[bool]:
+        """Keep everybody from writing for as long as nothing is stored here.
+
+        Gives False, at once, where there is a question, a load is under way, or another process writes.
+        """
+
+    # -- judgements --------------------------------------------------------------------------------------------
+
+    def add_feedback(self, given: Feedback) -> Feedback:
+        """Store a person's judgement on two questions; return it with its moment.
+
+        Raises:
+            UnknownIdError: one of the questions is not there.
+            InputError: they are the same question.
+        """
+
+    def all_feedback(self) -> Iterator[Feedback]:
+        """Yield every judgement on questions that are there, oldest first, without holding them all."""
+
+    def judgements(self) -> list[Feedback]:
+        """Return the newest judgement on each pair, whichever way round it was given, oldest first; none withdrawn."""
+
+    def judgements_on(self, identifier: str) -> dict[str, Verdict]:
+        """Return each question that was judged beside this one, either way round, with the verdict that counts."""
+
+    def judgement_version(self) -> tuple[int, int]:
+        """Return a value that changes when a judgement comes, and when one stops or begins to count."""

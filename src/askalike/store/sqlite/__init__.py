@@ -1,0 +1,1 @@
+"""A forum's store, and the likely pairs beside it, in SQLite files."""

@@ -1,0 +1,268 @@
+"""The likely pairs of a forum in an SQLite file of their own, beside the store's."""
+
+from __future__ import annotations
+
+import contextlib
+import sqlite3
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+from askalike.errors import BusyForumError, ForumError
+from askalike.store.pairs import DamagedPairsError, Pair, PairPosition
+from askalike.store.sqlite.schema import ThreadConnections, identity
+
+FORMAT: Final = 2
+BUSY_TIMEOUT_S: Final = 10.0
+
+_TABLES_1: Final = """
+CREATE TABLE state (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
+CREATE TABLE todo (num INTEGER PRIMARY KEY);
+CREATE TABLE pairs (
+    first INTEGER NOT NULL,
+    second INTEGER NOT NULL,
+    score REAL NOT NULL,
+    cosine REAL,
+    PRIMARY KEY (first, second)
+) WITHOUT ROWID;
+CREATE INDEX pairs_by_score ON pairs (score DESC, first, second);
+CREATE INDEX pairs_by_second ON pairs (second);
+"""
+
+_TABLES_2: Final = """
+CREATE TABLE texts (num INTEGER PRIMARY KEY, hash BLOB NOT NULL);
+CREATE INDEX texts_by_hash ON texts (hash, num);
+CREATE TABLE unread (num INTEGER PRIMARY KEY);
+"""
+
+_UPGRADES: Final[Mapping[int, str]] = {0: _TABLES_1, 1: _TABLES_2}
+"""From a format to the tables that the next one has beside it; 0 is an empty file."""
+
+_NAMES: Final = {"state", "todo", "pairs", "texts", "unread"}
+
+
+class _Connection(sqlite3.Connection):
+    """A connection that knows which file it was opened to."""
+
+    identity: tuple[int, int] | None = None
+
+
+class SqlitePairStore:
+    """``store.PairStore`` in one file; each thread has a connection of its own."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.was_damaged = False
+        self._connections = ThreadConnections(self._open)
+
+    def close(self) -> None:
+        """Close every connection."""
+        self._connections.close()
+
+    # -- reading -----------------------------------------------------------------------------------------------
+
+    def state(self, key: str) -> str | None:
+        """Return a value that was kept, or None."""
+        return next((str(row[0]) for row in self._rows("SELECT value FROM state WHERE key = ?", key)), None)
+
+    def waiting(self) -> int:
+        """Return how many questions are still to be compared."""
+        return int(self._rows("SELECT count(*) FROM todo")[0][0])
+
+    def next_waiting(self, limit: int) -> list[int]:
+        """Return the numbers of some questions that are to be compared, those that came last first."""
+        return [row[0] for row in self._rows("SELECT num FROM todo ORDER BY num DESC LIMIT ?", limit)]
+
+    def next_unread(self, limit: int) -> list[int]:
+        """Return the numbers of some questions whose text is to be read, ascending."""
+        return [row[0] for row in self._rows("SELECT num FROM unread ORDER BY num LIMIT ?", limit)]
+
+    def count(self) -> int:
+        """Return how many pairs there are."""
+        return int(self._rows("SELECT count(*) FROM pairs")[0][0])
+
+    def page(self, minimum: float, limit: int, after: PairPosition | None = None) -> list[Pair]:
+        """Return pairs of at least this score, best first, from after a position on."""
+        start = after or PairPosition(2.0, 0, 0)
+        found = self._rows(
+            "SELECT first, second, score, cosine FROM pairs WHERE score <= ? AND score >= ?"
+            " AND (score < ? OR (first, second) > (?, ?)) ORDER BY score DESC, first, second LIMIT ?",
+            *(start.score, minimum, start.score, start.first, start.second, limit),
+        )
+        return [Pair(*row) for row in found]
+
+    def of(self, num: int) -> list[Pair]:
+        """Return the pairs of one question."""
+        found = self._rows("SELECT first, second, score, cosine FROM pairs WHERE first = ? OR second = ?", num, num)
+        return [Pair(*row) for row in found]
+
+    def copies(self, num: int, limit: int) -> list[int]:
+        """Return the smallest numbers of the questions with the text of this one, itself among them, ascending."""
+        found = self._rows(
+            "SELECT num FROM texts WHERE hash = (SELECT hash FROM texts WHERE num = ?) ORDER BY num LIMIT ?", num, limit
+        )
+        return [row[0] for row in found]
+
+    # -- writing -----------------------------------------------------------------------------------------------
+
+    @contextlib.contextmanager
+    def writing(self) -> Iterator[SqlitePairStore]:
+        """Keep everything that is written inside, or nothing."""
+        self._run("BEGIN IMMEDIATE")
+        connection = self._connection
+        try:
+            yield self
+            self.keep("version", str(int(self.state("version") or 0) + 1))
+            self._run("COMMIT")
+        except BaseException:
+            if connection.in_transaction:  # SQLite itself has rolled back after some errors
+                connection.execute("ROLLBACK")
+            raise
+
+    def keep(self, key: str, value: str) -> None:
+        """Keep a value."""
+        self._run("INSERT OR REPLACE INTO state VALUES (?, ?)", (key, value))
+
+    def clear(self) -> None:
+        """Forget all pairs and all that waits to be compared."""
+        self._run("DELETE FROM pairs")
+        self._run("DELETE FROM todo")
+
+    def add_waiting(self, nums: Iterable[int]) -> None:
+        """Let these questions be compared."""
+        self._run("INSERT OR IGNORE INTO todo VALUES (?)", *((num,) for num in nums))
+
+    def remove_waiting(self, num: int) -> None:
+        """Say that a question was compared."""
+        self._run("DELETE FROM todo WHERE num = ?", (num,))
+
+    def put(self, pairs: Sequence[Pair]) -> None:
+        """Store pairs; of two scores of a pair, one from each side, the greater counts."""
+        self._run(
+            "INSERT INTO pairs VALUES (?, ?, ?, ?) ON CONFLICT (first, second) DO UPDATE SET"
+            " score = max(score, excluded.score), cosine = coalesce(excluded.cosine, cosine)",
+            *((one.first, one.second, one.score, one.cosine) for one in pairs),
+        )
+
+    def remove(self, pairs: Iterable[Pair]) -> None:
+        """Forget pairs."""
+        self._run("DELETE FROM pairs WHERE first = ? AND second = ?", *((one.first, one.second) for one in pairs))
+
+    def add_unread(self, nums: Iterable[int]) -> None:
+        """Let the text of these questions be read; what was kept of it is forgotten."""
+        listed = [(num,) for num in nums]
+        self._run("DELETE FROM texts WHERE num = ?", *listed)
+        self._run("INSERT OR IGNORE INTO unread VALUES (?)", *listed)
+
+    def forget_texts(self) -> None:
+        """Forget what was read of every question."""
+        self._run("DELETE FROM texts")
+        self._run("DELETE FROM unread")
+
+    def put_text(self, num: int, text_hash: bytes | None) -> None:
+        """Keep what the text of a question is known by; None where it has gone, or has no words."""
+        self._run("DELETE FROM texts WHERE num = ?", (num,))
+        self._run("DELETE FROM unread WHERE num = ?", (num,))
+        if text_hash is not None:
+            self._run("INSERT INTO texts VALUES (?, ?)", (num, text_hash))
+
+    # -- damage ------------------------------------------------------------------------------------------------
+
+    def mend(self) -> None:
+        """Begin the file again if it is damaged; the caller holds the lock of comparing, so that nobody writes."""
+        self.was_damaged = False
+        with contextlib.suppress(DamagedPairsError):
+            if self._rows("PRAGMA integrity_check(1)")[0][0] == "ok":  # another process may have begun it again
+                return
+        self.was_damaged = False
+        for name in (self.path.name, f"{self.path.name}-wal", f"{self.path.name}-shm"):
+            self.path.with_name(name).unlink(missing_ok=True)
+
+    @contextlib.contextmanager
+    def _explained(self) -> Iterator[None]:
+        """Raise what an error of SQLite means for the caller: a file that is in use is not a damaged one."""
+        try:
+            yield
+        except UnicodeDecodeError as error:  # SQLite quotes a damaged name in what it says
+            raise self._damaged(str(error)) from error
+        except sqlite3.DatabaseError as error:
+            code = getattr(error, "sqlite_errorcode", 0) & 0xFF  # the rest tells details
+            if code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
+                raise BusyForumError(
+                    f"{self.path} is locked by another process", "try again when it has finished"
+                ) from error
+            if code in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB):
+                raise self._damaged(str(error)) from error
+            if not isinstance(error, sqlite3.OperationalError):
+                raise
+            raise ForumError(
+                f"{self.path} cannot be read or written: {error}", "free space, or correct the folder's permissions"
+            ) from error
+
+    def _damaged(self, reason: str) -> DamagedPairsError:
+        self.was_damaged = True
+        return DamagedPairsError(
+            f"{self.path} is damaged: {reason}", "it is rebuilt when the service, or Forum.pairs.advance, runs"
+        )
+
+    # -- opening -----------------------------------------------------------------------------------------------
+
+    def _rows(self, statement: str, *values: object) -> list[Any]:
+        with self._explained():
+            return self._connection.execute(statement, values).fetchall()
+
+    def _run(self, statement: str, *rows: Sequence[object]) -> None:
+        """Execute a statement, once for each row of values where it takes any."""
+        with self._explained():
+            if "?" in statement:
+                self._connection.executemany(statement, rows)
+            else:
+                self._connection.execute(statement)
+
+    @property
+    def _connection(self) -> _Connection:
+        """Return this thread's connection to the file that is there now: another process may have begun it again."""
+        connection = self._connections.get()
+        if connection.in_transaction or connection.identity == identity(self.path):
+            return connection
+        self._connections.forget()
+        return self._connections.get()
+
+    def _open(self) -> _Connection:
+        connection = sqlite3.connect(
+            self.path, timeout=BUSY_TIMEOUT_S, isolation_level=None, check_same_thread=False, factory=_Connection
+        )
+        try:
+            connection.execute("PRAGMA synchronous = NORMAL")  # what a power cut takes is compared again
+            version = _version(connection)
+            if version < FORMAT:
+                connection.execute("PRAGMA journal_mode = WAL")
+                connection.execute("BEGIN IMMEDIATE")
+                version = self._upgraded(connection)
+                connection.execute("COMMIT")
+            if version != FORMAT or not _names(connection) >= _NAMES:
+                raise self._damaged(f"it has format {version}, expected {FORMAT}")
+        except BaseException:
+            connection.close()
+            raise
+        connection.identity = identity(self.path)
+        return connection
+
+    def _upgraded(self, connection: sqlite3.Connection) -> int:
+        version = _version(connection)  # another process may have been faster
+        if version == 0 and _names(connection):
+            raise self._damaged("it is a file of another program")
+        while version in _UPGRADES:
+            for statement in filter(str.strip, _UPGRADES[version].split(";")):
+                connection.execute(statement)
+            version += 1
+            connection.execute(f"PRAGMA user_version = {version}")
+        return version
+
+
+def _version(connection: sqlite3.Connection) -> int:
+    return int(connection.execute("PRAGMA user_version").fetchone()[0])
+
+
+def _names(connection: sqlite3.Connection) -> set[str]:
+    return {row[0] for row in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}

