@@ -6,7 +6,7 @@
     v(question)  (v(title) + v(body)) / 2, brought to length 1; v(title) alone when the body has no words;
                  v(title and body as one text), brought to length 1, where the model reads them joined
 
-Source: Lei et al. 2016 (NAACL), section 3: title and body averaged; section 5: the weight of a word is 1 - λ_t.
+Source: Lei et al. 2016 (NAACL), section 4.1: title and body averaged; "Adaptive Decay": a word weighs 1 - λ_t.
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@
 
     h_t = tanh(W [x_{t-n+1} … x_t] + b),   words before the text are zero
 
-Source: Lei et al. 2016 (NAACL), section 5, comparison encoders.
+Source: Lei et al. 2016 (NAACL), the comparison encoders after section 4.2.
 """
 
 from __future__ import annotations
