@@ -37,7 +37,7 @@ ORDER = (
     "training_time",
     "vector_search",
     "unseen_words",
-    "likelihood",
+    "scorer",
     "model_size",
 )
 

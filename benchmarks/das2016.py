@@ -32,7 +32,9 @@ from benchmarks.record import REPOSITORY, RESULTS, need_data, write
 
 COMMAND = "python -m benchmarks.das2016"
 SEEDS = range(5)
-NETWORKS = ("scqa", "dsqa")
+NETWORKS = {"scqa": "-", "dsqa": "--", "scqa-sum": ":", "dsqa-sum": "-."}
+"""Network → how it is drawn."""
+WEIGHED = ("t-scqa", "t-dsqa")
 SET = "stand-ins"
 RIVALS = ("lmir", "phrase", "sqatm", "t-dsqa")
 """Whose answers the paper's table 3 shows beside those of T-SCQA."""
@@ -43,7 +45,7 @@ def alpha_curves(found: Sequence[RowResult[DasRow]]) -> dict[str, dict[str, list
     """Return row → set → (α, MAP of dev), each the mean over seeds."""
     made: dict[str, dict[str, list[tuple[float, float]]]] = {}
     for one in found:
-        if not one.row.has_words or not one.outcomes:
+        if one.row.id not in WEIGHED or not one.outcomes:
             continue
         for name in one.outcomes[0].tried:
             by_seed = [{entry["alpha"]: entry["dev_map"] for entry in each.tried[name]} for each in one.outcomes]
@@ -122,7 +124,7 @@ def draw(epochs: Mapping[str, Any], alphas: Mapping[str, Any], path: Path) -> No
     tasks = list(dict.fromkeys(task for found in epochs.values() for task in found))
     for name, found in epochs.items():
         for task, curves in found.items():
-            style = "-" if name == "scqa" else "--"
+            style = NETWORKS[name]
             points = [(epoch, 100 * value) for epoch, value in curves["map"]]
             left.plot(
                 *zip(*points, strict=True), style, color=f"C{tasks.index(task)}", linewidth=1, label=f"{name}, {task}"

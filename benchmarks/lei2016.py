@@ -4,24 +4,31 @@ Command: ``python -m benchmarks.lei2016 --out FOLDER [--vectors FILE]``, after `
 FOLDER``, with the same word vectors. The sets are those of ASKALIKE_DATA that the folder has trainings of. A row stands
 for the seeds that are finished; rows without an encoder are run where they have not been. Writes
 ``results/lei2016.json``: what the command prints with ``--json``; ``results/lei2016-logs.csv.gz``: the course of every
-finished training; ``docs/pretraining.svg``: that of pre-training.
+finished training; ``results/lei2016-SET-outcomes.zip``: each query's values; ``docs/pretraining.svg``: that of
+pre-training.
+
+``--baselines`` runs the rows without an encoder alone and puts them in the place of what was published of them.
+Encoders that were published stay as they were but for what was tested against BM25: no query's values were kept.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import sys
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import NoReturn
+from typing import Any, NoReturn
 
 from askalike.papers.harness import RowResult, tie_settings
 from askalike.papers.lei2016.rows import ROWS, LeiRow
 from askalike.papers.lei2016.sets import LeiSet, find_sets
-from askalike.papers.lei2016.table import runner_of, table_object
+from askalike.papers.lei2016.table import BASELINE, runner_of, table_object
 from askalike.papers.lei2016.training import EncoderTrainer
 from askalike.training.recipe import network_recipe
 from benchmarks.lei2016_logs import draw_pretraining, read_logs
 from benchmarks.logs import write_logs
+from benchmarks.outcomes import keep
 from benchmarks.record import DATA, REPOSITORY, RESULTS, write
 
 COMMAND = "python -m benchmarks.lei2016"
@@ -35,6 +42,16 @@ def untrained(row: LeiRow, seed: int, data: LeiSet, folder: Path) -> NoReturn:
     raise AssertionError(f"{data.name}: {row.id}, seed {seed} is finished, but {folder} was to be trained")
 
 
+def keep_values(out: Path, tables: Mapping[str, Sequence[RowResult[LeiRow]]]) -> list[str]:
+    """Write each query's values of what is finished, a file a set; return their names."""
+    names = []
+    for name, found in tables.items():
+        archive = RESULTS / f"lei2016-{name}-outcomes.zip"
+        keep((out / name / f"{one.row.id}-seed{seed}.json" for one in found for seed in one.seeds), archive)
+        names.append(archive.name)
+    return names
+
+
 def table_of(data: LeiSet, out: Path) -> list[RowResult[LeiRow]]:
     """Return all rows over the seeds that are finished."""
     runner = runner_of(data, out, untrained)
@@ -43,13 +60,64 @@ def table_of(data: LeiSet, out: Path) -> list[RowResult[LeiRow]]:
     return runner.results(ROWS.values(), range(MOST_SEEDS), reasons)
 
 
+def with_baselines(published: Mapping[str, Any], sets: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
+    """Return published tables with the rows of others that were run, and without p of rows that could not be tested.
+
+    Args:
+        published: ``sets`` of the results file.
+        sets: the same, of which encoders were not run.
+    """
+    made = {}
+    for name, now in sets.items():
+        before = published[name]
+        new = {row["row"]: row for row in now["rows"] if row["found"]}
+        old = {row["row"]: row for row in before["rows"]}
+        tests = list(now["tasks"])
+        is_same = all(new[BASELINE]["found"][task] == old[BASELINE]["found"][task] for task in tests)
+        rows = [new.get(row["row"]) or _untested(old.get(row["row"], row), row, is_same) for row in now["rows"]]
+        renamed = [one if is_same else _renamed(one) for one in before["compared"]]
+        known = {(one["better"], one["worse"], one["task"]) for one in now["compared"]}
+        kept = [one for one in renamed if (one["better"], one["worse"], one["task"]) not in known]
+        made[name] = {**now, "rows": rows, "compared": [*kept, *now["compared"]]}
+    return made
+
+
+def _untested(old: Mapping[str, Any], row: Mapping[str, Any], is_same: bool) -> dict[str, Any]:
+    """Return a published row with today's reported figures; without its p where BM25 is another row than it was."""
+    found = {
+        task: {name: one if is_same else {**one, "p_value": None} for name, one in values.items()}
+        for task, values in old["found"].items()
+    }
+    return {**old, "reported": row["reported"], "thesis": row["thesis"], "found": found}
+
+
+def _renamed(compared: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a comparison with the candidates' search under its own name."""
+    names = {side: "candidate-search" if compared[side] == BASELINE else compared[side] for side in ("better", "worse")}
+    return {**compared, **names}
+
+
 def main() -> None:
     """Read what is finished and write table, logs and figure."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--out", type=Path, required=True, help="the folder of the trainings")
     parser.add_argument("--vectors", type=Path, help="the file of word vectors that they began with")
+    parser.add_argument("--baselines", action="store_true", help="run rows without an encoder, keep published encoders")
     given = parser.parse_args()
     sets = {name: read() for name, read in find_sets(DATA).items()}
+    if given.baselines:
+        published = json.loads((RESULTS / "lei2016.json").read_bytes())
+        tables = {name: table_of(data, given.out) for name, data in sets.items()}
+        objects = {name: table_object(sets[name], found) for name, found in tables.items()}
+        body = {key: published[key] for key in ("paper", "training", "logs", "figure")}
+        merged = with_baselines(published["sets"], objects)
+        about = {
+            "outcomes": keep_values(given.out, tables),
+            "encoders_from": published.get("encoders_from", published["commit"]),
+            "without_values": True,
+        }
+        write("lei2016", f"{COMMAND} --out FOLDER --baselines", {**body, "sets": merged, **about})
+        return
     trained = [name for name in sets if (given.out / name).is_dir()]
     if not trained:
         sys.exit(f'{given.out} holds no trainings; run "askalike reproduce lei2016 --out {given.out}" first')
@@ -71,6 +139,7 @@ def main() -> None:
             "training": encoders.described(),
             "logs": LOGS.name,
             "figure": FIGURE.name if has_figure else None,
+            "outcomes": keep_values(given.out, tables),
         },
     )
 

@@ -1,10 +1,13 @@
 """What SCQA begins as and learns at, and how much its cosine counts beside BM25; on dev, no test split is looked at.
 
 Command: ``python -m benchmarks.tune_siamese start`` or ``... alpha``; prints what LOG.md tells, and writes nothing.
+``python -m benchmarks.tune_siamese readings`` writes ``results/tune-siamese.json``.
 
 ``start``: 4,000 Reddit questions (a title) with an answer each; whether vectors of questions fall together, and how
 well 300 other questions find their answer among 50. ``alpha``: 5,000 questions of the Slicer forum with their best
 answers, none of them a query of the dev half of its links (those from replies), whose candidates ``t-scqa`` orders.
+``readings``: 12,000 questions of those that the table of Das et al. learns from, four epochs, dev MAP of all its sets
+after each: a batch's loss as mean or sum, trigrams by frequency or shuffled, first values of He or even.
 """
 
 from __future__ import annotations
@@ -15,6 +18,7 @@ import sys
 import tempfile
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -23,16 +27,18 @@ import torch
 
 from askalike.evaluation.forum.links import related_task
 from askalike.evaluation.forum.scorers import VectorScorer
-from askalike.evaluation.forum.tasks import forum_rerank_task
+from askalike.evaluation.forum.tasks import candidate_task, forum_rerank_task
 from askalike.forum import Forum
 from askalike.models.siamese.model import SiameseModel
+from askalike.papers.das2016.data import read_data
+from askalike.training.corpus import TrainingData
 from askalike.training.encoder import TrainingRun
 from askalike.training.siamese.corpus import paired
 from askalike.training.siamese.fit import Epoch, fit_siamese
 from askalike.training.siamese.recipe import SiameseRecipe
 from askalike.types import Answer, Question
 from benchmarks.quality_sets import WORDS_ALONE, forum_folder
-from benchmarks.record import need_data
+from benchmarks.record import need_data, write
 from benchmarks.systems import tune_weight
 
 Pairs = Sequence[tuple[Question, Answer]]
@@ -123,10 +129,48 @@ def alpha() -> None:
         print(f"seed {seed}: best {best}; {values}", flush=True)
 
 
+READING_PAIRS, READING_EPOCHS, READING_SEEDS = 12_000, 4, (0, 1)
+READINGS: dict[str, dict[str, Any]] = {
+    "mean": {},
+    "sum": {"reduction": "sum"},
+    "mean, shuffled": {"order": "shuffled"},
+    "mean, even": {"initial": "even"},
+}
+
+
+def reading_recipe(changed: dict[str, Any]) -> SiameseRecipe:
+    """Return the shipped recipe with another reading, and so many epochs."""
+    plain, own = SiameseRecipe(), dict(changed)
+    pairs = replace(plain.pairs, reduction=own.pop("reduction", "mean"))
+    return replace(plain, pairs=pairs, loop=replace(plain.loop, epochs=READING_EPOCHS, patience=0), **own)
+
+
+def readings() -> None:
+    """Measure each reading with each seed and write what dev says after every epoch."""
+    data = read_data(need_data("semeval-task3-b").parent, READING_PAIRS)
+    dev = {one.dev.name: candidate_task(one.dev) for one in data.sets}
+    learned = TrainingData(data.pairs.questions, answers=data.pairs.best(), dev=dev)
+    found: dict[str, dict[str, list[dict[str, float]]]] = {}
+    for label, changed in READINGS.items():
+        for seed in READING_SEEDS:
+            course: list[dict[str, float]] = []
+            with tempfile.TemporaryDirectory() as folder:
+                told = partial(_add, course)
+                fit_siamese(reading_recipe(changed), learned, TrainingRun(Path(folder), seed), told)
+            found.setdefault(label, {})[str(seed)] = course
+            print(label, seed, course[0], course[-1], flush=True)
+    body = {"questions": len(data.pairs.questions), "dev": list(dev), "found": found}
+    write("tune-siamese", "python -m benchmarks.tune_siamese readings", body)
+
+
+def _add(course: list[dict[str, float]], epoch: Epoch) -> None:
+    course.append({name: round(value, 6) for name, value in epoch.measures.items() if name != "seconds"})
+
+
 def _shown(epoch: Epoch) -> None:
     print(epoch.number, {name: round(value, 4) for name, value in epoch.measures.items()}, flush=True)
 
 
 if __name__ == "__main__":
     torch.set_num_threads(1)
-    {"start": start, "alpha": alpha}[sys.argv[1]]()
+    {"start": start, "alpha": alpha, "readings": readings}[sys.argv[1]]()

@@ -21,15 +21,22 @@ from pathlib import Path
 from typing import Any
 
 from askalike.cli.progress import BarProgress
-from askalike.papers.harness import tie_settings
+from askalike.evaluation.forum.ramn import Matcher
+from askalike.evaluation.forum.tasks import RerankTask, judge
+from askalike.index.states import ModelStates
+from askalike.models.ramn.score import RamnSettings
+from askalike.papers.harness import RowResult, tie_settings
 from askalike.papers.zhang2018.data import read_data
-from askalike.papers.zhang2018.rows import KINDS
+from askalike.papers.zhang2018.rows import KINDS, RamnRow
 from askalike.papers.zhang2018.table import measured, tables_object
 from askalike.papers.zhang2018.training import Autoencoder, AutoencoderTrainer
+from askalike.search.ramn import StateSource
 from askalike.training.loop import read_log
 from askalike.training.recipe import network_recipe
+from askalike.types import Run
 from benchmarks.logs import Course, read_logs, write_logs
 from benchmarks.record import REPOSITORY, RESULTS, need_data, stamp, write
+from benchmarks.tune_ramn import Recounted
 
 COMMAND = "python -m benchmarks.zhang2018"
 ARCHIVES = ("reddit/questions.jsonl.gz", "slicer-discourse/topics.jsonl.gz")
@@ -157,6 +164,50 @@ def _joined(
     return [*now, *(one for one in before if tuple(one[name] for name in names) not in new)]
 
 
+UNKNOWN = ("once", "never", "as UNK")
+"""How often a word that the corpus does not hold is said to have occurred in it: once; never, which gives a candidate
+that lacks it a product of 0; or as often as all words together that the model has no vector of."""
+COSTED = ("mismatch", "full", "clamped")
+
+
+def without_missing(matcher: Matcher, task: RerankTask, settings: RamnSettings) -> Run:
+    """Return the run in which every candidate that lacks an unknown word of the query has the same lowest score."""
+    compared = matcher.comparisons(task, settings.similarity)
+    run: Run = {}
+    for query, found in matcher.run(task, settings).items():
+        one = compared[query]
+        is_unknown = matcher.source.frequencies(one.words) == 0  # (T,)
+        is_zero = (~one.occurs & is_unknown[:, None]).any(axis=0)  # (N,)
+        least = min(score for _, score in found) - 1
+        run[query] = [(name, least if zero else score) for (name, score), zero in zip(found, is_zero, strict=True)]
+    return run
+
+
+def unknown_on_dev(
+    trainer: AutoencoderTrainer, amount: int, rows: Sequence[RowResult[RamnRow]]
+) -> list[dict[str, Any]]:
+    """Return dev MAP, the mean over seeds, of the attention autoencoder's rows by what an unknown word costs."""
+    ones = [Autoencoder("attention", amount, seed) for seed in range(MOST_SEEDS)]
+    models = [trainer.model(one) for one in ones if trainer.is_finished(one)]
+    size, dev = amount or len(trainer.data.texts), trainer.data.dev
+    chosen = {one.row.id.partition("-")[2]: one.row.settings for one in rows if one.row.size == size}
+    found = []
+    for unknown in UNKNOWN if models else ():
+        sources: list[StateSource] = [ModelStates(model) for model in models]
+        if unknown == "as UNK":
+            often = [int(model.counts[0]) for model in models if model.counts is not None]
+            sources = [Recounted(source, count) for source, count in zip(sources, often, strict=True)]
+        matchers = list(map(Matcher, sources))
+        scored = without_missing if unknown == "never" else Matcher.run
+        values = {
+            name: statistics.fmean(judge(dev, scored(one, dev, settings)).means["map"] for one in matchers)
+            for name in COSTED
+            if (settings := chosen.get(name)) is not None
+        }
+        found.append({"texts": size, "unknown": unknown, "seeds": len(models), **values})
+    return found
+
+
 def _named(amount: int) -> str:
     return str(amount or "all")
 
@@ -208,6 +259,10 @@ def main() -> None:
             "first": given.first,
             "reconstructions": written,
             "drawn": _named(drawn),
+            "unknown_on_dev": [
+                *(one for one in published.get("unknown_on_dev", []) if one["texts"] not in dict.fromkeys(amounts)),
+                *(one for amount in amounts for one in unknown_on_dev(trainer, amount, rows)),
+            ],
             "logs": logs.name,
             "figure": None if given.first else FIGURE.name,
         },

@@ -16,9 +16,9 @@ from tools.sections import (
     encoders,
     language,
     lei2016,
-    likelihood,
     misspelling,
     quality,
+    scorer,
     searching,
     service,
     siamese,
@@ -26,6 +26,7 @@ from tools.sections import (
     training,
     zhang2018,
 )
+from tools.sections.readings import readings
 
 REPOSITORY = Path(__file__).resolve().parent.parent
 RESULTS = REPOSITORY / "results"
@@ -58,7 +59,7 @@ PAGES: Mapping[str, Page] = {
             "quality-semantic": quality.semantic,
             "quality-semantic-dev": quality.semantic_dev,
             "quality-lexical": quality.lexical,
-            "likelihood": likelihood.believed,
+            "scorer": scorer.believed,
             "misspelling": misspelling.lost,
             "spelling": misspelling.corrected,
             "svm-baseline": quality.ranking_svm,
@@ -113,7 +114,11 @@ PAGES: Mapping[str, Page] = {
     "docs/papers/das2016.md": Page(
         "Das et al. 2016, reproduced",
         "Siamese networks over letter trigrams (SCQA, T-SCQA), translation and topic models.",
-        {"das2016": das2016.reproduction, "das2016-6000": das2016.part_of_the_pairs},
+        {
+            "das2016": das2016.reproduction,
+            "das2016-earlier": das2016.earlier,
+            "das2016-6000": das2016.part_of_the_pairs,
+        },
     ),
 }
 """Path from the root of the repository → the page."""
@@ -128,6 +133,7 @@ TRAINED: Mapping[str, str] = {
     " fewer epochs are named, by a copy of the recipe `ramn` with so many",
     "zhang2018-reddit": "trained by the same with `--first questions.jsonl.gz`",
     "das2016": "trained by `askalike reproduce das2016 --data DATA --out FOLDER`",
+    "das2016-earlier": "the command, data and recipe of that commit",
     "das2016-6000": "trained by `askalike reproduce das2016 --data DATA --out FOLDER --pairs 6000`",
     "misspelling": "FOLDER is the model of SCQA, seed 0, among those of `askalike reproduce das2016`",
 }
@@ -153,6 +159,7 @@ def overview() -> str:
     """Return the page of headlines, with a line for each page that has the details."""
     lines = ["# Results", "", HOW_TO_READ, "", *headlines(loaded), "", "## All figures", ""]
     lines += [f"- [{page.title}]({Path(path).relative_to('docs')}): {page.about}" for path, page in PAGES.items()]
+    lines += ["- [Readings of the papers](papers/readings.md): what they leave open, both sides with figures."]
     return "\n".join(lines) + "\n"
 
 
@@ -168,8 +175,15 @@ def page_text(page: Page) -> str:
     return _CHART.sub(r"](../\1)", text.replace("](../results/", "](../../results/"))
 
 
+def readings_page() -> str:
+    """Return the page of what the papers leave open."""
+    about = f"Both sides of what three papers leave open. Overview: [results](../results.md). {HOW_TO_READ}"
+    return "\n".join(["# Readings of the papers", "", about, "", *readings(loaded)]) + "\n"
+
+
 RESULT_DOCUMENTS: Mapping[str, Callable[[], str]] = {
     "docs/results.md": overview,
+    "docs/papers/readings.md": readings_page,
     **{path: partial(page_text, page) for path, page in PAGES.items()},
 }
 

@@ -37,7 +37,7 @@ RANGES: Final[Mapping[str, Mapping[str, Range]]] = {
     },
     "Manifest": {"format": (1, 1_000_000)},
     "ModelSettings": {"word_limit": (1, 100_000)},
-    "Recipe": {"word_limit": (1, 100_000)},
+    "Recipe": {"word_limit": (1, 100_000), "gate_bias": (-10, 10)},
     "WordSettings": {
         "max_size": (1, 10_000_000),
         "min_count": _COUNT,

@@ -178,8 +178,8 @@ class Query:
         markup: how the body is written.
         k: how many hits, from 1 to 1,000.
         filters: what a hit must satisfy.
-        ranker: a name from ``search.RANKER_NAMES``, such as "hybrid" or "lexical"; None takes the settings' one, which
-            is hybrid, or lexical while there are no vectors.
+        ranker: a name from ``search.RANKER_NAMES``, such as "probability" or "lexical"; None takes the settings' one,
+            which is probability.
         own: the question's own id, where the forum holds it: neither it nor what was judged different is found.
         is_canonical: a question that is marked a duplicate gives way to its original.
         is_explained: each hit comes with how much each word counts.

@@ -44,6 +44,7 @@ def test_encode_takes_a_model_and_search_finds_what_shares_no_word(run: Run, for
     assert "2 questions are encoded by the model own (cnn, 4 dimensions)" in done.out
     (hit,) = run("search", forum, "wireless disconnects", "--json").json
     assert hit["question"]["id"] == "wifi"
+    assert hit["components"].pop("same") < hit["score"]
     assert hit["components"] == {"bm25": 0.0, "bm25_share": 0.0, "cosine": pytest.approx(1.0)}
     assert run("search", forum, "wireless disconnects", "--ranker", "lexical", "--json").json == []
     (hit,) = run("search", forum, "wireless disconnects", "--ranker", "vector", "--json").json
@@ -183,7 +184,7 @@ def test_index_encodes_unless_told_not_to(
         252,
     )
     done = run("search", tmp_path / "f", "wifi", "--json")
-    assert done.json[0]["components"].keys() == {"bm25"}
+    assert done.json[0]["components"].keys() == {"bm25", "bm25_share", "same"}
     assert "252 questions are not encoded" in done.err
     assert "hint: askalike encode" in done.err
     assert run("search", tmp_path / "f", "wifi", "--ranker", "lexical").err == ""

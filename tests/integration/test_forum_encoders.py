@@ -82,12 +82,12 @@ def test_an_object_has_to_be_given_again_and_words_answer_without_it(tmp_path: P
     made_with(tmp_path / "forum", WordHashes())
     with Forum.open(tmp_path / "forum") as forum:
         (hit,) = forum.similar("wifi")
-        assert hit.components.keys() == {"bm25"}
+        assert hit.components.keys() == {"bm25", "bm25_share", "same"}
         assert "found by words alone" in hit.notice
         assert "Forum.open(path, encoder=…)" in hit.notice
         found = forum.search(Query("wifi"))
-        assert (found.notice, found.ranker, found.has_vectors) == (hit.notice, "lexical", False)
-        assert hit.likelihood is None
+        assert (found.notice, found.ranker, found.has_vectors) == (hit.notice, "probability", False)
+        assert hit.likelihood == hit.score
         assert "python:hashes@1" in forum.info().vectors.problem
         with pytest.raises(EncoderError):
             forum.similar("wifi", ranker="vector")
@@ -191,7 +191,7 @@ def test_words_answer_while_an_endpoint_is_down_and_the_hit_says_so(tmp_path: Pa
         agree(settings)
     with Forum.open(tmp_path / "forum") as forum:
         (hit,) = forum.similar("wifi")
-        assert hit.components.keys() == {"bm25"}
+        assert hit.components.keys() == {"bm25", "bm25_share", "same"}
         assert f"openai:small at {server.address}/v1 cannot be reached" in hit.notice
         forum.add(Question("new", "Wifi is slow"))  # is stored, and waits
         assert forum.vectors.waiting == 1

@@ -57,7 +57,7 @@ def test_a_new_forum_is_encoded_by_the_general_model(homenet: Forum) -> None:
 def test_a_hit_has_both_scores(homenet: Forum) -> None:
     hit = homenet.similar("Clock is wrong after booting Windows")[0]
     assert hit.question.id == "q1131"
-    assert set(hit.components) == {"bm25", "bm25_share", "cosine"}
+    assert set(hit.components) == {"bm25", "bm25_share", "cosine", "same"}
 
 
 def test_the_demo_finds_a_question_that_shares_no_content_word(homenet: Forum, tmp_path: Path, run: Run) -> None:
@@ -74,7 +74,7 @@ def test_the_demo_finds_a_question_that_shares_no_content_word(homenet: Forum, t
 def test_meaning_ranks_marked_duplicates_at_least_as_well_as_words(homenet: Forum) -> None:
     reports = evaluate_forum(homenet, "retrieval", ("search", "hybrid", "lexical")).reports
     means = {name: report.means["ndcg@10"] for name, report in reports.items()}
-    assert means["search"] == means["hybrid"]
+    assert means["search"] > means["hybrid"]
     assert means["hybrid"] > means["lexical"]
 
 
@@ -149,7 +149,7 @@ def test_a_forum_in_another_language_is_not_encoded_by_a_model_that_cannot_read_
         assert (forum.vectors.model, forum.vectors.waiting, forum.vectors.next_model) == ("", 0, "")
         assert not forum.similar("Welches Brot backe ich morgen?"), "nothing is alike where no word is"
         (hit,) = forum.similar("Warum klingt mein Kopfhörer dumpf?")
-        assert (hit.question.id, hit.likelihood) == ("1", None)
+        assert (hit.question.id, hit.likelihood) == ("1", hit.score)
         with pytest.raises(ModelNotFoundError, match="contains none for german"):
             forum.encode()
         with pytest.raises(NotLearnedError) as raised:

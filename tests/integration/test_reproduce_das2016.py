@@ -47,10 +47,11 @@ def test_the_whole_table_is_run_once_and_printed_beside_the_reported_figures(
     code, shown, told = run("reproduce", "das2016", *asked, "--json")
     assert code == 0
     found: dict[str, Any] = json.loads(shown)
-    assert "13 trainings and measurements" in told, "five rows once, two of topics and two of networks twice"
+    assert "23 trainings and measurements" in told, "nine rows once, three of topics and four networks twice"
     rows = {row["row"]: row for row in found["rows"]}
-    assert list(rows)[-1] == "t-scqa"
-    assert rows["scqa"]["seeds"] == [0, 1]
+    assert list(rows)[-1] == "dsqa-sum"
+    assert rows["scqa"]["seeds"] == rows["scqa-sum-dev"]["seeds"] == [0, 1]
+    assert rows["scqa-untrained"]["found"] != rows["scqa"]["found"]
     assert rows["translation"]["found"]["yahoo test"]["map"]["mean"] == 1
     assert rows["t-scqa"]["reported"] == {"map": 85.2, "mrr": 93.4, "p@1": 84.9}
     assert len(rows["t-scqa"]["by_seed"]["0"]["tried"]["yahoo"]) == 21
@@ -67,8 +68,9 @@ def test_the_whole_table_is_run_once_and_printed_beside_the_reported_figures(
 def test_rows_are_run_in_processes_of_their_own(asked: tuple[object, ...], tmp_path: Path, run: Run) -> None:
     done = run("reproduce", "das2016", *asked, "--only", "lmir", "--only", "bm25", "--jobs", 2)
     assert done.code == 0
-    assert "2 of 2 done" in done.err
-    assert sorted(path.name for path in (tmp_path / "out" / "rows").iterdir()) == ["bm25-seed0.json", "lmir-seed0.json"]
+    assert "3 of 3 done" in done.err
+    kept = sorted(path.name for path in (tmp_path / "out" / "rows").iterdir())
+    assert kept == ["bm25-plain-seed0.json", "bm25-seed0.json", "lmir-seed0.json"]
 
 
 def test_networks_are_not_run_where_torch_is_missing(
@@ -107,4 +109,9 @@ def test_all_sources_of_pairs_that_stand_in_are_read(data_dir: Path) -> None:
         "stackexchange-dumps",
         "yahoo",
     }
-    assert found.left_out == {"topics at an end of a link": 3754}
+    assert found.left_out == {
+        "topics at an end of a link": 3754,
+        "questions with the text of another": 789,
+        "answers that say nothing": 378,
+        "questions of which no answer is left": 15,
+    }

@@ -16,7 +16,7 @@ from askalike.errors import FormatError, SettingError
 from askalike.evaluation.forum.ramn import Matcher
 from askalike.evaluation.forum.tasks import RerankTask, judge
 from askalike.index.states import ModelStates
-from askalike.models.ramn.score import RamnSettings
+from askalike.models.ramn.score import ALPHAS, RamnSettings
 from askalike.papers.harness import tie_settings
 from askalike.papers.zhang2018.choices import PARTS, choose_settings, choose_weights, combined_run, parts
 from askalike.papers.zhang2018.data import ZhangData, read_data
@@ -88,12 +88,14 @@ def data(semeval: Path) -> ZhangData:
     return read_data(semeval)
 
 
-def test_texts_come_in_order_and_never_from_the_test_files(data: ZhangData, semeval: Path, tmp_path: Path) -> None:
-    assert data.kinds == {"questions": 24, "comments": 18}
-    assert {text.id.split("/")[1][0] for text in data.texts} == {"A", "D"}
-    assert [text.id for text in data.first(25)][-1].startswith("comment/")
-    assert len(data.first(0)) == 42
-    with pytest.raises(SettingError, match="50 texts to learn from, but there are 42"):
+def test_texts_come_in_order_and_never_from_the_files_of_dev_or_test(
+    data: ZhangData, semeval: Path, tmp_path: Path
+) -> None:
+    assert data.kinds == {"questions": 12, "comments": 9}
+    assert {text.id.split("/")[1][0] for text in data.texts} == {"A"}
+    assert [text.id for text in data.first(13)][-1].startswith("comment/")
+    assert len(data.first(0)) == 21
+    with pytest.raises(SettingError, match="50 texts to learn from, but there are 21"):
         data.first(50)
     (tmp_path / "more.jsonl").write_text('{"kind": "question", "id": "1", "title": "more"}\n', encoding="utf-8")
     assert read_data(semeval, [tmp_path / "more.jsonl"]).texts[-1].id == "more.jsonl/1"
@@ -103,8 +105,8 @@ def test_texts_come_in_order_and_never_from_the_test_files(data: ZhangData, seme
 
 def test_another_kind_of_text_can_come_first(data: ZhangData) -> None:
     turned = data.beginning_with("comments")
-    assert turned.kinds == {"comments": 18, "questions": 24}
-    assert turned.texts == data.texts[24:] + data.texts[:24]
+    assert turned.kinds == {"comments": 9, "questions": 12}
+    assert turned.texts == data.texts[12:] + data.texts[:12]
     assert data.beginning_with("questions") == data
     with pytest.raises(SettingError, match="no texts 'reddit' to learn from") as raised:
         data.beginning_with("reddit")
@@ -161,13 +163,15 @@ def test_records_that_cannot_be_read_are_counted_by_archive(semeval: Path, tmp_p
     assert (data.kinds["more.jsonl"], data.rejected) == (1, {"more.jsonl": 1})
 
 
-def test_a_text_is_taken_once_and_never_where_a_test_file_has_it_too(semeval: Path) -> None:
-    dev = semeval / "SemEval2016-Task3-CQA-QL-dev.xml"
-    text = dev.read_text(encoding="utf-8").replace("what now D0", "What  now T0").replace("drops D1", "drops A1")
-    dev.write_text(text, encoding="utf-8")
+def test_a_text_is_taken_once_and_never_where_a_file_of_dev_or_test_has_it_too(semeval: Path) -> None:
+    (train,) = (semeval / name for name in FILES if "train" in name)
+    text = train.read_text(encoding="utf-8")
+    for before, after in (("what now A0", "What  now T0"), ("what now A1", "what now D1"), ("drops A2", "drops T2")):
+        text = text.replace(before, after)
+    train.write_text(text, encoding="utf-8")
     data = read_data(semeval)
-    assert data.kinds == {"questions": 20, "comments": 15}, "three of the test's, and a twin of a question of training"
-    assert not any("T0" in text.body for text in data.texts)
+    assert data.kinds["questions"] == 12 - 3 - 3 - 1, "three of a test's, three of dev's, and a query of a test"
+    assert not any(name in text.body for text in data.texts for name in ("T0", "D1", "T2"))
 
 
 def test_the_search_engines_order_and_the_best_there_is(data: ZhangData) -> None:
@@ -180,7 +184,17 @@ def test_the_search_engines_order_and_the_best_there_is(data: ZhangData) -> None
 def test_dev_chooses_settings_and_each_row_has_its_layers(data: ZhangData) -> None:
     matcher = Matcher(ModelStates(synonym_model()))
     choice = choose_settings([matcher], data.dev)
-    base, mismatch, full, tuned, both = (choice.settings[name] for name in LAYERS)
+    assert set(choice.settings) == set(LAYERS)
+    names = ("base", "mismatch", "positions", "tuned", "both")
+    base, mismatch, full, tuned, both = (choice.settings[name] for name in names)
+    signed, clamped = choice.settings["full"], choice.settings["clamped"]
+    assert (signed.rank_factor, clamped.rank_factor, full.rank_factor) == ("signed", "clamped", "scaled")
+    assert [choice.settings[f"{name}-035"] for name in ("full", "clamped")] == [
+        replace(one, alpha=0.035) for one in (signed, clamped)
+    ]
+    for one in (signed, clamped):
+        values = [judge(data.dev, matcher.run(data.dev, replace(one, alpha=alpha))).means["map"] for alpha in ALPHAS]
+        assert one.alpha == ALPHAS[values.index(max(values))]
     assert both.is_both_ways
     assert (base.has_mismatch, base.alpha) == (False, 0)
     assert (mismatch.has_mismatch, mismatch.alpha) == (True, 0)
@@ -215,7 +229,7 @@ def test_no_test_set_has_a_say_in_any_setting(data: ZhangData) -> None:
         assert [one.row.settings for one in made[:-1]] == [dev.settings[layers] for layers in LAYERS]
     (combined, *others) = (made[-1].row.weights for made, _ in rows.values())
     assert others == [combined]
-    states = parts(found.matchers[0], turned[first]["test2016"], dev.settings["full"])
+    states = parts(found.matchers[0], turned[first]["test2016"], dev.settings["positions"])
     assert choose_weights([states], turned[first]["test2016"]) != combined
 
 
@@ -279,29 +293,29 @@ def test_both_autoencoders_are_trained_once_and_scored(
     pytest.importorskip("torch", reason="training needs torch, which is not installed")
     recipe, out = tmp_path / "tiny.toml", tmp_path / "out"
     recipe.write_text(RECIPE, encoding="utf-8")
-    amounts = ("--amount", 20, "--amount", 0, "--amount", 20)
+    amounts = ("--amount", 15, "--amount", 0, "--amount", 15)
     words = ("--data", semeval, "--out", out, "--recipe", recipe, "--seeds", 2, *amounts)
     code, shown, told = run("reproduce", "zhang2018", *words, "--json")
     assert code == 0
     found: dict[str, Any] = json.loads(shown)
     assert "8 trainings" in told
     kinds = {(row["row"], row["texts"]): row for row in found["rows"]}
-    assert len(kinds) == 3 + 2 * (4 * 6 + 5)
-    assert kinds["attention-full", 42]["seeds"] == [0, 1]
-    assert kinds["words-full", 42]["seeds"] == []
-    assert len(kinds["gru-full", 20]["average_precision"]["test2017"]) == len(data.tests["test2017"].queries)
-    assert 0 <= kinds["gru-tuned", 20]["found"]["test2016"]["map"]["mean"] <= 1
-    assert max(kinds["gru-combined", 20]["weights"].values()) == 1
-    said = {(one["better"], one["worse"]) for one in found["compared"]["42"]}
+    assert len(kinds) == 3 + 2 * (4 * (len(LAYERS) + 1) + len(LAYERS))
+    assert kinds["attention-full", 21]["seeds"] == [0, 1]
+    assert kinds["words-full", 21]["seeds"] == []
+    assert len(kinds["gru-full", 15]["average_precision"]["test2017"]) == len(data.tests["test2017"].queries)
+    assert 0 <= kinds["gru-tuned", 15]["found"]["test2016"]["map"]["mean"] <= 1
+    assert max(kinds["gru-combined", 15]["weights"].values()) == 1
+    said = {(one["better"], one["worse"]) for one in found["compared"]["21"]}
     assert {("attention-full", "gru-full"), ("attention-full", "ir"), ("attention-combined", "bm25")} <= said
     assert {("attention-full", "words-full"), ("attention-combined", "words-combined")} <= said
     assert found["tried_on_dev"].keys() == {
         f"{kind}{white}, {amount} texts"
         for kind in ("gru", "attention")
         for white in ("", "-white")
-        for amount in (20, 42)
+        for amount in (15, 21)
     }
-    assert json.loads((out / "gru-20-seed1" / "examples.json").read_bytes())
+    assert json.loads((out / "gru-15-seed1" / "examples.json").read_bytes())
     assert not list(out.glob("*/*.safetensors")), "checkpoints are cleared when the model is there"
     code, shown, told = run("reproduce", "zhang2018", *words, "--only", "attention")
     assert code == 0

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import gzip
 from pathlib import Path
+from typing import Any
 
 import pytest
+from benchmarks.lei2016 import with_baselines
 from benchmarks.lei2016_logs import PRETRAINED, draw_pretraining, read_logs
 from benchmarks.logs import write_logs
 
@@ -64,3 +66,39 @@ def test_nothing_is_drawn_without_pretraining(folder: Path, tmp_path: Path) -> N
     courses = read_logs(folder, {("travel", "rcnn-last", 0)})
     assert not draw_pretraining(courses, tmp_path / "figure.svg")
     assert not (tmp_path / "figure.svg").exists()
+
+
+def found(mean: float, p_value: float | None = None) -> dict[str, Any]:
+    return {"travel test": {"map": {"mean": mean, "interval95": [0.1, 0.9], "spread": None, "p_value": p_value}}}
+
+
+def test_a_new_bm25_leaves_published_encoders_without_p_and_renames_what_they_were_compared_with() -> None:
+    compared = {"better": "rcnn-last", "worse": "bm25", "task": "travel test", "difference": -0.1}
+    row = {"reported": {}, "thesis": {"p@1": {"value": 64.2, "origin": "thesis"}}}
+    before = {
+        "rows": [{"row": "bm25", "found": found(0.465)}, {"row": "rcnn-last", "found": found(0.3, 0.001)}],
+        "compared": [compared],
+    }
+    now = {
+        "tasks": {"travel test": 126},
+        "rows": [
+            {**row, "row": "bm25", "found": found(0.422)},
+            {**row, "row": "candidate-search", "found": found(0.465, 0.01)},
+            {**row, "row": "rcnn-last", "found": {}},
+        ],
+        "compared": [{"better": "candidate-search", "worse": "bm25", "task": "travel test", "difference": 0.043}],
+    }
+    made = with_baselines({"travel": before}, {"travel": now})["travel"]
+    values = {one["row"]: one["found"]["travel test"]["map"] for one in made["rows"]}
+    assert [(one, value["mean"], value["p_value"]) for one, value in values.items()] == [
+        ("bm25", 0.422, None),
+        ("candidate-search", 0.465, 0.01),
+        ("rcnn-last", 0.3, None),
+    ]
+    assert made["rows"][-1]["thesis"] == row["thesis"]
+    assert [(one["better"], one["worse"]) for one in made["compared"]] == [
+        ("rcnn-last", "candidate-search"),
+        ("candidate-search", "bm25"),
+    ]
+    same = with_baselines({"travel": before}, {"travel": {**now, "rows": before["rows"][:1] + now["rows"][1:]}})
+    assert same["travel"]["rows"][-1]["found"]["travel test"]["map"]["p_value"] == 0.001

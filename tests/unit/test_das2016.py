@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+from collections import Counter
 from dataclasses import replace
 from pathlib import Path
 
@@ -14,19 +15,33 @@ from tests.tiny_das2016 import write_yahoo
 
 from askalike.errors import DamagedInputError, FormatError
 from askalike.evaluation.forum.systems import Likelihoods
-from askalike.evaluation.forum.tasks import judge
+from askalike.evaluation.forum.tasks import candidate_task, judge
 from askalike.models.language.kinds import KINDS, Learned
 from askalike.models.language.model import LanguageModel, LanguageSettings
+from askalike.models.siamese.trigram_texts import SiameseReader
 from askalike.models.topics.learning import TopicLearning
-from askalike.papers.das2016.data import LINKS, REDDIT, TOPICS, DasData, read_data, read_pairs, read_reddit
+from askalike.papers.das2016.data import (
+    LINKS,
+    REDDIT,
+    TOPICS,
+    DasData,
+    read_data,
+    read_pairs,
+    read_reddit,
+    says_something,
+)
 from askalike.papers.das2016.language import Learner, language_answers
 from askalike.papers.das2016.rows import COMPARED, REPORTED, ROWS, DasRow, grid
-from askalike.papers.das2016.siamese import siamese_answers
+from askalike.papers.das2016.siamese import SiameseTrainer, siamese_answers
 from askalike.papers.das2016.table import runner_of
+from askalike.papers.das2016.trigrams import TrigramCosine, trigram_answers
 from askalike.papers.harness import RowResult, Runner, compared
 from askalike.papers.paper import Options
 from askalike.progress import SilentProgress
-from askalike.types import Question
+from askalike.text.settings import TextSettings
+from askalike.training.loop import read_log
+from askalike.training.siamese.recipe import SiameseRecipe
+from askalike.types import Answer, Question
 
 
 @pytest.fixture
@@ -39,8 +54,17 @@ def runner(data: DasData, out: Path) -> Runner[DasRow]:
 
 
 def write_stand_ins(folder: Path) -> Path:
-    pairs = [("Fix my wifi?", "restart it"), ("Fix my wifi?", "buy another"), ("Asked in  DEV", "yes")]
-    rows = [{"forum": "f", "id": f"{n}", "question": one, "answer": told} for n, (one, told) in enumerate(pairs)]
+    pairs = [
+        ("f", "Fix my wifi?", "."),
+        ("f", "Fix my wifi?", "restart it"),
+        ("f", "Fix my wifi?", "buy another"),
+        ("g", "Why?", "[deleted]  \n ^^^0.35 \n > /86319)"),
+        ("f", "Asked in  DEV", "yes"),
+        ("h", "Fix  my wifi?", "ask a friend"),
+    ]
+    rows = [
+        {"forum": forum, "id": f"{n}", "question": one, "answer": told} for n, (forum, one, told) in enumerate(pairs)
+    ]
     (folder / REDDIT).parent.mkdir(parents=True)
     (folder / REDDIT).write_bytes(gzip.compress("\n".join(map(json.dumps, rows)).encode()))
     (folder / TOPICS).parent.mkdir()
@@ -59,7 +83,7 @@ def write_stand_ins(folder: Path) -> Path:
 
 
 def test_every_row_of_the_paper_is_there_with_its_figures() -> None:
-    assert REPORTED.keys() == ROWS.keys() - {"bm25"}
+    assert REPORTED.keys() == {row.id for row in ROWS.values() if row.name}
     assert ROWS["t-scqa"].reported == (85.2, 93.4, 84.9)
     assert ROWS["t-scqa"].learner == ROWS["scqa"].learner != ROWS["dsqa"].learner
     assert all({*pair} <= ROWS.keys() for pair in COMPARED)
@@ -68,11 +92,18 @@ def test_every_row_of_the_paper_is_there_with_its_figures() -> None:
 def test_what_is_learned_from_has_no_query_no_linked_topic_and_no_question_without_an_answer(tmp_path: Path) -> None:
     folder = write_stand_ins(tmp_path)
     found = read_pairs(folder, [Question("q", "asked in dev")])
-    assert found.sources == {REDDIT: 2, TOPICS: 2}
-    assert found.left_out == {"questions with the words of a query": 1, "topics at an end of a link": 2}
+    assert found.sources == {REDDIT: 1, TOPICS: 2}
+    assert found.left_out == {
+        "answers that say nothing": 2,
+        "questions of which no answer is left": 1,
+        "questions with the words of a query": 1,
+        "questions with the text of another": 1,
+        "topics at an end of a link": 2,
+    }
     assert {question.title for question in found.questions} == {"Fix my wifi?", "topic 1", "topic 2"}
     by_title = {question.title: answer.body for question, answer in zip(found.questions, found.best(), strict=True)}
     assert by_title["topic 2"] == "answer 1", "the one with more votes"
+    assert by_title["Fix my wifi?"] == "restart it", "the first that says something"
     some = read_pairs(folder, [Question("q", "asked in dev")], 2)
     assert some.questions == found.questions[:2], "a part is the beginning of the whole"
     assert some.digest() != found.digest()
@@ -81,9 +112,68 @@ def test_what_is_learned_from_has_no_query_no_linked_topic_and_no_question_witho
 
 
 def test_a_file_of_pairs_that_is_damaged_is_named_with_its_line(tmp_path: Path) -> None:
-    (tmp_path / "pairs.gz").write_bytes(gzip.compress(b'{"id": 1, "question": "a", "answer": "b"}\n{"id": 2}\n'))
-    with pytest.raises(DamagedInputError, match=r"pairs.gz, line 2: KeyError\('question'\)"):
+    (tmp_path / "pairs.gz").write_bytes(gzip.compress(b'{"id": 1, "forum": "f", "question": "a", "answer": "b"}\n{}'))
+    with pytest.raises(DamagedInputError, match=r"pairs.gz, line 2: KeyError\('id'\)"):
         list(read_reddit(tmp_path / "pairs.gz"))
+
+
+def test_rows_of_one_subreddit_and_title_are_one_question_with_all_their_answers(tmp_path: Path) -> None:
+    folder = write_stand_ins(tmp_path)
+    found = {question.id: [answer.body for answer in answers] for question, answers in read_reddit(folder / REDDIT)}
+    assert found["0"] == [".", "restart it", "buy another"]
+    assert found["5"] == ["ask a friend"], "the same title in another subreddit is another question"
+    kept = read_pairs(folder, [])
+    (wifi,) = (question.id for question in kept.questions if question.title == "Fix my wifi?")
+    assert [answer.body for answer in kept.answers if answer.question_id == wifi] == ["restart it", "buy another"]
+
+
+@pytest.mark.parametrize(
+    ("body", "says"),
+    [
+        ("Yes.", True),
+        ("Delete the partition", True),
+        ("...", False),
+        ("[removed]", False),
+        ("Deleted.", False),
+        ("[deleted]  \n ^^^^0.8427 \n > [What is this?](https://pastebin.com/64GuVi2F/86319)", False),
+        ("This comment has been overwritten by an open source script to protect this user's privacy.", False),
+    ],
+)
+def test_an_answer_that_was_deleted_or_overwritten_says_nothing(body: str, says: bool) -> None:
+    assert says_something(Answer("a", "q", body)) == says
+
+
+def test_the_control_is_the_cosine_of_trigram_counts() -> None:
+    query, near, far = Question("q", "router wifi"), Question("a", "wifi wifi"), Question("b", "router")
+    plain = TrigramCosine().scores(query, [near, far])
+    reader = SiameseReader(TextSettings(), "joined")
+    texts = [Counter(reader.question(found)) for found in (query, near, far)]
+    norms = [sum(value * value for value in text.values()) ** 0.5 for text in texts]
+    dots = [sum(texts[0][name] * text[name] for name in texts[0]) for text in texts[1:]]
+    assert plain.tolist() == pytest.approx([dot / norms[0] / norm for dot, norm in zip(dots, norms[1:], strict=True)])
+    weighted = TrigramCosine([far] * 9 + [near]).scores(query, [near, far])
+    assert weighted[0] > plain[0], "the trigrams of wifi are rare in the collection"
+    assert weighted[1] < plain[1]
+
+
+def test_the_rows_of_trigrams_answer_every_query(data: DasData) -> None:
+    for has_idf in (False, True):
+        found = trigram_answers(data, has_idf=has_idf).runs
+        assert {name: set(run) for name, run in found.items()} == {
+            task.name: set(task.queries) for task in data.tasks()
+        }
+
+
+def test_the_networks_of_a_table_differ_in_sides_and_reduction_alone(data: DasData, tmp_path: Path) -> None:
+    trainer = SiameseTrainer(SiameseRecipe(), data, tmp_path)
+    made = {name: trainer.recipe_of(name) for name in ("scqa", "dsqa", "scqa-sum", "dsqa-sum")}
+    assert [(one.is_shared, one.pairs.reduction) for one in made.values()] == [
+        (True, "mean"),
+        (False, "mean"),
+        (True, "sum"),
+        (False, "sum"),
+    ]
+    assert {replace(one, is_shared=True, pairs=SiameseRecipe().pairs) for one in made.values()} == {SiameseRecipe()}
 
 
 def test_the_papers_data_is_found_and_some_of_its_queries_tune(data: DasData, tmp_path: Path) -> None:
@@ -119,23 +209,25 @@ def test_translations_find_what_only_answers_tell(data: DasData, tmp_path: Path)
     assert values[0] < values[1] == 1
 
 
-@pytest.mark.parametrize("kind", sorted(KINDS))
+@pytest.mark.parametrize("name", sorted(row.learner for row in ROWS.values() if row.system == "language"))
 def test_dev_takes_the_first_of_the_best_and_scores_are_those_of_the_model(
-    kind: str, data: DasData, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    name: str, data: DasData, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    few = list(grid(kind, 0))[:: max(1, len(list(grid(kind, 0))) // 7)]
-    monkeypatch.setattr("askalike.papers.das2016.language.grid", lambda kind, seed: iter(few))
+    few = list(grid(name, 0))[:: max(1, len(list(grid(name, 0))) // 7)]
+    monkeypatch.setattr("askalike.papers.das2016.language.grid", lambda name, seed: iter(few))
     learner, one = Learner(data, tmp_path / "out"), data.sets[0]
-    found = language_answers(kind, 0, learner)
+    found = language_answers(name, 0, learner)
     tried = found.tried[one.name]
     assert len(tried) == len(few)
     best = max(tried, key=lambda choice: float(str(choice["dev_map"])))
     assert found.settings[one.name] == {name: value for name, value in best.items() if name != "dev_map"}
+    kind = next(kind for kind, made in KINDS.items() if type(few[0]) is made)
     options = KINDS[kind](**found.settings[one.name])  # type: ignore[arg-type]
+    topics = "qatm" if options.most_answers == 1 else "sqatm"
     learned = Learned(
         learner.translations(),
         learner.phrases(options.phrase_learning) if options.phrase_learning else Learned().phrases,
-        learner.topics(kind, options.topic_learning).topics if options.topic_learning else Learned().topics,
+        learner.topics(topics, options.topic_learning).topics if options.topic_learning else Learned().topics,
     )
     model = LanguageModel.build(
         LanguageSettings(kind, options), learner.texts.vocabulary, learner.collection(one.dev.statistics), learned
@@ -240,3 +332,36 @@ def test_a_query_counts_by_its_mean_over_seeds() -> None:
     scqa, dsqa = result("scqa", 0.0, 1.0), result("dsqa", 0.25)
     (found,) = compared([dsqa, scqa], COMPARED, ["t"])
     assert found.difference.mean == 0.125
+
+
+def test_a_training_keeps_the_network_before_it_and_that_of_the_best_epoch_of_dev(
+    data: DasData, tmp_path: Path
+) -> None:
+    pytest.importorskip("torch", reason="the siamese network is trained with torch, which is not installed")
+    from askalike.models.siamese.network import build, to_arrays
+
+    recipe = SiameseRecipe(kernel_width=3, channels=(2, 2), poolings=(2, 1), output_size=4)
+    pairs, loop = replace(recipe.pairs, batch_size=8), replace(recipe.loop, epochs=3, patience=0, learning_rate=0.1)
+    trainer = SiameseTrainer(replace(recipe, pairs=pairs, loop=loop), data, tmp_path)
+    kept = {name: trainer.model("scqa", 1, name) for name in ("loss", "dev", "untrained")}
+    first = to_arrays(build(kept["loss"].settings.network, 1))
+    assert all(np.allclose(first[name], value) for name, value in kept["untrained"].parameters().items())
+    assert not all(np.allclose(first[name], value) for name, value in kept["loss"].parameters().items())
+    maps = [one.value for one in read_log(tmp_path / "scqa-seed1" / "log.csv") if one.measure == "map"]
+    assert len(maps) == 4
+    (one,) = data.sets
+    task = candidate_task(one.dev)
+    found = {name: task.map(model.encode(task.questions)) for name, model in kept.items()}
+    assert found["untrained"] == pytest.approx(maps[0], abs=1e-5)
+    assert found["dev"] == pytest.approx(max(maps[1:]), abs=1e-5), "of epochs from the first on"
+    assert found["loss"] == pytest.approx(maps[-1], abs=1e-5), "without patience the last one"
+
+
+def test_the_row_of_plain_bm25_does_not_take_the_scores_of_the_search(data: DasData, tmp_path: Path) -> None:
+    (one,) = data.sets
+    found = runner(data, tmp_path).answerer.answer(ROWS["bm25-plain"], 0).runs
+    assert found == runner(data, tmp_path).answerer.answer(ROWS["bm25"], 0).runs, "the search of this set is BM25"
+    given = replace(one.dev, lexical={query: [(name, 7.0) for name, _ in run] for query, run in one.dev.given.items()})
+    changed = runner(replace(data, sets=(replace(one, dev=given),)), tmp_path).answerer
+    assert changed.answer(ROWS["bm25-plain"], 0).runs == found
+    assert changed.answer(ROWS["bm25"], 0).runs != found

@@ -214,3 +214,11 @@ def test_packing_moves_words_and_back(lanes: int) -> None:
     for text, n in enumerate(lengths.tolist()):
         assert torch.equal(back[:n, text], inputs[:n, text])
         assert not back[n:, text].any()
+
+
+def test_a_gate_bias_is_where_decay_begins_and_nothing_else_changes() -> None:
+    config = EncoderConfig("rcnn", 3, 2)
+    plain, biased = (to_arrays(build(config, 5, bias)) for bias in (0.0, 3.0))
+    assert biased.pop("gate_bias").tolist() == [3.0, 3.0]
+    assert plain.pop("gate_bias").tolist() == [0.0, 0.0]
+    assert all(np.array_equal(plain[name], biased[name]) for name in plain)

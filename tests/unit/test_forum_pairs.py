@@ -41,7 +41,7 @@ def forum(tmp_path: Path) -> Iterator[Forum]:
         yield made
 
 
-def pairs(forum: Forum, minimum: float = 0.3) -> dict[str, float]:
+def pairs(forum: Forum, minimum: float = 0.1) -> dict[str, float]:
     assert forum.pairs.advance(LONG) == 0
     found, place = forum.pairs.page(minimum, 100)
     assert place is None

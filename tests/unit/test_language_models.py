@@ -9,6 +9,7 @@ import pytest
 from tests.naive_language import background, dirichlet, log_likelihood, ml, translated
 
 from askalike.errors import SettingError
+from askalike.models.language.kinds import options_of
 from askalike.models.query_likelihood.likelihood import QueryLikelihood, Smoothing
 from askalike.models.query_likelihood.terms import Collection, TermLists
 from askalike.models.translation.ibm1 import Translations
@@ -112,3 +113,24 @@ def test_values_out_of_range_are_refused() -> None:
     for weights in ((0.0, 0.0, 1.0), (-1.0, 2.0, 0.0), (float("nan"), 1.0, 0.0)):
         with pytest.raises(SettingError, match="weights"):
             Mixture(*weights)
+
+
+def test_a_word_that_translates_into_itself_for_certain_counts_as_in_the_text_itself() -> None:
+    """The word 2 once among two words, t(2|2) = 1, beside what 3 gives: 0.8 · (1/2 + t(2|3)/2) + 0.2 · P(2|C)."""
+    learned = Translations.of(np.array([2, 2]), np.array([2, 3]), np.array([0.1, 0.4]), 4)
+    counted = Collection(np.array([0, 1, 4, 5]))
+    words, text = np.array([2]), TermLists.of([[2, 3]])
+    found = {
+        how: word_translation(counted, learned, self_translation=how).word_probabilities(words, text).item()
+        for how in ("learned", "certain")
+    }
+    assert found["learned"] == pytest.approx(0.8 * (0.1 / 2 + 0.4 / 2) + 0.2 * 0.4)
+    assert found["certain"] == pytest.approx(0.8 * (1 / 2 + 0.4 / 2) + 0.2 * 0.4)
+    with pytest.raises(SettingError, match="self_translation is 'sure'"):
+        word_translation(counted, learned, self_translation="sure")  # type: ignore[arg-type]
+
+
+def test_options_of_an_earlier_version_have_translations_as_they_were_learned() -> None:
+    stored = {"smoothing": "jelinek-mercer", "weight": 0.2, "kept": 0.5}
+    options = options_of("translation", stored)
+    assert (options.self_translation, options.kept) == ("learned", 0.5)  # type: ignore[attr-defined]

@@ -13,10 +13,14 @@ import pytest
 from numpy.typing import NDArray
 
 from askalike.errors import FormatError, MissingExtraError, SettingError, install_command
+from askalike.evaluation.forum.scorers import make_scorer, rerank
 from askalike.papers.harness import Outcome, RowResult, chosen_rows, compared
-from askalike.papers.lei2016.rows import COMPARED, REPORTED, ROWS, LeiRow
+from askalike.papers.lei2016.rows import COMPARED, REPORTED, ROWS, THESIS, LeiRow
 from askalike.papers.lei2016.sets import LeiSet, find_sets
-from askalike.papers.lei2016.table import Trainer, runner_of
+from askalike.papers.lei2016.table import LeiSystems, Trainer, runner_of
+from askalike.papers.lei2016.training import EncoderTrainer
+from askalike.text.settings import TextSettings
+from askalike.training.recipe import network_recipe
 from askalike.types import Question
 
 SUBJECTS = ("printer", "wifi", "scanner", "monitor", "battery", "keyboard")
@@ -102,8 +106,12 @@ def finished(row: LeiRow, seed: int, data: LeiSet, out: Path) -> Outcome | None:
 
 
 def test_every_reported_figure_belongs_to_a_row() -> None:
-    assert set(REPORTED) <= set(ROWS)
     assert {name for name, row in ROWS.items() if row.reported} == set(REPORTED)
+    assert {name for name, row in ROWS.items() if row.thesis} == set(THESIS)
+    assert {one.origin for found in THESIS.values() for one in found.values()} == {"thesis"}
+    assert "thesis" not in {one.origin for found in REPORTED.values() for one in found.values()}
+    full, last = THESIS["rcnn-last-pretrained"]["p@1"], THESIS["rcnn-last"]["p@1"]
+    assert (full.value, last.value) == (64.5, 64.2), "by the thesis alone, pre-training does not harm"
 
 
 def test_encoders_of_all_kinds_have_about_the_same_number_of_parameters() -> None:
@@ -149,6 +157,21 @@ def test_stand_ins_keep_training_apart_from_dev_and_test(tmp_path: Path) -> None
     assert semeval.pairs == (("A0", "A0_R2"), ("A1", "A1_R2"), ("A2", "A2_R2"))
     assert {question.id[0] for question in semeval.questions} == {"A", "B"}
     assert list(find_sets(tmp_path / "travel-stackexchange")) == ["travel"]
+
+
+def test_bm25_is_plain_where_the_candidates_were_found_by_another_search(tmp_path: Path, askubuntu: LeiSet) -> None:
+    write_travel(tmp_path / "travel-stackexchange")
+    travel = find_sets(tmp_path)["travel"]()
+    (plain, search) = run_rows(travel, ["candidate-search"], [0], tmp_path / "out")
+    runs = LeiSystems(travel, tmp_path, no_torch).answer(ROWS["bm25"], 0).runs
+    test = travel.tests[0]
+    assert runs[test.name] == rerank(
+        test.given, make_scorer("bm25", test.statistics, TextSettings()), test.queries, test.documents
+    )
+    assert runs[test.name] != test.lexical
+    assert (plain.row.id, search.row.id) == ("bm25", "candidate-search")
+    released = LeiSystems(askubuntu, tmp_path, no_torch).answer(ROWS["bm25"], 0).runs
+    assert released == {task.name: task.lexical for task in askubuntu.tasks()}, "as they were released"
 
 
 def test_a_folder_that_holds_no_set_is_refused(tmp_path: Path) -> None:
@@ -291,3 +314,15 @@ def test_a_title_row_sees_no_body(askubuntu: LeiSet, tmp_path: Path) -> None:
 def test_no_seed_is_refused(askubuntu: LeiSet, tmp_path: Path) -> None:
     with pytest.raises(SettingError, match="no seed"):
         run_rows(askubuntu, [], [], tmp_path)
+
+
+def test_perplexity_is_measured_on_the_questions_that_were_released_to_be_held_out(askubuntu: LeiSet) -> None:
+    trainer = EncoderTrainer(network_recipe("lei2016"), {"askubuntu": askubuntu})
+    asked, learned = trainer._with_held_out(), trainer._everything()
+    assert askubuntu.heldout == {"1"}
+    assert asked.held_out == {"askubuntu/1"}
+    assert {question.id for question in asked.questions} - {question.id for question in learned.questions} == {
+        "askubuntu/1"
+    }
+    assert not learned.held_out
+    assert not any("askubuntu/1" in pair for pair in asked.pairs)

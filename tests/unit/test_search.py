@@ -187,7 +187,7 @@ def test_a_result_names_the_ranker_that_answered_and_whether_vectors_did(ranker:
     found = printers().search(replace(ASKED, ranker=ranker))
     assert (found.ranker, found.has_vectors) == (ranker or "hybrid", has_vectors)
     without = Searcher(ListEngine(PRINTERS), ANALYZER).search(ASKED)
-    assert (without.ranker, without.has_vectors) == ("lexical", False)
+    assert (without.ranker, without.has_vectors) == ("probability", False)
 
 
 def test_weights_are_title_counts_plus_weighted_body_counts() -> None:
@@ -241,7 +241,7 @@ def test_a_hit_shows_the_words_that_matched_strongest_first() -> None:
 
 def test_questions_that_have_gone_are_replaced_by_the_next_best() -> None:
     engine = ListEngine([Question(str(number), "printer") for number in range(10)], gone=frozenset(range(6)))
-    hits = Searcher(engine, ANALYZER).search(Query("printer", k=3)).hits
+    hits = Searcher(engine, ANALYZER).search(Query("printer", k=3, ranker="lexical")).hits
     assert [hit.question.id for hit in hits] == ["6", "7", "8"]
     assert engine.asked == [3, 6, 12]
 
@@ -279,11 +279,11 @@ PRINTERS = [
 ]
 DIRECTIONS = {0: [0.0, 1.0], 1: [0.8, 0.6], 2: [0.6, 0.8]}
 ASKED = Query("printer offline")
-HALVES = SearchSettings(join=JoinSettings(weight=0.5))
+HALVES = SearchSettings(ranker="hybrid", join=JoinSettings(weight=0.5))
 
 
 def printers(weight: float = 0.5, **settings: float) -> Searcher:
-    joined = SearchSettings(join=JoinSettings(weight=weight, **settings))  # type: ignore[arg-type]
+    joined = SearchSettings(ranker="hybrid", join=JoinSettings(weight=weight, **settings))  # type: ignore[arg-type]
     return Searcher(ListEngine(PRINTERS, vectors=DIRECTIONS), ANALYZER, FixedEncoder(1.0, 0.0), joined)
 
 
@@ -310,7 +310,7 @@ def test_candidates_compared_word_by_word_worked_by_hand() -> None:
 
 def test_what_is_not_compared_word_by_word_stays_below_what_is() -> None:
     encoder = FixedEncoder(1.0, 0.0)
-    settings = SearchSettings(join=JoinSettings(weight=0.5, interaction_depth=2))
+    settings = SearchSettings(ranker="hybrid", join=JoinSettings(weight=0.5, interaction_depth=2))
     searcher = Searcher(ListEngine(PRINTERS, vectors=DIRECTIONS), ANALYZER, encoder, settings)
     found = searcher.search(replace(ASKED, k=3, ranker="interaction")).hits
     assert sorted(encoder.read) == [0, 1], "the best two of the weighted sum"
@@ -389,7 +389,9 @@ def test_each_source_can_be_asked_alone() -> None:
 
 def test_without_vectors_words_answer_unless_vectors_were_asked_for() -> None:
     searcher = Searcher(ListEngine(PRINTERS), ANALYZER)
-    assert searcher.search(replace(ASKED, k=3)).hits[0].components == {"bm25": 2.0}
+    found = searcher.search(replace(ASKED, k=3)).hits[0]
+    assert found.components["bm25"] == 2.0
+    assert "cosine" not in found.components
     with pytest.raises(ForumError, match="needs vectors"):
         searcher.search(replace(ASKED, ranker="hybrid"))
 
@@ -417,7 +419,7 @@ def test_what_shares_no_word_and_points_elsewhere_is_no_hit() -> None:
 
 
 def test_an_unknown_ranker_is_refused_with_the_choices() -> None:
-    with pytest.raises(SettingError, match="expected one of hybrid, interaction, fusion, lexical, vector"):
+    with pytest.raises(SettingError, match="expected one of probability, hybrid, interaction, fusion, lexical, vector"):
         printers().search(replace(ASKED, ranker="magic"))
 
 

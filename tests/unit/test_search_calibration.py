@@ -1,74 +1,67 @@
-"""How likely two questions ask the same: from judged pairs, moved by verdicts."""
+"""What people judged moves the probability of pairs like those that were judged, and leaves the others."""
 
 from __future__ import annotations
 
-import json
-from math import exp, log
-from pathlib import Path
-
 import numpy as np
 import pytest
-from hypothesis import example, given
+from hypothesis import given
 from hypothesis import strategies as st
 
-from askalike.search.calibration import DEFAULT_PRIOR, SPREAD_OF_PRIOR, Calibration, fits, posterior
+from askalike.search.calibration import BETWEEN, KNOTS, SPREAD, UNMOVED, Update, hats, moved_probabilities, posterior
 
-RESULT = Path(__file__).parents[2] / "results" / "likelihood.json"
-cosines = st.floats(-1, 1)
-verdicts = st.lists(st.tuples(cosines, st.booleans()), min_size=1, max_size=30)
+logits = st.floats(-12, 12)
+judgements = st.lists(st.tuples(logits, st.booleans()), min_size=1, max_size=30)
 
 
-def log_posterior(intercept: float, slope: float, prior: Calibration, judged: list[tuple[float, bool]]) -> float:
+def log_posterior(shifts: np.ndarray, judged: list[tuple[float, bool]]) -> float:
     """Return what is maximised, written down once more."""
-    found = -((intercept - prior.intercept) ** 2 + (slope - prior.slope) ** 2) / (2 * SPREAD_OF_PRIOR**2)
-    for cosine, is_same in judged:
-        likely = 1 / (1 + exp(-(intercept + slope * cosine)))
-        found += log(likely if is_same else 1 - likely)
-    return found
+    whole = np.append(shifts, 0.0)
+    found = -(shifts @ shifts) / (2 * SPREAD**2) - (np.diff(whole) ** 2).sum() / (2 * BETWEEN**2)
+    for logit, is_same in judged:
+        moved = logit + float(hats(np.array([logit]))[0] @ whole)
+        found -= np.logaddexp(0, -moved if is_same else moved)
+    return float(found)
 
 
-@given(verdicts)
-@example([(-1.0, False)] * 2 + [(-1.0, True)] * 5)  # whole steps of Newton's method go back and forth for ever
-def test_no_calibration_near_by_fits_the_verdicts_better(judged: list[tuple[float, bool]]) -> None:
-    found = posterior(DEFAULT_PRIOR, *map(list, zip(*judged, strict=True)))
-    best = log_posterior(found.intercept, found.slope, DEFAULT_PRIOR, judged)
-    for intercept, slope in ((0.01, 0), (-0.01, 0), (0, 0.01), (0, -0.01), (0.01, -0.01)):
-        assert log_posterior(found.intercept + intercept, found.slope + slope, DEFAULT_PRIOR, judged) < best
+@given(judgements)
+def test_no_shift_near_by_fits_the_judgements_better(judged: list[tuple[float, bool]]) -> None:
+    found = np.array(posterior(*map(list, zip(*judged, strict=True))).shifts[:-1])
+    best = log_posterior(found, judged)
+    for knot in range(len(found)):
+        for step in (-0.01, 0.01):
+            assert log_posterior(found + step * np.eye(len(found))[knot], judged) <= best + 1e-6
 
 
-@given(verdicts)
-def test_a_greater_cosine_is_likelier_and_nothing_is_certain(judged: list[tuple[float, bool]]) -> None:
-    found = posterior(DEFAULT_PRIOR, *map(list, zip(*judged, strict=True)))
-    assert found.verdicts == len(judged)
-    assert found.likelihood(-1.0) > 0
-    assert found.likelihood(1.0) < 1
+@given(judgements, st.lists(logits, min_size=2, max_size=20))
+def test_judgements_never_change_the_order_of_pairs(judged: list[tuple[float, bool]], asked: list[float]) -> None:
+    update = posterior(*map(list, zip(*judged, strict=True)))
+    ordered = np.sort(np.array(asked))
+    assert (np.diff(update.moved(ordered)) >= 0).all()
 
 
-def test_verdicts_move_the_likelihood_their_way() -> None:
-    before = DEFAULT_PRIOR.likelihood(0.6)
-    assert posterior(DEFAULT_PRIOR, [0.6] * 10, [True] * 10).likelihood(0.6) > before + 0.2
-    assert posterior(DEFAULT_PRIOR, [0.6] * 10, [False] * 10).likelihood(0.6) < before - 0.2
+@pytest.mark.parametrize("count", [1, 8, 100])
+def test_a_perfect_hit_loses_nothing_by_what_was_said_of_other_pairs(count: int) -> None:
+    update = posterior([2.0] * count, [False] * count)
+    assert update.moved(np.array([KNOTS[-1], 6.0])).tolist() == [KNOTS[-1], 6.0]
+    assert moved_probabilities(update, [1.0, 0.98])[0] == 1.0
 
 
-def test_many_verdicts_outweigh_what_was_judged_elsewhere() -> None:
-    chance = np.random.default_rng(0)
-    truth, drawn = Calibration(-4.0, 5.0), chance.uniform(0, 1, 4000)
-    is_same = [bool(chance.random() < truth.likelihood(cosine)) for cosine in drawn]
-    found = posterior(DEFAULT_PRIOR, drawn.tolist(), is_same)
-    assert (found.intercept, found.slope) == (pytest.approx(-4.0, abs=0.3), pytest.approx(5.0, abs=0.5))
+def test_judgements_from_the_top_of_the_queue_leave_the_bottom() -> None:
+    update = posterior([1.0] * 100, [False] * 100)
+    assert update.moved(np.array([1.0]))[0] < 0.5
+    assert update.moved(np.array([-5.0]))[0] == pytest.approx(-5.0, abs=0.1)
 
 
-def test_only_cosines_that_spread_as_the_general_models_are_read() -> None:
-    chance = np.random.default_rng(0)
-    apart = chance.normal(0, 1, (100, 60))
-    alike = chance.normal(0, 0.3, (100, 60)) + 1
-    apart, alike = (one / np.linalg.norm(one, axis=1, keepdims=True) for one in (apart, alike))
-    assert fits(apart.astype(np.float32))  # mean 0, spread 1 / √60 = 0.13
-    assert not fits(alike.astype(np.float32))
-    assert fits(alike[:19].astype(np.float32))  # too few to tell
+def test_one_judgement_is_little_and_many_outweigh_what_was_learned_elsewhere() -> None:
+    def after(count: int) -> float:
+        return float(posterior([0.0] * count, [True] * count).moved(np.array([0.0]))[0])
+
+    assert 0 < after(1) < 0.1
+    assert after(20) < after(500)
+    assert after(500) > 1.0
 
 
-@pytest.mark.skipif(not RESULT.exists(), reason="the results are not beside the tests")
-def test_the_numbers_used_are_those_of_the_measurement() -> None:
-    found = json.loads(RESULT.read_text(encoding="utf-8"))
-    assert found["fitted"] == {"intercept": DEFAULT_PRIOR.intercept, "slope": DEFAULT_PRIOR.slope}
+def test_nothing_judged_changes_nothing() -> None:
+    assert posterior([], []) == UNMOVED
+    assert moved_probabilities(UNMOVED, [0.2, 1.0]) == [0.2, 1.0]
+    assert Update().moved(np.array([1.5])).tolist() == [1.5]

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from askalike.errors import SettingError
 from askalike.models.ramn.comparison import Similarity, compare, importance
-from askalike.models.ramn.score import ALPHAS, FORUM, RamnSettings, log_scores, rank_factors, reduced, scores
+from askalike.models.ramn.score import ALPHAS, FORUM, RamnSettings, in_order, log_scores, rank_factors, reduced, scores
 from askalike.search.pool import Pooled
 from askalike.search.ramn import RamnReranker
 from askalike.types import Query, Question
@@ -205,6 +205,23 @@ def test_rank_factors_stay_above_zero_for_every_alpha_and_number_of_candidates()
     assert rank_factors(np.array([7]), 0.0).tolist() == [1.0]
 
 
+def test_an_engines_rank_is_not_scaled_and_counts_by_its_sign_or_not_at_all() -> None:
+    """α = 0.05: R of the ranks 1, 20 and 40 is 0.95, 0 and -1."""
+    ranks = np.array([1, 20, 40])
+    assert rank_factors(ranks, 0.05, "signed") == pytest.approx([0.95, 0, -1])
+    assert rank_factors(ranks, 0.05, "clamped") == pytest.approx([0.95, 1e-6, 1e-6])
+    assert rank_factors(ranks, 0.05) == pytest.approx([1 - 0.05 * 10 / 40, 0.75, 0.5]), "positions are brought to ten"
+
+
+def test_signed_scores_are_in_the_order_of_the_products() -> None:
+    """Matches of 2, 3, 5, 2 and 3 at R of 0.9, 0.5, 0, -1 and -0.5."""
+    matches, factors = np.array([2.0, 3.0, 5.0, 2.0, 3.0]), np.array([0.9, 0.5, 0.0, -1.0, -0.5])
+    with np.errstate(divide="ignore"):
+        found = in_order(np.log(np.abs(matches * factors)), factors)
+    assert np.argsort(-found).tolist() == np.argsort(-(matches * factors)).tolist() == [0, 1, 2, 4, 3]
+    assert in_order(np.array([-5.0, -np.inf]), np.array([0.0, 0.0])).tolist() == [0.0, 0.0]
+
+
 @pytest.mark.parametrize(
     "wrong",
     [
@@ -215,6 +232,7 @@ def test_rank_factors_stay_above_zero_for_every_alpha_and_number_of_candidates()
         {"floor": 1e-320},
         {"mismatch_weight": 1000.0},
         {"similarity": "l2"},
+        {"rank_factor": "position"},
         {"repeats": "twice"},
         {"is_both_ways": True},
         {"is_both_ways": True, "is_per_word": True, "repeats": "once"},

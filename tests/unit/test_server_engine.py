@@ -50,11 +50,12 @@ def engine(tmp_path: Path) -> Iterator[Engine]:
 
 def test_a_hit_has_all_that_is_needed_to_judge_it(engine: Engine) -> None:
     found = engine.similar(Query("wifi drops today", "printer"))
-    assert found.ranker == "lexical"
+    assert found.ranker == "probability"
     assert found.took_ms > 0
     hit = found.hits[0]
     assert (hit.rank, hit.question.id, hit.question.created, hit.answers) == (1, "1", day(1), 2)
-    assert (hit.likelihood.value, hit.likelihood.word) == (None, "unknown")
+    assert hit.likelihood.value == hit.score
+    assert hit.likelihood.word in ("unlikely", "possible", "likely")
     assert hit.best_answer is not None
     assert (hit.best_answer.id, hit.best_answer.text) == ("y", "Sure")
     assert hit.best_answer.html == "<p><em>Sure</em></p>\n"
@@ -194,20 +195,20 @@ def test_pairs_and_clusters_come_page_by_page(engine: Engine) -> None:
     while MaintenanceWorker(engine, lambda: False).keep():
         pass
     assert engine.duplicates.progress().done == engine.duplicates.progress().questions == 8
-    page = engine.duplicates.pairs(None, 2, 0.3)
+    page = engine.duplicates.pairs(None, 2, 0.1)
     assert all(one.score == 1.0 and one.cosine is None for one in page.pairs)
     assert [(one.question.id, one.candidate.id) for one in page.pairs] == [("p1", "p0"), ("p2", "p0")]
     seen = [(one.question.id, one.candidate.id) for one in page.pairs]
     while page.next:
-        page = engine.duplicates.pairs(page.next, 2, 0.3)
+        page = engine.duplicates.pairs(page.next, 2, 0.1)
         seen += [(one.question.id, one.candidate.id) for one in page.pairs]
     assert len(seen) == len(set(seen)) == engine.forum.pairs.store.count()
 
-    groups = engine.duplicates.clusters(None, 1, 0.3)
+    groups = engine.duplicates.clusters(None, 1, 0.1)
     (largest,) = groups.clusters
     assert (largest.size, largest.canonical.id, largest.best) == (5, "p2", 1.0)  # it alone is answered
     assert {one.id for one in largest.questions} == {"3", "p0", "p1", "p2", "p3"}
-    rest = engine.duplicates.clusters(groups.next, 5, 0.3)
+    rest = engine.duplicates.clusters(groups.next, 5, 0.1)
     assert [{one.id for one in group.questions} for group in rest.clusters] == [{"1", "w"}]
     assert rest.clusters[0].best < 1
     assert rest.next is None
@@ -232,11 +233,11 @@ def test_any_number_of_least_scores_makes_clusters_a_few_times_and_keeps_fewer(
     )
     for number in range(1_000):
         assert compared.duplicates.clusters(None, 5, number / 1_000).clusters
-    assert made == pytest.approx([0.3 + step / 20 for step in range(14)])
+    assert made == pytest.approx([0.1 + step / 20 for step in range(18)])
     compared.duplicates.clusters(None, 5, 0.9999)
-    assert len(made) == 14
-    compared.duplicates.clusters(None, 5, 0.3)  # was asked for too long ago
-    assert len(made) == 15
+    assert len(made) == 18
+    compared.duplicates.clusters(None, 5, 0.1)  # was asked for too long ago
+    assert len(made) == 19
 
 
 def test_clusters_that_are_being_made_hold_up_no_request_for_others(
@@ -261,11 +262,11 @@ def test_clusters_that_are_being_made_hold_up_no_request_for_others(
     with ThreadPoolExecutor(1) as others:
         making = others.submit(compared.duplicates.clusters, None, 5, 0.6)
         assert has_begun.wait(60)
-        assert compared.duplicates.clusters(None, 5, 0.7).clusters[0].size == 6
-        assert compared.duplicates.clusters(None, 5, 0.62).clusters[0].size == 5  # as they were
+        assert compared.duplicates.clusters(None, 5, 0.7).clusters[0].size == 5
+        assert compared.duplicates.clusters(None, 5, 0.62).clusters[0].size == 4  # as they were
         may_end.set()
-        assert making.result(60).clusters[0].size == 6
-    assert compared.duplicates.clusters(None, 5, 0.6).clusters[0].size == 6
+        assert making.result(60).clusters[0].size == 5
+    assert compared.duplicates.clusters(None, 5, 0.6).clusters[0].size == 5
 
 
 @pytest.mark.parametrize("cursor", ["x", "1", "nan_1_2", "1e999_1_2", "_"])

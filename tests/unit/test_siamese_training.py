@@ -38,7 +38,7 @@ RECIPE = SiameseRecipe(
     channels=(8, 8),
     poolings=(3, 2),
     output_size=16,
-    pairs=PairOptions(batch_size=16, margin=0.0, held_out=4),
+    pairs=PairOptions(batch_size=16, margin=0.0, held_out=4, reduction="sum"),
     loop=SgdSettings(epochs=30, patience=0, learning_rate=0.03, momentum=0.05, clip=1e9),
 )
 
@@ -89,6 +89,36 @@ def test_the_loss_is_that_of_the_paper() -> None:
     cosines, others = torch.tensor([0.5, -0.5]), torch.tensor([0.9, 0.2, -1.0])
     assert pair_loss(cosines, others, 0.25).item() == pytest.approx(0.5 + 1.5 + 0.65)
     assert pair_loss(cosines, others, 0.0).item() == pytest.approx(0.5 + 1.5 + 0.9 + 0.2)
+
+
+def test_the_mean_of_the_loss_is_over_positive_and_negative_samples_together() -> None:
+    cosines, others = torch.tensor([0.5, -0.5]), torch.tensor([0.9, 0.2])
+    assert pair_loss(cosines, others, 0.25, "sum").item() == pytest.approx(0.5 + 1.5 + 0.65)
+    assert pair_loss(cosines, others, 0.25, "mean").item() == pytest.approx((0.5 + 1.5 + 0.65) / 4)
+
+
+def test_a_step_by_the_mean_is_that_of_the_sum_divided_by_the_samples() -> None:
+    pairs, batch = corpus(), np.array([[0, 3], [3, 7], [7, 0]])
+    slopes = {}
+    for reduction in ("sum", "mean"):
+        options = replace(RECIPE.pairs, reduction=reduction)
+        objective = QuestionAnswer(build(RECIPE.network(len(pairs.vocabulary.words))), pairs, options)
+        objective(batch).backward()
+        slopes[reduction] = objective.network.sides["shared"].dense_bias.grad
+        held_out = objective.held_out()[HELD_OUT_LOSS]
+        assert 0 < held_out < 2, "a sample's mean under either, so that they can be compared"
+    torch.testing.assert_close(slopes["mean"] * 6, slopes["sum"])
+
+
+def test_shuffled_trigrams_are_the_same_in_an_order_of_the_seed() -> None:
+    plain = corpus().vocabulary.words
+    shuffled = [
+        read_pairs(toy_data(), replace(RECIPE, order="shuffled"), seed, lambda _: None).vocabulary.words
+        for seed in (0, 0, 1)
+    ]
+    assert shuffled[0] == shuffled[1] != shuffled[2]
+    assert sorted(shuffled[0]) == sorted(plain)
+    assert shuffled[0] != plain
 
 
 def test_the_loss_of_a_batch_is_the_sum_over_its_samples() -> None:
@@ -270,6 +300,7 @@ def test_data_that_nothing_can_be_learned_from_is_refused(tmp_path: Path) -> Non
         {"poolings": (5, 5)},
         {"channels": (8, 8, 0)},
         {"is_shared": None},
+        {"order": "random"},
     ],
 )
 def test_a_recipe_that_cannot_be_is_refused(wrong: dict[str, Any]) -> None:
@@ -306,7 +337,9 @@ def test_a_file_that_cannot_be_used_names_the_place(tmp_path: Path, changed: str
         load_recipe(path)
 
 
-@pytest.mark.parametrize("wrong", [{"batch_size": 5}, {"batch_size": 2}, {"margin": 1.0}, {"held_out": -1}])
+@pytest.mark.parametrize(
+    "wrong", [{"batch_size": 5}, {"batch_size": 2}, {"margin": 1.0}, {"held_out": -1}, {"reduction": "max"}]
+)
 def test_options_that_cannot_be_are_refused(wrong: dict[str, Any]) -> None:
     with pytest.raises(SettingError, match=f"{next(iter(wrong))} is"):
         PairOptions(**wrong)

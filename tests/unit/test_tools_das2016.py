@@ -9,7 +9,7 @@ import pytest
 from benchmarks.das2016 import alpha_curves, by_epoch, courses, examples
 from benchmarks.logs import Course
 from tests.tiny_das2016 import write_yahoo
-from tools.sections.das2016 import part_of_the_pairs, reproduction
+from tools.sections.das2016 import earlier, part_of_the_pairs, reproduction
 
 from askalike.papers.das2016.data import DasData, read_data
 from askalike.papers.das2016.rows import ROWS, DasRow
@@ -133,3 +133,11 @@ def test_curves_by_epoch_are_means_as_far_as_all_seeds_went(tmp_path: Path) -> N
         ("scqa", 0, [(1, 2.0)]),
         ("scqa", 1, [(1, 5.0)]),
     ]
+
+
+def test_rows_of_the_earlier_count_say_so() -> None:
+    lines = earlier(RESULT)
+    assert lines[0] == "## Das et al. 2016, an earlier version: learned from 1,200 rows"
+    assert "counted each answer of Reddit's file as a question" in lines[2]
+    new = {**RESULT, "rows": [*RESULT["rows"], row("trigrams", {})]}
+    assert "counted each answer" not in "\n".join(reproduction(new))

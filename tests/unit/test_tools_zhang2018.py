@@ -97,7 +97,13 @@ def test_comparisons_of_another_time_are_named() -> None:
 def test_how_often_the_end_of_the_grid_was_best_is_said() -> None:
     ended = [{**one, "settings": {**SETTINGS, "alpha": 0.1}} for one in RESULT["rows"] if one["texts"] == 20]
     (line,) = (line for line in reproduction({**RESULT, "rows": [*RESULT["rows"], *ended]}) if "dev chose, 42" in line)
-    assert "In 1 of the 4 rows `full`" in line
+    assert "is dev's choice in 1 of 4 rows `full` of all amounts" in line
+
+
+def test_what_an_unknown_word_costs_is_shown_by_row() -> None:
+    found = [{"texts": 42, "unknown": "never", "seeds": 2, "full": 0.5, "clamped": 0.625}]
+    lines = reproduction({**RESULT, "unknown_on_dev": found})
+    assert "| 42 | never | 2 | 50.00 | 62.50 |" in lines
 
 
 def test_every_line_of_a_table_has_as_many_cells_as_its_header() -> None:

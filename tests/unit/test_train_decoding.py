@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from math import exp, log
 from typing import Any
 
@@ -193,3 +194,16 @@ def test_a_cnn_is_refused() -> None:
 
 def test_a_network_with_no_held_out_question_has_no_perplexity() -> None:
     assert trained(tiny_corpus(tiny_data()), held_out=0).held_out() == {}
+
+
+def test_questions_that_are_named_to_be_held_out_are_measured_and_never_learned_from() -> None:
+    data = tiny_data()
+    named = {data.questions[place].id for place in (4, 1)}
+    objective = trained(tiny_corpus(replace(data, held_out=named)), held_out=3)
+    assert objective.kept_out.tolist() == [1, 4], "these, and none that are drawn"
+    learned = {question for batch in objective.batches(0, 0) for question in batch[:, 2].tolist()}
+    assert not learned & {1, 4}
+    assert "perplexity from body" in objective.held_out()
+    assert replace(data, held_out=named).digest() != data.digest()
+    with pytest.raises(SettingError, match="names question 'nobody'"):
+        tiny_corpus(replace(data, held_out={"nobody"}))

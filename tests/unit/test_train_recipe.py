@@ -13,6 +13,8 @@ from tests.tiny_training import recipe, stage
 
 from askalike.errors import SettingError
 from askalike.models.encoders.settings import EncoderConfig
+from askalike.papers.lei2016.rows import ROWS
+from askalike.papers.lei2016.training import row_recipe
 from askalike.training.recipe import (
     SHIPPED,
     ContrastiveOptions,
@@ -21,6 +23,7 @@ from askalike.training.recipe import (
     StageSettings,
     WordSettings,
     load_recipe,
+    network_recipe,
 )
 from askalike.training.settings import LoopSettings
 
@@ -269,3 +272,18 @@ def test_a_recipe_beyond_all_bounds_is_said_with_its_file(tmp_path: Path, conten
         load_recipe(path)
     assert "huge.toml" in caught.value.message
     assert caught.value.hint
+
+
+def test_a_gate_bias_is_part_of_a_recipes_name_and_needs_gates() -> None:
+    plain = recipe(stage("max-margin"), kind="rcnn")
+    biased = replace(plain, gate_bias=3.0)
+    assert "gate_bias" not in plain.to_json(), "recipes from before there was one keep their name"
+    assert biased.to_json() != plain.to_json()
+    for wrong, message in (({"kind": "lstm"}, "has no gates to learn"), ({"gate": "fixed"}, "has no gates to learn")):
+        with pytest.raises(SettingError, match=message):
+            replace(biased, encoder=replace(biased.encoder, **wrong))  # type: ignore[arg-type]
+    with pytest.raises(SettingError, match="gate_bias is 11"):
+        replace(plain, gate_bias=11)
+    papers = replace(network_recipe("lei2016"), gate_bias=3.0)
+    rows = [row_recipe(ROWS[name], papers, is_pretraining=False).gate_bias for name in ("lstm-last", "rcnn-last")]
+    assert rows == [0.0, 3.0], "rows without gates begin as they did"

@@ -7,7 +7,7 @@ from typing import Any
 
 from tools.sections.cells import compared, mean, table
 
-__all__ = ["part_of_the_pairs", "reproduction"]
+__all__ = ["earlier", "part_of_the_pairs", "reproduction"]
 
 MEASURES = ("map", "mrr", "p@1")
 LEARNED = (
@@ -43,6 +43,12 @@ def reproduction(result: Mapping[str, Any]) -> list[str]:
     return lines
 
 
+def earlier(result: Mapping[str, Any]) -> list[str]:
+    """Return the same of rows that learned from answers that were counted as questions."""
+    _, *rest = reproduction(result)
+    return [f"## Das et al. 2016, an earlier version: learned from {result['learned_from']['questions']:,} rows", *rest]
+
+
 def part_of_the_pairs(result: Mapping[str, Any]) -> list[str]:
     """Return the same of rows that learned from a part of the questions."""
     _, *rest = reproduction(result)
@@ -59,11 +65,19 @@ def _beginning(result: Mapping[str, Any]) -> str:
         else " The sets stand in for Yahoo! Answers, which the reported figures are of: compare the order of rows, not"
         " figures."
     )
+    earlier = (
+        ""
+        if any(row["row"] == "trigrams" for row in result["rows"])
+        else " These rows are of an earlier version, which counted each answer of Reddit's file as a question of its"
+        " own and summed the networks' loss: compare them with each other alone."
+    )
     return (
         "What `askalike reproduce das2016` found. Means over queries and seeds; ± is the standard deviation of the"
         " seeds' means, in brackets the interval over queries; p compares MAP with LMIR's. Each set's dev split chose"
-        f" every setting; no candidate's answers are read.{stand_in} Learned from {learned['questions']:,} questions"
-        f" with answers: {sources}. Left out of these: {left_out}."
+        f" every setting; no candidate's answers are read.{stand_in} Questions and answers are cut to 60 terms before"
+        " alignment by IBM's model 1, for which the paper has GIZA++; MAP is of the whole order, before the threshold"
+        " of the average of a query's candidates. Other readings: [readings](readings.md). Learned from"
+        f" {learned['questions']:,} questions with answers: {sources}. Left out of these: {left_out}.{earlier}"
     )
 
 
@@ -113,7 +127,8 @@ def _curves(result: Mapping[str, Any]) -> list[str]:
         "",
         "MAP of dev sets by epoch, as in the paper's figure 3, and by the weight α of the network beside BM25, as in"
         " its figure 5, means over seeds; full lines are networks that share their weights, broken ones those that do"
-        " not, dotted the paper's α. By epoch, queries without a positive candidate are left out of every set. The"
+        " not, dotted ones those with the summed loss, and the paper's α. By epoch, queries without a positive"
+        " candidate are left out of every set. The"
         " course of every training is in"
         f" [{result['logs']}](../results/{result['logs']}).",
     ]

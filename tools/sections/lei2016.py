@@ -22,8 +22,14 @@ def reproduction(result: Mapping[str, Any]) -> list[str]:
         "What `askalike reproduce lei2016` found. Means over queries and seeds; ± is the standard deviation of the"
         " seeds' means, in brackets the interval over queries; p compares MAP with BM25's, each query's value being the"
         " mean over seeds. Dev chose epochs and the SVM's C. Reported are MAP, MRR, P@1 and P@5 on AskUbuntu's test"
-        " set, as the texts of the paper and of Joshi's thesis print them; = was recomputed from the released scores,"
-        " ~ is remembered and has to be checked before it is quoted.",
+        " set, in one column the paper's and in another those of Joshi's thesis, whose models have other settings; ="
+        " was recomputed from the released scores, ~ is remembered and has to be checked before it is quoted."
+        " `bm25` is BM25 over title and body joined, untuned; `candidate-search` are the scores of the search that"
+        " found the candidates: of travel the forum's own search by fields, whose weights were chosen on train and dev"
+        " splits. `svm` has its C chosen by dev, where the paper has SVM-Light's default; the GRU has its reset gate"
+        " behind the product; learning rate, dropout and the width of the CNN are not searched, and the epoch before"
+        " the first may be the best. Other readings: [readings](readings.md).",
+        *_kept(result),
     ]
     for found in result["sets"].values():
         dev, *tests = found["tasks"]
@@ -44,12 +50,16 @@ def reproduction(result: Mapping[str, Any]) -> list[str]:
             f"![Perplexity and dev MRR by epoch of pre-training]({result['figure']})",
             "",
         ]
-    lines += [f"The course of every training is in [{result['logs']}](../results/{result['logs']})."]
+    kept = ", ".join(f"[{name}](../results/{name})" for name in result.get("outcomes", []))
+    lines += [
+        f"The course of every training is in [{result['logs']}](../results/{result['logs']})."
+        + (f" The values of every query are in {kept}." if kept else "")
+    ]
     return lines
 
 
 def _table(rows: list[Mapping[str, Any]], dev: str, task: str) -> list[str]:
-    header = ("row", "parameters", "seeds", "dev mrr", *MEASURES, "p", "reported")
+    header = ("row", "parameters", "seeds", "dev mrr", *MEASURES, "p", "paper", "thesis")
     return table(header, [_row(row, dev, task) for row in rows if row["found"]])
 
 
@@ -57,7 +67,6 @@ def _row(row: Mapping[str, Any], dev: str, task: str) -> tuple[str, ...]:
     found = row["found"][task]
     low, high = (100 * bound for bound in found["map"]["interval95"])
     p_value = found["map"]["p_value"]
-    reported = row["reported"]
     return (
         row["row"],
         f"{row['parameters']:,}" if row["parameters"] else "",
@@ -66,8 +75,24 @@ def _row(row: Mapping[str, Any], dev: str, task: str) -> tuple[str, ...]:
         f"{mean(found['map'])} ({low:.1f}–{high:.1f})",
         *(mean(found[name]) for name in MEASURES[1:]),
         "" if p_value is None else f"{p_value:.4f}",
-        " / ".join(_reported(reported.get(name)) for name in MEASURES) if reported else "",
+        *(
+            " / ".join(_reported(figures.get(name)) for name in MEASURES) if figures else ""
+            for figures in (row["reported"], row["thesis"])
+        ),
     )
+
+
+def _kept(result: Mapping[str, Any]) -> list[str]:
+    """Return what can be said of rows whose values by query were not kept."""
+    if not result.get("without_values"):
+        return []
+    return [
+        "",
+        f"The trainings of encoders are of an earlier version (commit `{result['encoders_from']}`), which kept their"
+        " means and no query's values. They could not be tested against `bm25` where that is not the search that found"
+        " the candidates: they have no p on travel, and what was compared with BM25 there was compared with"
+        " `candidate-search`.",
+    ]
 
 
 def _reported(figure: Mapping[str, Any] | None) -> str:

@@ -12,7 +12,7 @@ __all__ = ["other_text", "reproduction"]
 
 TASKS = {"dev": "dev", "test2016": "2016", "test2017": "2017"}
 SHOWN_TREATMENTS = 6
-CURVES = ("-base", "-full", "-both", "-combined")
+CURVES = ("-base", "-mismatch", "-full", "-clamped", "-positions", "-both", "-combined")
 """Rows that are shown for every amount of text."""
 
 
@@ -26,13 +26,18 @@ def reproduction(result: Mapping[str, Any]) -> list[str]:
         "What `askalike reproduce zhang2018` found, MAP and MRR by the official protocol. Means over seeds; ± is the"
         " standard deviation of the seeds' means, in brackets the interval over queries; p compares MAP with that of"
         " the search engine's order. Dev alone chose every setting. `base` is the match by meaning, `mismatch` adds the"
-        " missing words, `full` adds the initial rank, `tuned` weighs the same three, `both` matches the candidate's"
+        " missing words, `full` adds the initial rank: the search engine's own, up to 166, R as the formula has it,"
+        " below 0 from the rank 1/α on. `clamped` lets R be a millionth there, `-035` has the paper's α in place of"
+        " dev's, and `positions` takes the place among the ten candidates for the rank, as an earlier version of this"
+        " page did throughout. `tuned` weighs the same three with positions, `both` matches the candidate's"
         " words in the query too, and `combined` adds up all of these and BM25, each standardised over a query's"
         " candidates. Rows of `words` have no autoencoder: all words are matched alike, so that missing words, rank and"
         " BM25 alone remain, and what an autoencoder brings is what its rows are above these. In rows of `white`,"
         " states are whitened: less their mean, with the same variance in all directions. Texts to learn from, in this"
         f" order: {_counts(result)}; the paper's are 189,941 questions of the forum itself and their 1,894,456"
-        f" comments. The rows of this table learned from the first {shown:,}.",
+        f" comments. The rows of this table learned from the first {shown:,}. Neither dev's texts nor the tests' are"
+        f" among them, so that words are as unknown in dev as in the tests; rows of {_with_dev(rows)} texts are of an"
+        " earlier version, whose texts had dev's among them, and have positions alone.",
         "",
         *_table([row for row in rows if row["texts"] in (0, shown)], result["reported"]),
         "",
@@ -54,6 +59,7 @@ def reproduction(result: Mapping[str, Any]) -> list[str]:
         "",
         *_weights([row for row in rows if row["texts"] == shown]),
         "",
+        *_unknown(result.get("unknown_on_dev", [])),
         f"The best {SHOWN_TREATMENTS} treatments of what the paper leaves open, each with its best α, by dev MAP:",
         "",
         *_tried({name: found for name, found in result["tried_on_dev"].items() if name.endswith(f" {shown:,} texts")}),
@@ -94,8 +100,36 @@ def _counts(result: Mapping[str, Any]) -> str:
 
 def _shown(rows: Sequence[Mapping[str, Any]]) -> int:
     """Return the amount with most seeds and rows, of these the largest: other points of the curve may have fewer."""
-    amounts = {row["texts"] for row in rows if row["texts"]}
+    ranked = {row["texts"] for row in rows if row["texts"] and row["row"].endswith("-full")}
+    amounts = ranked or {row["texts"] for row in rows if row["texts"]}
     return max(amounts, key=lambda amount: (sum(len(row["seeds"]) for row in rows if row["texts"] == amount), amount))
+
+
+def _with_dev(rows: Sequence[Mapping[str, Any]]) -> str:
+    """Return the amounts of which there are no rows with the engine's rank."""
+    ranked = {row["texts"] for row in rows if row["row"].endswith("-full")}
+    return (
+        ", ".join(f"{amount:,}" for amount in sorted({row["texts"] for row in rows if row["texts"]} - ranked)) or "no"
+    )
+
+
+def _unknown(found: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Return what an unknown word may cost, and what dev makes of it."""
+    if not found:
+        return []
+    names = [name for name in found[0] if name not in ("texts", "unknown", "seeds")]
+    cells = [
+        (f"{one['texts']:,}", one["unknown"], str(one["seeds"]), *(f"{100 * one[name]:.2f}" for name in names))
+        for one in found
+    ]
+    return [
+        "How often a word that the corpus does not hold is said to have occurred in it, dev MAP: `once`, as in all"
+        " rows; `never`, which gives every candidate that lacks it the same product of 0; `as UNK`, as often as all"
+        " words together that have no vector of their own:",
+        "",
+        *table(("texts", "an unknown word occurred", "seeds", *names), cells),
+        "",
+    ]
 
 
 def _table(rows: Sequence[Mapping[str, Any]], reported: Mapping[str, Any]) -> list[str]:
@@ -143,13 +177,13 @@ def _with_interval(found: Mapping[str, Any]) -> str:
 
 def _edge(rows: Sequence[Mapping[str, Any]]) -> str:
     """Return how often the end of the paper's grid of α was best."""
-    full = [row["settings"]["alpha"] for row in rows if row["row"].endswith("-full")]
     most = max(ALPHAS)
-    count = sum(alpha == most for alpha in full)
-    return (
-        f"In {count} of the {len(full)} rows `full` of all amounts it is the end of the paper's grid, α = {most}:"
-        " a factor of at most ten is little beside a product over all words."
-    )
+    parts = []
+    for name in ("full", "clamped", "positions"):
+        chosen = [row["settings"]["alpha"] for row in rows if row["row"].endswith(f"-{name}")]
+        if chosen:
+            parts.append(f"{sum(alpha == most for alpha in chosen)} of {len(chosen)} rows `{name}`")
+    return f"The end of the paper's grid, α = {most}, is dev's choice in {', '.join(parts)} of all amounts."
 
 
 def _cut(found: Mapping[str, Mapping[str, Any]], measured: Mapping[str, Mapping[str, Any]]) -> str:
@@ -166,7 +200,7 @@ def _cut(found: Mapping[str, Mapping[str, Any]], measured: Mapping[str, Mapping[
 
 
 def _settings(rows: Sequence[Mapping[str, Any]]) -> list[str]:
-    shown = [row for row in rows if row["row"].endswith(("-full", "-tuned", "-both"))]
+    shown = [row for row in rows if row["row"].endswith(("-full", "-clamped", "-positions", "-tuned", "-both"))]
     names = ("similarity", "floor", "repeats", "alpha", "mismatch_weight", "is_per_word")
     cells = [(row["row"], f"{row['texts']:,}", *(row["settings"][name] for name in names)) for row in shown]
     return table(("row", "texts", *names), cells)

@@ -33,9 +33,7 @@ def search(
     exclude: Annotated[list[str] | None, typer.Option("--exclude", help="Exclude this id; may be repeated.")] = None,
     ranker: Annotated[
         str | None,
-        typer.Option(
-            "--ranker", help=f"One of {', '.join(RANKER_NAMES)}; default: hybrid, or lexical without vectors."
-        ),
+        typer.Option("--ranker", help=f"One of {', '.join(RANKER_NAMES)}; default: probability."),
     ] = None,
     threshold: Annotated[
         str,

@@ -4,7 +4,8 @@ The policy is that of the protocol ``askubuntu``: queries with no positive candi
 average precision divides by the query's positive candidates, the first 20 of the ranking are looked at, and equal
 cosines keep the order of the candidates. A test holds the figures to those of ``evaluate``.
 
-Source: Lei et al., "Semi-supervised Question Retrieval with Gated Convolutions", NAACL 2016, section 5.1.
+Source: Lei et al., "Semi-supervised Question Retrieval with Gated Convolutions", NAACL 2016, "Baselines and Evaluation
+Metrics".
 """
 
 from __future__ import annotations

@@ -11,8 +11,8 @@ semeval     count as 0           relevant ones found    10   the run's own order
 trec        count as 0           all judged relevant    none id descending        k                  0
 =========== ==================== ====================== ==== ==================== ================== =======
 
-Source: Lei et al., "Semi-supervised Question Retrieval with Gated Convolutions", NAACL 2016, section 4 (askubuntu);
-the official scorer of SemEval-2016 and -2017 Task 3 (semeval); trec_eval (trec).
+Source: Lei et al., "Semi-supervised Question Retrieval with Gated Convolutions", NAACL 2016, "Baselines and Evaluation
+Metrics" (askubuntu); the official scorer of SemEval-2016 and -2017 Task 3 (semeval); trec_eval (trec).
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import threading
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -113,6 +113,29 @@ class LocalEngine:
         with one_blas_thread():
             search = index.search_graph if is_graph else index.search
             return search(vector[None], limit, allowed, excluded)[0]
+
+
+class EncoderWords:
+    """``search.features.WordTable`` over the model of a set of vectors; what is asked of it reads the model.
+
+    Raises:
+        ModelError: the model cannot be read.
+    """
+
+    def __init__(self, vectors: VectorSet) -> None:
+        self._vectors = vectors
+
+    def ids(self, words: Iterable[str]) -> list[int]:
+        """Return the id of each word as it is written, 1 for the most frequent, 0 for one without a vector."""
+        return self._vectors.model.word_ids(words)
+
+    def rows(self, ids: NDArray[np.intp]) -> NDArray[np.float32]:
+        """Return the vectors of these words at length 1.  # (N, D)"""
+        return self._vectors.model.word_vectors(ids)
+
+    def __len__(self) -> int:
+        """Return how many ids there are."""
+        return len(self._vectors.model.vocabulary)
 
 
 class TextQueryEncoder:

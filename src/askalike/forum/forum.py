@@ -30,7 +30,7 @@ from askalike.index.words.index import OWNED as LEXICAL_FILES
 from askalike.models.encoders.model import Model
 from askalike.progress import Progress, SilentProgress
 from askalike.search import RANKERS, RERANKERS, learned_as
-from askalike.search.calibration import Calibration
+from askalike.search.calibration import UNMOVED, moved_probabilities
 from askalike.search.rankers import INTERACTION
 from askalike.store import Counts, ForumLayout, Operation, Position, Store, create_store, open_store
 from askalike.text.analyzer import Analyzer
@@ -96,7 +96,7 @@ class Forum:
         self._layout = ForumLayout(path)
         self._store = store
         self._indexes = Indexes(self._layout, store, analyzer, settings)
-        self.pairs = Pairs(self._layout, store, self._indexes, settings.search.join.cosine_weight)
+        self.pairs = Pairs(self._layout, store, self._indexes)
 
     # -- making and opening ------------------------------------------------------------------------------------
 
@@ -340,10 +340,10 @@ class Forum:
         """Return how many questions and changes no search sees yet, since another process is still indexing them."""
         return self._indexes.behind()
 
-    @property
-    def calibration(self) -> Calibration | None:
-        """Return how likely a cosine says that two questions ask the same; None where no vectors say it."""
-        return self._indexes.ask(lambda searcher: searcher.calibration)
+    def likelihoods(self, scores: Sequence[float]) -> list[float]:
+        """Return how likely pairs with these scores ask the same, by what people of this forum judged meanwhile."""
+        update = self._indexes.ask(lambda searcher: UNMOVED if searcher.scoring is None else searcher.scoring.update)
+        return moved_probabilities(update, scores)
 
     @property
     def vectors(self) -> VectorsState:

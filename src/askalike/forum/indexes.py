@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from askalike.data import DEFAULT_MODEL_LANGUAGE, default_model
 from askalike.errors import BusyForumError, DamagedModelError, NotLearnedError
 from askalike.files import UnlockableError, held
-from askalike.forum.calibrations import Calibrations
+from askalike.forum.calibrations import Scorings
 from askalike.forum.engine import GeneralWords, LocalEngine, QueryEncoder, TextQueryEncoder
 from askalike.forum.rerankers import Rerankers
 from askalike.forum.settings import ForumSettings
@@ -60,7 +60,7 @@ class Indexes:
         self.vectors = Vectors(layout, store, settings.graph, language) if settings.has_vectors else None
         self._begun = self._finished = 0
         self._rerankers = Rerankers(layout, settings.search, store.answers_of)
-        self._calibrations = Calibrations(store)
+        self._scorings = Scorings(store, analyzer)
         words = default_model() if language == DEFAULT_MODEL_LANGUAGE else None
         self._speller = None if words is None else GeneralWords(words)
 
@@ -71,14 +71,12 @@ class Indexes:
         settings = self.settings
         index = None if answering is None else answering.index.snapshot()
         engine = LocalEngine(self._store, self.lexical.snapshot(), settings.fields, index, settings.neighbours)
-        searcher = Searcher(engine, self._analyzer, None, settings.search, self._rerankers.get)
+        scoring = self._scorings.of(answering, engine)
+        searcher = Searcher(engine, self._analyzer, None, settings.search, self._rerankers.get, scoring=scoring)
         if answering is None:
             return searcher
-        found = replace(
-            searcher,
-            settings=replace(settings.search, join=settings.search.join.for_encoder(answering.name)),
-            calibration=self._calibrations.of(answering),
-        )
+        join = settings.search.join.for_encoder(answering.name)
+        found = replace(searcher, settings=replace(settings.search, join=join))
         if answering.settings is not None:
             encoder = TextQueryEncoder(answering, self._analyzer)
             return replace(found, encoder=encoder, speller=self._speller)

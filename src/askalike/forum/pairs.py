@@ -4,12 +4,9 @@ Questions with the same text come first, however many: each is the pair of the f
 only that one is compared with questions of other texts, for all. Two texts are the same when they differ in nothing but
 markup, case and white space.
 
-A question's other partners are the best that a search for it finds. Their score is comparable between questions: the
-weighted sum of the cosine and of BM25 as a share of what the question scores *itself*, instead of the best candidate::
-
-    score(a, b) = w · cos(a, b) + (1 - w) · min(1, bm25(a, b) / bm25(a, a))
-
-Of the two directions the greater counts. Pairs that are marked, lead to the same original, or were judged by a person
+A question's other partners are the best that a search for it finds. Their score is the probability that both ask the
+same, before what people judged; what they judged keeps the order of scores (``search.calibration``). Of the two
+directions the greater counts. Pairs that are marked, lead to the same original, or were judged by a person
 are settled, and are not listed.
 """
 
@@ -30,10 +27,12 @@ from numpy.typing import NDArray
 from askalike.files import held
 from askalike.forum.indexes import Indexes
 from askalike.search import Query, Searcher
+from askalike.search.calibration import UNMOVED
 from askalike.search.engine import WordEncoder
 from askalike.search.originals import reached
 from askalike.search.pool import Scored
-from askalike.search.rankers import weighted_sum
+from askalike.search.rankers import PROBABILITY
+from askalike.search.scorer import digest
 from askalike.search.settings import MAX_HITS
 from askalike.store import ForumLayout, Store, open_pairs
 from askalike.store.pairs import DamagedPairsError, Pair, PairPosition
@@ -94,7 +93,7 @@ def _lead(leader: dict[int, int], num: int) -> int:
 PARTNERS: Final = 5
 """So many of the best are kept for each question."""
 
-LEAST_SCORE: Final = 0.3
+LEAST_SCORE: Final = 0.1
 """Pairs below are not kept."""
 
 MOST_REFUSED: Final = 20
@@ -111,16 +110,11 @@ HASHED: Final = "title and body, no markup, case folded, 1"
 
 
 class Pairs:
-    """The pairs of a forum that may ask the same; any thread reads, one process at a time compares.
+    """The pairs of a forum that may ask the same; any thread reads, one process at a time compares."""
 
-    Args:
-        weight: of the cosine.
-    """
-
-    def __init__(self, layout: ForumLayout, store: Store, indexes: Indexes, weight: float) -> None:
+    def __init__(self, layout: ForumLayout, store: Store, indexes: Indexes) -> None:
         self._records = store
         self._indexes = indexes
-        self._weight = weight
         self._guard = threading.Lock()
         self._lock = filelock.FileLock(layout.pairs_lock, thread_local=False)
         self.store = open_pairs(layout)
@@ -215,7 +209,7 @@ class Pairs:
 
     def _made_by(self) -> str:
         """Return what the scores depend on: another model makes every pair anew."""
-        return f"{self._indexes.state().model}, {self._weight}, {PARTNERS}, {LEAST_SCORE}"
+        return f"{self._indexes.state().model}, probability by {digest()}, {PARTNERS}, {LEAST_SCORE}"
 
     def _follow(self) -> bool:
         """Note which questions have changed, as far as searches see them; return whether they see the forum at all."""
@@ -307,22 +301,17 @@ class Pairs:
         found: dict[int, Pair] = {}
         query, limit = Query(question.title, question.body, question.markup), PARTNERS + 1
         while True:
-            asked = partial(_ranked, query=replace(query, k=limit), num=num, stored=self._indexes.vector_of)
-            ranked, most = self._indexes.ask(asked)
+            ranked = self._indexes.ask(
+                partial(_ranked, query=replace(query, k=limit), num=num, stored=self._indexes.vector_of)
+            )
             for scored in ranked:
                 first = next(iter(self.store.copies(scored.key, 1)), scored.key)
                 if first not in (num, *found) and len(found) < PARTNERS:
-                    found[first] = self._pair(num, first, scored, most)
+                    cosine = scored.components.get("cosine")
+                    found[first] = Pair(min(num, first), max(num, first), scored.score, cosine)
             if len(found) == PARTNERS or len(ranked) < limit or limit == MAX_HITS:
                 return [pair for pair in found.values() if pair.score >= LEAST_SCORE]
             limit = min(4 * limit, MAX_HITS)
-
-    def _pair(self, num: int, other: int, scored: Scored, most: float) -> Pair:
-        """Return the pair of two questions; ``most`` is what the one scores itself."""
-        share = min(1.0, scored.components.get("bm25", 0.0) / most) if most > 0 else 0.0
-        cosine = scored.components.get("cosine")
-        score = share if cosine is None else max(0.0, min(1.0, weighted_sum(cosine, share, self._weight)))
-        return Pair(min(num, other), max(num, other), score, cosine)
 
 
 @dataclass(frozen=True, slots=True)
@@ -336,16 +325,13 @@ class _Stored:
         return self.vector
 
 
-def _ranked(
-    searcher: Searcher, query: Query, num: int, stored: Callable[[int], NDArray[np.float32]]
-) -> tuple[list[Scored], float]:
-    """Return the best as they are written, and the score by words of the question itself: it need not be among them."""
-    searcher = replace(searcher, speller=None)
+def _ranked(searcher: Searcher, query: Query, num: int, stored: Callable[[int], NDArray[np.float32]]) -> list[Scored]:
+    """Return the best as they are written, by what the package's scorer says of them."""
+    scoring = None if searcher.scoring is None else replace(searcher.scoring, update=UNMOVED)
+    searcher = replace(searcher, speller=None, scoring=scoring)
     if searcher.encoder is not None and not isinstance(searcher.encoder, WordEncoder):
         searcher = replace(searcher, encoder=_Stored(stored(num)))
-    ranked = searcher.ranking(query)
-    own = searcher.engine.lexical_scores(ranked.asked.weights, [num])
-    return [one.scored for one in ranked.found], own.get(num, 0.0)
+    return [one.scored for one in searcher.ranking(replace(query, ranker=PROBABILITY)).found]
 
 
 def _hash(question: Question) -> bytes | None:

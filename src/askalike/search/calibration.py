@@ -1,113 +1,122 @@
-"""How likely two questions ask the same, by the cosine of their vectors, as people who compared pairs judged. ::
+"""What a forum's own judgements change in the probability of a pair.
 
-    P(same | q, p) = σ(b + a · cos(q, p))                          σ(x) = 1 / (1 + exp(-x))
+People judge the pairs that a queue shows them, and a queue shows the likeliest: what they say of those is no word on
+the rest. The logit of a pair is moved by a function that is linear between knots, each knot by the judgements near it::
 
-Before a forum has verdicts of its own, b and a are those of pairs that were judged elsewhere. What counts as the same,
-and how alike the questions of a forum are anyway, differs between forums by more than that tells; so a forum's verdicts
-move both, by their most probable values under a normal prior around where they began::
+    logit'(z) = z + Σ_k δ_k · hat_k(z)              hat_k is 1 at knot k, 0 at its neighbours, linear between
 
-    maximise  Σ_i ln P(y_i | c_i) - ((b - b_0)² + (a - a_0)²) / (2 σ_0²)              y_i in {0, 1}, c_i the cosine
+    maximise  Σ_i w_i ln P(y_i | z_i + δ(z_i)) - Σ_k δ_k² / (2 σ²) - Σ_k (δ_k - δ_{k+1})² / (2 τ²)
 
-Source: Platt, "Probabilistic outputs for support vector machines", 1999, with a prior in place of softened targets.
+The last knot is where texts are the same but for markup, and is held: others that were judged different say nothing of
+a perfect hit. Where knots would overtake each other, order among pairs would change; δ is cut so that logit' rises.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from math import exp
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-SPREAD_OF_PRIOR: Final = 1.0
-"""σ_0: of 0.5, 1 and 2 the one by which few verdicts help most (results/likelihood.json)."""
+Floats = NDArray[np.float64]
+
+KNOTS: Final = np.array([-5.0, -3.0, -1.5, 0.0, 1.5, 3.5])
+"""Logits; the last one, a probability of .97, is not moved, nor is what lies above it."""
+
+SPREAD: Final = 0.25
+"""σ: how far a knot is moved before the judgements at it are many."""
+
+BETWEEN: Final = 0.25
+"""τ: how far neighbours differ."""
+
+LEAST_RISE: Final = 0.1
+"""logit' rises by at least this share of what z does."""
 
 STEPS: Final = 50
-ENOUGH: Final = 1e-10
-GAINED: Final = 1e-4
-"""Share of what a step promises by the gradient that it must gain."""
-
-MEANS: Final = (-0.1, 0.35)
-SPREADS: Final = (0.09, 0.18)
-"""Mean and standard deviation of the cosines of a forum's questions, two at random, where the model learned to tell
-questions apart as the general one did: from 0.01 to 0.23 and 0.13 to 0.14 by that and by what was trained from it, 0.83
-to 0.87 and 0.04 to 0.08 by a network that was not trained."""
+ENOUGH: Final = 1e-9
 
 
 @dataclass(frozen=True, slots=True)
-class Calibration:
-    """From a cosine to a likelihood.
+class Update:
+    """A change of logits.
 
     Args:
-        intercept: b.
-        slope: a, > 0 where a greater cosine is likelier the same.
-        verdicts: how many of the forum's own it follows.
+        shifts: δ of each knot.
+        judgements: how many it follows.
     """
 
-    intercept: float
-    slope: float
-    verdicts: int = 0
+    shifts: tuple[float, ...] = (0.0,) * len(KNOTS)
+    judgements: int = 0
 
-    def likelihood(self, cosine: float) -> float:
-        """Return P(same), in (0, 1).
+    def moved(self, logits: Floats) -> Floats:
+        """Return logit' of each.
 
-        >>> round(Calibration(-2.0, 4.0).likelihood(0.75), 4)  # σ(1)
-        0.7311
+        >>> Update((0.0, 0.0, 0.0, -1.0, 0.0, 0.0), 3).moved(np.array([0.0, 0.75, 4.0])).tolist()
+        [-1.0, 0.25, 4.0]
         """
-        return 1.0 / (1.0 + exp(-(self.intercept + self.slope * cosine)))
+        return np.asarray(logits + np.interp(logits, KNOTS, self.shifts)) if self.judgements else logits
 
 
-DEFAULT_PRIOR: Final = Calibration(-2.16, 3.80)
-"""The general model's cosines beside 4,981 pairs of Quora and 2,669 of Qatar Living that people judged, each set with
-half the weight (``python -m benchmarks.likelihood``)."""
+UNMOVED: Final = Update()
 
 
-def posterior(prior: Calibration, cosines: Sequence[float], is_same: Sequence[bool]) -> Calibration:
-    """Return a calibration after N verdicts, by Newton's method; the sum is concave, so there is one maximum.
+def moved_probabilities(update: Update, probabilities: Sequence[float]) -> list[float]:
+    """Return probabilities after an update of their logits.
 
-    A step is halved until it gains a share of what it promises (Armijo's rule): where verdicts contradict what began,
-    whole steps go back and forth over the maximum.
-
-    One verdict "same" at c = 0 moves the intercept of σ(0) to where b = 1 - σ(b), and leaves the slope:
-
-    >>> found = posterior(Calibration(0.0, 1.0), [0.0], [True])
-    >>> round(found.intercept, 4), found.slope, found.verdicts
-    (0.4011, 1.0, 1)
+    >>> moved_probabilities(Update((0.0, 0.0, 0.0, -1.0, 0.0, 0.0), 3), [0.5, 1.0])
+    [0.2689414213699951, 1.0]
     """
-    inputs = np.column_stack([np.ones(len(cosines)), np.asarray(cosines, dtype=np.float64)])  # (N, 2)
-    labels = np.asarray(is_same, dtype=np.float64)  # (N,)
-    start = np.array([prior.intercept, prior.slope])
-    found, precision = start.copy(), np.eye(2) / SPREAD_OF_PRIOR**2
+    if not update.judgements:
+        return list(probabilities)
+    given = np.asarray(probabilities, dtype=np.float64)
+    inside = np.clip(given, 1e-12, 1 - 1e-12)
+    logits = update.moved(np.log(inside) - np.log1p(-inside))
+    return list(map(float, np.where(given >= 1 - 1e-12, given, 1 / (1 + np.exp(-logits)))))
 
-    def value(of: NDArray[np.float64]) -> float:
-        """Return what is maximised, but for a constant."""
-        sums, away = inputs @ of, of - start
-        return float(labels @ sums - np.logaddexp(0, sums).sum() - away @ precision @ away / 2)
 
+def hats(logits: Floats) -> Floats:
+    """Return hat_k of each logit.  # (N, K)"""
+    return np.stack([np.interp(logits, KNOTS, row) for row in np.eye(len(KNOTS))], axis=1)
+
+
+def posterior(logits: Sequence[float], is_same: Sequence[bool], weights: Sequence[float] | None = None) -> Update:
+    """Return the most probable update after some judgements, by Newton's method; the sum is concave.
+
+    Args:
+        logits: of the judged pairs, before any update.
+        weights: how much each counts; 1 where it was judged by a person who was shown it.
+
+    A judgement that a pair at 0 is different moves that knot, and what is near it less:
+
+    >>> posterior([0.0], [False]).moved(np.array([-3.0, 0.0, 3.5])).round(2).tolist()
+    [-3.02, -0.13, 3.5]
+    """
+    if not len(logits):
+        return UNMOVED
+    inputs = hats(np.asarray(logits, dtype=np.float64))[:, :-1]  # (N, K - 1): the last knot is held
+    start = np.asarray(logits, dtype=np.float64)
+    labels = np.asarray(is_same, dtype=np.float64)
+    counted = np.ones(len(labels)) if weights is None else np.asarray(weights, dtype=np.float64)
+    count = inputs.shape[1]
+    steps = np.diff(np.eye(count + 1), axis=0)[:, :-1]  # δ_{k+1} - δ_k, the last δ being 0
+    precision = np.eye(count) / SPREAD**2 + steps.T @ steps / BETWEEN**2
+    found = np.zeros(count)
     for _ in range(STEPS):
-        likely = 1.0 / (1.0 + np.exp(-(inputs @ found)))  # (N,)
-        gradient = inputs.T @ (labels - likely) - precision @ (found - start)
-        step = np.linalg.solve((inputs * (likely * (1 - likely))[:, None]).T @ inputs + precision, gradient)
+        likely = 1.0 / (1.0 + np.exp(-(start + inputs @ found)))
+        gradient = inputs.T @ (counted * (labels - likely)) - precision @ found
+        curvature = (inputs * (counted * likely * (1 - likely))[:, None]).T @ inputs + precision
+        step = np.linalg.solve(curvature, gradient)
+        found += step * min(1.0, 1.0 / max(1e-9, float(np.abs(step).max())))
         if np.abs(step).max() < ENOUGH:
             break
-        before, promised = value(found), float(gradient @ step)
-        rounding = 1e-12 * (1 + abs(before))
-        while value(found + step) < before + GAINED * promised - rounding:
-            step, promised = step / 2, promised / 2
-        found += step
-    return Calibration(float(found[0]), float(found[1]), len(labels))
+    return Update(_rising((*found.tolist(), 0.0)), len(labels))
 
 
-def fits(vectors: NDArray[np.float32]) -> bool:
-    """Return whether a model's cosines can be read as the general model's, by some vectors of questions at random.
-
-    Args:
-        vectors: (N, D) of length 1; of fewer than 20 nothing can be told, and the answer is yes.
-    """
-    if len(vectors) < 20:
-        return True
-    cosines = (vectors @ vectors.T)[np.triu_indices(len(vectors), 1)]
-    mean, spread = float(cosines.mean()), float(cosines.std())
-    return MEANS[0] <= mean <= MEANS[1] and SPREADS[0] <= spread <= SPREADS[1]
+def _rising(shifts: tuple[float, ...]) -> tuple[float, ...]:
+    """Return shifts by which a greater logit stays the greater, the upper knots being kept."""
+    places = list(KNOTS + np.array(shifts))
+    for knot in range(len(places) - 2, -1, -1):
+        places[knot] = min(places[knot], places[knot + 1] - LEAST_RISE * float(KNOTS[knot + 1] - KNOTS[knot]))
+    return tuple(float(place - knot) for place, knot in zip(places, KNOTS, strict=True))

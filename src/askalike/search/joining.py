@@ -1,47 +1,25 @@
-"""What differs from encoder to encoder in a search: how much the cosine counts beside words, and what a cosine says."""
+"""How much the cosine counts beside words in the weighted sum, which differs from encoder to encoder."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Final
 
-from askalike.search.calibration import DEFAULT_PRIOR, Calibration
-
-
-@dataclass(frozen=True, slots=True)
-class Joining:
-    """How an encoder's cosines are used.
-
-    Args:
-        weight: of the cosine in the weighted sum with BM25, in [0, 1], where the settings name none.
-        prior: how likely a cosine says that two questions ask the same before a forum has verdicts; None where that
-            was not measured.
-    """
-
-    weight: float
-    prior: Calibration | None = None
-
-
-OWN: Final = Joining(0.4, DEFAULT_PRIOR)
+OWN: Final = 0.4
 """Of askalike's own models."""
 
-OTHER: Final = Joining(0.7)
+OTHER: Final = 0.7
 """Of a text encoder that nobody measured here."""
 
-MEASURED: Final[Mapping[str, Joining]] = {
-    "own": OWN,
-    "general": OWN,
-    "minilm": Joining(0.95, Calibration(-7.74, 9.92)),
-}
-"""An encoder's name as far as the colon → how its cosines are used: results/encoders.json, on graded pools of four
-forums. MiniLM's cosines differ less between candidates than the general model's, so that they count more."""
+MEASURED: Final[Mapping[str, float]] = {"own": OWN, "general": OWN, "minilm": 0.95}
+"""An encoder's name as far as the colon → its weight in [0, 1]: results/encoders.json, on graded pools of four forums.
+MiniLM's cosines differ less between candidates than the general model's, so that they count more."""
 
 
-def joining_of(name: str) -> Joining:
-    """Return how the cosines of the encoder of this name are used.
+def cosine_weight_of(name: str) -> float:
+    """Return the weight of the encoder of this name.
 
-    >>> joining_of("minilm:all-MiniLM-L6-v2@31f1829f4fa1+int8").weight == MEASURED["minilm"].weight
+    >>> cosine_weight_of("minilm:all-MiniLM-L6-v2@31f1829f4fa1+int8") == MEASURED["minilm"]
     True
     """
     return MEASURED.get(name.partition(":")[0], OTHER)

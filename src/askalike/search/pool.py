@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
 from askalike.search.engine import Candidate, Encoder, Engine, WordEncoder
 from askalike.search.query import PreparedQuery
-from askalike.types import Filters, Stage
+from askalike.types import Filters, Question, Stage
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +66,7 @@ class Pool:
         engine: where a ranker that reads questions gets them.
         is_exhausted: no source has more.
         encoder: what a ranker that compares words gets their states from; None where nothing can tell.
+        wanted: so many hits are asked for.
     """
 
     engine: Engine
@@ -73,6 +74,15 @@ class Pool:
     candidates: tuple[Pooled, ...]
     is_exhausted: bool
     encoder: WordEncoder | None = None
+    wanted: int = 0
+    _read: dict[int, Question | None] = field(default_factory=dict)
+
+    def questions(self, keys: Sequence[int]) -> dict[int, Question]:
+        """Return the questions with these keys, each read once for a pool; those that have gone are left out."""
+        if missing := [key for key in keys if key not in self._read]:
+            found = self.engine.questions(missing)
+            self._read.update({key: found.get(key) for key in missing})
+        return {key: one for key in keys if (one := self._read[key]) is not None}
 
 
 def gather(
@@ -83,6 +93,7 @@ def gather(
     filters: Filters,
     encoder: Encoder | None,
     laps: Laps,
+    wanted: int = 0,
 ) -> Pool:
     """Return the union of the ``limit`` best of each source; a candidate of one is scored by the others too."""
     found: dict[Source, list[Candidate]] = {}
@@ -112,4 +123,4 @@ def gather(
         laps.end(_STAGES[source])
     pooled = tuple(Pooled(key, components[key], places) for key, places in ranks.items())
     words = encoder if isinstance(encoder, WordEncoder) else None
-    return Pool(engine, asked, pooled, all(len(one) < limit for one in found.values()), words)
+    return Pool(engine, asked, pooled, all(len(one) < limit for one in found.values()), words, wanted)

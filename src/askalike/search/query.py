@@ -60,6 +60,7 @@ class PreparedQuery:
         weights: term → weight.
         vector: (D,) of length 1; None where vectors are not searched, or nothing of the query has one.
         unknown: terms that no question has, in their order; none where spelling is not searched.
+        counts: knows all terms of the query; None where no ranker asks.
     """
 
     query: Query
@@ -68,6 +69,7 @@ class PreparedQuery:
     corrections: tuple[Correction, ...] = ()
     vector: NDArray[np.float32] | None = None
     unknown: tuple[str, ...] = ()
+    counts: TermCounts | None = None
 
 
 @dataclass(slots=True)

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from askalike.search.interaction import interactions, meaning
 from askalike.search.pool import Pool, Scored, Source
 from askalike.search.reranker import RERANKERS
+from askalike.search.scorer import Scoring, probability
 from askalike.search.settings import JoinSettings
 
 
@@ -57,6 +58,9 @@ INTERACTION = "interaction"
 LEXICAL = "lexical"
 """The ranker that needs no vectors."""
 
+PROBABILITY = "probability"
+"""The ranker that says how likely both ask the same, by vectors where there are some."""
+
 
 @dataclass(frozen=True, slots=True)
 class Ranker:
@@ -82,6 +86,41 @@ class Ranker:
         return "vectors" in self.sources
 
 
+def by_probability(scoring: Scoring, pool: Pool, settings: JoinSettings) -> list[Scored]:
+    """Return the best candidates of the weighted sum with the probability that both ask the same.
+
+    So many are read as are asked for, or ``JoinSettings.scored`` where that is more; the others are none. Components
+    are those of the weighted sum, and ``same``, the probability that whoever has answered one has answered the other.
+    """
+    counts = pool.asked.counts
+    vector = pool.asked.vector if any("cosine" in one.components for one in pool.candidates) else None
+    joined = [one for one in _first_stage(pool, settings) if one.score > 0]
+    best = sorted(joined, key=lambda one: (-one.score, one.key))[: max(settings.scored, pool.wanted)]
+    questions = pool.questions([one.key for one in best])
+    held = [one for one in best if one.key in questions]
+    if counts is None or not held:
+        return []
+    cosines = None if vector is None else [one.components.get("cosine", 0.0) for one in held]
+    logits = scoring.logits(pool.asked.query, counts, [questions[one.key] for one in held], vector, cosines)
+    moved = scoring.update.moved(logits)
+    same = probability(scoring.same_logits(moved))
+    return [
+        replace(one, score=likely, components={**one.components, "same": certain})
+        for one, likely, certain in zip(held, probability(moved).tolist(), same.tolist(), strict=True)
+    ]
+
+
+def _first_stage(pool: Pool, settings: JoinSettings) -> list[Scored]:
+    """Return the weighted sum, or the share of BM25 where no vectors are searched."""
+    if any("cosine" in one.components for one in pool.candidates):
+        return _by_weighted_sum(pool, settings)
+    relative = shares([one.components["bm25"] for one in pool.candidates])
+    return [
+        Scored(one.key, share, {**one.components, "bm25_share": share})
+        for one, share in zip(pool.candidates, relative, strict=True)
+    ]
+
+
 def _by_weighted_sum(pool: Pool, settings: JoinSettings) -> list[Scored]:
     relative = shares([candidate.components["bm25"] for candidate in pool.candidates])
     return [
@@ -101,7 +140,7 @@ def _by_interaction(pool: Pool, settings: JoinSettings) -> list[Scored]:
         return joined
     order = sorted(range(len(joined)), key=lambda place: (-joined[place].score, joined[place].key))
     best, others = order[: settings.interaction_depth], order[settings.interaction_depth :]
-    questions = pool.engine.questions([joined[place].key for place in best])
+    questions = pool.questions([joined[place].key for place in best])
     held = [(joined[place].key, questions[joined[place].key]) for place in best if joined[place].key in questions]
     compared = interactions(pool.encoder.states(pool.asked.query), pool.encoder.states_of(held)).tolist()
     found = {key: value for (key, _), value in zip(held, compared, strict=True)}
@@ -135,6 +174,9 @@ def _by_component(name: str) -> Callable[[Pool, JoinSettings], list[Scored]]:
 
 
 RANKERS: Mapping[str, Ranker] = {
+    PROBABILITY: Ranker(
+        ("lexical", "vectors"), _first_stage, "how likely both ask the same, by words and meaning", is_joining=True
+    ),
     HYBRID: Ranker(("lexical", "vectors"), _by_weighted_sum, "words and meaning, a weighted sum", is_joining=True),
     INTERACTION: Ranker(
         ("lexical", "vectors"), _by_interaction, "hybrid, its best compared word by word", is_joining=True

@@ -9,15 +9,24 @@ from functools import partial
 from msgspec import structs
 
 from askalike.errors import EncoderError, NotLearnedError, SettingError
-from askalike.search.calibration import Calibration
 from askalike.search.correction import Speller, corrected
 from askalike.search.engine import DuplicateLinks, Encoder, Engine, WordEncoder
 from askalike.search.explanation import MOST_MISSING, explanations, informative_words, matches
 from askalike.search.originals import Found, canonical
-from askalike.search.pool import Laps, Scored, Source, gather
+from askalike.search.pool import Laps, Pool, Scored, Source, gather
 from askalike.search.query import PreparedQuery, TermCounts, weigh
-from askalike.search.rankers import HYBRID, INTERACTION, LEXICAL, RANKER_NAMES, RANKERS, Ranker
+from askalike.search.rankers import (
+    HYBRID,
+    INTERACTION,
+    LEXICAL,
+    PROBABILITY,
+    RANKER_NAMES,
+    RANKERS,
+    Ranker,
+    by_probability,
+)
 from askalike.search.reranker import BY_LETTERS, RERANKERS, Reranker, learned_as, rerank
+from askalike.search.scorer import Scoring
 from askalike.search.settings import ALL, MAX_HITS, THRESHOLDS, SearchSettings
 from askalike.text.analyzer import Analyzer
 from askalike.types import Correction, Explanation, Filters, Hit, Query, SearchResult
@@ -54,7 +63,7 @@ class Searcher:
         encoder: what made the engine's vectors; None where there are none, so that words alone can be searched.
         reranker: name in ``RERANKERS`` → what the forum has learned of it, None where that is nothing.
         speller: knows the words by which misspelt ones are corrected; None where nothing does.
-        calibration: of the encoder's cosines; None where there is none.
+        scoring: what the default ranker scores by; None is the package's scorer over words alone.
     """
 
     engine: Engine
@@ -63,7 +72,7 @@ class Searcher:
     settings: SearchSettings = field(default_factory=SearchSettings)
     reranker: Callable[[str], Reranker | None] = lambda _: None
     speller: Speller | None = None
-    calibration: Calibration | None = None
+    scoring: Scoring | None = None
 
     def search(self, query: Query) -> SearchResult:
         """Return what a query finds, with what matched, the best answers, and explanations where asked for.
@@ -103,7 +112,7 @@ class Searcher:
         except EncoderError as error:
             if query.ranker is not None:
                 raise
-            by_words = replace(self, encoder=None, speller=None, calibration=None)
+            by_words = replace(self, encoder=None, speller=None, scoring=Scoring(self.analyzer))
             return replace(by_words._ranking(query, laps), notice=f"found by words alone: {error}")
 
     def _ranking(self, query: Query, laps: Laps | None) -> Ranking:
@@ -132,7 +141,7 @@ class Searcher:
         links = ranked.links
         if links is None:
             links = self.engine.duplicate_links(ids) if ids else DuplicateLinks()
-        calibration = self.calibration if ranked.has_vectors else None
+        is_probability = ranked.ranker == PROBABILITY
         hits: list[Hit] = []
         for rank, (scored, question, via) in enumerate(ranked.found, start=1):
             matched = matches(question, terms, analyzer)
@@ -141,7 +150,6 @@ class Searcher:
                 key=lambda match: (-match.weight, match.field != "title", match.word),
             )
             missing = dict.fromkeys(word for term, word in words.items() if term not in matched)
-            cosine = scored.components.get("cosine", 0.0)  # 0 where the question has no vector
             given = answers.get(question.id, ())
             hits.append(
                 Hit(
@@ -151,7 +159,7 @@ class Searcher:
                     components=scored.components,
                     matched=tuple(listed),
                     missing=tuple(missing)[:MOST_MISSING],
-                    likelihood=calibration.likelihood(cosine) if calibration and cosine else None,
+                    likelihood=scored.score if is_probability else None,
                     answer=given[0] if given else None,
                     answer_count=len(given),
                     duplicate_of=links.targets.get(question.id, ()),
@@ -179,6 +187,11 @@ class Searcher:
                 'search with the ranker "hybrid", or encode with "askalike encode FORUM --model general"',
             )
         ranker = RANKERS[wanted]
+        if wanted == PROBABILITY:
+            words: tuple[Source, ...] = ("lexical",)
+            used = ranker.sources if self.encoder is not None else words
+            scoring = self.scoring or Scoring(self.analyzer)
+            return wanted, replace(ranker, sources=used, score=partial(by_probability, scoring))
         if self.encoder is not None or not ranker.needs_vectors:
             return wanted, ranker
         if name is None:
@@ -221,23 +234,24 @@ class Searcher:
         laps.end("vector")
         weights = {term: found.weight for term, found in terms.items()}
         has_vector = vector is not None and vector.any()
-        return PreparedQuery(query, terms, weights, corrections, vector if has_vector else None, unknown)
+        return PreparedQuery(query, terms, weights, corrections, vector if has_vector else None, unknown, counts)
 
     def _best(self, asked: PreparedQuery, ranker: Ranker, k: int, filters: Filters, laps: Laps) -> list[Found]:
         has_threshold = self.settings.threshold != ALL
         limit = max(k, self.settings.join.depth) if ranker.is_joining or has_threshold else k
         while True:
-            pool = gather(self.engine, asked, ranker.sources, limit, filters, self.encoder, laps)
+            wanted = k if limit <= self.settings.join.depth else limit
+            pool = gather(self.engine, asked, ranker.sources, limit, filters, self.encoder, laps, wanted)
             shown = THRESHOLDS[self.settings.threshold](ranker.score(pool, self.settings.join))
             scored = sorted((one for one in shown if one.score > 0), key=lambda one: (-one.score, one.key))
             laps.end("rank")
-            found = self._held(scored, k)
+            found = self._held(pool, scored, k)
             laps.end("answer")
             if len(found) == k or pool.is_exhausted or has_threshold or limit == ranker.most:
                 return found
             limit = min(2 * limit, ranker.most or 2 * limit)
 
-    def _held(self, scored: Sequence[Scored], k: int) -> list[Found]:
+    def _held(self, pool: Pool, scored: Sequence[Scored], k: int) -> list[Found]:
         """Return the first ``k`` of which the engine has the record, equal scores by id."""
         held: list[Found] = []
         start = 0
@@ -246,7 +260,7 @@ class Searcher:
             while stop < len(scored) and scored[stop].score == scored[stop - 1].score:
                 stop += 1  # which of these comes first is decided by their ids
             part = scored[start:stop]
-            questions = self.engine.questions([one.key for one in part])
+            questions = pool.questions([one.key for one in part])
             held.extend(Found(one, questions[one.key]) for one in part if one.key in questions)
             start = stop
         return sorted(held, key=lambda one: (-one.scored.score, one.question.id))[:k]

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Final
 
 from askalike.errors import SettingError
 from askalike.models.ramn.score import FORUM, RamnSettings
-from askalike.search.joining import OWN, joining_of
+from askalike.search.joining import OWN, cosine_weight_of
 from askalike.search.query import QuerySettings
 
 if TYPE_CHECKING:
@@ -72,6 +72,7 @@ class JoinSettings:
         weight: of the cosine in the weighted sum, in [0, 1]; the rest is BM25's. None takes what was measured to be
             best for the encoder (``joining.MEASURED``), and for one that is not known that of askalike's own models.
         depth: candidates taken from each source, or as many as hits are asked for where that is more.
+        scored: candidates that the scorer compares, the best of the weighted sum, or as many as hits are asked for.
         fusion_constant: of reciprocal rank fusion, > 0.
         interaction_weight: of cosine and late interaction together in their weighted sum with BM25, in [0, 1].
         interaction_depth: candidates that are compared word by word, the best of the weighted sum.
@@ -82,15 +83,22 @@ class JoinSettings:
 
     weight: float | None = None
     depth: int = 50
+    scored: int = 20
     fusion_constant: float = 60.0
     interaction_weight: float = 0.7
     interaction_depth: int = 20
 
     def __post_init__(self) -> None:
-        if not (0 <= self.cosine_weight <= 1 and 1 <= self.depth <= MAX_HITS and self.fusion_constant > 0):
+        if not (
+            0 <= self.cosine_weight <= 1
+            and 1 <= self.depth <= MAX_HITS
+            and self.fusion_constant > 0
+            and self.scored > 0
+        ):
             raise SettingError(
-                f"weight is {self.weight}, depth {self.depth}, fusion_constant {self.fusion_constant}",
-                f"expected weight from 0 to 1, depth from 1 to {MAX_HITS} and fusion_constant > 0",
+                f"weight is {self.weight}, depth {self.depth}, scored {self.scored}, "
+                f"fusion_constant {self.fusion_constant}",
+                f"expected weight from 0 to 1, depth from 1 to {MAX_HITS}, scored and fusion_constant > 0",
             )
         if not (0 <= self.interaction_weight <= 1 and 1 <= self.interaction_depth <= MAX_HITS):
             raise SettingError(
@@ -101,11 +109,11 @@ class JoinSettings:
     @property
     def cosine_weight(self) -> float:
         """Return the weight, or where there is none that of askalike's own models."""
-        return OWN.weight if self.weight is None else self.weight
+        return OWN if self.weight is None else self.weight
 
     def for_encoder(self, name: str) -> JoinSettings:
         """Return the settings with the weight for an encoder, where they have none."""
-        return self if self.weight is not None else replace(self, weight=joining_of(name).weight)
+        return self if self.weight is not None else replace(self, weight=cosine_weight_of(name))
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,8 +121,8 @@ class SearchSettings:
     """Everything that a search can be tuned by.
 
     Args:
-        ranker: a name from ``rank.RANKER_NAMES``, for searches that name none; where it needs vectors and the forum
-            has none, ``lexical`` answers.
+        ranker: a name from ``search.RANKER_NAMES``, for searches that name none; where it needs vectors and the forum
+            has none, ``lexical`` answers; ``probability`` needs none.
         ramn: of the ranker of that name.
         textual: of the rankers ``t-scqa`` and ``t-dsqa``.
         threshold: a name from ``threshold.THRESHOLDS``: ``average`` shows no hit whose score is below the average of
@@ -126,7 +134,7 @@ class SearchSettings:
     """
 
     query: QuerySettings = field(default_factory=QuerySettings)
-    ranker: str = "hybrid"
+    ranker: str = "probability"
     join: JoinSettings = field(default_factory=JoinSettings)
     ramn: RamnSettings = FORUM
     textual: TextualSettings = field(default_factory=TextualSettings)

@@ -15,7 +15,6 @@ from askalike.errors import SettingError
 from askalike.forum import Forum
 from askalike.forum.pairs import LEAST_SCORE, Cluster, clusters
 from askalike.schemas import ClustersPage, Compared, ListedQuestion, PairsPage, ShownCluster, ShownPair
-from askalike.search.calibration import Calibration
 from askalike.server.presentation import listed, shown_likelihood
 from askalike.store.pairs import Pair, PairPosition
 from askalike.types import Question
@@ -63,10 +62,10 @@ class DuplicatePages:
         of = self._clusters(minimum).of
         nums = [num for pair in pairs for num in (pair.first, pair.second)]
         held, briefs = self._briefs(nums)
-        calibration = self._forum.calibration
+        likely = self._forum.likelihoods([pair.score for pair in pairs])
         shown = tuple(
-            self._pair(pair, held, briefs, of, calibration)
-            for pair in pairs
+            self._pair(pair, held, briefs, of, likelihood)
+            for pair, likelihood in zip(pairs, likely, strict=True)
             if held.keys() >= {pair.first, pair.second}
         )
         return PairsPage(shown, _cursor(place) if place else None, self.progress())
@@ -100,7 +99,7 @@ class DuplicatePages:
         held: Mapping[int, Question],
         briefs: Mapping[int, ListedQuestion],
         of: Mapping[int, int],
-        calibration: Calibration | None,
+        likelihood: float,
     ) -> ShownPair:
         earlier, later = sorted((pair.first, pair.second), key=lambda num: (held[num].created or _LATEST, num))
         return ShownPair(
@@ -108,7 +107,7 @@ class DuplicatePages:
             candidate=briefs[earlier],
             score=pair.score,
             cosine=pair.cosine,
-            likelihood=shown_likelihood(calibration.likelihood(pair.cosine) if calibration and pair.cosine else None),
+            likelihood=shown_likelihood(likelihood),
             cluster=of.get(pair.first, pair.first),
         )
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import hashlib
 from array import array
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -99,6 +99,7 @@ class TrainingData:
         answers: answers to the questions, by ``Answer.question_id``.
         hard_negatives: question id → ids of questions that look alike without a label, the most alike first.
         dev: name → judged candidates, to stop by; never what a test is scored on.
+        held_out: ids of questions to measure a text objective on, never learned from; none leaves the choice to chance.
     """
 
     questions: Sequence[Question]
@@ -106,6 +107,7 @@ class TrainingData:
     answers: Sequence[Answer] = ()
     hard_negatives: Mapping[str, Sequence[str]] = field(default_factory=dict)
     dev: Mapping[str, CandidateTask] = field(default_factory=dict)
+    held_out: Collection[str] = ()
 
     def digest(self) -> str:
         """Return the SHA-256 of everything that is learned from, in hexadecimal; dev sets are not."""
@@ -119,6 +121,8 @@ class TrainingData:
             _add(found, "answer", answer.question_id, answer.markup, answer.body)
         for identifier, others in self.hard_negatives.items():
             _add(found, "hard negatives", identifier, *others)
+        if self.held_out:
+            _add(found, "held out", *sorted(self.held_out))
         return found.hexdigest()
 
     def dev_digest(self) -> str:
@@ -151,6 +155,7 @@ class Corpus:
         hard_negatives: of each question, or nothing; -1 where there are fewer.  # (N, H) int64
         topics: a number for each question, the same for those with the same first tag.  # (N,) int64
         dev: name → judged candidates.
+        held_out: questions that are given to be kept out, rising; none where chance chooses.
     """
 
     texts: Texts
@@ -160,6 +165,7 @@ class Corpus:
     hard_negatives: NDArray[np.int64]
     topics: NDArray[np.int64]
     dev: Mapping[str, DevSet]
+    held_out: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, np.int64))
 
     def usable_pairs(self) -> NDArray[np.int64]:
         """Return the labelled pairs of two different questions that have words.  # (M', 2)"""
@@ -235,7 +241,9 @@ class WordSource:
             name: DevSet(task, WordList(_question_words(task.questions, self._reader)).over(vocabulary))
             for name, task in data.dev.items()
         }
-        return Corpus(self.words.over(vocabulary), len(rows), pairs, answers.reshape(-1, 2), hard, _topics(data), dev)
+        texts, topics = self.words.over(vocabulary), _topics(data)
+        kept = np.sort(np.array(_located(rows, [(identifier,) for identifier in data.held_out]), np.int64).ravel())
+        return Corpus(texts, len(rows), pairs, answers.reshape(-1, 2), hard, topics, dev, kept)
 
 
 def _topics(data: TrainingData) -> NDArray[np.int64]:

@@ -150,13 +150,14 @@ def _identity(recipe: Recipe, number: int, beginning: str) -> str:
     chosen: list[object] = [recipe.encoder.to_json(), asdict(recipe.words)]
     chosen += [recipe.reads, recipe.word_limit, recipe.arithmetic]
     chosen += [recipe.stems] if recipe.stems else []  # checkpoints from before there were stems stay good
+    chosen += [recipe.gate_bias] if recipe.gate_bias else []
     stages = [asdict(stage) for stage in recipe.stages[:number]]
     return hashlib.sha256(json.dumps([chosen, stages, beginning], sort_keys=True).encode()).hexdigest()
 
 
 def _encoder(recipe: Recipe, run: TrainingRun) -> EncoderNetwork:
     if run.start is None:
-        return build(recipe.encoder, run.seed)
+        return build(recipe.encoder, run.seed, recipe.gate_bias)
     of_start = run.start.settings.encoder
     if of_start.kind != recipe.encoder.kind or of_start.shapes() != recipe.encoder.shapes():
         raise SettingError(

@@ -4,7 +4,7 @@
 
     v(question) = (v(title) + v(body)) / 2,   or the one of them that has words
 
-Source: Lei et al. 2016 (NAACL), section 3.
+Source: Lei et al. 2016 (NAACL), section 4.1.
 """
 
 from __future__ import annotations

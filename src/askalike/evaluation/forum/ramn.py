@@ -7,12 +7,13 @@ from dataclasses import dataclass, field
 from typing import Final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from askalike.evaluation.forum.tasks import RerankTask, judge
 from askalike.index.states import ModelStates
 from askalike.models.encoders.model import Model
 from askalike.models.ramn.comparison import Comparison, Similarity, compare
-from askalike.models.ramn.score import RamnSettings, log_scores
+from askalike.models.ramn.score import RamnSettings, in_order, log_scores, rank_factors
 from askalike.search.ramn import StateSource
 from askalike.types import Query, Question, Run
 
@@ -34,12 +35,20 @@ class Matcher:
     _compared: dict[tuple[str, Similarity], Mapping[str, Comparison]] = field(default_factory=dict)
 
     def run(self, task: RerankTask, settings: RamnSettings) -> Run:
-        """Return every query's candidates, in their given order, with log g(q, Q); theirs is the initial rank."""
+        """Return every query's candidates, in their given order, with scores in the order of g(q, Q).
+
+        The initial rank is the position among the candidates where the rank factor is ``scaled``, otherwise the rank
+        that the search engine gave.
+        """
         compared = self.comparisons(task, settings.similarity)
         run: Run = {}
         for query, found in task.given.items():
-            scores = log_scores(compared[query], np.arange(1, len(found) + 1), settings).tolist()
-            run[query] = [(document, score) for (document, _), score in zip(found, scores, strict=True)]
+            is_scaled = settings.rank_factor == "scaled"
+            ranks = np.arange(1, len(found) + 1) if is_scaled else engine_ranks(found)
+            scores = log_scores(compared[query], ranks, settings)
+            if settings.rank_factor == "signed":
+                scores = in_order(scores, rank_factors(ranks, settings.alpha, "signed"))
+            run[query] = [(document, score) for (document, _), score in zip(found, scores.tolist(), strict=True)]
         return run
 
     def comparisons(self, task: RerankTask, similarity: Similarity) -> Mapping[str, Comparison]:
@@ -63,6 +72,15 @@ class Matcher:
                 is_both_ways=True,
             )
         return found
+
+
+def engine_ranks(candidates: Sequence[tuple[str, float]]) -> NDArray[np.int64]:
+    """Return the ranks of candidates that have 1 / rank as their score, as SemEval's are read.  # (N,)
+
+    >>> engine_ranks([("a", 1.0), ("b", 1 / 7), ("c", 1 / 166)]).tolist()
+    [1, 7, 166]
+    """
+    return np.array([round(1 / score) for _, score in candidates], dtype=np.int64)
 
 
 def ramn_score(task: RerankTask, model: Model, settings: RamnSettings) -> float:

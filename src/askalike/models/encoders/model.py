@@ -6,14 +6,14 @@
     v(question)  (v(title) + v(body)) / 2, brought to length 1; v(title) alone when the body has no words;
                  v(title and body as one text), brought to length 1, where the model reads them joined
 
-Source: Lei et al. 2016 (NAACL), section 3: title and body averaged; section 5: the weight of a word is 1 - λ_t.
+Source: Lei et al. 2016 (NAACL), section 4.1: title and body averaged; "Adaptive Decay": a word weighs 1 - λ_t.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -28,6 +28,7 @@ from askalike.models.encoders.numpy_runtime.runtime import Runtime
 from askalike.models.encoders.settings import ModelSettings
 from askalike.models.encoders.vocabulary import QuestionReader, Vocabulary
 from askalike.models.encoders.weights import ModelWeights, Packed
+from askalike.text.analyzer import stemmer_of
 from askalike.types import Question
 
 
@@ -297,6 +298,15 @@ class Model:
         if self.settings.stems:
             word = next(iter(self._reader.text(word)), "")
         return self.vocabulary.rank(word)
+
+    def word_ids(self, words: Iterable[str]) -> list[int]:
+        """Return the ids of words as they are written, 0 for those outside the vocabulary."""
+        found = list(words)
+        return self.vocabulary.ids(stemmer_of(self.settings.stems).stems(found) if self.settings.stems else found)
+
+    def word_vectors(self, ids: NDArray[np.intp]) -> NDArray[np.float32]:
+        """Return the vectors of words by their ids, at length 1.  # (N, D_in)"""
+        return _normalised(self._embedding.rows(ids))
 
     def known_words(self, question: Question) -> list[str]:
         """Return the words that are read of a question and have a vector of their own, as they are written, in order.

@@ -5,7 +5,7 @@ Settings that cannot be used raise SettingError when they are made.
 The parameters of every encoder are a flat mapping from name to float32 array, the same in torch, in NumPy and on
 disk; ``EncoderConfig.shapes`` holds their names and shapes.
 
-Source: Lei et al. 2016 (NAACL), section 3, for the RCNN and its gates; Zhang and Wu 2018 (AAAI), "Attention
+Source: Lei et al. 2016 (NAACL), section 4.1, for the RCNN and its gates; Zhang and Wu 2018 (AAAI), "Attention
 Autoencoders", for attention.
 """
 
@@ -51,7 +51,8 @@ class EncoderConfig:
         order: filter width n in words: ≥ 1 for the RCNN, 1 to ``MAX_CNN_WIDTH`` for the CNN; the others ignore it.
         gate: how the RCNN's decay λ is found: a ``vector`` or a ``scalar`` λ_t for each word, a ``fixed`` λ, or
             ``none`` (λ = 0, which is a CNN of width n). The others ignore it.
-        decay: λ of the gate ``fixed``, in [0, 1).
+        decay: λ of the gate ``fixed``, in [0, 1); the equations are those of the gates, with their factors 1 - λ. It is
+            not the constant decay of Lei et al. 2015, c_t = Σ λ^(t-t'-1) (W_1 x_t' + W_2 x_t), which has none.
         pooling: how the states become one vector: the ``last`` one, their ``mean``, the mean of the states after each
             was brought to length 1 (``normalised-mean``), or the ``max`` of each dimension.
         layers: 1 to ``MAX_LAYERS`` for the kinds in ``STACKED``, 1 for the others.

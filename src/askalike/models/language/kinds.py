@@ -21,7 +21,7 @@ from askalike.models.topics.topics import TopicModel, Topics
 from askalike.models.translation.ibm1 import Translations
 from askalike.models.translation.phrase_learning import Heuristic, PhraseLearning
 from askalike.models.translation.phrases import PhraseModel, PhraseTable, Segmentation
-from askalike.models.translation.translm import Mixture, TransLM, word_translation
+from askalike.models.translation.translm import Mixture, SelfTranslation, TransLM, word_translation
 
 Ids = NDArray[np.int64]
 
@@ -117,6 +117,7 @@ class TranslationOptions(LikelihoodOptions):
 
     Args:
         kept: σ in [0, 1), the share of words that stay as they are.
+        self_translation: what t(w|w) is: ``learned``, or ``certain``, which is 1.
     """
 
     is_aligned: ClassVar[bool] = True
@@ -124,10 +125,12 @@ class TranslationOptions(LikelihoodOptions):
     smoothing: Method = "jelinek-mercer"
     weight: float = 0.2
     kept: float = 0.0
+    self_translation: SelfTranslation = "learned"
 
     def model(self, collection: Collection, learned: Learned) -> QueryModel:
         """Return the model."""
-        return word_translation(collection, learned.translations, Smoothing(self.smoothing, self.weight), self.kept)
+        smoothing = Smoothing(self.smoothing, self.weight)
+        return word_translation(collection, learned.translations, smoothing, self.kept, self.self_translation)
 
 
 @dataclass(frozen=True, slots=True)
@@ -278,6 +281,9 @@ KINDS: Final[Mapping[str, type[Options]]] = {
 }
 """Name → its options."""
 
+_ADDED: Final[Mapping[str, Mapping[str, object]]] = {"translation": {"self_translation": "learned"}}
+"""Kind → options that models of earlier versions lack, with what they were."""
+
 _TAKEN: Final[Mapping[type, type | tuple[type, ...]]] = {float: (int, float)}
 """What else than its own type a value may have."""
 
@@ -293,7 +299,7 @@ def options_of(kind: str, stored: Mapping[str, object]) -> Options:
     """
     if kind not in KINDS:
         raise SettingError(f"there is no language model {kind!r}", f"expected one of {', '.join(KINDS)}")
-    defaults = asdict(KINDS[kind]())
+    defaults, stored = asdict(KINDS[kind]()), {**_ADDED.get(kind, {}), **stored}
     if set(stored) != set(defaults):
         raise SettingError(
             f"options of {kind} are {', '.join(sorted(stored)) or 'none'}, but expected {', '.join(sorted(defaults))}",

@@ -7,11 +7,12 @@
     f_i       tf(w_i | C) / Σ_{w ∈ q} tf(w | C)                                   (14)
 
 Source: Zhang and Wu 2018 (AAAI), equations 10, 11 and 14.
-Differs: C is every text that the autoencoder learned from, in a forum its answers too; the paper counts in its archive
-of questions. The paper says nothing of words that C does not hold; they count as if they had occurred once, so
+Reading: C is "the unlabelled corpus": every text that the autoencoder learned from, comments and answers included. The
+paper says nothing of words that C does not hold; they count as if they had occurred once, so
 that they are as important as the rarest ones and no factor is zero; more occurrences were tried on dev
-(``benchmarks.tune_ramn``). The paper looks from the query alone: b_j(q) of a
-candidate's words, with f_j over the candidate's own words, is ours.
+(``benchmarks.tune_ramn``).
+Differs: words are read without punctuation, which the paper's outputs show. The paper looks from the query alone:
+b_j(q) of a candidate's words, with f_j over the candidate's own words, is ours.
 """
 
 from __future__ import annotations

@@ -13,9 +13,12 @@ Differs: the product over up to 128 words is a sum of logarithms. The paper does
 here a similarity counts as at least a small positive number, ``floor``. Nor of a word that the query repeats: each of
 its occurrences is a factor, or the best one alone; dev chose between these, and among floors (docs/results.md). Nor of
 texts without words: a candidate without any has the floor for every word of the query, and beside a query without any
-the rank alone counts. Ranks go up to the number of candidates N; the paper has ten of them, and where there are more
-the rank counts as 10 · rank / N, so that R is never negative. It is 0 for the tenth of ten under α = 0.1, and counts as
-a millionth then. Both directions are ours.
+the rank alone counts. Both directions are ours.
+Reading: the rank is the one that the search engine gave ("the initial rank produced by an external search engine"),
+which goes up to 166 where ten candidates were taken of more. R is then 0 or less from a rank of 1/α on, of which the
+paper says nothing: ``signed`` has it as the formula does, so that those come last, the best match of them the very
+last; ``clamped`` lets them count as a millionth, so that they come last in the order of their matches. ``scaled`` is
+for positions 1 to N: where N is above ten the rank counts as 10 · rank / N, and R is never negative.
 """
 
 from __future__ import annotations
@@ -31,6 +34,8 @@ from askalike.errors import SettingError
 from askalike.models.ramn.comparison import Backwards, Comparison, Similarity
 
 Repeats = Literal["each", "once"]
+RankFactor = Literal["scaled", "clamped", "signed"]
+"""What R is where 1 - α · rank would be 0 or less, see above."""
 
 ALPHAS: Final = tuple(round(0.01 + 0.005 * step, 3) for step in range(19))
 """The paper's grid for α: 0.01, 0.015, … 0.1."""
@@ -58,6 +63,7 @@ class RamnSettings:
         is_both_ways: the candidate's words are matched in the query too, and the mean of both counts, so that a long
             candidate, which has something for every word, is not above a short one that says the same. It takes
             ``is_per_word`` and the words as often as they occur.
+        rank_factor: ``scaled`` for positions among the candidates; ``clamped`` or ``signed`` for an engine's ranks.
 
     Raises:
         SettingError: a value that is not listed or out of range, or values that do not go together.
@@ -71,9 +77,11 @@ class RamnSettings:
     mismatch_weight: float = 1.0
     is_per_word: bool = False
     is_both_ways: bool = False
+    rank_factor: RankFactor = "scaled"
 
     def __post_init__(self) -> None:
-        for name, choices in (("similarity", get_args(Similarity)), ("repeats", get_args(Repeats))):
+        listed = {"similarity": Similarity, "repeats": Repeats, "rank_factor": RankFactor}
+        for name, choices in ((name, get_args(values)) for name, values in listed.items()):
             if getattr(self, name) not in choices:
                 raise SettingError(f"{name} is {getattr(self, name)!r}, but expected one of: {', '.join(choices)}")
         numbers = (self.alpha, self.floor, self.mismatch_weight)
@@ -122,21 +130,44 @@ def reduced(importance: Floats, occurs: NDArray[np.bool_]) -> Floats:
     return np.where(occurs, 1.0, importance[:, None])
 
 
-def rank_factors(ranks: NDArray[np.integer], alpha: float) -> Floats:
+def rank_factors(ranks: NDArray[np.integer], alpha: float, kind: RankFactor = "scaled") -> Floats:
     """Return R of candidates at these ranks, 1 being the best.  # (N,)
 
     Example:
+        >>> [rank_factors(np.array([1, 40]), 0.05, kind).round(3).tolist() for kind in ("signed", "clamped")]
+        [[0.95, -1.0], [0.95, 0.0]]
         >>> rank_factors(np.array([1, 2, 10]), 0.05).round(3).tolist()
         [0.95, 0.9, 0.5]
         >>> rank_factors(np.arange(1, 21), 0.05)[[0, 19]].round(3).tolist()
         [0.975, 0.5]
     """
-    most = max(CANDIDATES, int(ranks.max(initial=0)))
+    if kind == "signed":
+        return np.asarray(1 - alpha * ranks)
+    most = max(CANDIDATES, int(ranks.max(initial=0))) if kind == "scaled" else CANDIDATES
     return np.maximum(1 - alpha * ranks * CANDIDATES / most, _LEAST)
 
 
+def in_order(logs: Floats, factors: Floats) -> Floats:
+    """Return numbers in the order of g, which may be negative, and too small for a float.
+
+    Args:
+        logs: log |g| of a query's candidates, -inf where R is 0.  # (N,)
+        factors: their R.  # (N,)
+
+    Example:
+        Of R > 0 the better match is above, of R < 0 below, and R = 0 is between.
+
+        >>> logs = np.array([-900.0, -950.0, -np.inf, -950.0, -900.0])
+        >>> in_order(logs, np.array([0.5, 0.5, 0.0, -1.0, -1.0])).tolist()
+        [51.0, 1.0, 0.0, -1.0, -51.0]
+    """
+    counts = factors != 0
+    least = float(logs[counts].min(initial=0.0)) if counts.any() else 0.0
+    return np.where(counts, np.sign(factors) * (1 + np.where(counts, logs, least) - least), 0.0)
+
+
 def log_scores(comparison: Comparison, ranks: NDArray[np.integer], settings: RamnSettings) -> Floats:
-    """Return log g(q, Q) of each candidate; of a query without words log R alone.  # (N,)
+    """Return log g(q, Q) of each candidate; of a query without words log R alone; under ``signed`` log |g|.  # (N,)
 
     Args:
         ranks: place of each candidate in the search that found it, ≥ 1.  # (N,)
@@ -163,7 +194,9 @@ def log_scores(comparison: Comparison, ranks: NDArray[np.integer], settings: Ram
         matched /= max(1, len(factors))
     if settings.is_both_ways and comparison.words:
         matched = (matched + backward_means(_backwards(comparison), settings)) / 2
-    return np.asarray(np.log(rank_factors(ranks, settings.alpha)) + matched)
+    factors = np.abs(rank_factors(ranks, settings.alpha, settings.rank_factor))
+    with np.errstate(divide="ignore"):  # R is 0
+        return np.asarray(np.log(factors) + matched)
 
 
 def backward_means(found: Backwards, settings: RamnSettings) -> Floats:

@@ -91,6 +91,16 @@ class Translations:
             row_of[self.sources[row]] = 0
         return found
 
+    def of_themselves(self, words: Ids) -> Floats:
+        """Return t(w|w) of each word.  # (T,)
+
+        >>> made = Translations.of(np.array([2, 1]), np.array([1, 1]), np.array([0.25, 0.75]), 3)
+        >>> made.of_themselves(np.array([1, 2])).tolist()
+        [0.75, 0.0]
+        """
+        rows = ((word, self._row(word)) for word in words.tolist())
+        return np.array([self.values[row][self.sources[row] == word].sum() for word, row in rows], np.float64)
+
     def sums(self, words: Ids, texts: TermLists) -> Floats:
         """Return ``Σ_{u ∈ D} tf(u, D) · t(w|u)`` of each word over each text.  # (T, N)
 

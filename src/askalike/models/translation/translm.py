@@ -8,7 +8,8 @@
 s is μ / (|q,a| + μ) under Dirichlet smoothing, the paper's of TransLM, |q,a| being the number of terms of question and
 answer together; it is λ under Jelinek-Mercer, the paper's of the word translation model. That is γ = 0, and α = σ the
 share of words that stay as they are; with σ = 0, as it is written, how well a word matches itself is what t(w|w) was
-learned to be.
+learned to be. It can be 1 in place of that, so that a word of the query that a text has counts as in the text's own
+language model, and translations are added; the sums over w are above 1 then.
 
 Source: Jeon, Croft and Lee 2005 (CIKM), the query's likelihood by word translation, after Berger and Lafferty 1999;
 Xue, Jeon and Croft 2008 (SIGIR), TransLM, the model of question and answer. t(w|u) is IBM's model 1, trained on all
@@ -16,14 +17,15 @@ pairs (q, a) and (a, q) together, P_pool there.
 Reading: the equations are from memory. A language is translated into itself here, and how likely a word stays itself
 decides much: learned from questions and answers t(w|w) is small, since an answer repeats few words of its question. A
 candidate without an answer is one whose terms are those of its question: α and β are brought to sum to 1 there, as γ is
-beside a question without terms.
+beside a question without terms. That Jeon et al. have t(w|w) = 1 is from memory too, and could not be looked up: both
+are offered, and both stand in the table of Das et al. 2016 (docs/papers/readings.md).
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 from math import isfinite
-from typing import Final
+from typing import Final, Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -38,6 +40,10 @@ Ids = NDArray[np.int64]
 
 WORD_SMOOTHING: Final = Smoothing("jelinek-mercer", 0.2)
 """Of the word translation model, where nothing else is said."""
+
+
+SelfTranslation = Literal["learned", "certain"]
+"""What t(w|w) is: as it was learned, or 1."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +94,7 @@ class TransLM(QueryModel):
     translations: Translations
     smoothing: Smoothing = field(default_factory=Smoothing)
     mixture: Mixture = field(default_factory=Mixture)
+    self_translation: SelfTranslation = "learned"
 
     def word_probabilities(
         self, words: Ids, candidates: TermLists, answers: TermLists | None = None, mixtures: Floats | None = None
@@ -95,6 +102,9 @@ class TransLM(QueryModel):
         """Return P(w|q,a).  # (T, N)"""
         weights, lengths = self.mixture, candidates.lengths()
         own = weights.translations * self.translations.shares(words, candidates)
+        if self.self_translation == "certain":
+            missing = 1 - self.translations.of_themselves(words)
+            own += weights.translations * missing[:, None] * shares(words, candidates)
         if weights.words:
             own += weights.words * shares(words, candidates)
         known = weights.words + weights.translations
@@ -113,15 +123,20 @@ class TransLM(QueryModel):
 
 
 def word_translation(
-    collection: Collection, translations: Translations, smoothing: Smoothing = WORD_SMOOTHING, kept: float = 0.0
+    collection: Collection,
+    translations: Translations,
+    smoothing: Smoothing = WORD_SMOOTHING,
+    kept: float = 0.0,
+    self_translation: SelfTranslation = "learned",
 ) -> TransLM:
     """Return the word translation model; it reads no answers.
 
     Args:
         kept: σ in [0, 1), the share of words that stay as they are.
+        self_translation: ``learned`` or ``certain``: what t(w|w) is.
 
     Raises:
-        SettingError: ``kept`` is out of range.
+        SettingError: ``kept`` is out of range, or ``self_translation`` not listed.
 
     Example:
         The word 1 and a text of the words 2, 3; t(1|2) = 0.5; a collection of 10 words, 1 of them 1; λ = 0.2:
@@ -131,7 +146,16 @@ def word_translation(
         >>> model = word_translation(Collection(np.array([0, 1, 4, 5])), learned)
         >>> model.word_probabilities(np.array([1]), TermLists.of([[2, 3]])).round(3).tolist()
         [[0.22]]
+
+        With t(2|2) = 1, which was not learned, P(2|D) = 0.8 · (1 · 1/2) + 0.2 · 0.4 = 0.48 in place of 0.08.
+
+        >>> certain = word_translation(Collection(np.array([0, 1, 4, 5])), learned, self_translation="certain")
+        >>> certain.word_probabilities(np.array([1, 2]), TermLists.of([[2, 3]])).round(3).tolist()
+        [[0.22], [0.48]]
     """
     if not (isfinite(kept) and 0 <= kept < 1):
         raise SettingError(f"kept is {kept}, but expected 0 ≤ kept < 1", "set kept")
-    return TransLM(collection, translations, smoothing, Mixture(kept, 1 - kept))
+    if self_translation not in get_args(SelfTranslation):
+        choices = ", ".join(get_args(SelfTranslation))
+        raise SettingError(f"self_translation is {self_translation!r}, but expected one of: {choices}")
+    return TransLM(collection, translations, smoothing, Mixture(kept, 1 - kept), self_translation)

@@ -17,10 +17,16 @@ labelled queries chooses settings, and the reported figures are of all 1,018.
 Policy of what is learned from, in this one place:
 
 - A question without an answer is left out. Its answers come best first: the accepted one, then by votes, then as the
-  archive has them.
+  archive has them. Reddit's file has a row for each of up to four answers to a question and no votes: rows of one
+  subreddit and title are one question, its best answer is the first of the file, and what counts votes counts each of
+  its answers alike.
+- Left out is every answer of the stand-ins that says nothing: one without a letter or digit, and one that stands for
+  what was deleted or overwritten.
 - Left out is every question whose title, or whose title and body together, are those of a query of any dev or test
   task, but for case and white space; and every topic of the Slicer forum at either end of a link in its file, since a
   reply that makes a link names what is to be found.
+- Of questions with the same text the first is taken, so that none is both learned from and held out: one of the two
+  files of Yahoo! threads is a part of the other.
 - A number of questions takes those whose ids have the smallest SHA-256, so that a part of the whole has all sources.
 - No task is given the answers of its candidates: the paper's labelled set has none.
 """
@@ -31,6 +37,7 @@ import gzip
 import hashlib
 import heapq
 import json
+import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -230,7 +237,7 @@ class PairData:
         questions: each has an answer; each id once.
         answers: all of theirs, those of a question beside each other, best first.
         sources: where from → questions.
-        left_out: why → questions.
+        left_out: what → how many.
     """
 
     questions: tuple[Question, ...]
@@ -279,7 +286,7 @@ def read_pairs(folder: Path, queries: Iterable[Question], size: int = 0) -> Pair
             f"{folder} contains no questionss with answers, such as {REDDIT}",
             "give the folder of Yahoo! Answers L6 with the labelled set, or the one with the sets used in its place",
         )
-    return _taken(found, queries, size, lambda source, one: source == TOPICS and one.id in linked)
+    return _taken(found, queries, size, lambda source, one: source == TOPICS and one.id in linked, says_something)
 
 
 def read_archive(path: Path, queries: Iterable[Question], size: int) -> PairData:
@@ -288,24 +295,44 @@ def read_archive(path: Path, queries: Iterable[Question], size: int) -> PairData
     Raises:
         InputError: it cannot be read.
     """
-    return _taken([(path.name, _reading(path))], queries, size, lambda *_: False)
+    return _taken([(path.name, _reading(path))], queries, size, lambda *_: False, lambda _: True)
+
+
+_STUB: Final = re.compile(
+    r"[\W_]*(delete|deleted|removed)?[\W_]*|\[(deleted|removed)\]\s+\^.*|this comment has been overwritten by .*",
+    re.IGNORECASE | re.DOTALL,
+)
+
+
+def says_something(answer: Answer) -> bool:
+    """Return whether an answer is more than a sign that it was taken back.
+
+    >>> [says_something(Answer("a", "q", body)) for body in ("No.", ".", "delete", "[deleted]", "Delete the file")]
+    [True, False, False, False, True]
+    """
+    return not _STUB.fullmatch(answer.body)
 
 
 def read_reddit(path: Path) -> Iterator[Thread]:
-    """Yield a file's pairs; each of the answers to a question makes a pair, since nothing tells which is the best.
+    """Yield a file's questions, each with all answers that have its subreddit and title, in the file's order.
+
+    A question has the id of its first row.
 
     Raises:
         DamagedInputError: a line is no pair.
     """
+    threads: dict[tuple[str, str], tuple[Question, list[Answer]]] = {}
     with gzip.open(path, "rt", encoding="utf-8") as lines:
         for number, line in enumerate(lines, start=1):
             try:
                 one = json.loads(line)
-                question = Question(str(one["id"]), str(one["question"]))
-                answer = str(one["answer"])
+                identifier, forum, title, body = (str(one[key]) for key in ("id", "forum", "question", "answer"))
             except (ValueError, KeyError, TypeError) as error:
                 raise DamagedInputError(f"{path.name}, line {number}: {error!r}", "get the file again") from error
-            yield question, (Answer(f"a-{question.id}", question.id, answer, "markdown"),)
+            question, answers = threads.setdefault((forum, _words(title)), (Question(identifier, title), []))
+            answers.append(Answer(f"a-{identifier}", question.id, body, "markdown"))
+    for question, answers in threads.values():
+        yield question, tuple(answers)
 
 
 def _taken(
@@ -313,25 +340,40 @@ def _taken(
     queries: Iterable[Question],
     size: int,
     is_linked: Callable[[str, Question], bool],
+    is_kept: Callable[[Answer], bool],
 ) -> PairData:
-    """Return the threads of all sources that may be learned from, in an order that does not hang on the size."""
+    """Return the threads of all sources that may be learned from, in an order that does not hang on the size.
+
+    Args:
+        is_kept: whether an answer is learned from.
+    """
     asked = {text for query in queries for text in (_words(query.title), _words(f"{query.title} {query.body}"))}
     left_out: Counter[str] = Counter()
 
     def fair() -> Iterator[tuple[int, str, Thread]]:
         seen: set[str] = set()
+        texts: set[str] = set()
         for source, read in sources:
             for question, answers in read():
                 named_so = replace(question, id=f"{source}/{question.id}")
                 if named_so.id in seen:
                     continue
                 seen.add(named_so.id)
+                text = _words(f"{question.title} {question.body}")
                 if is_linked(source, question):
                     left_out["topics at an end of a link"] += 1
-                elif {_words(question.title), _words(f"{question.title} {question.body}")} & asked:
+                elif {_words(question.title), text} & asked:
                     left_out["questions with the words of a query"] += 1
+                elif text in texts:
+                    left_out["questions with the text of another"] += 1
                 else:
-                    yield _place(named_so.id), source, (named_so, answers)
+                    kept = tuple(answer for answer in answers if is_kept(answer))
+                    left_out["answers that say nothing"] += len(answers) - len(kept)
+                    if kept:
+                        texts.add(text)
+                        yield _place(named_so.id), source, (named_so, kept)
+                    else:
+                        left_out["questions of which no answer is left"] += 1
 
     chosen = heapq.nsmallest(size, fair(), key=_by_place) if size else sorted(fair(), key=_by_place)
     threads = [(source, thread) for _, source, thread in chosen]
@@ -339,7 +381,7 @@ def _taken(
         tuple(question for _, (question, _) in threads),
         tuple(replace(answer, question_id=question.id) for _, (question, own) in threads for answer in own),
         dict(Counter(source for source, _ in threads)),
-        dict(left_out),
+        {what: count for what, count in left_out.items() if count},
     )
 
 

@@ -4,7 +4,7 @@
 
     out/learned/translations/         t(w|u), that of all rows that translate
     out/learned/phrases-3/            P(w|t) of phrases of up to three terms, from these translations
-    out/learned/qatm-50-seed0/        fifty topics of questions and best answers
+    out/learned/qatm-50-seed0/        fifty topics of questions and best answers, for the rows qatm and qatm-lmir
     out/learned/sqatm-50-seed0/       the same of all answers by votes
 
 The terms that are known are those of what is learned from and of the collections that are searched; the numbers come
@@ -195,15 +195,19 @@ class Learner:
         return Learned(Translations.none(size), PhraseTable.none(size), topics)
 
 
-def language_answers(kind: str, seed: int, learner: Learner) -> Answered:
-    """Return the runs of all tasks, with the settings that each set's dev split chose."""
+def language_answers(name: str, seed: int, learner: Learner) -> Answered:
+    """Return the runs of all tasks, with the settings that each set's dev split chose.
+
+    Args:
+        name: of a grid.
+    """
     found = Answered()
     whole = _Learned(learner)
     prepared = {task.name: _Task.of(task, learner) for one in learner.data.sets for task in one.tasks()}
     collections = {one.name: learner.collection(one.dev.statistics) for one in learner.data.sets}
     best: dict[str, tuple[float, Options]] = {}
-    for options in grid(kind, seed):
-        learned = whole.of(kind, options)
+    for options in grid(name, seed):
+        learned = whole.of(options)
         for one in learner.data.sets:
             run = prepared[one.dev.name].run(options, collections[one.name], learned)
             value = judge(one.dev, run).means["map"]
@@ -214,7 +218,7 @@ def language_answers(kind: str, seed: int, learner: Learner) -> Answered:
         options = best[one.name][1]
         found.settings[one.name] = asdict(options)
         for task in one.tasks():
-            found.runs[task.name] = prepared[task.name].run(options, collections[one.name], whole.of(kind, options))
+            found.runs[task.name] = prepared[task.name].run(options, collections[one.name], whole.of(options))
     return found
 
 
@@ -225,19 +229,20 @@ class _Learned:
         self._learner = learner
         self._held: dict[tuple[object, ...], Learned] = {}
 
-    def of(self, kind: str, options: Options) -> Learned:
-        key = (kind, options.phrase_learning, options.topic_learning)
+    def of(self, options: Options) -> Learned:
+        key = (options.phrase_learning, options.topic_learning)
         if key not in self._held:
-            self._held[key] = self._made(kind, options)
+            self._held[key] = self._made(options)
         return self._held[key]
 
-    def _made(self, kind: str, options: Options) -> Learned:
+    def _made(self, options: Options) -> Learned:
         learner, size = self._learner, len(self._learner.texts.vocabulary)
         if options.phrase_learning:
             found = learner.phrases(options.phrase_learning)
             return Learned(phrases=_KnownPhrases(found.book, found.starts, found.sources, found.values))
         translations = self._translations() if options.is_aligned else Learned.none(size).translations
         if options.topic_learning:
+            kind = "qatm" if options.most_answers == 1 else "sqatm"
             return Learned(translations, topics=learner.topics(kind, options.topic_learning).topics)
         return Learned(translations)
 

@@ -1,19 +1,23 @@
 """The rows of the table as data: which system, what it is learned by, what dev may choose, what was reported.
 
 Source: Das, Yenala, Chinnakotla and Shrivastava, "Together We Stand: Siamese Networks for Similar Question Retrieval",
-ACL 2016, table 2: MAP, MRR and P@1 on Yahoo! Answers. The paper has no row of BM25 or TF-IDF; BM25 stands here beside
-T-SCQA, half of which it is.
+ACL 2016, table 2: MAP, MRR and P@1 on Yahoo! Answers. Rows without the paper's figures are ours: BM25, half of T-SCQA;
+the cosine of the trigrams that the networks read, without a network; and other readings of what the paper leaves open
+(docs/papers/readings.md). "bm25" are the scores of the search that found the candidates, on travel and Slicer the
+forum's own by fields; "bm25-plain" is BM25 over title and body joined.
 
 Policy of what dev chooses, in this one place: of all combinations of a grid's values the one with the highest MAP on a
 set's dev split is taken for that set, the first of equals; nothing is chosen by a test split. Each seed of a topic
 model chooses for itself. The model of word translations is the one that is written, in which no share of the words
-stays as it is: with such a share, and without answers of candidates, it would be TransLM.
+stays as it is: with such a share, and without answers of candidates, it would be TransLM. ``translation`` has t(w|w) as
+it was learned, ``translation-self`` has it 1. Epochs are the network's own choice: the lowest loss on pairs that were
+held out, or, of rows that end in ``-dev``, the highest MAP of the dev sets, of epochs from the first on.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import product
 from typing import Final, Literal, get_args
 
@@ -45,48 +49,74 @@ REPORTED: Final[Mapping[str, tuple[float, float, float]]] = {
 }
 """Row → the figures of ``MEASURES``, times 100. DSQA's MRR of 92.1 beside a P@1 of 75.1 is what the paper prints."""
 
+Kept = Literal["loss", "dev", "untrained"]
+"""Which epoch of a training a row stands for."""
+
 REPORTED_ALPHA: Final = 0.8
 """The weight α of SCQA beside BM25 (section 8.1)."""
 
 
 @dataclass(frozen=True, slots=True)
 class DasRow(Row):
-    """One row; its system is "bm25", "language" or "siamese", its learner a kind of language model, "scqa" or "dsqa".
+    """One row; its system is "bm25", "trigrams", "language" or "siamese".
+
+    Its learner is a grid's name, or a network: "scqa" or "dsqa", "-sum" where losses are summed over a batch.
 
     Args:
         name: what the paper calls it, "" for a row that it lacks.
         has_words: the scores of BM25 are mixed in.
+        kept: of a network, which epoch.
         reported: MAP, MRR and P@1 times 100, or nothing.
     """
 
     name: str = ""
     has_words: bool = False
+    kept: Kept = "loss"
     reported: tuple[float, ...] = ()
 
 
-def _language(kind: str, name: str, *, is_drawn: bool = False) -> DasRow:
-    return DasRow(kind, "language", kind, is_drawn, name=name, reported=REPORTED[kind])
+def _language(learner: str, name: str = "", *, is_drawn: bool = False) -> DasRow:
+    return DasRow(learner, "language", learner, is_drawn, name=name, reported=REPORTED.get(learner, ()))
 
 
-def _siamese(name: str, learner: str) -> DasRow:
-    has_words = name.startswith("t-")
+def _siamese(identifier: str, learner: str, kept: Kept = "loss") -> DasRow:
     return DasRow(
-        name, "siamese", learner, is_drawn=True, name=name.upper(), has_words=has_words, reported=REPORTED[name]
+        identifier,
+        "siamese",
+        learner,
+        is_drawn=True,
+        name=identifier.upper() if identifier in REPORTED else "",
+        has_words=identifier.startswith("t-"),
+        kept=kept,
+        reported=REPORTED.get(identifier, ()),
     )
 
 
 _ALL: Final[Sequence[DasRow]] = (
     DasRow("bm25", "bm25"),
+    DasRow("bm25-plain", "bm25"),
+    DasRow("trigrams", "trigrams"),
+    DasRow("trigrams-idf", "trigrams"),
     _language("lmir", "LMIR"),
     _language("translation", "translation(word)"),
+    _language("translation-self"),
     _language("translm", "translation+LM"),
     _language("phrase", "translation(phrase)"),
     _language("qatm", "Q-A topic model", is_drawn=True),
+    _language("qatm-lmir", is_drawn=True),
     _language("sqatm", "Q-A topic model(s)", is_drawn=True),
     _siamese("dsqa", "dsqa"),
     _siamese("t-dsqa", "dsqa"),
     _siamese("scqa", "scqa"),
     _siamese("t-scqa", "scqa"),
+    _siamese("scqa-untrained", "scqa", "untrained"),
+    _siamese("scqa-dev", "scqa", "dev"),
+    _siamese("t-scqa-dev", "scqa", "dev"),
+    _siamese("dsqa-dev", "dsqa", "dev"),
+    _siamese("scqa-sum", "scqa-sum"),
+    _siamese("t-scqa-sum", "scqa-sum"),
+    _siamese("scqa-sum-dev", "scqa-sum", "dev"),
+    _siamese("dsqa-sum", "dsqa-sum"),
 )
 
 ROWS: Final[Mapping[str, DasRow]] = {row.id: row for row in _ALL}
@@ -97,16 +127,29 @@ BASELINE: Final = "lmir"
 
 COMPARED: Final[Sequence[tuple[str, str]]] = (
     ("translation", "lmir"),
+    ("translation-self", "lmir"),
+    ("translation-self", "translation"),
     ("translm", "lmir"),
     ("phrase", "lmir"),
     ("qatm", "translm"),
+    ("qatm", "qatm-lmir"),
     ("sqatm", "translm"),
+    ("sqatm", "qatm"),
     ("scqa", "dsqa"),
     ("t-scqa", "t-dsqa"),
     ("t-scqa", "scqa"),
     ("t-scqa", "bm25"),
+    ("scqa", "scqa-sum"),
+    ("scqa", "scqa-untrained"),
+    ("scqa-sum", "scqa-untrained"),
+    ("scqa", "trigrams"),
+    ("scqa-dev", "scqa"),
+    ("scqa-dev", "trigrams"),
+    ("t-scqa-dev", "bm25"),
+    ("t-scqa", "t-scqa-sum"),
 )
-"""What the paper says of rows, in order: translation helps, topics help more, shared weights help, and words help."""
+"""What the paper says of rows, in order: translation helps, topics help more, shared weights help, and words help. Then
+readings beside each other, and networks beside what they read."""
 
 Method = Literal["dirichlet", "jelinek-mercer"]
 
@@ -122,27 +165,31 @@ LONGEST: Final = (2, 3, 4)
 TOPICS: Final = (10, 20, 50)
 
 
-def grid(kind: str, seed: int) -> Iterator[Options]:
-    """Yield the options of a kind, those that share what was learned beside each other.
+def grid(name: str, seed: int) -> Iterator[Options]:
+    """Yield the options of a language model's row, those that share what was learned beside each other.
 
     >>> sum(1 for _ in grid("lmir", 0)), sum(1 for _ in grid("phrase", 0))
     (16, 240)
     """
-    if kind == "lmir":
+    if name == "lmir":
         yield from (LikelihoodOptions(*smoothing) for smoothing in FINE)
-    elif kind == "translation":
+    elif name == "translation":
         yield from (TranslationOptions(*smoothing) for smoothing in FINE)
-    elif kind == "translm":
+    elif name == "translation-self":
+        yield from (TranslationOptions(*smoothing, self_translation="certain") for smoothing in FINE)
+    elif name == "translm":
         for smoothing, words in product(COARSE, (0.1, 0.3, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95)):
             yield TransLMOptions(*smoothing, words=words, translations=round(1 - words, 2))
-    elif kind == "phrase":
+    elif name == "phrase":
         for longest, smoothing, kept, cut in product(LONGEST, COARSE, (0.3, 0.5, 0.7, 0.9), get_args(Segmentation)):
             yield PhraseOptions(*smoothing, kept=kept, segmentation=cut, longest=longest)
-    elif kind == "qatm":
+    elif name == "qatm-lmir":
         for topics, smoothing, share in product(TOPICS, COARSE, (0.5, 0.7, 0.9)):
             yield TopicOptions(*smoothing, share=share, topics=topics, seed=seed)
     else:
-        for topics, smoothing, words, share in product(TOPICS, COARSE, (0.5, 0.8), (0.5, 0.7, 0.9)):
-            yield VotedTopicOptions(
-                *smoothing, words=words, translations=round(1 - words, 2), share=share, topics=topics, seed=seed
-            )
+        plain = VotedTopicOptions(seed=seed)
+        if name == "qatm":
+            plain = replace(plain, most_answers=1, accepted_votes=0)
+        for topics, (method, weight), words, share in product(TOPICS, COARSE, (0.5, 0.8), (0.5, 0.7, 0.9)):
+            both = replace(plain, words=words, translations=round(1 - words, 2), share=share)
+            yield replace(both, smoothing=method, weight=weight, topics=topics)

@@ -8,14 +8,17 @@ from functools import cached_property
 from typing import Any, Final
 
 from askalike.errors import SettingError
+from askalike.evaluation.forum.scorers import make_scorer, rerank
 from askalike.papers.das2016.data import SETS, DasData, DasSet, read_data
 from askalike.papers.das2016.language import Learner, language_answers
 from askalike.papers.das2016.rows import BASELINE, COMPARED, MEASURES, ROWS, DasRow, grid
 from askalike.papers.das2016.siamese import SiameseTrainer, siamese_answers
+from askalike.papers.das2016.trigrams import trigram_answers
 from askalike.papers.harness import Answered, RowResult, Runner, chosen_rows, compared
 from askalike.papers.means import comparison_objects, means_object
 from askalike.papers.paper import OTHER_DATA, Options, Paper, Part, not_run, row_table, seed_count
 from askalike.progress import Progress, SilentProgress
+from askalike.text.settings import TextSettings
 from askalike.training.recipe import load_recipe
 from askalike.training.siamese.recipe import SiameseRecipe
 
@@ -42,7 +45,12 @@ class DasSystems:
         if row.system == "language":
             return language_answers(row.learner, seed, self.learner)
         if row.system == "siamese":
-            return siamese_answers(self.trainer.model(row.learner, seed), self.data, has_words=row.has_words)
+            model = self.trainer.model(row.learner, seed, row.kept)
+            return siamese_answers(model, self.data, has_words=row.has_words)
+        if row.system == "trigrams":
+            return trigram_answers(self.data, has_idf=row.id == "trigrams-idf")
+        if row.id == "bm25-plain":
+            return _plain_bm25(self.data)
         return Answered({task.name: task.lexical for task in self.data.tasks()})
 
     def decides(self, row: DasRow, seed: int) -> Any:
@@ -57,12 +65,20 @@ class DasSystems:
     def quiet(self) -> DasSystems:
         """Return the same for a process of its own."""
         learner = replace(self.learner, notice=_ignore)
-        return DasSystems(self.data, learner, replace(self.trainer, threads=1, progress=SilentProgress()))
+        return DasSystems(self.data, learner, replace(self.trainer, threads=1, progress=SilentProgress(), done=set()))
 
     @cached_property
     def _judged(self) -> list[str]:
         """The digests of what is scored."""
         return [task.digest() for task in self.data.tasks()]
+
+
+def _plain_bm25(data: DasData) -> Answered:
+    found = Answered()
+    for one in data.sets:
+        scorer = make_scorer("bm25", one.dev.statistics, TextSettings())
+        found.runs |= {task.name: rerank(task.given, scorer, task.queries, task.documents) for task in one.tasks()}
+    return found
 
 
 def _ignore(text: str) -> None:
@@ -132,6 +148,7 @@ def table_object(data: DasData, sets: Sequence[DasSet], found: Sequence[RowResul
         "sets": {one.name: _set_object(one) for one in sets},
         "rows": [_row_object(one) for one in found],
         "compared": comparison_objects(compared(found, COMPARED, tests)),
+        "compared_on_dev": comparison_objects(compared(found, COMPARED, [one.dev.name for one in sets])),
     }
 
 

@@ -46,7 +46,8 @@ def row_recipe(row: LeiRow, recipe: Recipe, *, is_pretraining: bool) -> Recipe:
     """
     assert row.encoder is not None, "only rows with an encoder are trained"
     stages = tuple(stage for stage in recipe.stages if (stage.objective == PRETRAINING) == is_pretraining)
-    return replace(recipe, encoder=row.encoder, reads=row.reads, stages=stages)
+    gate_bias = recipe.gate_bias if row.encoder.gate_size else 0.0
+    return replace(recipe, encoder=row.encoder, reads=row.reads, stages=stages, gate_bias=gate_bias)
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,11 +99,18 @@ class EncoderTrainer:
 
     def _everything(self) -> TrainingData:
         """Return the questions that are not kept out, their labelled pairs, and the dev sets, with ids of their own."""
+        found = self._with_held_out()
+        learned = [question for question in found.questions if question.id not in found.held_out]
+        return replace(found, questions=learned, held_out=())
+
+    def _with_held_out(self) -> TrainingData:
+        """Return the same with the questions that are kept out, to measure perplexity on, as such."""
         questions: list[Question] = []
         pairs: list[tuple[str, str]] = []
+        held_out: set[str] = set()
         for name, data in sorted(self.sets.items()):
-            taken = [question for question in data.questions if question.id not in data.heldout]
-            questions += _renamed(name, taken)
+            questions += _renamed(name, data.questions)
+            held_out |= {_name(name, question.id) for question in data.questions if question.id in data.heldout}
             pairs += [
                 (_name(name, first), _name(name, second))
                 for first, second in data.pairs
@@ -111,7 +119,7 @@ class EncoderTrainer:
         for name, archive in sorted(self.archives.items()):
             questions += _renamed(name, archive)
         dev = {data.dev.name: candidate_task(data.dev) for data in self.sets.values()}
-        return TrainingData(questions, pairs, dev=dev)
+        return TrainingData(questions, pairs, dev=dev, held_out=held_out)
 
     def _words(self, shared: Path, seed: int) -> Path:
         """Return the file of the word vectors of all texts, trained where it is not there yet."""
@@ -142,7 +150,7 @@ class EncoderTrainer:
         folder.mkdir(parents=True, exist_ok=True)
         with filelock.FileLock(folder / "lock"):
             return train_encoder(
-                chosen, self._everything(), TrainingRun(folder, seed, self.device, progress=self.progress)
+                chosen, self._with_held_out(), TrainingRun(folder, seed, self.device, progress=self.progress)
             )
 
 

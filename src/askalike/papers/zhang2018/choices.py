@@ -2,8 +2,11 @@
 
 Policy, in this one place; all choices are by the mean of dev MAP over the seeds, the first of equals:
 
-- *treatment*: similarity, floor and repeats, the full model's best over the paper's grid of α;
-- *full*: all three layers with that treatment and its best α; *mismatch*: without the rank; *base*: without both;
+- *treatment*: similarity, floor and repeats, the best over the paper's grid of α of all three layers, with positions;
+- *positions*: all three layers with that treatment and its best α, the rank being the place among the ten candidates;
+  *mismatch*: without the rank; *base*: without both;
+- *full*: with the rank that the search engine gave, R as the formula has it, and its best α; *clamped*: R at least a
+  millionth; *full-035* and *clamped-035*: with the paper's α in place of dev's;
 - *tuned*: the same features, each layer with a weight: γ of the mismatch, α from 0, product or mean over words;
 - *both*: as tuned, per word, and the candidate's words are matched in the query too.
 
@@ -34,12 +37,14 @@ from numpy.typing import NDArray
 from askalike.evaluation.forum.ramn import Matcher
 from askalike.evaluation.forum.tasks import RerankTask, judge
 from askalike.models.ramn.comparison import Comparison, Similarity
-from askalike.models.ramn.score import ALPHAS, RamnSettings, Repeats, backward_means, log_scores, reduced
+from askalike.models.ramn.score import ALPHAS, RamnSettings, RankFactor, Repeats, backward_means, log_scores, reduced
 from askalike.types import Run
 
 SIMILARITIES: Final[tuple[Similarity, ...]] = ("dot", "cosine", "shifted-cosine")
 REPEATS: Final[tuple[Repeats, ...]] = ("each", "once")
 FLOORS: Final = (1e-3, 1e-2, 0.1)
+READINGS: Final[Mapping[str, RankFactor]] = {"full": "signed", "clamped": "clamped"}
+"""Row → what R is beyond the rank 1/α."""
 MISMATCH_WEIGHTS: Final = tuple(round(0.1 * step, 1) for step in range(11))
 
 
@@ -76,12 +81,23 @@ def choose_settings(matchers: Sequence[Matcher], dev: RerankTask) -> Choice:
     settings = {
         "base": replace(full, has_mismatch=False, alpha=0.0),
         "mismatch": replace(full, alpha=0.0),
-        "full": full,
+        "positions": full,
+        **_by_engine(matchers, dev, full),
         "tuned": _best(matchers, dev, weighted + per_word)[1],
         "both": _best(matchers, dev, both)[1],
     }
     ordered = sorted(tried, key=lambda one: -one[0])
     return Choice(settings, [{**asdict(one), "dev_map": value} for value, one in ordered])
+
+
+def _by_engine(matchers: Sequence[Matcher], dev: RerankTask, full: RamnSettings) -> dict[str, RamnSettings]:
+    """Return the settings of the rows with the search engine's own ranks."""
+    found: dict[str, RamnSettings] = {}
+    for name, factor in READINGS.items():
+        own = replace(full, rank_factor=factor)
+        found[name] = _best(matchers, dev, (replace(own, alpha=alpha) for alpha in ALPHAS))[1]
+        found[f"{name}-035"] = replace(own, alpha=RamnSettings().alpha)
+    return found
 
 
 def _best(matchers: Sequence[Matcher], dev: RerankTask, settings: Iterable[RamnSettings]) -> tuple[float, RamnSettings]:

@@ -1,12 +1,13 @@
 """The judged sets of SemEval Task 3 B, and the unlabelled texts that autoencoders learn from.
 
-Texts come in this order, and a size takes the first of them: the questions of the training and dev files, their
-comments, then the questions of the archives that were named, in their order; an archive of SemEval's format brings its
-comments after its questions, but for those on questions of the test files. Another kind may be brought to the front, to
-learn from it alone. Every text is taken once, by its words: a thread of the forum is a candidate under several ids, and
-a twin of a held-out text would not be held out. For the same reason every text of the test files is left out, though no
-label would come with it: half of the candidates of 2016's test, and a fifth of those of 2017's, are candidates of the
-training and dev files too.
+Texts come in this order, and a size takes the first of them: the questions of the training files, their comments, then
+the questions of the archives that were named, in their order; an archive of SemEval's format brings its comments after
+its questions, but for those on questions of the test files. Another kind may be brought to the front, to learn from it
+alone. Every text is taken once, by its words: a thread of the forum is a candidate under several ids, and a twin of a
+held-out text would not be held out. For the same reason every text of the test files is left out, though no label would
+come with it: half of the candidates of 2016's test, and a fifth of those of 2017's, are candidates of the training and
+dev files too. And so is every text of dev, so that it chooses settings on words that are as unknown as those of the
+tests.
 
 Differs: the paper has the forum's whole archive, 189,941 questions and 1,894,456 comments, which an archive that is
 named can bring in.
@@ -98,8 +99,8 @@ def read_data(folder: Path, archives: Sequence[Path] = ()) -> ZhangData:
     place = folder / FOLDER if (folder / FOLDER).is_dir() else folder
     sets = {split: read_judged(place, "semeval", split) for split in ("train", "dev", *TESTS)}
     own = [question for split in ("train", "dev") for question in questions_of(sets[split])]
-    tests = {_content(question) for split in TESTS for question in questions_of(sets[split])}
-    seen = set(tests)
+    judged = {_content(question) for split in ("dev", *TESTS) for question in questions_of(sets[split])}
+    seen = set(judged)
     texts: dict[str, Question] = {}
     kept = [question for question in own if _is_new(question, seen)]
     texts |= {f"semeval/{question.id}": question for question in kept}
@@ -112,7 +113,7 @@ def read_data(folder: Path, archives: Sequence[Path] = ()) -> ZhangData:
     rejected: dict[str, int] = {}
     for archive in archives:
         context = ReadContext()
-        for kind, found in _by_kind(archive, tests, context).items():
+        for kind, found in _by_kind(archive, judged, context).items():
             before = len(texts)
             for text in found:
                 if _is_new(text, seen):

@@ -20,7 +20,17 @@ KINDS: Final[tuple[Kind, ...]] = get_args(Kind)
 
 SEARCH: Final = ("ir", "bm25", "oracle")
 """The rows without RAMN: the search engine's order, BM25's, and the best order that there is."""
-LAYERS: Final = ("base", "mismatch", "full", "tuned", "both")
+LAYERS: Final = (
+    "base",
+    "mismatch",
+    "full",
+    "clamped",
+    "full-035",
+    "clamped-035",
+    "positions",
+    "tuned",
+    "both",
+)
 COMBINED: Final = "combined"
 WORDS: Final = "words"
 """The kind of the rows without an autoencoder: what its states bring is what the others are above these."""
@@ -48,7 +58,7 @@ def row_names() -> list[str]:
     """Return the names of all rows, in the tables' order.
 
     >>> row_names()[2:5], len(row_names())
-    (['oracle', 'words-mismatch', 'words-full'], 32)
+    (['oracle', 'words-mismatch', 'words-full'], 52)
     """
     systems = [WORDS, *(f"{kind}{white}" for kind in KINDS for white in ("", f"-{WHITE}"))]
     return [*SEARCH, *(f"{system}-{layers}" for system in systems for layers in (*layers_of(system), COMBINED))]
@@ -78,10 +88,19 @@ COMPARED: Final[Sequence[tuple[str, str]]] = (
     ("attention-mismatch", "attention-base"),
     ("attention-full", "attention-mismatch"),
     ("attention-full", "ir"),
+    ("attention-clamped", "attention-mismatch"),
+    ("attention-clamped", "attention-full"),
+    ("attention-clamped", "ir"),
+    ("attention-full-035", "attention-mismatch"),
+    ("attention-clamped-035", "attention-mismatch"),
+    ("attention-positions", "attention-mismatch"),
+    ("attention-full", "attention-positions"),
     ("attention-tuned", "ir"),
     ("attention-both", "attention-tuned"),
     ("attention-both", "ir"),
     ("attention-full", "words-full"),
+    ("attention-clamped", "words-clamped"),
+    ("attention-positions", "words-positions"),
     ("attention-tuned", "words-tuned"),
     ("attention-both", "words-both"),
     ("attention-combined", "words-combined"),
@@ -92,5 +111,5 @@ COMPARED: Final[Sequence[tuple[str, str]]] = (
     ("attention-white-combined", "words-combined"),
     ("attention-combined", "bm25"),
 )
-"""What the paper says of rows: attention helps, every layer helps, and all of them beat the search engine. From
-``attention-tuned`` on, it is what we ask of rows that we added."""
+"""What the paper says of rows: attention helps, every layer helps, and all of them beat the search engine; and what we
+ask of rows that we added."""

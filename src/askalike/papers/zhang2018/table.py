@@ -96,7 +96,7 @@ def kind_rows(data: ZhangData, found: Trained) -> tuple[list[Result], Choice]:
             for matcher in found.matchers
         ]
         made.append(_result(replace(row, id=f"{found.kind}-{layers}", settings=settings), found.seeds, by_seed, base))
-    by_part = [{task.name: parts(one, task, choice.settings["full"]) for task in tasks} for one in found.matchers]
+    by_part = [{task.name: parts(one, task, choice.settings["positions"]) for task in tasks} for one in found.matchers]
     weights = choose_weights([one["dev"] for one in by_part], data.dev)
     by_seed = [
         judged(tasks, {task.name: combined_run(task, one[task.name], weights) for task in tasks}, MEASURES)

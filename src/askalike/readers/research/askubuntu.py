@@ -1,6 +1,7 @@
 """The AskUbuntu set of Lei et al.: tokenised questions, labelled pairs, and expert judgments of 20 candidates a query.
 
-Source: Lei et al. 2016, "Semi-supervised Question Retrieval with Gated Convolutions", NAACL, section 5.1.
+Source: Lei et al. 2016, "Semi-supervised Question Retrieval with Gated Convolutions", NAACL, "Development and Test
+Sets".
 """
 
 from __future__ import annotations

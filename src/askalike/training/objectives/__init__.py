@@ -60,7 +60,12 @@ def random_stream(seed: int, epoch: int) -> np.random.Generator:
 
 
 def held_out_questions(corpus: Corpus, most: int, seed: int) -> NDArray[np.int64]:
-    """Return questions to keep out of training, by rising number: ``most``, but a tenth of all at most."""
+    """Return questions to keep out of training, by rising number: those that the data name.
+
+    Where they name none, ``most`` are drawn, but a tenth of all at most.
+    """
+    if len(corpus.held_out):
+        return corpus.held_out
     order = np.random.default_rng(seed).permutation(corpus.size)
     return np.sort(order[: min(most, corpus.size // 10)])
 

@@ -10,7 +10,7 @@ word. Both share the word vectors.
 
 What the decoder reads, the output layer and perplexity: ``output_layer``.
 
-Source: Lei et al. 2016 (NAACL), section 4.1.
+Source: Lei et al. 2016 (NAACL), section 4.2.
 Differs: the paper normalises over all words at once, which here takes most of the time of a step.
 """
 

@@ -8,7 +8,7 @@ The largest term alone has a gradient. So all negatives are encoded without one,
 and its hardest negative where the loss is not zero, is encoded once more with it: the same loss, the same gradient, a
 half of the time and a tenth of the memory.
 
-Source: Lei et al. 2016 (NAACL), section 4.2.
+Source: Lei et al. 2016 (NAACL), section 3.
 """
 
 from __future__ import annotations

@@ -90,7 +90,7 @@ def read_pairs(data: TrainingData, recipe: SiameseRecipe, seed: int, on_progress
 
     Args:
         data: its answers and dev sets are looked at, its duplicate links are not.
-        seed: of which pairs are kept out.
+        seed: of which pairs are kept out, and of the trigrams' order where they are shuffled.
         on_progress: called with how many pairs were read since the last call.
 
     Raises:
@@ -109,7 +109,7 @@ def read_pairs(data: TrainingData, recipe: SiameseRecipe, seed: int, on_progress
             f"{len(learned)} questions with an answer and words on both sides, but expected at least two",
             "give answers: a siamese model learns from nothing else",
         )
-    vocabulary = _vocabulary(read, learned, recipe)
+    vocabulary = _vocabulary(read, learned, recipe, seed)
     whole = read.over(vocabulary)
     both = TrigramTexts.counted(whole.ids, whole.starts, len(vocabulary))
     dev = {name: TrigramTexts.of(map(reader.question, task.questions), vocabulary) for name, task in data.dev.items()}
@@ -117,15 +117,18 @@ def read_pairs(data: TrainingData, recipe: SiameseRecipe, seed: int, on_progress
     return PairCorpus(vocabulary, both.some(rows), both.some(rows + 1), learned, held_out, dev)
 
 
-def _vocabulary(read: WordList, learned: NDArray[np.int64], recipe: SiameseRecipe) -> Vocabulary:
-    """Return the trigrams of the pairs that are learned from, most frequent first."""
+def _vocabulary(read: WordList, learned: NDArray[np.int64], recipe: SiameseRecipe, seed: int) -> Vocabulary:
+    """Return the trigrams of the pairs that are learned from, in the recipe's order."""
     lengths = read.texts.lengths()
     is_learned = np.zeros(len(lengths), np.bool_)
     is_learned[2 * learned] = is_learned[2 * learned + 1] = True
     ids = read.texts.ids[np.repeat(is_learned, lengths)]
     counts = np.bincount(ids, minlength=len(read.words)).tolist()
     counted = dict(zip(read.words, counts, strict=True))
-    return Vocabulary.from_counts(counted, min_count=recipe.min_count, max_size=recipe.max_size)
+    found = Vocabulary.from_counts(counted, min_count=recipe.min_count, max_size=recipe.max_size)
+    if recipe.order == "frequency":
+        return found
+    return Vocabulary([found.words[place] for place in np.random.default_rng(seed).permutation(len(found.words))])
 
 
 def _paired(data: TrainingData) -> list[tuple[Question, Answer]]:

@@ -4,14 +4,16 @@
 
     loss(q, a) = 1 - cos(q, a)            y = 1,  a the best answer to q
                  max(0, cos(q, a) - m)    y = -1, a the answer to another random question
-    L          = Σ loss over the samples of a batch
+    L          = Σ loss over the samples of a batch, or their mean
 
 The state of the training and a log are written to a work folder on the way; a training that was stopped goes on from
 there, one that had ended is only read again.
 
 Source: Das et al. 2016 (ACL), section 4, with equation 2.
-Reading: equation 2 is a sum over the batch, and the learning rate of table 1 is taken to be for that sum. So a last
-batch of fewer samples makes a smaller step.
+Reading: equation 2 is a sum over the batch, and Torch, which has this loss by the same formula, took the mean. With
+batches of 100 and the learning rate of table 1 the steps of the sum are a hundred times those of the mean, and what is
+learned is another thing (``reduction`` in the recipe; docs/papers/readings.md). By the sum a last batch of fewer
+samples makes a smaller step.
 Differs: the other question is one of the same batch, each as likely as any, so that its answer is encoded already. The
 order of the pairs is drawn anew for each epoch, and the other is random all the same.
 """
@@ -39,21 +41,24 @@ from askalike.training.encoder import TrainingRun, device_named
 from askalike.training.loop import StageContext, run_stage
 from askalike.training.objectives import Trainable, in_batches, random_stream
 from askalike.training.siamese.corpus import PairCorpus, read_pairs
-from askalike.training.siamese.recipe import HELD_OUT_LOSS, PairOptions, SiameseRecipe
+from askalike.training.siamese.recipe import HELD_OUT_LOSS, PairOptions, Reduction, SiameseRecipe
 
 
-def pair_loss(cosines: Tensor, others: Tensor, margin: float) -> Tensor:
-    """Return the sum of the loss over positive and negative samples.
+def pair_loss(cosines: Tensor, others: Tensor, margin: float, reduction: Reduction = "sum") -> Tensor:
+    """Return the sum of the loss over positive and negative samples, or its mean.
 
     Args:
         cosines: cos(q, a) of questions with their answers.  # (P,)
         others: cos(q, a) of questions with answers to other questions.  # (N,)
         margin: m.
+        reduction: ``sum`` or ``mean``, over all P + N samples.
 
-    >>> round(pair_loss(torch.tensor([0.75, 1.0]), torch.tensor([0.5, 0.125]), margin=0.25).item(), 4)  # 0.25 + 0.25
-    0.5
+    >>> own, others = torch.tensor([0.75, 1.0]), torch.tensor([0.5, 0.125])  # 0.25 + 0.25 over four samples
+    >>> [round(pair_loss(own, others, 0.25, reduction).item(), 4) for reduction in ("sum", "mean")]
+    [0.5, 0.125]
     """
-    return (1 - cosines).sum() + (others - margin).clamp_min(0).sum()
+    total = (1 - cosines).sum() + (others - margin).clamp_min(0).sum()
+    return total / (len(cosines) + len(others)) if reduction == "mean" else total
 
 
 class QuestionAnswer(Trainable):
@@ -82,14 +87,19 @@ class QuestionAnswer(Trainable):
         return found
 
     def forward(self, batch: NDArray[np.int64]) -> Tensor:
-        """Return the sum of the loss over the 2 P samples of P pairs with their others, (P, 2)."""
+        """Return the loss of the 2 P samples of P pairs with their others, (P, 2), reduced as the options say."""
+        cosines = self._cosines(batch)
+        return pair_loss(*cosines, self._options.margin, self._options.reduction)
+
+    def _cosines(self, batch: NDArray[np.int64]) -> tuple[Tensor, Tensor]:
+        """Return cos(q, a) of P pairs, and of their questions with the others' answers.  # 2 (P,)"""
         distinct, places = np.unique(batch, return_inverse=True)
         corpus, network = self._corpus, self.network
         asked = functional.normalize(network.encode(corpus.questions, batch[:, 0], SIDES[0]))  # (P, D)
         answered = functional.normalize(network.encode(corpus.answers, distinct, SIDES[1]))
         own, other = torch.from_numpy(places.reshape(batch.shape)).to(answered.device).T
-        cosines = [(asked * answered.index_select(0, some)).sum(dim=1) for some in (own, other)]
-        return pair_loss(cosines[0], cosines[1], self._options.margin)
+        cosines, others = ((asked * answered.index_select(0, some)).sum(dim=1) for some in (own, other))
+        return cosines, others
 
     @torch.no_grad()
     def held_out(self) -> dict[str, float]:
@@ -98,7 +108,8 @@ class QuestionAnswer(Trainable):
         if len(pairs) < 2:
             return {}
         batches = in_batches(np.stack([pairs, np.roll(pairs, 1)], axis=1), self._options.batch_size // 2)
-        return {HELD_OUT_LOSS: sum(float(self(batch)) for batch in batches) / (2 * len(pairs))}
+        losses = (float(pair_loss(*self._cosines(batch), self._options.margin)) for batch in batches)
+        return {HELD_OUT_LOSS: sum(losses) / (2 * len(pairs))}
 
 
 STAGE = "siamese"

@@ -4,9 +4,9 @@ First values. RCNN and CNN: weights uniform in ±√(6 / (inputs + outputs)) of 
 and GRU: everything uniform in ±1/√D, as ``torch.nn.LSTM`` has it. Attention: W^q, W^k and W^v orthogonal, weights and
 biases of the position-wise part uniform in ±0.1, norms with gain 1 and bias 0.
 
-Source: poolings: Lei et al. 2016 (NAACL), section 3 (last and mean), Joshi's thesis 2016, chapter 7 (states normalised
-first); first values: Glorot and Bengio 2010 (AISTATS), equation 16, the documentation of ``torch.nn.LSTM``, Zhang and
-Wu 2018 (AAAI), "Experimental Setup", Saxe et al. 2014 (ICLR) for orthogonal ones.
+Source: poolings: Lei et al. 2016 (NAACL), section 4.1 (last and mean), Joshi's thesis 2016, chapter 7 (states
+normalised first); first values: Glorot and Bengio 2010 (AISTATS), equation 16, the documentation of
+``torch.nn.LSTM``, Zhang and Wu 2018 (AAAI), "Experimental Setup", Saxe et al. 2014 (ICLR) for orthogonal ones.
 """
 
 from __future__ import annotations
@@ -227,9 +227,16 @@ class EncoderNetwork(nn.Module):
         return packing.pack(inputs)
 
 
-def build(config: EncoderConfig, seed: int = 0) -> EncoderNetwork:
-    """Return an untrained encoder; the same seed gives the same parameters."""
-    return EncoderNetwork(config, initial_values(config, seed))
+def build(config: EncoderConfig, seed: int = 0, gate_bias: float = 0.0) -> EncoderNetwork:
+    """Return an untrained encoder; the same seed gives the same parameters.
+
+    Args:
+        gate_bias: what b^λ of a gated RCNN begins as.
+    """
+    values = initial_values(config, seed)
+    if config.gate_size:
+        values["gate_bias"] = torch.full_like(values["gate_bias"], gate_bias)
+    return EncoderNetwork(config, values)
 
 
 def to_arrays(encoder: EncoderNetwork) -> dict[str, NDArray[np.float32]]:

@@ -23,7 +23,7 @@ gradients written d:
 
 b is added to u^n and to cⁿ_0: as λ and 1 - λ sum to one, every cⁿ_t then holds it, and no step has to add it.
 
-Source: Lei et al. 2016 (NAACL), section 3; section 5 for the CNN, a comparison encoder.
+Source: Lei et al. 2016 (NAACL), section 4.1; after section 4.2 for the CNN, a comparison encoder.
 """
 
 from __future__ import annotations

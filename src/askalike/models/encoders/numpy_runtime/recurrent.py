@@ -9,7 +9,7 @@
            cᵏ_t = λ_t ⊙ cᵏ_{t-1} + (1 - λ_t) ⊙ (cᵏ⁻¹_{t-1} + W_k x_t)        k = 2 … n
            h_t  = tanh(cⁿ_t + b)
 
-Source: Lei et al. 2016 (NAACL), section 3; the RCNN with λ = 0 is the CNN.
+Source: Lei et al. 2016 (NAACL), section 4.1; the RCNN with λ = 0 is the CNN.
 
 Differs: in how it is computed, not in what. Each word adds its share to the sums of the windows that it is in. σ(z) is
 taken as (1 + tanh(z/2))/2, the halving being done once in the weights; b is added to W_n x and to cⁿ_0, which adds it

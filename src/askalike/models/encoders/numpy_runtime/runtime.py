@@ -3,8 +3,8 @@
 States are pooled as they come, none is kept. A text without words has the zero vector under every pooling. In
 ``normalised-mean`` a zero state stays zero.
 
-Source: poolings: Lei et al. 2016 (NAACL), section 3 (last and mean); Joshi's thesis 2016, section 7 (states normalised
-first).
+Source: poolings: Lei et al. 2016 (NAACL), section 4.1 (last and mean); Joshi's thesis 2016, chapter 7 (states
+normalised first).
 """
 
 from __future__ import annotations

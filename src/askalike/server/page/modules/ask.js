@@ -3,7 +3,6 @@
 import { similar } from "./api.js";
 import { announce, fill, h } from "./dom.js";
 import { hitCard } from "./hit.js";
-import { isOrderedOtherwise, PER_CENT } from "./likelihood.js";
 import { note, waiting, wrong } from "./notes.js";
 import { count, milliseconds } from "./words.js";
 
@@ -155,8 +154,6 @@ function draw({ results, took, weights }, answer) {
   announce(`${count(answer.hits.length, "similar question")} found`);
   fill(
     results,
-    isOrderedOtherwise(answer.hits) &&
-      h("p", { class: "aside order" }, `${PER_CENT}; the order weighs words too.`),
     h(
       "ol",
       { class: "hits" },

@@ -13,14 +13,7 @@ const NAMES = {
   unlikely: "Probably different",
 };
 
-/** What the per cent is. */
-export const PER_CENT = "Probability of being a duplicate, estimated from the meaning";
-
-/** Whether the order of hits is another than that of their likelihoods. */
-export function isOrderedOtherwise(hits) {
-  const values = hits.map(({ likelihood }) => likelihood.value).filter((value) => value !== null);
-  return values.some((value, at) => at > 0 && percent(value) !== percent(values[at - 1]) && value > values[at - 1]);
-}
+const PER_CENT = "Probability of being a duplicate";
 
 /** A line such as "▮▮▮▯ Probably a duplicate 78 %". */
 export function likelihoodLine({ likelihood, components = {}, score }) {

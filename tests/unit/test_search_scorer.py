@@ -1,0 +1,179 @@
+"""One probability that two texts ask the same: what it is made of, its laws, and the file that it comes from."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator
+from importlib.resources import files
+from pathlib import Path
+from typing import ClassVar
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+from askalike import Forum, Question
+from askalike.data import bundled_forum, default_model
+from askalike.errors import DamagedModelError
+from askalike.search.features import FEATURES, SPREAD, Cosines, Text, WordReader, features, read
+from askalike.search.scorer import FREE, SENTENCES, WORD_VECTORS, WORDS, digest, probability, read_scorers, scorers
+from askalike.text.analyzer import Analyzer
+from askalike.text.settings import TextSettings
+
+ANALYZER = Analyzer(TextSettings())
+RAREST = 4.0
+needs_model = pytest.mark.skipif(default_model() is None, reason="the package carries no general model")
+
+
+def compared(query: str, candidate: str, body: str = "") -> dict[str, float]:
+    texts = [read(ANALYZER, None, title, text, "plain") for title, text in ((query, ""), (candidate, body))]
+    found = features(texts[0], texts[1:], lambda _: 2.0, RAREST)
+    return dict(zip(FEATURES, found[0].tolist(), strict=True))
+
+
+def test_shares_of_words_worked_by_hand() -> None:
+    found = compared("router drops wifi", "wifi drops", "router is old")
+    assert found["title in text"] == pytest.approx(1.0)  # all three words, the third in the body
+    assert found["candidate's title in text"] == pytest.approx(1.0)
+    # titles: shared 2² + 2², norms √(3 · 2²) and √(2 · 2²), and the root of it
+    assert found["titles"] == pytest.approx((8 / (12**0.5 * 8**0.5)) ** 0.5)
+    assert found["same title"] == 0.0
+
+
+def test_a_word_that_only_the_candidate_has_counts_as_a_typical_one() -> None:
+    found = compared("wifi", "wifi kitchen")
+    assert found["candidate's title in text"] == pytest.approx(2.0 / (2.0 + 0.6 * RAREST))
+
+
+def test_a_title_of_one_common_word_is_the_same_by_chance() -> None:
+    assert compared("help", "help")["same title"] == pytest.approx(2.0 / (2 * RAREST))
+    assert compared("router drops wifi daily", "router drops wifi daily")["same title"] == 1.0
+
+
+def test_texts_without_words_have_nothing_alike() -> None:
+    assert not any(compared("", "").values())
+    assert features(Text([], [], {}), [], lambda _: 1.0, 1.0).shape == (0, len(FEATURES))
+
+
+class Table:
+    """Two directions: words of network and words of printing."""
+
+    known: ClassVar = {"wifi": 1, "wireless": 2, "printer": 3}
+    vectors = np.array([[0, 0], [1, 0], [1, 0], [0, 1]], dtype=np.float32)
+
+    def ids(self, words: Iterable[str]) -> list[int]:
+        return [self.known.get(word, 0) for word in words]
+
+    def rows(self, ids: NDArray[np.intp]) -> NDArray[np.float32]:
+        return self.vectors[ids]
+
+    def __len__(self) -> int:
+        return 4
+
+
+def test_other_words_of_the_same_meaning_are_alike_by_their_vectors() -> None:
+    reader = WordReader(Table(), ANALYZER)
+    texts = [read(ANALYZER, reader, title, "", "plain") for title in ("wifi", "Wireless?", "printer")]
+    found = features(texts[0], texts[1:], lambda _: 2.0, RAREST, Table())
+    names = ("texts by words' vectors", "title by words' vectors", "candidate's title by words' vectors")
+    assert [[round(float(row[FEATURES.index(name)]), 6) for name in names] for row in found] == [[1, 1, 1], [0, 0, 0]]
+
+
+def test_an_encoder_that_puts_all_questions_near_each_other_is_brought_to_the_same_scale() -> None:
+    chance = np.random.default_rng(0)
+    apart = chance.normal(0, 1, (400, 50))
+    near = chance.normal(0, 0.4, (400, 50)) + 1
+    for one in (apart, near):
+        vectors = (one / np.linalg.norm(one, axis=1, keepdims=True)).astype(np.float32)
+        usual = Cosines.among(vectors)
+        others = usual.of(vectors[0], (vectors[1:] @ vectors[0]).astype(float))
+        assert usual.of(vectors[0], np.array([1.0]))[0] == pytest.approx(1.0)
+        assert abs(others.mean()) < 0.1
+        assert others.std() == pytest.approx(SPREAD, rel=0.35)
+
+
+@given(st.integers(0, len(FEATURES) - 1), st.lists(st.floats(0, 1), min_size=len(FEATURES), max_size=len(FEATURES)))
+def test_more_that_is_alike_never_lowers_a_probability(place: int, given_features: list[float]) -> None:
+    if FEATURES[place] in FREE:
+        return
+    less, more = np.array([given_features]), np.array([given_features])
+    more[0, place] += 0.1
+    for scorer in scorers().values():
+        assert scorer.logits(more)[0] >= scorer.logits(less)[0]
+        assert scorer.gap <= 0
+
+
+def test_equal_rows_have_equal_scores_wherever_they_stand() -> None:
+    rows = np.repeat(np.random.default_rng(0).random((1, len(FEATURES))), 31, axis=0)
+    for scorer in scorers().values():
+        assert len(set(scorer.logits(rows).tolist())) == 1
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda held: held.update(format=2),
+        lambda held: held["versions"].pop(WORDS),
+        lambda held: held["versions"][WORDS]["weights"].update({"texts": -1.0}),
+        lambda held: held["versions"][SENTENCES]["weights"].update({"surprise": 1.0}),
+        lambda held: held["versions"][WORD_VECTORS].update(same=99.0),
+        lambda held: held["versions"][WORD_VECTORS].update(related=float("nan")),
+    ],
+)
+def test_a_changed_file_is_refused(change: object) -> None:
+    held = json.loads((files("askalike.data") / "scorer.json").read_bytes())
+    change(held)  # type: ignore[operator]
+    with pytest.raises(DamagedModelError, match="scorer of the package"):
+        read_scorers(json.dumps(held).encode())
+    with pytest.raises(DamagedModelError, match="scorer of the package"):
+        read_scorers(b"[" * 100_000)
+    assert len(digest()) == 12
+
+
+@pytest.fixture(scope="module")
+def forum(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Forum]:
+    with Forum.create(tmp_path_factory.mktemp("scored") / "f") as made:
+        made.load(bundled_forum())
+        yield made
+
+
+@needs_model
+def test_the_same_text_is_certain_and_what_nobody_asked_is_not(forum: Forum) -> None:
+    for one in list(forum.questions())[:20]:
+        best = forum.similar(one.title, one.body, 1, markup=one.markup)[0]
+        assert best.question.id == one.id
+        assert best.score >= 0.97
+    for asked in ("asdf qwer", "How do I sort a Python list?", "Do I need a visa for Iceland?"):
+        assert all(hit.score < 0.15 for hit in forum.similar(asked))
+
+
+@needs_model
+def test_hits_are_ordered_by_the_probability_that_they_show(forum: Forum) -> None:
+    hits = forum.similar("Wifi drops every evening", "The laptop loses the wireless connection.")
+    assert [hit.score for hit in hits] == sorted((hit.score for hit in hits), reverse=True)
+    assert all(hit.likelihood == hit.score and 0 < hit.components["same"] <= hit.score < 1 for hit in hits)
+    assert all(hit.likelihood is None for hit in forum.similar("Wifi drops every evening", ranker="hybrid"))
+
+
+@needs_model
+def test_one_different_leaves_a_perfect_hit(tmp_path: Path) -> None:
+    with Forum.create(tmp_path / "f") as made:
+        made.load(bundled_forum())
+        first, *others = list(made.questions())[:9]
+        before = made.similar(first.title, first.body, 1, markup=first.markup)[0].score
+        for other in others:
+            made.judge(first.id, other.id, "different")
+        after = made.similar(first.title, first.body, 1, markup=first.markup)[0].score
+        assert after >= before - 0.05
+
+
+def test_a_forum_without_vectors_has_probabilities_too(tmp_path: Path) -> None:
+    from askalike.forum import ForumSettings
+
+    with Forum.create(tmp_path / "f", settings=ForumSettings(has_vectors=False)) as made:
+        made.add([Question("a", "wifi drops every evening"), Question("b", "printer prints blank pages")])
+        (hit,) = made.similar("wifi drops every evening")
+        assert hit.likelihood == hit.score > 0.9
+        assert probability(np.array([0.0])).tolist() == [0.5]

@@ -1,0 +1,78 @@
+"""The section on the scorer: order and probability on forums that it has not seen."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from tools.sections.cells import table
+
+
+def believed(result: Mapping[str, Any]) -> list[str]:
+    """Return order, calibration, known answers and the effect of judgements."""
+    judged, travel = result["judged"], result["travel, open duplicate links"]
+    low, high = (f"{value:+.3f}" for value in travel["difference"][1:])
+    queue = result["judgements from the top of the queue"]
+    counts = list(next(iter(queue.values())))
+    return [
+        "## One probability for each hit",
+        "",
+        f"Learned on {judged['pools']['pairs']:,} pairs of the judged pools and {judged['others']['pairs']:,} that were"
+        " read for it, of ten forums; every figure of a forum is by weights that were fitted without it. nDCG@5 is"
+        " graded, over the judged candidates; off by: mean distance of ten equal groups, in points of 100."
+        " Differences are against the sum that was the default before, paired, with 95 % intervals.",
+        "",
+        *table(
+            ("system", "nDCG@5", "difference", "p", "off by, grade ≥ 2", "Brier", "off by, grade 3"),
+            [_row(name, one) for name, one in result["pools"].items()],
+        ),
+        "",
+        f"Travel's {travel['queries']:,} questions with a duplicate link, MRR@10 by weights without travel:"
+        f" {travel['mrr@10']['hybrid']:.3f} by the sum, {travel['mrr@10']['probability']:.3f} by the probability"
+        f" ({travel['difference'][0]:+.3f}, {low} to {high}).",
+        "",
+        "What is known without reading:",
+        "",
+        *table(
+            (
+                "version",
+                "titles of other forums and nonsense: no hit above 15 %",
+                "copies at 97 % or more",
+                "titles alone",
+            ),
+            [
+                (
+                    name,
+                    f"{one['elsewhere and nonsense']['none above 15%']:.1f} % of"
+                    f" {one['elsewhere and nonsense']['queries']:,}",
+                    f"{one['copy']['97% or more']:.1f} %",
+                    f"{one['copy of title']['97% or more']:.1f} %",
+                )
+                for name, one in result["known answers"].items()
+            ],
+        ),
+        "",
+        "Off by, on all other pairs, after so many judgements from the top of the queue (without them):",
+        "",
+        *table(
+            ("forum", *(f"{count} judgements" for count in counts)),
+            [
+                (name, *(f"{one[count]['calibration error']:.2f} ({one[count]['before']:.2f})" for count in counts))
+                for name, one in queue.items()
+            ],
+        ),
+    ]
+
+
+def _row(name: str, one: Mapping[str, Any]) -> tuple[str, ...]:
+    against = one.get("against", {}).get("the sum, default before")
+    related, same = one.get("related"), one.get("same")
+    return (
+        name,
+        f"{one['ndcg@5']:.1f}",
+        f"{against['difference']:+.1f} ({against['low']:+.1f} to {against['high']:+.1f})" if against else "",
+        f"{against['p']:.4f}" if against else "",
+        f"{related['calibration error']:.1f}" if related else "",
+        f"{related['brier']:.4f}" if related else "",
+        f"{same['calibration error']:.1f}" if same else "",
+    )
