@@ -242,7 +242,7 @@ def test_each_epoch_is_told_with_the_model_as_it_is_then(tmp_path: Path) -> None
 def test_pairs_alone_are_training_data(tmp_path: Path) -> None:
     data = toy_data()
     best = best_answers(data.answers)
-    pairs = [(question, replace(best[question.id], question_id="")) for question in data.questions]
+    pairs = [(question, structs.replace(best[question.id], question_id="")) for question in data.questions]
     recipe = replace(RECIPE, loop=replace(RECIPE.loop, epochs=1))
     found = fit_siamese(recipe, paired(pairs, data.dev), TrainingRun(tmp_path / "a"))
     assert same(found, fit_siamese(recipe, data, TrainingRun(tmp_path / "b")))
