@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from msgspec import structs
 
 from askalike.errors import DamagedModelError, SettingError
 from askalike.evaluation import CandidateTask
@@ -142,7 +143,7 @@ def test_the_best_answer_is_the_accepted_one_then_that_with_most_votes_then_the_
     accepted = Answer("c", "1", "z", score=-3, is_accepted=True)
     assert best_answers([first, voted, accepted])["1"] is accepted
     assert best_answers([first, voted])["1"] is voted
-    assert best_answers([first, replace(first, id="d")])["1"] is first
+    assert best_answers([first, structs.replace(first, id="d")])["1"] is first
     assert best_answers([Answer("e", "1", "x", score=-1), Answer("f", "1", "x", score=0)])["1"].id == "f"
 
 
@@ -155,7 +156,7 @@ def test_pairs_are_what_has_words_on_both_sides() -> None:
     assert "rou" in found.vocabulary
     data = toy_data()
     answers = [*data.answers]
-    answers[0] = replace(answers[0], body="?!", score=9)
+    answers[0] = structs.replace(answers[0], body="?!", score=9)
     fewer = read_pairs(replace(data, answers=answers), RECIPE, 0, lambda _: None)
     assert 0 not in {*fewer.learned.tolist(), *fewer.held_out.tolist()}
     assert len(fewer.learned) + len(fewer.held_out) == 47
@@ -241,7 +242,7 @@ def test_each_epoch_is_told_with_the_model_as_it_is_then(tmp_path: Path) -> None
 def test_pairs_alone_are_training_data(tmp_path: Path) -> None:
     data = toy_data()
     best = best_answers(data.answers)
-    pairs = [(question, replace(best[question.id], question_id="")) for question in data.questions]
+    pairs = [(question, structs.replace(best[question.id], question_id="")) for question in data.questions]
     recipe = replace(RECIPE, loop=replace(RECIPE.loop, epochs=1))
     found = fit_siamese(recipe, paired(pairs, data.dev), TrainingRun(tmp_path / "a"))
     assert same(found, fit_siamese(recipe, data, TrainingRun(tmp_path / "b")))

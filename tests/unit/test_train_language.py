@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
+from msgspec import structs
 
 from askalike.errors import SettingError
 from askalike.models.language.kinds import (
@@ -162,7 +162,7 @@ def test_votes_and_acceptance_say_which_answers_shape_topics() -> None:
     pairs = Parallel.of([(ids[0], read[0]), (ids[1], read[2])]).both_ways()
     translations = learn_translations(pairs, len(model.vocabulary), Alignment(2))
     np.testing.assert_array_equal(model.learned.translations.values, translations.values)
-    liked = TrainingData(DATA.questions, answers=[replace(answers[0], score=7), *answers[1:]])
+    liked = TrainingData(DATA.questions, answers=[structs.replace(answers[0], score=7), *answers[1:]])
     assert liked.digest() == data.digest()
     other = learn_language_model(recipe, liked, TextSettings(stem=False), SilentProgress())
     assert other.origin.training_data != model.origin.training_data, "votes are learned from"

@@ -45,6 +45,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Final
 
+from msgspec import structs
+
 from askalike.errors import DamagedInputError, FormatError
 from askalike.evaluation.forum.links import related_task
 from askalike.evaluation.forum.tasks import RerankTask, bm25_task, forum_rerank_task
@@ -379,7 +381,7 @@ def _taken(
     threads = [(source, thread) for _, source, thread in chosen]
     return PairData(
         tuple(question for _, (question, _) in threads),
-        tuple(replace(answer, question_id=question.id) for _, (question, own) in threads for answer in own),
+        tuple(structs.replace(answer, question_id=question.id) for _, (question, own) in threads for answer in own),
         dict(Counter(source for source, _ in threads)),
         {what: count for what, count in left_out.items() if count},
     )
