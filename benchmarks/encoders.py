@@ -34,9 +34,7 @@ from askalike.forum import Forum, ForumSettings, ImportOptions
 from askalike.index.encoder_settings import EncoderSettings
 from askalike.index.text_questions import TextQuestions, taken
 from askalike.search import JoinSettings, SearchSettings
-from askalike.search.calibration import DEFAULT_PRIOR
 from askalike.types import Filters, Query, Question
-from benchmarks.likelihood import Judged, fitted, scored
 from benchmarks.record import WORK, need_data, percentiles, write
 
 FORUMS = ("devops", "reddit", "slicer", "travel")
@@ -48,7 +46,6 @@ WEIGHTS: dict[str, tuple[float, ...]] = {
     "minilm": (0.5, 0.7, 0.8, 0.85, 0.9, 0.92, 0.94, 0.96, 0.98),
 }
 CUT, LISTED = 5, 1_000
-SAME = 2
 """From this grade on a candidate asks the same: a good answer to it would help essentially."""
 TIMED_K = 10
 RESAMPLES = 10_000
@@ -174,27 +171,6 @@ def reordered(pools: Sequence[Mapping[str, Any]], near: Mapping[str, Mapping[str
     return found
 
 
-def likelihoods(pools: Sequence[Mapping[str, Any]], near: Mapping[str, Mapping[str, float]]) -> dict[str, Any]:
-    """Return what a cosine says of "grade 2 or more", and how far that is off where it was fitted on other forums."""
-    sets = {}
-    for name in FORUMS:
-        rows = [
-            (cosine, one["grades"][it] >= SAME)
-            for one in pools
-            if one["forum"] == name
-            for it, cosine in near[f"{name}/{one['query']}"].items()
-        ]
-        sets[name] = Judged(np.array([row[0] for row in rows]), np.array([row[1] for row in rows]))
-    whole = fitted(*sets.values())
-    return {
-        "fitted": {"intercept": round(whole.intercept, 2), "slope": round(whole.slope, 2)},
-        "by the other forums": {
-            name: scored(fitted(*(sets[other] for other in FORUMS if other != name)), one) for name, one in sets.items()
-        },
-        "the general model's": {name: scored(DEFAULT_PRIOR, one) for name, one in sets.items()},
-    }
-
-
 def encoder_of(settings: EncoderSettings) -> TextQuestions:
     """Return an encoder of whole questions."""
     encoder, whole = taken(settings)
@@ -293,10 +269,8 @@ def main() -> None:
         ("words", "minilm with words"),
     )
     rows = {name: {"ndcg_at_5": by_forum(found), **more} for name, (found, more) in systems.items()}
-    every = read_pools(is_complete=True)
     body = {
         "queries": len(pools),
-        "likelihood of minilm": likelihoods(every, cosines(every, rounded)),
         "systems": rows,
         "differences": {f"{b} − {a}": difference(systems[a][0], systems[b][0]) for a, b in compared},
         "outcomes": {name: {key: round(one, 4) for key, one in found.items()} for name, (found, _) in systems.items()},

@@ -210,7 +210,7 @@ def bombs() -> Iterator[bytes]:
         b'{"title":"' + b"\\ud83d\\ude00" * (largest // 12) + b'"}',
     ]
     for route in ROUTES:
-        if route.takes is not None:
+        if route.body is not None:
             for body in bodies:
                 yield posted(route.method, route.path.replace("{id}", "x").replace("{original}", "y"), body)
 

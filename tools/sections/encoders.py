@@ -162,21 +162,12 @@ def pools(result: Mapping[str, Any]) -> list[str]:
         f"{name.replace('−', '-')}: {one['mean']:+.1f} ({one['low']:+.1f} to {one['high']:+.1f})"
         for name, one in result["differences"].items()
     ]
-    likely = result["likelihood of minilm"]
-    groups = [
-        (
-            forum,
-            *(f"{100 * one['same']:.0f} %" for one in (likely["by the other forums"][forum],)),
-            *(f"{100 * likely[key][forum]['off_by']:.1f}" for key in ("by the other forums", "the general model's")),
-        )
-        for forum in likely["by the other forums"]
-    ]
     return [
         "## Encoders on graded pools",
         "",
         f"nDCG@5 of {result['queries']} queries whose candidates were graded by reading, condensed lists, gain"
         " 2^grade - 1: the half that is there for choosing. DevOps, Slicer and travel are whole forums; of Reddit,"
-        " the questions of its pools and 10,000 others. *With words*: the default ranker, the cosine's weight for"
+        " the questions of its pools and 10,000 others. *With words*: `--ranker hybrid`, the cosine's weight for"
         " each forum the one that is best on the other three. *Pools alone*: the judged candidates in the order of"
         " their cosines. Time: the processor's, the median over titles among DevOps' 3,700 questions, for the whole"
         " search.",
@@ -184,12 +175,6 @@ def pools(result: Mapping[str, Any]) -> list[str]:
         *table(("system", "DevOps", "Reddit", "Slicer", "travel", "all", "weights", "ms"), rows),
         "",
         "Paired differences with 95 % intervals: " + "; ".join(differences) + ".",
-        "",
-        "Probabilities by MiniLM's cosine: how far ten groups of candidates are off (mean distance of what was said and"
-        " the share with grade 2 or more, in hundredths), fitted on the other three forums, and by the general model's"
-        " figures.",
-        "",
-        *table(("forum", "grade 2 or more", "off by", "by the general model's"), groups),
     ]
 
 
