@@ -46,7 +46,6 @@ WEIGHTS: dict[str, tuple[float, ...]] = {
     "minilm": (0.5, 0.7, 0.8, 0.85, 0.9, 0.92, 0.94, 0.96, 0.98),
 }
 CUT, LISTED = 5, 1_000
-"""From this grade on a candidate asks the same: a good answer to it would help essentially."""
 TIMED_K = 10
 RESAMPLES = 10_000
 
