@@ -18,7 +18,7 @@ from askalike.forum import Forum, ImportOptions
 
 QUESTIONS: Final = (
     "Clock is wrong after booting Windows",
-    "My earphones are muffled in Skype",
+    "Bluetooth headset sounds awful in calls",
     "ssh says the remote host identification has changed, am I hacked?",
 )
 """The second shares no word with the question that it repeats: only the encoder finds it."""

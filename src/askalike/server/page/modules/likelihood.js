@@ -10,7 +10,7 @@ const NAMES = {
   "almost certain": "Almost certainly a duplicate",
   likely: "Probably a duplicate",
   possible: "Possibly a duplicate",
-  unlikely: "Probably different",
+  unlikely: "Maybe related",
 };
 
 const PER_CENT = "Probability of being a duplicate";
