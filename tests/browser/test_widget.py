@@ -25,7 +25,9 @@ def test_the_widget_is_small() -> None:
 
 
 def test_a_foreign_forum_shows_suggestions_below_its_title_field(opened: Opened, foreign: Site, service: str) -> None:
-    page = opened(foreign.page(service, attributes='data-title="#title" data-body="#b" data-limit="3"'))
+    page = opened(
+        foreign.page(service, attributes='data-title="#title" data-body="#b" data-limit="3" data-minimum="0"')
+    )
     names = page.evaluate("Object.getOwnPropertyNames(window).filter(name => /askalike/i.test(name))")
     page.fill("#title", TITLE)
     page.wait_for_selector(ITEMS)

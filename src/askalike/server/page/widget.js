@@ -15,7 +15,7 @@
   const language = (set.language || document.documentElement.lang || "en").slice(0, 2).toLowerCase();
   const words = WORDS[language] ?? WORDS.en;
   const limit = Math.min(20, Math.max(1, parseInt(set.limit, 10) || 5));
-  const minimum = Number(set.minimum ?? 0.2);
+  const minimum = Number(set.minimum ?? 0.05);
   const PAUSE_MS = 350;
   const LEAST_LETTERS = 8;
   const ANSWER_LETTERS = 600;
