@@ -8,6 +8,8 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 
+from msgspec import structs
+
 from askalike.errors import BusyForumError, InputError
 from askalike.store import Change, Counts, LoadCounts, LoadReport, Operation, Position
 from askalike.store.protocol import MANUAL_SOURCE, QUESTIONS, RecordKind
@@ -59,7 +61,7 @@ class _Tables:
         return operation
 
     def put_answer(self, answer: Answer, source: str) -> Operation | None:
-        kept = replace(answer, created=_in_utc(answer.created))
+        kept = structs.replace(answer, created=_in_utc(answer.created))
         known = self.answers.get(answer.id)
         if known is not None and known[0] == kept:
             return None
@@ -297,7 +299,7 @@ class MemoryStore:
         check_feedback(given)
         with self._write() as tables:
             tables.require(given.question_id, given.candidate_id)
-            stored = replace(given, at=datetime.now(UTC) + timedelta(microseconds=len(tables.feedback)))
+            stored = structs.replace(given, at=datetime.now(UTC) + timedelta(microseconds=len(tables.feedback)))
             tables.feedback.append(stored)
             tables.log += [("add", "feedback", one, None) for one in (given.question_id, given.candidate_id)]
         return stored

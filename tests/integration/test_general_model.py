@@ -18,7 +18,7 @@ from askalike.search import SearchSettings
 
 pytestmark = pytest.mark.skipif(default_model() is None, reason="the package was built without its general model")
 
-EARPHONES = QUESTIONS[1]
+EARPHONES = "My earphones are muffled in Skype"
 REPEATED = {"q1136", "q1177"}
 """Marked as duplicates of each other; both say what ``EARPHONES`` says, in other words."""
 
@@ -60,15 +60,21 @@ def test_a_hit_has_both_scores(homenet: Forum) -> None:
     assert set(hit.components) == {"bm25", "bm25_share", "cosine", "same"}
 
 
-def test_the_demo_finds_a_question_that_shares_no_content_word(homenet: Forum, tmp_path: Path, run: Run) -> None:
+def test_the_search_finds_a_question_that_shares_no_content_word(homenet: Forum, run: Run) -> None:
     assert homenet.similar(EARPHONES, ranker="lexical") == []
-    hits = run("demo", "--into", tmp_path / "f", "--json").json[EARPHONES]
+    hits = run("search", homenet.path, EARPHONES, "--json").json
     assert {hit["question"]["id"] for hit in hits} >= REPEATED
     assert hits[0]["question"]["id"] in REPEATED
     assert hits[0]["matched"] == []
-    part = run("demo", "--into", tmp_path / "f").out.split(EARPHONES)[1].split("\n“")[0]
-    assert "matched by meaning, no shared word" in part
-    assert f"cosine {hits[0]['components']['cosine']:.2f} · bm25 0.00" in part
+    shown = run("search", homenet.path, EARPHONES, "--explain").out
+    assert "matched by meaning, no shared word" in shown
+    assert f"cosine {hits[0]['components']['cosine']:.2f} · bm25 0.00" in shown
+
+
+def test_the_demo_answers_its_questions(tmp_path: Path, run: Run) -> None:
+    found = run("demo", "--into", tmp_path / "f", "--json").json
+    assert list(found) == list(QUESTIONS)
+    assert [hits[0]["question"]["id"] for hits in found.values()] == ["q1131", "q1136", "q1014"]
 
 
 def test_meaning_ranks_marked_duplicates_at_least_as_well_as_words(homenet: Forum) -> None:

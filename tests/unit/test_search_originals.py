@@ -42,7 +42,7 @@ def ids(forum: Forum, title: str, **more: object) -> list[str]:
 
 def test_a_duplicate_is_replaced_by_its_original_once(forum: Forum) -> None:
     found = forum.search(Query("wifi drops", is_canonical=True))
-    assert found.ranker == "lexical"
+    assert found.ranker == "probability"
     assert sorted(one.question.id for one in found.hits) == ["free", "old"]
     stand_in = next(one for one in found.hits if one.question.id == "old")
     assert stand_in.via is not None

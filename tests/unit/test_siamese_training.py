@@ -143,7 +143,7 @@ def test_the_best_answer_is_the_accepted_one_then_that_with_most_votes_then_the_
     accepted = Answer("c", "1", "z", score=-3, is_accepted=True)
     assert best_answers([first, voted, accepted])["1"] is accepted
     assert best_answers([first, voted])["1"] is voted
-    assert best_answers([first, structs.structs.replace(first, id="d")])["1"] is first
+    assert best_answers([first, structs.replace(first, id="d")])["1"] is first
     assert best_answers([Answer("e", "1", "x", score=-1), Answer("f", "1", "x", score=0)])["1"].id == "f"
 
 

@@ -91,7 +91,7 @@ def posterior(logits: Sequence[float], is_same: Sequence[bool], weights: Sequenc
     A judgement that a pair at 0 is different moves that knot, and what is near it less:
 
     >>> posterior([0.0], [False]).moved(np.array([-3.0, 0.0, 3.5])).round(2).tolist()
-    [-3.02, -0.13, 3.5]
+    [-3.0, -0.01, 3.5]
     """
     if not len(logits):
         return UNMOVED
