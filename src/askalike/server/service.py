@@ -100,20 +100,24 @@ class Service:
     began_s: float = field(default_factory=time.monotonic)
 
     @classmethod
-    def open(cls, settings: ServeSettings) -> Service:
+    def open(cls, settings: ServeSettings, metrics: Metrics | None = None, keys: Keys | None = None) -> Service:
         """Open a forum and what answers for it.
+
+        Args:
+            metrics: of a forum among several.
+            keys: taken beside the forum's own.
 
         Raises:
             ForumError: it cannot be opened.
         """
-        metrics, limits = Metrics(), settings.limits
+        metrics, limits = metrics or Metrics(), settings.limits
         engine = Engine(Forum.open(settings.folder), metrics.stage)
         readers = Pool("search", limits.threads, limits.waiting)
         return cls(
             settings=settings,
             engine=engine,
             metrics=metrics,
-            keys=Keys(settings.folder),
+            keys=Keys(settings.folder, keys),
             rates=Rates(limits.rate / settings.workers, limits.burst),
             readers=readers,
             writer=Pool("write", WRITERS, limits.waiting),
