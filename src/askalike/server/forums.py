@@ -13,6 +13,7 @@ import asyncio
 import contextlib
 import html
 import logging
+import threading
 import time
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, field, replace
@@ -97,6 +98,7 @@ class Forums:
         self._open: dict[str, _Open] = {}
         self._opening: dict[str, asyncio.Task[None]] = {}
         self._turns = asyncio.Semaphore(OPENED_AT_ONCE)
+        self._background = threading.Lock()
         self._is_stopping = False
         paths = {
             "/": self._page,
@@ -168,9 +170,12 @@ class Forums:
 
     def _begin(self, name: str) -> Service:
         settings = replace(self.settings, forum=str(self.settings.folder / name))
-        service = Service.open(settings, Metrics(self._counters, name), self._keys)
+        service = Service.open(settings, Metrics(self._counters, name), self._keys, self._is_busy, self._background)
         service.start()
         return service
+
+    def _is_busy(self) -> bool:
+        return any(one.busy for one in list(self._open.values()))
 
     async def _close(self, name: str) -> None:
         if (going := self._open.pop(name, None)) is not None:
