@@ -1,9 +1,9 @@
 """Kill test of encoding: a process that encodes a forum with MiniLM is killed (SIGKILL) on the way, again and again.
 
-Command: ``OMP_NUM_THREADS=1 nice -n 19 python -m benchmarks.encode_kill`` (10,000 questions of Reddit, 5 kills). The same
-forum is encoded twice: once without a break, and once by processes that are killed, at moments spread over the work and
-drawn within a commit, each next one going on where the last one was. Then every question must have one vector in both,
-the vectors must be alike, and the killed processes together must not have encoded much twice.
+Command: ``OMP_NUM_THREADS=1 nice -n 19 python -m benchmarks.encode_kill`` (10,000 questions of Reddit, 5 kills). The
+same forum is encoded twice: once without a break, and once by processes that are killed, at moments spread over the
+work and drawn within a commit, each next one going on where the last one was. Then every question must have one vector
+in both, the vectors must be alike, and the killed processes together must not have encoded much twice.
 
 In 8 bits a vector depends a little on the texts that run beside it (its scale is the batch's), and after a kill other
 texts run together: vectors are the same where their cosine is at least .98, and where no other question's vector is
@@ -41,12 +41,15 @@ class Told:
     """Progress as lines of output."""
 
     def start(self, phase: str, total: int, unit: str) -> None:
+        """Tell it."""
         print(f"start {total} {phase}", flush=True)
 
     def advance(self, count: int) -> None:
+        """Tell it."""
         print(f"done {count}", flush=True)
 
     def notice(self, text: str) -> None:
+        """Tell it."""
         print(f"notice {text}", flush=True)
 
 

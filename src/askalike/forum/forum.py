@@ -496,20 +496,43 @@ class Forum:
         """
         take_encoder(self._layout, self._indexes, encoder)
 
-    def embed(self, texts: Sequence[str], *, is_query: bool = False) -> NDArray[np.float32]:
+    @property
+    def encoder(self) -> str:
+        """Return the name of what makes the vectors that answer, with its revision.
+
+        Raises:
+            NotLearnedError: the forum has no vectors.
+        """
+        return self._indexes.encoder_name
+
+    def embed(
+        self, texts: Sequence[str], *, is_query: bool = False, dimensions: int | None = None
+    ) -> NDArray[np.float32]:
         """Return the vectors of plain texts by what makes this forum's vectors, at length 1; an empty one has zeros.
 
         Args:
             is_query: they are what is searched for, which some encoders read in another way.
+            dimensions: keep the first so many numbers, for models that were trained for it (Matryoshka).
 
         Returns:
             (N, D) float32, in their order.
 
         Raises:
             NotLearnedError: the forum has no vectors.
+            SettingError: the vectors do not have so many dimensions.
             ModelError, EncoderError: its model cannot be read, or its encoder cannot be had.
         """
-        return self._indexes.embed(list(texts), is_query=is_query)
+        return self._indexes.embed(list(texts), is_query=is_query, dimensions=dimensions)
+
+    def score(self, query: str, texts: Sequence[str]) -> list[float]:
+        """Return how likely each plain text asks the same as a query, in [0, 1], by the forum's reranker or its scorer.
+
+        Whatever the texts are, they need not be the forum's; of each, the first line is the title.
+
+        Raises:
+            ModelError, EncoderError: its model cannot be read, or what scores or encodes cannot be had.
+        """
+        return self._indexes.score(query, list(texts))
 
     def use_ranker(self, name: str, folder: str | Path) -> None:
         """Take a copy of what a ranker of ``rank.RERANKERS`` has learned, or ModelError; it answers from now on."""

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from askalike.data import DEFAULT_MODEL_LANGUAGE, default_model
-from askalike.errors import BusyForumError, DamagedModelError, NotLearnedError
+from askalike.errors import BusyForumError, DamagedModelError, NotLearnedError, SettingError
 from askalike.files import UnlockableError, held
 from askalike.forum.calibrations import Scorings
 from askalike.forum.engine import GeneralWords, LocalEngine, QueryEncoder, TextQueryEncoder
@@ -21,15 +21,18 @@ from askalike.forum.rerankers import Rerankers
 from askalike.forum.settings import ForumSettings
 from askalike.index.catchup import catch_up, pending
 from askalike.index.encoder_settings import EncoderSettings
-from askalike.index.vector_set import forget_sets, lock_of_makers
+from askalike.index.vector_set import VectorSet, forget_sets, lock_of_makers
 from askalike.index.vector_sets import Vectors, VectorsState
 from askalike.index.word_indexer import WordIndexer, fitting_index, open_index
 from askalike.index.words import WordIndex
-from askalike.models.text_encoder import TextEncoder
+from askalike.models.text_encoder import TextEncoder, checked
 from askalike.progress import Progress
 from askalike.search import Searcher
+from askalike.search.query import TermCounts
+from askalike.search.scorer import probability
 from askalike.store import ForumLayout, Store
 from askalike.text.analyzer import Analyzer
+from askalike.types import Query, Question
 
 LOCK_TIMEOUT_S = 10.0
 ENCODER_TIMEOUT_S = 600.0
@@ -88,19 +91,61 @@ class Indexes:
         if self.vectors is not None:
             self.vectors.take(settings, encoder, is_named=is_named)
 
-    def embed(self, texts: list[str], *, is_query: bool) -> NDArray[np.float32]:
-        """Return the vectors of plain texts; see ``Forum.embed``.
+    @property
+    def encoder_name(self) -> str:
+        """Return the name of what makes the vectors, with its revision; see ``Forum.encoder``.
 
         Raises:
             NotLearnedError: the forum has no vectors.
-            ModelError, EncoderError: its model cannot be read, or its encoder cannot be had.
         """
+        answering = self._answering()
+        return answering.name if "@" in answering.name else f"{answering.name}@{answering.fingerprint}"
+
+    def _answering(self) -> VectorSet:
         answering = None if self.vectors is None else self.vectors.answering()
         if answering is None:
             raise NotLearnedError(
                 f"the forum at {self._layout.folder} has no vectors", 'make them with "askalike encode FORUM"'
             )
-        return answering.embed(texts, is_query=is_query)
+        return answering
+
+    def embed(self, texts: list[str], *, is_query: bool, dimensions: int | None = None) -> NDArray[np.float32]:
+        """Return the vectors of plain texts; see ``Forum.embed``.
+
+        Raises:
+            NotLearnedError: the forum has no vectors.
+            SettingError: the vectors do not have so many dimensions.
+            ModelError, EncoderError: its model cannot be read, or its encoder cannot be had.
+        """
+        answering = self._answering()
+        found = answering.embed(texts, is_query=is_query)
+        if dimensions is None:
+            return found
+        if not 1 <= dimensions <= found.shape[1]:
+            raise SettingError(f"dimensions is {dimensions}", f"{self.encoder_name} gives {found.shape[1]}")
+        return checked(found[:, :dimensions], len(found), dimensions, answering.name)
+
+    def score(self, query: str, texts: list[str]) -> list[float]:
+        """Return how likely each plain text asks the same as a query; see ``Forum.score``.
+
+        Raises:
+            ModelError, EncoderError: the model cannot be read, or the encoder cannot be had.
+        """
+        searcher = self.searcher()
+        assert searcher.scoring is not None
+        first, *others = [Question("", *one.strip().partition("\n")[::2]) for one in (query, *texts)]
+        asked = Query(first.title, first.body)
+        counts = TermCounts(searcher.engine)
+        prepared = self._analyzer.prepare(asked.title, asked.body, asked.markup)
+        counts.look_up([*prepared.title, *prepared.body])
+        vector, cosines = None, None
+        answering = None if self.vectors is None else self.vectors.answering()
+        if answering is not None and (prepared.title or prepared.body):
+            vector = answering.embed([query], is_query=True)[0]
+            cosines = (answering.embed(texts, is_query=False) @ vector).tolist()
+        logits = searcher.scoring.logits(asked, counts, others, vector, cosines)
+        found: list[float] = probability(searcher.scoring.update.moved(logits)).tolist()
+        return found
 
     def vector_of(self, num: int) -> NDArray[np.float32]:
         """Return the vector of a question as it is stored, zeros where it has none.  # (D,)"""
