@@ -117,10 +117,9 @@ class Engine:
         if "@" in given.model and given.model != model:
             raise UnknownIdError(f"there is no model {given.model!r}", f"this forum is encoded by {model!r}")
         found = self.forum.embed(texts, is_query=given.input_type == "query", dimensions=given.dimensions)
+        rows: list[list[float] | str] = found.astype(float).round(DECIMALS).tolist()
         if given.encoding_format == "base64":
-            rows: list[str] | Vectors = [base64.b64encode(row.astype("<f4").tobytes()).decode() for row in found]
-        else:
-            rows = found.astype(float).round(DECIMALS).tolist()
+            rows = [base64.b64encode(row.astype("<f4").tobytes()).decode() for row in found]
         read = sum(sum(1 for _ in _TOKEN.finditer(text)) for text in texts)
         data = tuple(Embedding(place, row) for place, row in enumerate(rows))
         return Embeddings(data, model, Usage(read, read))
