@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import replace
 from typing import TypeVar
 
@@ -13,9 +13,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from askalike.data import DEFAULT_MODEL_LANGUAGE, default_model
-from askalike.errors import BusyForumError, DamagedModelError, NotLearnedError, SettingError
+from askalike.errors import BusyForumError, DamagedModelError, EncoderError, NotLearnedError, SettingError
 from askalike.files import UnlockableError, held
 from askalike.forum.calibrations import Scorings
+from askalike.forum.encoders import NamedReranker
 from askalike.forum.engine import GeneralWords, LocalEngine, QueryEncoder, TextQueryEncoder
 from askalike.forum.rerankers import Rerankers
 from askalike.forum.settings import ForumSettings
@@ -28,6 +29,7 @@ from askalike.index.words import WordIndex
 from askalike.models.text_encoder import TextEncoder, checked
 from askalike.progress import Progress
 from askalike.search import Searcher
+from askalike.search.cross_encoder import MAX_CHARACTERS, in_unit, pair_scores
 from askalike.search.query import TermCounts
 from askalike.search.scorer import probability
 from askalike.store import ForumLayout, Store
@@ -62,6 +64,7 @@ class Indexes:
         language = analyzer.settings.language
         self.vectors = Vectors(layout, store, settings.graph, language) if settings.has_vectors else None
         self._begun = self._finished = 0
+        self.reranker = NamedReranker(layout)
         self._rerankers = Rerankers(layout, settings.search, store.answers_of)
         self._scorings = Scorings(store, analyzer)
         words = default_model() if language == DEFAULT_MODEL_LANGUAGE else None
@@ -75,7 +78,8 @@ class Indexes:
         index = None if answering is None else answering.index.snapshot()
         engine = LocalEngine(self._store, self.lexical.snapshot(), settings.fields, index, settings.neighbours)
         scoring = self._scorings.of(answering, engine)
-        searcher = Searcher(engine, self._analyzer, None, settings.search, self._rerankers.get, scoring=scoring)
+        learned, named = self._rerankers.get, self.reranker.get
+        searcher = Searcher(engine, self._analyzer, None, settings.search, learned, scoring=scoring, pair_scorer=named)
         if answering is None:
             return searcher
         join = settings.search.join.for_encoder(answering.name)
@@ -125,12 +129,22 @@ class Indexes:
             raise SettingError(f"dimensions is {dimensions}", f"{self.encoder_name} gives {found.shape[1]}")
         return checked(found[:, :dimensions], len(found), dimensions, answering.name)
 
+    def has_reranker(self) -> bool:
+        """Return whether what re-orders hits can be had, as far as is known without asking it."""
+        with suppress(EncoderError):
+            return self.reranker.get() is not None
+        return False
+
     def score(self, query: str, texts: list[str]) -> list[float]:
         """Return how likely each plain text asks the same as a query; see ``Forum.score``.
 
         Raises:
             ModelError, EncoderError: the model cannot be read, or the encoder cannot be had.
         """
+        reranker = self.reranker.get()
+        if reranker is not None:
+            cut = [one.strip()[:MAX_CHARACTERS] for one in (query, *texts)]
+            return in_unit(pair_scores(reranker, cut[0], cut[1:]))
         searcher = self.searcher()
         assert searcher.scoring is not None
         first, *others = [Question("", *one.strip().partition("\n")[::2]) for one in (query, *texts)]
