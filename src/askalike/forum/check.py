@@ -44,7 +44,7 @@ from askalike.forum.rerankers import MAKERS, load_learned
 from askalike.forum.settings import ForumSettings
 from askalike.index.cursor import Cursor
 from askalike.index.encoder_settings import FILE as ENCODER_FILE
-from askalike.index.encoder_settings import read_settings
+from askalike.index.encoder_settings import RerankerSettings, read_settings
 from askalike.index.model_source import fingerprint as model_fingerprint
 from askalike.index.vector_set import OWNED as VECTOR_FILES
 from askalike.index.vector_set import has_its_model, parse_current, read_current
@@ -124,7 +124,7 @@ RESTORE: Final = "restore archive.sqlite from a backup, or load what it was fill
 
 _SQLITE: Final = r"\.sqlite(-wal|-shm|-journal)?"
 _FORUM: Final = Owned(
-    rf"(archive|pairs|loading){_SQLITE}|(index|pairs|loading|keys|keys\.json)\.lock|(keys|parts|learned|encoder)\.json(\.\d+\.tmp)?"
+    rf"(archive|pairs|loading){_SQLITE}|(index|pairs|loading|keys|keys\.json)\.lock|(keys|parts|learned|encoder|reranker)\.json(\.\d+\.tmp)?"
     r"|rejects\.jsonl",
     (
         ("lexical", LEXICAL_FILES),
@@ -340,10 +340,11 @@ def _models(layout: ForumLayout, progress: Progress) -> Iterator[Finding]:
             Model.load(layout.model)
         except (AskalikeError, OSError) as error:
             yield refused("model", layout.model.name, error)
-    try:
-        read_settings(layout.encoder)
-    except AskalikeError as error:
-        yield refused("files", layout.encoder.name, error)
+    for path, read in ((layout.encoder, read_settings), (layout.reranker, RerankerSettings.read)):
+        try:
+            read(path)
+        except AskalikeError as error:
+            yield refused("files", path.name, error)
     rankers = layout.ranker("").resolve()
     for place in sorted(rankers.iterdir()) if rankers.is_dir() else ():
         if place.name in MAKERS:

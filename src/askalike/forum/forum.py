@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from askalike.errors import BusyForumError, EncoderError, ForumExistsError, ForumNotFoundError
 from askalike.files import Owned, remove_owned
 from askalike.forum.check import CheckReport, check_forum, clear_damage
-from askalike.forum.encoders import AnyEncoder, take_encoder
+from askalike.forum.encoders import AnyEncoder, AnyReranker, take_encoder
 from askalike.forum.importing import ImportOptions, ImportReport, import_archive
 from askalike.forum.indexes import Indexes, remove_indexes
 from askalike.forum.pairs import Pairs
@@ -31,7 +31,7 @@ from askalike.models.encoders.model import Model
 from askalike.progress import Progress, SilentProgress
 from askalike.search import RANKERS, RERANKERS, learned_as
 from askalike.search.calibration import UNMOVED, moved_probabilities
-from askalike.search.rankers import INTERACTION
+from askalike.search.rankers import CROSS_ENCODER, INTERACTION
 from askalike.store import Counts, ForumLayout, Operation, Position, Store, create_store, open_store
 from askalike.text.analyzer import Analyzer
 from askalike.text.settings import TextSettings
@@ -46,7 +46,7 @@ MOST_NAMED = 20
 
 _OWNED = Owned(
     r"(archive|pairs|loading)\.sqlite(-wal|-shm|-journal)?|(index|pairs|loading)\.lock|rejects\.jsonl"
-    r"|encoder\.json(\.\d+\.tmp)?",
+    r"|(encoder|reranker)\.json(\.\d+\.tmp)?",
     (("lexical", LEXICAL_FILES), ("vectors", VECTOR_FILES)),
 )
 """What a forum's folder holds before anything was learned or keys were made."""
@@ -304,6 +304,7 @@ class Forum:
         has_vectors = bool(self.vectors.model)
         found = {name: has_vectors or not ranker.needs_vectors for name, ranker in RANKERS.items()}
         found[INTERACTION] = found[INTERACTION] and not self.vectors.is_of_texts
+        found[CROSS_ENCODER] = self._indexes.has_reranker()
         learned = {name: ForumLayout(self.path).ranker(learned_as(name)) for name in RERANKERS}
         return found | {name: any(folder.glob("manifest.json")) for name, folder in learned.items()}
 
@@ -494,22 +495,62 @@ class Forum:
             SettingError: there is no such encoder.
             EncoderError: it cannot be had, or gives no vectors.
         """
-        take_encoder(self._layout, self._indexes, encoder)
+        settings, found, is_named = take_encoder(encoder, self._layout)
+        self._indexes.take(settings, found, is_named=is_named)
 
-    def embed(self, texts: Sequence[str], *, is_query: bool = False) -> NDArray[np.float32]:
+    def use_reranker(self, reranker: AnyReranker | None) -> None:
+        """Let a scorer of pairs put the 20 best hits of searches that name no ranker in its order, from now on.
+
+        Where it cannot be asked, the order before answers, and hits and ``SearchResult`` say why.
+
+        Args:
+            reranker: "cross-encoder:PATH", a folder of BERT's family with one label; "tei:URL" or "cohere:URL#NAME",
+                an endpoint (Jina's too); ``RerankerSettings`` where a key's variable is to be given too; an object with
+                ``score(query, texts)``, which has to be given again when the forum is opened; None for none.
+
+        Raises:
+            SettingError: there is no such reranker.
+            EncoderError: it cannot be had, or gives no scores.
+        """
+        self._indexes.reranker.take(reranker)
+
+    @property
+    def encoder(self) -> str:
+        """Return the name of what makes the vectors that answer, with its revision.
+
+        Raises:
+            NotLearnedError: the forum has no vectors.
+        """
+        return self._indexes.encoder_name
+
+    def embed(
+        self, texts: Sequence[str], *, is_query: bool = False, dimensions: int | None = None
+    ) -> NDArray[np.float32]:
         """Return the vectors of plain texts by what makes this forum's vectors, at length 1; an empty one has zeros.
 
         Args:
             is_query: they are what is searched for, which some encoders read in another way.
+            dimensions: keep the first so many numbers, for models that were trained for it (Matryoshka).
 
         Returns:
             (N, D) float32, in their order.
 
         Raises:
             NotLearnedError: the forum has no vectors.
+            SettingError: the vectors do not have so many dimensions.
             ModelError, EncoderError: its model cannot be read, or its encoder cannot be had.
         """
-        return self._indexes.embed(list(texts), is_query=is_query)
+        return self._indexes.embed(list(texts), is_query=is_query, dimensions=dimensions)
+
+    def score(self, query: str, texts: Sequence[str]) -> list[float]:
+        """Return how likely each plain text asks the same as a query, in [0, 1], by the forum's reranker or its scorer.
+
+        Whatever the texts are, they need not be the forum's; of each, the first line is the title.
+
+        Raises:
+            ModelError, EncoderError: its model cannot be read, or what scores or encodes cannot be had.
+        """
+        return self._indexes.score(query, list(texts))
 
     def use_ranker(self, name: str, folder: str | Path) -> None:
         """Take a copy of what a ranker of ``rank.RERANKERS`` has learned, or ModelError; it answers from now on."""

@@ -23,6 +23,7 @@ class ForumLayout:
           lexical/            word index, rebuilt from the archive at need
           model/              the forum's own model, where it has one
           encoder.json        the text encoder that was named for the forum, where one was
+          reranker.json       what puts the best hits in its order, where something was named
           vectors/            the questions' vectors and the model that made them, rebuilt from the archive at need
           rankers/NAME/       what a ranker that learns has learned, where one was trained
           loading.lock        held by who loads an archive; loading.sqlite: what was read of it so far, gone at the end
@@ -66,6 +67,11 @@ class ForumLayout:
     def encoder(self) -> Path:
         """Return the file that names the forum's text encoder; it need not be there."""
         return self.folder / "encoder.json"
+
+    @property
+    def reranker(self) -> Path:
+        """Return the file that names the forum's reranker; it need not be there."""
+        return self.folder / "reranker.json"
 
     def ranker(self, name: str) -> Path:
         """Return the folder of what a ranker has learned; it need not be there."""
