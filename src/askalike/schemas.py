@@ -424,7 +424,6 @@ class VectorsState(Struct, frozen=True):
     entries: int
     waiting: int
     next_model: str
-    has_graph: bool
 
 
 class RankerState(Struct, frozen=True):

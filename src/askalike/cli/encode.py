@@ -121,7 +121,6 @@ def encode(
                 "model": vectors.model,
                 "encoded": vectors.entries,
                 "not_encoded": vectors.waiting,
-                "has_graph": vectors.has_graph,
                 "seconds": seconds,
             }
         )
