@@ -540,7 +540,6 @@ class VectorsState(Struct, frozen=True):
     entries: int
     waiting: int
     next_model: str
-    has_graph: bool
 
 
 class RankerState(Struct, frozen=True):

@@ -19,8 +19,7 @@ from askalike.search import RANKER_NAMES, RANKERS
 from askalike.search.settings import ALL, THRESHOLDS
 from askalike.types import Filters, Query
 
-SETTINGS = ForumSettings(neighbours="exact")
-"""A command asks once: looking at all vectors takes less than reading the graph."""
+SETTINGS = ForumSettings()
 
 
 def search(

@@ -12,9 +12,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from askalike.forum.settings import Neighbours
 from askalike.index.vector_set import VectorSet
-from askalike.index.vector_sets import has_faiss
 from askalike.index.vectors import VectorSnapshot
 from askalike.index.words import FieldWeights, WordSnapshot
 from askalike.models.encoders.model import Model, WordStates
@@ -39,7 +37,6 @@ class LocalEngine:
     index: WordSnapshot
     fields: FieldWeights
     vectors: VectorSnapshot | None = None
-    neighbours: Neighbours = "auto"
 
     def statistics(self, terms: Collection[str]) -> TermStatistics:
         """Return how many questions are in the index, and how many have each of these terms."""
@@ -109,10 +106,8 @@ class LocalEngine:
         index = self.vectors
         if index is None:
             return []
-        is_graph = self.neighbours == "auto" and index.has_graph and has_faiss()
         with one_blas_thread():
-            search = index.search_graph if is_graph else index.search
-            return search(vector[None], limit, allowed, excluded)[0]
+            return index.search(vector[None], limit, allowed, excluded)[0]
 
 
 class EncoderWords:

@@ -62,7 +62,7 @@ class Indexes:
         self._lock = filelock.FileLock(layout.lock, thread_local=False)
         self.lexical: WordIndex = self._open_lexical()
         language = analyzer.settings.language
-        self.vectors = Vectors(layout, store, settings.graph, language) if settings.has_vectors else None
+        self.vectors = Vectors(layout, store, language) if settings.has_vectors else None
         self._begun = self._finished = 0
         self.reranker = NamedReranker(layout)
         self._rerankers = Rerankers(layout, settings.search, store.answers_of)
@@ -76,7 +76,7 @@ class Indexes:
         answering = None if self.vectors is None else self.vectors.answering()
         settings = self.settings
         index = None if answering is None else answering.index.snapshot()
-        engine = LocalEngine(self._store, self.lexical.snapshot(), settings.fields, index, settings.neighbours)
+        engine = LocalEngine(self._store, self.lexical.snapshot(), settings.fields, index)
         scoring = self._scorings.of(answering, engine)
         learned, named = self._rerankers.get, self.reranker.get
         searcher = Searcher(engine, self._analyzer, None, settings.search, learned, scoring=scoring, pair_scorer=named)
@@ -214,7 +214,7 @@ class Indexes:
                 raise
 
     def encode(self, progress: Progress) -> None:
-        """Encode all that waits, and build the neighbour graph where it pays; nothing without vectors.
+        """Encode all that waits; nothing without vectors.
 
         Raises:
             BusyForumError: another process encodes, or has been indexing for too long.

@@ -44,9 +44,7 @@ def status(service: Service, rights: Collection[str]) -> schemas.Status:
             size_bytes=info.size_bytes,
         ),
         index=schemas.IndexState(info.behind),
-        vectors=schemas.VectorsState(
-            vectors.model, vectors.entries, vectors.waiting, vectors.next_model, has_graph=vectors.has_graph
-        ),
+        vectors=schemas.VectorsState(vectors.model, vectors.entries, vectors.waiting, vectors.next_model),
         rankers=tuple(
             schemas.RankerState(name, about.get(name, ""), available) for name, available in forum.rankers().items()
         ),
