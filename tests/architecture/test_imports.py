@@ -222,9 +222,10 @@ def test_the_allowed_imports_have_no_cycle() -> None:
         rooms = {room: allowed for room, allowed in rooms.items() if room not in free}
 
 
-def test_the_store_alone_knows_sqlite_and_who_asks_it_knows_only_its_protocol() -> None:
+def test_the_store_alone_knows_its_sqlite_file_and_who_asks_it_knows_only_its_protocol() -> None:
+    own = PACKAGE / "index" / "words" / "texts.py"  # has a file of its own
     for path in PACKAGE.rglob("*.py"):
-        if path.is_relative_to(PACKAGE / "store"):
+        if path.is_relative_to(PACKAGE / "store") or path == own:
             continue
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             modules = [node.module or ""] if isinstance(node, ast.ImportFrom) else []

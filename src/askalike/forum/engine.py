@@ -20,6 +20,7 @@ from askalike.processes import one_blas_thread
 from askalike.search import Candidate, Query
 from askalike.search.engine import DuplicateLinks, TermStatistics
 from askalike.search.interaction import WeighedStates, rarities
+from askalike.search.texts import Text, unpacked
 from askalike.store import Store
 from askalike.text.analyzer import Analyzer
 from askalike.types import Answer, Filters, Question
@@ -54,9 +55,16 @@ class LocalEngine:
         found = self.index.misspelt(terms, self.fields, limit + len(excluded), filters)
         return [Candidate(num, score) for num, score in found if num not in excluded][:limit]
 
-    def lexical_scores(self, weights: Mapping[str, float], keys: Sequence[int]) -> dict[int, float]:
-        """Return the lexical index's scores of these questions."""
-        return self.index.scores(weights, self.fields, keys)
+    def scores(
+        self,
+        weights: Mapping[str, float],
+        unmatched: Sequence[int],
+        vector: NDArray[np.float32] | None,
+        far: Sequence[int],
+    ) -> tuple[dict[int, float], dict[int, float]]:
+        """Return the lexical index's scores of some questions, and the cosines of others."""
+        by_words = self.index.scores(weights, self.fields, unmatched)
+        return by_words, {} if vector is None else self.cosines(vector, far)
 
     def nearest(self, vector: NDArray[np.float32], limit: int, filters: Filters) -> list[Candidate]:
         """Return the nearest vectors of those that satisfy the filters."""
@@ -82,6 +90,11 @@ class LocalEngine:
             return {}
         with one_blas_thread():
             return dict(self.vectors.search(vector[None], len(keys), keys)[0])
+
+    def texts(self, keys: Sequence[int]) -> dict[int, Text]:
+        """Return the questions as they are compared, as far as the word index has kept them."""
+        found = ((num, unpacked(packed)) for num, packed in self.index.texts(keys).items())
+        return {num: text for num, text in found if text is not None}
 
     def questions(self, keys: Sequence[int]) -> dict[int, Question]:
         """Return the questions with these internal numbers."""

@@ -27,6 +27,7 @@ from askalike.index.vector_sets import Vectors, VectorsState
 from askalike.index.word_indexer import WordIndexer, fitting_index, open_index
 from askalike.index.words import WordIndex
 from askalike.models.text_encoder import TextEncoder, checked
+from askalike.processes import one_blas_thread
 from askalike.progress import Progress
 from askalike.search import Searcher
 from askalike.search.cross_encoder import MAX_CHARACTERS, in_unit, pair_scores
@@ -170,17 +171,18 @@ class Indexes:
         return found[0] if len(found) else np.zeros(answering.dimensions, dtype=np.float32)
 
     def ask(self, question: Callable[[Searcher], _Found]) -> _Found:
-        """Return what a searcher finds; another is asked once where the first one's model cannot be read.
+        """Return what a searcher finds, on one thread; another is asked once where the first one's model cannot be read.
 
         A model is read when it is first needed, and may have gone by then: with its set, for another that answers now.
 
         Raises:
             DamagedModelError: the model of the set that answers now cannot be read either.
         """
-        try:
-            return question(self.searcher())
-        except DamagedModelError:
-            return question(self.searcher())
+        with one_blas_thread():
+            try:
+                return question(self.searcher())
+            except DamagedModelError:
+                return question(self.searcher())
 
     def catch_up(self, progress: Progress, *, is_waiting: bool) -> None:
         """Bring the indexes in step with the archive; encoding that takes long is left to ``encode``.
