@@ -102,6 +102,13 @@ class LocalEngine:
                 found = self._near(vector, limit, self.index.all_admitted(filters), excluded)
         return [Candidate(num, cosine) for num, cosine in found]
 
+    def count(self, filters: Filters) -> int:
+        """Return how many questions satisfy the filters."""
+        if filters.exclude_ids or filters.has_states:
+            found = set(self.index.all_admitted(filters)) - self._excluded(filters)
+            return len(found & self._states(filters) if filters.has_states else found)
+        return self.index.count_admitted(filters)
+
     def cosines(self, vector: NDArray[np.float32], keys: Sequence[int]) -> dict[int, float]:
         """Return the cosines of these questions, by the same arithmetic as ``nearest``."""
         if self.vectors is None or not keys:

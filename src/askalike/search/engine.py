@@ -97,6 +97,9 @@ class CandidateSource(Protocol):
     def lexical_scores(self, weights: Mapping[str, float], keys: Sequence[int]) -> dict[int, float]:
         """Return the scores that ``lexical`` gives to these questions; those that match no term are left out."""
 
+    def count(self, filters: Filters) -> int:
+        """Return how many questions satisfy the filters."""
+
     def nearest(self, vector: NDArray[np.float32], limit: int, filters: Filters) -> list[Candidate]:
         """Return the questions of the greatest cosine to ``vector`` (D,), descending; fewer than ``limit``: no more."""
 

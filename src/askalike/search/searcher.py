@@ -92,6 +92,14 @@ class Searcher:
             tuple(hits), corrections, ranked.ranker, ranked.has_vectors, laps.seconds, notice=ranked.notice
         )
 
+    def search_many(self, queries: Sequence[Query]) -> list[SearchResult]:
+        """Return what each query finds, as ``search`` does, in their order.
+
+        Raises:
+            SettingError, ForumError: as ``ranking``.
+        """
+        return [self.search(query) for query in queries]
+
     def ranking(self, query: Query, laps: Laps | None = None) -> Ranking:
         """Return the at most ``k`` questions most similar to a query, best first, ties by id.
 
