@@ -17,7 +17,7 @@ from askalike.errors import BusyForumError, DamagedModelError, EncoderError, Not
 from askalike.files import UnlockableError, held
 from askalike.forum.calibrations import Scorings
 from askalike.forum.encoders import NamedReranker
-from askalike.forum.engine import GeneralWords, LocalEngine, QueryEncoder, TextQueryEncoder
+from askalike.forum.engine import GeneralWords, LocalEngine, QueryEncoder, QuestionStates, TextQueryEncoder
 from askalike.forum.rerankers import Rerankers
 from askalike.forum.settings import ForumSettings
 from askalike.index.catchup import catch_up, pending
@@ -68,6 +68,7 @@ class Indexes:
         self.reranker = NamedReranker(layout)
         self._rerankers = Rerankers(layout, settings.search, store.answers_of)
         self._scorings = Scorings(store, analyzer)
+        self._states = QuestionStates(store)
         words = default_model() if language == DEFAULT_MODEL_LANGUAGE else None
         self._speller = None if words is None else GeneralWords(words)
 
@@ -77,7 +78,7 @@ class Indexes:
         answering = None if self.vectors is None else self.vectors.answering()
         settings = self.settings
         index = None if answering is None else answering.index.snapshot()
-        engine = LocalEngine(self._store, self.lexical.snapshot(), settings.fields, index)
+        engine = LocalEngine(self._store, self.lexical.snapshot(), settings.fields, index, self._states)
         scoring = self._scorings.of(answering, engine)
         learned, named = self._rerankers.get, self.reranker.get
         searcher = Searcher(engine, self._analyzer, None, settings.search, learned, scoring=scoring, pair_scorer=named)
@@ -171,7 +172,8 @@ class Indexes:
         return found[0] if len(found) else np.zeros(answering.dimensions, dtype=np.float32)
 
     def ask(self, question: Callable[[Searcher], _Found]) -> _Found:
-        """Return what a searcher finds, on one thread; another is asked once where the first one's model cannot be read.
+        """Return what a searcher finds, on one thread; another is asked once where the first one's model cannot be
+        read.
 
         A model is read when it is first needed, and may have gone by then: with its set, for another that answers now.
 

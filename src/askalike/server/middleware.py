@@ -52,6 +52,8 @@ class Served(Protocol):
     metrics: Metrics
     proxies: tuple[Network, ...]
     host_names: frozenset[str]
+
+
 OPENAI_PATH: Final = "/v1/embeddings"
 OPENAI_FAULTS: Final[Mapping[int, tuple[str, str]]] = {
     401: ("invalid_request_error", "invalid_api_key"),
