@@ -152,7 +152,7 @@ def readings() -> None:
     dev = {one.dev.name: candidate_task(one.dev) for one in data.sets}
     learned = TrainingData(data.pairs.questions, answers=data.pairs.best(), dev=dev)
     found: dict[str, dict[str, list[dict[str, float]]]] = {}
-    for seed, (label, changed) in product(READING_SEEDS, READINGS.items()):
+    for (label, changed), seed in product(READINGS.items(), READING_SEEDS):
         course: list[dict[str, float]] = []
         with tempfile.TemporaryDirectory() as folder:
             fit_siamese(reading_recipe(changed), learned, TrainingRun(Path(folder), seed), partial(_add, course))

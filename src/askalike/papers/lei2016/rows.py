@@ -11,7 +11,7 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import product
-from typing import Any, Final, Literal, get_args
+from typing import Any, Final, Literal
 
 from askalike.models.encoders.settings import EncoderConfig, Gate, Kind, Pooling, Reads
 from askalike.papers.harness import Row
@@ -157,6 +157,8 @@ def _words(scorer: str, about: str) -> LeiRow:
     return _baseline(scorer, "tfidf", about, scorer=scorer)
 
 
+BOTH: Final[tuple[Reads, ...]] = ("title and body", "title")
+LAST_AND_MEAN: Final[tuple[Pooling, ...]] = ("last", "normalised-mean")
 BIAS: Final = "max-margin; λ begins at .95 instead of .5, which is no setting of the authors"
 CONSTANT: Final = "max-margin; the constant decay of Lei et al. 2015, λ = .5"
 PROGRAM: Final = "max-margin with the settings of the official program, which are not the paper's"
@@ -189,7 +191,7 @@ _ALL: Final[Sequence[LeiRow]] = (
     _variant("bias", BIAS, "title", gate_bias=3.0),
     *(
         _variant("constant", CONSTANT, reads, pooling=pooling, gate="constant")
-        for reads, pooling in product(get_args(Reads)[:2], ("last", "normalised-mean"))
+        for reads, pooling in product(BOTH, LAST_AND_MEAN)
     ),
     _variant("program", PROGRAM, pooling="normalised-last", recipe="lei2016-program"),
     _variant("program", PROGRAM, pooling="normalised-mean", recipe="lei2016-program"),

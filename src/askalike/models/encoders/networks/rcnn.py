@@ -110,7 +110,7 @@ class Patterns(nn.Module):
         shares = functional.linear(words, self.input).view(len(words), order, -1)
         sums = [shares.new_zeros(len(packing.order), shares.shape[2]) for _ in range(order - 1)]  # s of each k
         weights, found = [0.0] * (order - 1), []  # p of each k
-        for step in torch.split(shares, packing.lanes[0].counts):
+        for step in torch.split(shares, list(packing.lanes[0].counts)):
             found_now, count = step[:, 0], 1.0
             for k in range(order - 1):
                 before, passed = sums[k][: len(step)], weights[k]
