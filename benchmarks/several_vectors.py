@@ -3,14 +3,15 @@
 Commands: ``python -m benchmarks.encoders --build``, then ``OMP_NUM_THREADS=1 nice -n 19 python -m
 benchmarks.several_vectors``, which writes results/several-vectors.json; ``--pools`` leaves travel out.
 
-MiniLM in 8 bits. A question has the vectors of its title (t), of title and body (b), of which the encoder reads the first
-256 pieces, and of the title with each part of about 800 characters of the body (p). They are joined into one vector when
-a question is encoded (their mean, which costs nothing in the index), or each is compared with the query's (the greatest
-cosine, which needs an index several times as large).
+MiniLM in 8 bits. A question has the vectors of its title (t), of title and body (b), of which the encoder reads the
+first 256 pieces, and of the title with each part of about 800 characters of the body (p). They are joined into one
+vector when a question is encoded (their mean, which costs nothing in the index), or each is compared with the query's
+(the greatest cosine, which needs an index several times as large).
 
-Pools: as in ``benchmarks.encoders``, the judged candidates alone in the order of their cosines, nDCG@5; the query is asked
-as the pool says, by one vector or by the same mean. Travel: the dev queries of the forum's own duplicate links over all its
-questions, nDCG@10. Differences are to b alone, over the same queries, with a 95 % interval by the bootstrap.
+Pools: as in ``benchmarks.encoders``, the judged candidates alone in the order of their cosines, nDCG@5; the query is
+asked as the pool says, by one vector or by the same mean. Travel: the dev queries of the forum's own duplicate links
+over all its questions, nDCG@10. Differences are to b alone, over the same queries, with a 95 % interval by the
+bootstrap.
 """
 
 from __future__ import annotations
