@@ -148,6 +148,15 @@ def test_an_endpoint_is_kept_with_the_forum_and_its_failure_is_said(forum: Forum
     assert forum.score("wifi drops", ["wifi drops", "printer"]) == [1.0, pytest.approx(1e-9)]
 
 
+def test_the_probability_of_plain_texts_reads_no_more_than_a_questions_share_of_them(forum: Forum) -> None:
+    long = "wifi drops " + "evening " * 20_000
+    query, other = "Wifi drops every evening\nIt happens at nine.", "Printer is offline"
+    found = forum.score(query, [query, long, long[:4_000], other])
+    assert found[0] > found[1] == found[2] > found[3] > 0
+    assert forum.score(long, [other]) == forum.score(long[:4_000], [other])
+    assert forum.score(query, [forum.question("evening").title + "\nIt happens at nine."]) == found[:1]
+
+
 def test_a_forum_of_anybody_calls_no_reranker_that_its_user_has_not_named(
     forum: Forum, server: EmbeddingServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
