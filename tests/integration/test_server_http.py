@@ -594,18 +594,18 @@ def test_titles_are_logged_where_that_was_said(other: Any, caplog: pytest.LogCap
 def test_a_service_that_stops_does_not_wait_for_its_background(
     folder: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """A graph over many vectors takes minutes, and is built again when the service starts."""
-    is_building, is_over = threading.Event(), threading.Event()
+    """Encoding many questions takes minutes, and goes on when the service starts."""
+    is_encoding, is_over = threading.Event(), threading.Event()
 
-    def build_graph() -> bool:
-        is_building.set()
+    def encode() -> bool:
+        is_encoding.set()
         return not is_over.wait(60)
 
     monkeypatch.setattr("askalike.server.service.CLOSE_S", 0.05)
     with TestClient(build(ServeSettings(str(folder))), base_url=BASE) as one:
         service = one.app.state.service
-        monkeypatch.setattr(service.maintenance, "keep", build_graph)
-        assert is_building.wait(60)
+        monkeypatch.setattr(service.maintenance, "keep", encode)
+        assert is_encoding.wait(60)
     assert "still under way" in caplog.text
     is_over.set()
     assert service.maintenance.stop(60)

@@ -180,7 +180,6 @@ def encode(
                 "model": vectors.model,
                 "encoded": vectors.entries,
                 "not_encoded": vectors.waiting,
-                "has_graph": vectors.has_graph,
                 **({"reranker": ranked_by and ranked_by.written} if reranker else {}),
                 "seconds": seconds,
             }

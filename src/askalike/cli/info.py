@@ -72,7 +72,6 @@ def info_object(found: Info, learned: list[str]) -> dict[str, Any]:
         "encoded_by_next_model": found.vectors.next_entries,
         "not_encoded": found.vectors.waiting,
         "encoder_problem": found.vectors.problem or None,
-        "neighbour_graph": "built" if found.vectors.has_graph else None,
         "learned_rankers": learned,
         "size_bytes": found.size_bytes,
     }

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from datetime import datetime
 from itertools import islice
 from pathlib import Path
 from types import TracebackType
@@ -17,7 +18,9 @@ from numpy.typing import NDArray
 from askalike.errors import BusyForumError, EncoderError, ForumExistsError, ForumNotFoundError
 from askalike.files import Owned, remove_owned
 from askalike.forum.check import CheckReport, check_forum, clear_damage
+from askalike.forum.duplicates import Duplicate, open_duplicates
 from askalike.forum.encoders import AnyEncoder, AnyReranker, take_encoder
+from askalike.forum.exporting import export_forum, records_of
 from askalike.forum.importing import ImportOptions, ImportReport, import_archive
 from askalike.forum.indexes import Indexes, remove_indexes
 from askalike.forum.pairs import Pairs
@@ -29,10 +32,20 @@ from askalike.index.vector_sets import VectorsState
 from askalike.index.words.index import OWNED as LEXICAL_FILES
 from askalike.models.encoders.model import Model
 from askalike.progress import Progress, SilentProgress
-from askalike.search import RANKERS, RERANKERS, learned_as
+from askalike.records import TABLES, Form, batches
+from askalike.search import RANKERS, RERANKERS, Searcher, learned_as
 from askalike.search.calibration import UNMOVED, moved_probabilities
 from askalike.search.rankers import CROSS_ENCODER, INTERACTION
-from askalike.store import Counts, ForumLayout, Operation, Position, Store, create_store, open_store
+from askalike.store import (
+    Counts,
+    ForumLayout,
+    Operation,
+    Position,
+    SourceCounts,
+    Store,
+    create_store,
+    open_store,
+)
 from askalike.text.analyzer import Analyzer
 from askalike.text.settings import TextSettings
 from askalike.types import Answer, Feedback, Filters, Hit, Link, Markup, Query, Question, SearchResult, Verdict
@@ -40,6 +53,9 @@ from askalike.types import Answer, Feedback, Filters, Hit, Link, Markup, Query, 
 if TYPE_CHECKING:
     from askalike.training.session import TrainingResult
 
+
+MANY = 256
+"""So many queries are answered together."""
 
 MOST_NAMED = 20
 """So many questions and answers with an unreadable date are named."""
@@ -224,6 +240,32 @@ class Forum:
         wanted = self._without_own(query) if query.own else query
         return self._indexes.ask(lambda searcher: searcher.search(wanted))
 
+    def similar_many(self, queries: Iterable[Query | str], *, progress: Progress | None = None) -> list[SearchResult]:
+        """Return what each of many queries finds, in their order; a text is a title, of which 10 hits are found.
+
+        All is of one state of the forum, and takes less than a loop over ``search``.
+
+        Raises:
+            SettingError, ForumError, ModelError: as ``search``.
+        """
+        shown = progress or SilentProgress()
+        asked = [Query(one) if isinstance(one, str) else one for one in queries]
+        wanted = [self._without_own(one) if one.own else one for one in asked]
+        shown.start("searching", len(wanted), "questions")
+
+        def found(searcher: Searcher) -> list[SearchResult]:
+            results: list[SearchResult] = []
+            for batch in batches(wanted, MANY):
+                results += searcher.search_many(batch)
+                shown.advance(len(batch))
+            return results
+
+        return self._indexes.ask(found)
+
+    def count(self, filters: Filters) -> int:
+        """Return how many questions satisfy filters."""
+        return self._indexes.ask(lambda searcher: searcher.engine.count(filters))
+
     def ranking(self, query: Query) -> list[tuple[str, float]]:
         """Return (question id, score) as ``search`` ranks them, without answers and what matched: for evaluation.
 
@@ -351,7 +393,74 @@ class Forum:
         """Return which model answers, and how much is still to be encoded."""
         return self._indexes.state()
 
+    def source_counts(self) -> list[SourceCounts]:
+        """Return how many questions, answers and links came from each archive, or were added by hand."""
+        return self._store.source_counts()
+
+    def export(
+        self,
+        folder: str | Path,
+        *,
+        form: Form = "jsonl",
+        tables: Collection[str] = tuple(TABLES),
+        progress: Progress | None = None,
+    ) -> dict[str, int]:
+        """Write questions, answers, links and judgements to a folder, which ``load`` reads back as the same forum.
+
+        Args:
+            form: "jsonl", "csv" or "parquet".
+            tables: which of ``records.TABLES`` to write.
+
+        Returns:
+            how many records each table has.
+
+        Raises:
+            SettingError: the folder holds something else, or there is no such form or table.
+            MissingExtraError: Parquet without pyarrow.
+        """
+        text = self.analyzer.settings.to_json()
+        return export_forum(self._store, Path(folder), form, tables, text, progress or SilentProgress())
+
+    def records(self, table: str) -> Iterator[Question | Answer | Link | Feedback]:
+        """Yield the records of one of ``records.TABLES``, as ``export`` writes them."""
+        return records_of(self._store, table)
+
+    def duplicates(
+        self,
+        minimum: float = 0.5,
+        *,
+        since: datetime | None = None,
+        is_exact: bool = False,
+        progress: Progress | None = None,
+    ) -> Iterator[Duplicate]:
+        """Compare all questions that were not compared yet, and yield the pairs that may be duplicates, best first.
+
+        What was compared is kept, so that it can be interrupted and goes on where it was. Pairs that are linked or were
+        judged are left out.
+
+        Args:
+            minimum: the least probability, before what people judged meanwhile.
+            since: only pairs of which a question was asked at this moment or later.
+            is_exact: only questions with the same text, for which nothing else need be compared.
+
+        Raises:
+            BusyForumError: another process has been indexing or comparing for too long.
+        """
+        return open_duplicates(self, minimum, since, progress or SilentProgress(), is_exact=is_exact)
+
     # -- changes -----------------------------------------------------------------------------------------------
+
+    def remove_source(self, name: str) -> SourceCounts:
+        """Delete all that came from an archive; what people judged or linked counts again when its questions return.
+
+        Return how much was deleted.
+
+        Raises:
+            UnknownIdError: there is no such source.
+        """
+        counts = self._store.delete_source(name)
+        self.catch_up()
+        return counts
 
     def load(
         self, archive: str | Path, *, options: ImportOptions | None = None, progress: Progress | None = None

@@ -17,7 +17,7 @@ from askalike.errors import BusyForumError, DamagedModelError, EncoderError, Not
 from askalike.files import UnlockableError, held
 from askalike.forum.calibrations import Scorings
 from askalike.forum.encoders import NamedReranker
-from askalike.forum.engine import GeneralWords, LocalEngine, QueryEncoder, TextQueryEncoder
+from askalike.forum.engine import GeneralWords, LocalEngine, QueryEncoder, QuestionStates, TextQueryEncoder
 from askalike.forum.rerankers import Rerankers
 from askalike.forum.settings import ForumSettings
 from askalike.index.catchup import catch_up, pending
@@ -27,6 +27,7 @@ from askalike.index.vector_sets import Vectors, VectorsState
 from askalike.index.word_indexer import WordIndexer, fitting_index, open_index
 from askalike.index.words import WordIndex
 from askalike.models.text_encoder import TextEncoder, checked
+from askalike.processes import one_blas_thread
 from askalike.progress import Progress
 from askalike.search import Searcher
 from askalike.search.cross_encoder import MAX_CHARACTERS, in_unit, pair_scores
@@ -64,11 +65,12 @@ class Indexes:
         self._lock = filelock.FileLock(layout.lock, thread_local=False)
         self.lexical: WordIndex = self._open_lexical()
         language = analyzer.settings.language
-        self.vectors = Vectors(layout, store, settings.graph, language) if settings.has_vectors else None
+        self.vectors = Vectors(layout, store, language) if settings.has_vectors else None
         self._begun = self._finished = 0
         self.reranker = NamedReranker(layout)
         self._rerankers = Rerankers(layout, settings.search, store.answers_of)
         self._scorings = Scorings(store, analyzer)
+        self._states = QuestionStates(store)
         words = default_model() if language == DEFAULT_MODEL_LANGUAGE else None
         self._speller = None if words is None else GeneralWords(words)
 
@@ -78,7 +80,7 @@ class Indexes:
         answering = None if self.vectors is None else self.vectors.answering()
         settings = self.settings
         index = None if answering is None else answering.index.snapshot()
-        engine = LocalEngine(self._store, self.lexical.snapshot(), settings.fields, index, settings.neighbours)
+        engine = LocalEngine(self._store, self.lexical.snapshot(), settings.fields, index, self._states)
         scoring = self._scorings.of(answering, engine)
         learned, named = self._rerankers.get, self.reranker.get
         searcher = Searcher(engine, self._analyzer, None, settings.search, learned, scoring=scoring, pair_scorer=named)
@@ -172,17 +174,19 @@ class Indexes:
         return found[0] if len(found) else np.zeros(answering.dimensions, dtype=np.float32)
 
     def ask(self, question: Callable[[Searcher], _Found]) -> _Found:
-        """Return what a searcher finds; another is asked once where the first one's model cannot be read.
+        """Return what a searcher finds, on one thread; another is asked once where the first one's model cannot be
+        read.
 
         A model is read when it is first needed, and may have gone by then: with its set, for another that answers now.
 
         Raises:
             DamagedModelError: the model of the set that answers now cannot be read either.
         """
-        try:
-            return question(self.searcher())
-        except DamagedModelError:
-            return question(self.searcher())
+        with one_blas_thread():
+            try:
+                return question(self.searcher())
+            except DamagedModelError:
+                return question(self.searcher())
 
     def catch_up(self, progress: Progress, *, is_waiting: bool) -> None:
         """Bring the indexes in step with the archive; encoding that takes long is left to ``encode``.
@@ -216,7 +220,7 @@ class Indexes:
                 raise
 
     def encode(self, progress: Progress) -> None:
-        """Encode all that waits, and build the neighbour graph where it pays; nothing without vectors.
+        """Encode all that waits; nothing without vectors.
 
         Raises:
             BusyForumError: another process encodes, or has been indexing for too long.
