@@ -93,6 +93,14 @@ def test_any_object_puts_the_best_hits_in_its_order_and_probabilities_stay(forum
     assert ids(forum) == [hit.question.id for hit in before]
 
 
+def test_the_least_score_that_is_asked_for_is_the_probabilitys(forum: Forum) -> None:
+    best, *others = forum.similar("wifi drops")
+    forum.use_reranker(Backwards())
+    (hit,) = forum.search(Query("wifi drops", minimum=others[0].score + 1e-6)).hits
+    assert (hit.question.id, hit.likelihood) == (best.question.id, best.score)
+    assert len(forum.search(Query("wifi drops", minimum=others[-1].score)).hits) == 4
+
+
 def test_hits_beyond_the_best_twenty_follow_in_the_order_before(forum: Forum) -> None:
     forum.add(Question(f"n{number}", f"Wifi drops in room {'x' * number}") for number in range(1, 31))
     before = ids(forum, k=34)
