@@ -56,6 +56,7 @@ PAGES: Mapping[str, Page] = {
         "Rankings by words, by meaning and by both, on labelled sets; probabilities; misspelt queries.",
         {
             "encoders": encoders.pools,
+            "several-vectors": encoders.several,
             "quality-semantic": quality.semantic,
             "quality-semantic-dev": quality.semantic_dev,
             "quality-lexical": quality.lexical,
@@ -95,6 +96,7 @@ PAGES: Mapping[str, Page] = {
         "What a forum loses when processes are killed, files are damaged and clients misbehave.",
         {
             "kill": searching.kills,
+            "encode-kill": encoders.killed,
             "damage": searching.damage,
             "serve-kill": service.kills,
             "serve-schema": service.schema,
