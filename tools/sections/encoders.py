@@ -87,9 +87,9 @@ def vectors(result: Mapping[str, Any]) -> list[str]:
     lines = [
         "## Nearest vectors",
         "",
-        "Vectors of Reddit questions by the general encoder; of a million, the rest are copies with noise. Processor time"
-        f" of one thread, one query at a time, on a machine with a load of {result['load_15_min_at_end']:.1f}; graphs with"
-        " 16 links and breadths of 80.",
+        "Vectors of Reddit questions by the general encoder; of a million, the rest are copies with noise. Processor"
+        f" time of one thread, one query at a time, on a machine with a load of {result['load_15_min_at_end']:.1f};"
+        " graphs with 16 links and breadths of 80.",
     ]
     for size in result["sizes"]:
         rows = [(row["name"], f"{row['p50_ms']:.2f}", *(row[key] for key in VECTOR_COLUMNS)) for row in size["rows"]]
