@@ -85,7 +85,7 @@ def has_quick_set(folder: Path) -> bool:
 
 def vectors_of(folder: Path, names: list[str]) -> NDArray[np.float32]:
     """Return the vectors of the set that answers, in the order of the ids; all must be there, once."""
-    with Forum.open(folder, settings=ForumSettings(neighbours="exact")) as forum:
+    with Forum.open(folder, settings=ForumSettings()) as forum:
         state = forum.vectors
         assert (state.entries, state.waiting, state.next_model) == (len(names), 0, ""), state
         assert state.model.startswith("minilm:"), state.model

@@ -41,7 +41,7 @@ Parts = dict[str, Array]
 """t, b and p → vectors.  # (N, D) each"""
 
 WORDS = ForumSettings(has_vectors=False)
-EXACT = ForumSettings(neighbours="exact")
+EXACT = ForumSettings()
 
 
 def unit(vectors: Array) -> Array:

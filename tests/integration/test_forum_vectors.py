@@ -644,3 +644,27 @@ def test_a_model_whose_making_was_killed_between_two_renames_is_still_the_forums
     with Forum.open(path) as forum:
         assert forum.vectors.model == "own (cnn, 4 dimensions)"
         assert forum.vectors.next_model == ""
+
+
+# -- likely pairs --------------------------------------------------------------------------------------------------
+
+
+def test_pairs_are_what_a_search_for_each_question_finds_and_nothing_is_encoded_for_them(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    chance = np.random.default_rng(1)
+    words = [word for group in SYNONYMS for word in sorted(group)]
+    with Forum.open(path) as forum:
+        forum.add([Question(f"q{num}", f"{' '.join(chance.choice(words, 4))} number{num}") for num in range(80)])
+        found: list[tuple[str, str]] = []
+        for one in forum.questions():
+            ranked = forum.ranking(Query(one.title, one.body, one.markup, k=6))
+            partners = [(other, score) for other, score in ranked if other != one.id][:5]
+            found.extend((one.id, other) for other, score in partners if score >= 0.1)
+        monkeypatch.setattr("askalike.models.encoders.model.Model.encode", None)
+        assert forum.pairs.advance(60) == 0
+        nums = forum.numbers([one.id for one in forum.questions()])
+        kept = {frozenset((pair.first, pair.second)) for pair in forum.pairs.store.page(0.0, 10_000)}
+    assert len(found) > 100
+    wanted = [frozenset((nums[one], nums[other])) for one, other in found]
+    assert sum(pair in kept for pair in wanted) >= 0.98 * len(wanted)

@@ -60,6 +60,7 @@ class SqliteStore:
         self._identity = schema.identity(path)
         self._connections = ThreadConnections(partial(schema.connect, path))
         self._turn = threading.Lock()
+        self._counted: tuple[int, Counts] | None = None
         if not schema.is_finished(self.connection):
             self.close()
             raise ForumNotFoundError(f"the forum at {path.parent} was not created completely", "create it again")
@@ -448,7 +449,13 @@ class SqliteStore:
     # -- what is there -----------------------------------------------------------------------------------------
 
     def counts(self) -> Counts:
-        """Return how much the store holds."""
+        """Return how much the store holds; counted again only after a change, since it reads every table."""
+        last = self.last_change()
+        if self._counted is None or self._counted[0] != last:
+            self._counted = (last, self._count())
+        return self._counted[1]
+
+    def _count(self) -> Counts:
         created, closed = unreadable_date("created_us"), unreadable_date("closed_us")
         (one,) = self.rows(
             "SELECT count(*) AS questions, min(created_us) FILTER (WHERE NOT odd) AS first,"
