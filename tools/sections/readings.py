@@ -109,7 +109,7 @@ def _das(result: Mapping[str, Any], tuned: Mapping[str, Any]) -> list[str]:
         "",
         "**Sum or mean of the loss.** Equation 2 sums over a batch; the library that the authors used takes the mean."
         " With batches of 100 and the learning rate of table 1 the steps differ a hundredfold. The mean is the default"
-        " (`reduction`), since dev prefers it. One seed of each at full size; the five that would be due were not run.",
+        " (`reduction`), since dev prefers it. At full size as many seeds as the table says; five were due.",
         "",
         *rows("scqa-untrained", "scqa", "scqa-sum", "dsqa", "dsqa-sum"),
         *tested(("scqa", "scqa-sum"), ("scqa", "scqa-untrained"), ("scqa-sum", "scqa-untrained"), ("scqa", "dsqa")),
