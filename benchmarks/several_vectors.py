@@ -41,7 +41,6 @@ Parts = dict[str, Array]
 """t, b and p → vectors.  # (N, D) each"""
 
 WORDS = ForumSettings(has_vectors=False)
-EXACT = ForumSettings()
 
 
 def unit(vectors: Array) -> Array:
@@ -119,7 +118,7 @@ def pools(encoder: TextQuestions) -> dict[str, dict[str, float]]:
 def travel(encoder: TextQuestions) -> dict[str, dict[str, float]]:
     """Return system → dev query → nDCG@10, by title and by title and body."""
     folder = build("travel", "minilm")
-    with Forum.open(folder, settings=EXACT) as forum:
+    with Forum.open(folder) as forum:
         task = duplicate_task(forum, "dev")
         ids = list(task.collection)
         numbers = forum.numbers(ids)
