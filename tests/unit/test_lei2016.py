@@ -274,8 +274,9 @@ def test_what_is_said_of_rows_is_tested_where_both_were_run(askubuntu: LeiSet, t
         return BySubject() if row.id == "rcnn-mean" else Wrong()
 
     found = run_rows(askubuntu, ("lstm-mean", "rcnn-mean"), [0, 1], tmp_path, train)
-    (told,) = compared(found, COMPARED, ["askubuntu-test"])
+    told, against_words = compared(found, COMPARED, ["askubuntu-test"])
     assert (told.better, told.worse, told.task) == ("rcnn-mean", "lstm-mean", "askubuntu-test")
+    assert (against_words.better, against_words.worse) == ("rcnn-mean", "bm25")
     means = [one.means["askubuntu-test"]["map"].over_queries.mean for one in found if one.row.encoder]
     assert told.difference.mean == pytest.approx(means[1] - means[0])
     assert all(set(pair) <= ROWS.keys() for pair in COMPARED)
