@@ -86,6 +86,7 @@ class SimilarRequest(_Request, frozen=True):
     ranker: Annotated[Name, Meta(description="One of the forum's rankers; its default if omitted.")] | None = None
     explain: Annotated[bool, Meta(description="Report how much each word counts.")] = False
     id: Annotated[Id, Meta(description="The question's own id, where the forum holds it.")] | None = None
+    draft: Annotated[bool, Meta(description="It is still being typed: a student may encode it.")] = False
 
     @property
     def query(self) -> Query:
@@ -96,7 +97,17 @@ class SimilarRequest(_Request, frozen=True):
         """
         filters = Filters(self.tags, parse_moment("before", self.before), frozenset(self.exclude))
         own = self.id or ""
-        return Query(self.title, self.body, self.markup, self.k, filters, self.ranker, own, is_explained=self.explain)
+        return Query(
+            self.title,
+            self.body,
+            self.markup,
+            self.k,
+            filters,
+            self.ranker,
+            own,
+            is_explained=self.explain,
+            is_draft=self.draft,
+        )
 
 
 class QuestionRequest(_Request, frozen=True):
@@ -425,6 +436,8 @@ class VectorsState(Struct, frozen=True):
     waiting: int
     next_model: str
     has_graph: bool
+    student: str = ""
+    queries: str = "teacher"
 
 
 class RankerState(Struct, frozen=True):

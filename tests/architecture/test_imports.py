@@ -81,6 +81,7 @@ ALLOWED: dict[str, set[str]] = {
         "search",
         "models.encoders",
         "models.siamese",
+        "models.student",
         "models.text_encoder",
         "data",
     },
@@ -116,6 +117,7 @@ ALLOWED: dict[str, set[str]] = {
         "models.encoders",
         "models.siamese",
         "models.student",
+        "models.text_encoder",
         "data",
     },
     "papers": {

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import replace
-from typing import Annotated, get_args
+from typing import Annotated, Final, get_args
 
 import typer
 
@@ -25,6 +25,13 @@ from askalike.index.encoder_settings import (
 from askalike.index.model_source import remove_own_model
 from askalike.progress import Progress
 from askalike.store import ForumLayout
+
+WHO: Final = {
+    "teacher": "what encodes the questions",
+    "student": "its student",
+    "both": "the student while one types, its teacher when the question is submitted",
+}
+"""Who encodes queries → in words."""
 
 
 def is_text_encoder(written: str) -> bool:
@@ -83,6 +90,14 @@ def encode(
     characters: Annotated[
         int | None, typer.Option("--characters", min=1, help="Characters of a question that are read.")
     ] = None,
+    queries: Annotated[
+        str,
+        typer.Option(
+            "--queries",
+            help="Who encodes queries: teacher (what encodes the questions), student (trained with askalike train"
+            " --teacher), or both: the student while one types, the teacher what is submitted.",
+        ),
+    ] = "",
     as_json: JsonOption = False,
 ) -> None:
     """Encode what is not encoded yet; everything, when the model has changed. It can be interrupted and goes on."""
@@ -111,7 +126,10 @@ def encode(
             use_named(opened, named, progress)
         elif model:
             opened.use_model(model)
-        opened.encode(progress=progress)
+        if queries:
+            opened.use_queries(queries)
+        if opened.vectors.waiting or opened.vectors.next_model or not queries:  # who encodes queries needs no encoder
+            opened.encode(progress=progress)
         vectors = opened.info().vectors
     seconds = round(time.monotonic() - began, 2)
     if as_json:
@@ -122,6 +140,7 @@ def encode(
                 "encoded": vectors.entries,
                 "not_encoded": vectors.waiting,
                 "has_graph": vectors.has_graph,
+                "queries": vectors.queries,
                 "seconds": seconds,
             }
         )
@@ -129,4 +148,6 @@ def encode(
     if vectors.problem:
         print_whole(safe(f"note: {vectors.problem}"))
     console.print(f"{vectors.entries:,} questions are encoded by the model {safe(vectors.model)} ({seconds:.1f} s)")
+    if vectors.student:
+        console.print(f"queries are encoded by: {WHO[vectors.queries]}")
     print_whole(f'  {command("search", forum)} "your question"')

@@ -20,6 +20,8 @@ UNUSUAL = (
     "judgements_without_question",
     "unreadable_dates",
     "encoder_problem",
+    "student",
+    "queries_by",
 )
 """Shown only where there are some."""
 
@@ -67,6 +69,8 @@ def info_object(found: Info, learned: list[str]) -> dict[str, Any]:
         "encoded": found.vectors.entries,
         "encoded_by_next_model": found.vectors.next_entries,
         "not_encoded": found.vectors.waiting,
+        "student": found.vectors.student or None,
+        "queries_by": found.vectors.queries if found.vectors.student else None,
         "encoder_problem": found.vectors.problem or None,
         "neighbour_graph": "built" if found.vectors.has_graph else None,
         "learned_rankers": learned,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import replace
 from typing import TypeVar
 
@@ -13,21 +13,24 @@ import numpy as np
 from numpy.typing import NDArray
 
 from askalike.data import DEFAULT_MODEL_LANGUAGE, default_model
-from askalike.errors import BusyForumError, DamagedModelError, NotLearnedError
+from askalike.errors import BusyForumError, DamagedModelError, EncoderError, NotLearnedError
 from askalike.files import UnlockableError, held
 from askalike.forum.calibrations import Scorings
 from askalike.forum.engine import GeneralWords, LocalEngine, QueryEncoder, TextQueryEncoder
 from askalike.forum.rerankers import Rerankers
 from askalike.forum.settings import ForumSettings
+from askalike.forum.students import StudentQueries, Students
 from askalike.index.catchup import catch_up, pending
 from askalike.index.encoder_settings import EncoderSettings
-from askalike.index.vector_set import forget_sets, lock_of_makers
+from askalike.index.vector_set import VectorSet, forget_sets, lock_of_makers
 from askalike.index.vector_sets import Vectors, VectorsState
 from askalike.index.word_indexer import WordIndexer, fitting_index, open_index
 from askalike.index.words import WordIndex
+from askalike.models.student.model import Student
 from askalike.models.text_encoder import TextEncoder
 from askalike.progress import Progress
 from askalike.search import Searcher
+from askalike.search.scorer import Scoring
 from askalike.store import ForumLayout, Store
 from askalike.text.analyzer import Analyzer
 
@@ -61,6 +64,7 @@ class Indexes:
         self._begun = self._finished = 0
         self._rerankers = Rerankers(layout, settings.search, store.answers_of)
         self._scorings = Scorings(store, analyzer)
+        self._students = Students(layout)
         words = default_model() if language == DEFAULT_MODEL_LANGUAGE else None
         self._speller = None if words is None else GeneralWords(words)
 
@@ -78,10 +82,44 @@ class Indexes:
         join = settings.search.join.for_encoder(answering.name)
         found = replace(searcher, settings=replace(settings.search, join=join))
         if answering.settings is not None:
-            encoder = TextQueryEncoder(answering, self._analyzer)
-            return replace(found, encoder=encoder, speller=self._speller)
+            return self._with_texts(replace(found, speller=self._speller), answering)
         words = QueryEncoder(answering, self._analyzer)
         return replace(found, encoder=words, speller=words)
+
+    def searcher_by(self, student: Student) -> Searcher:
+        """Return a searcher whose queries a student encodes that the forum need not have taken.
+
+        Raises:
+            NotLearnedError: the forum has no vectors that a text encoder made.
+        """
+        answering = None if self.vectors is None else self.vectors.answering()
+        if answering is None or answering.settings is None:
+            raise NotLearnedError(
+                f"no text encoder has encoded the forum at {self._layout.folder}", "encode it with its teacher first"
+            )
+        return self._by_student(self.searcher(), answering, StudentQueries(student, answering))
+
+    def _by_student(self, searcher: Searcher, answering: VectorSet, student: StudentQueries) -> Searcher:
+        scoring = searcher.scoring or Scoring(self._analyzer)
+        return replace(
+            searcher,
+            encoder=TextQueryEncoder(answering, self._analyzer, student.texts),
+            scoring=self._scorings.of_student(scoring, answering, student),
+            settings=replace(searcher.settings, join=self.settings.search.join.for_encoder(student.name)),
+            for_drafts=None,
+        )
+
+    def _with_texts(self, searcher: Searcher, answering: VectorSet) -> Searcher:
+        """Return a searcher whose queries a text encoder encodes, or its student, or both."""
+        by_encoder = replace(searcher, encoder=TextQueryEncoder(answering, self._analyzer))
+        queries, student = self._students.asked(answering)
+        if student is None:
+            return by_encoder
+        if isinstance(student, EncoderError):
+            by_student = replace(searcher, encoder=TextQueryEncoder(answering, self._analyzer, student))
+        else:
+            by_student = self._by_student(searcher, answering, student)
+        return by_student if queries == "student" else replace(by_encoder, for_drafts=by_student)
 
     def take(self, settings: EncoderSettings, encoder: TextEncoder, *, is_named: bool) -> None:
         """Let the forum be encoded with a text encoder; see ``index.vector_sets.Vectors.take``."""
@@ -176,7 +214,16 @@ class Indexes:
 
     def state(self) -> VectorsState:
         """Return how far the vectors have come."""
-        return VectorsState() if self.vectors is None else self.vectors.state()
+        answering = None if self.vectors is None else self.vectors.answering()
+        if self.vectors is None or answering is None or answering.settings is None:
+            return VectorsState() if self.vectors is None else self.vectors.state()
+        found = self.vectors.state()
+        queries, student = self._students.asked(answering)
+        if isinstance(student, EncoderError):
+            return replace(found, queries=queries, problem=found.problem or str(student))
+        with suppress(EncoderError):
+            student = self._students.of(answering)
+        return replace(found, queries=queries, student="" if student is None else student.name)
 
     def behind(self) -> int:
         """Return how many changes the word index has not seen."""

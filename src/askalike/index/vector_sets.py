@@ -69,6 +69,8 @@ class VectorsState:
         has_graph: whether a neighbour graph was built.
         problem: what keeps queries from being encoded, so that words alone answer, and what mends it; or "".
         is_of_texts: a text encoder made what answers, which knows nothing of single words.
+        student: the name of the encoder's student, or "".
+        queries: who encodes queries: "teacher" is what made the vectors; see ``forum.students``.
     """
 
     model: str = ""
@@ -79,6 +81,8 @@ class VectorsState:
     next_entries: int = 0
     problem: str = ""
     is_of_texts: bool = False
+    student: str = ""
+    queries: str = "teacher"
 
 
 class Vectors:

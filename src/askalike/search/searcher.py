@@ -64,6 +64,7 @@ class Searcher:
         reranker: name in ``RERANKERS`` → what the forum has learned of it, None where that is nothing.
         speller: knows the words by which misspelt ones are corrected; None where nothing does.
         scoring: what the default ranker scores by; None is the package's scorer over words alone.
+        for_drafts: searches for queries that are still being typed, and where the encoder cannot be had: by a student.
     """
 
     engine: Engine
@@ -73,6 +74,7 @@ class Searcher:
     reranker: Callable[[str], Reranker | None] = lambda _: None
     speller: Speller | None = None
     scoring: Scoring | None = None
+    for_drafts: Searcher | None = None
 
     def search(self, query: Query) -> SearchResult:
         """Return what a query finds, with what matched, the best answers, and explanations where asked for.
@@ -100,18 +102,23 @@ class Searcher:
         candidate search saw it is left out, so that nothing is shown that the forum no longer holds. A threshold of the
         settings is that of as many candidates as a joining ranker looks at, whichever ranker answers.
 
-        Where no ranker was named and the encoder cannot be had now, ``lexical`` answers, and the notice says why.
+        Where no ranker was named and the encoder cannot be had now, its student answers, or else words do, and the
+        notice says why.
 
         Raises:
             SettingError: k is not between 1 and ``MAX_HITS``, or there is no such ranker.
             ForumError: the ranker was named, and the vectors or the model that it needs are not there.
             EncoderError: the ranker was named, and the encoder that it needs cannot be had now.
         """
+        if query.is_draft and self.for_drafts is not None:
+            return self.for_drafts.ranking(query, laps)
         try:
             return self._ranking(query, laps)
         except EncoderError as error:
             if query.ranker is not None:
                 raise
+            if self.for_drafts is not None:
+                return replace(self.for_drafts._ranking(query, laps), notice=f"found by a student: {error}")
             by_words = replace(self, encoder=None, speller=None, scoring=Scoring(self.analyzer))
             return replace(by_words._ranking(query, laps), notice=f"found by words alone: {error}")
 

@@ -43,7 +43,13 @@ def status(service: Service, rights: Collection[str]) -> schemas.Status:
         ),
         index=schemas.IndexState(info.behind),
         vectors=schemas.VectorsState(
-            vectors.model, vectors.entries, vectors.waiting, vectors.next_model, has_graph=vectors.has_graph
+            vectors.model,
+            vectors.entries,
+            vectors.waiting,
+            vectors.next_model,
+            has_graph=vectors.has_graph,
+            student=vectors.student,
+            queries=vectors.queries,
         ),
         rankers=tuple(
             schemas.RankerState(name, about.get(name, ""), available) for name, available in forum.rankers().items()
