@@ -15,6 +15,8 @@ import numpy as np
 import pytest
 import safetensors.numpy
 from numpy.typing import NDArray
+from starlette.testclient import TestClient
+from tests.command import Run
 from tests.embedding_server import serving
 
 from askalike import Forum, Query, Question
@@ -24,6 +26,8 @@ from askalike.evaluation.forum.links import duplicate_task
 from askalike.index.encoder_settings import EncoderSettings
 from askalike.models.encoders.folder import digest
 from askalike.models.student.model import Student
+from askalike.server.app import build
+from askalike.server.settings import Limits, ServeSettings
 from askalike.store import ForumLayout
 from askalike.training.teaching import TeachingResult
 from askalike.training.work_folder import work_folder
@@ -309,6 +313,38 @@ def test_a_student_reads_the_directions_that_are_kept_of_its_teacher(tmp_path: P
         assert len(server.requests) == sent
         assert found.teacher.endswith("'query: '")
         assert forum.answering_vectors().dimensions == 8  # type: ignore[union-attr]
+
+
+def test_commands_and_service_train_choose_and_show_a_student(run: Run, tmp_path: Path) -> None:
+    path = tmp_path / "forum"
+    filled(path)
+    with serving() as server:
+        teacher = f"tei:{server.address}"
+        assert run("train", path, "--teacher", "general").code == 2
+        assert run("train", path, "--teacher", teacher, "--recipe", "ramn").code == 2
+        done = run("train", path, "--teacher", teacher, "--json")
+        assert done.code == 0
+        assert (done.json["is_taken"], done.json["queries"]) == (True, "both")
+        again = run("train", path, "--teacher", teacher)
+        assert "of the ten questions nearest to the teacher" in again.out
+        assert "queries are encoded by: the student while one types" in again.out
+        info = run("info", path, "--json").json
+        assert (info["student"].split(":")[0], info["queries_by"]) == ("student", "both")
+        with TestClient(
+            build(ServeSettings(str(path), limits=Limits(rate=0))), base_url="http://localhost:8765"
+        ) as client:
+            shown = client.get("/v1/status").json()["vectors"]
+            assert (shown["queries"], shown["student"]) == ("both", info["student"])
+            sent = len(server.requests)
+            for draft, calls in ((True, 0), (False, 1)):
+                answer = client.post("/v1/similar", json={"title": TITLE, "k": 1, "draft": draft})
+                assert answer.json()["hits"][0]["components"]["cosine"] > 0.3
+                assert len(server.requests) == sent + calls
+        assert run("encode", path, "--queries", "nobody").code == 2
+        assert run("encode", path, "--queries", "student", "--json").json["queries"] == "student"
+        sent = len(server.requests)
+        assert run("search", path, TITLE, "--json").json[0]["question"]["title"] == TITLE
+        assert len(server.requests) == sent
 
 
 def test_what_cannot_be_taught_is_said(tmp_path: Path) -> None:

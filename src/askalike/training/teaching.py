@@ -18,7 +18,7 @@ import importlib.util
 import random
 import time
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
@@ -74,6 +74,7 @@ class TeachingOptions:
         threads: of torch; 0 takes its choice.
         is_fresh: begin anew where a stopped training could go on.
         is_kept: take the student whatever the comparison says.
+        excluded: ids of further questions that no text is learned from, such as the queries of an evaluation.
         start: "" goes on from the package's student of this encoder, where it carries one; "nothing" does not.
     """
 
@@ -83,6 +84,7 @@ class TeachingOptions:
     is_fresh: bool = False
     is_kept: bool = False
     start: str = ""
+    excluded: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -286,7 +288,7 @@ def _material(forum: Forum, options: TeachingOptions) -> _Material:
             labelled, relevant = dev.queries, dev.qrels
     except EvaluationError:
         pass  # no labels
-    aside = set(labelled)
+    aside = set(labelled) | (options.excluded & links.questions.keys())
     if options.is_test_held_out:
         aside |= set(splits["test"])
     compared = chance.sample([one for one in titled if one.id not in aside], count)
@@ -328,16 +330,17 @@ def _trained(
     recipe = StudentRecipe(min(256, teacher.dimensions, max(1, known)), epochs=epochs, seed=options.seed)
     if start is not None:
         recipe = replace(recipe, row_size=start.settings.row_size)
-    student, _ = make_student(texts, teacher, recipe, progress, start, _searched(vectors, options.seed))
+    left = set(forum.numbers(sorted(material.excluded)).values())
+    student, _ = make_student(texts, teacher, recipe, progress, start, _searched(vectors, left, options.seed))
     student.save(work / MODEL)
     return student
 
 
-def _searched(vectors: VectorSet, seed: int) -> Array | None:
-    """Return the vectors of questions, where they are the teacher's as they are.  # (N, D)"""
+def _searched(vectors: VectorSet, left: Set[int], seed: int) -> Array | None:
+    """Return the vectors of questions but some, where they are the teacher's as they are.  # (N, D)"""
     if vectors.settings is None or vectors.dimensions != vectors.settings.width:
         return None
-    numbers = vectors.index.numbers()
+    numbers = [num for num in vectors.index.numbers().tolist() if num not in left]
     drawn = np.random.default_rng(seed).choice(numbers, min(MOST_SEARCHED, len(numbers)), replace=False)
     _, found = vectors.index.vectors(drawn)
     return np.asarray(found, dtype=np.float32)
