@@ -350,7 +350,7 @@ def test_commands_and_service_train_choose_and_show_a_student(run: Run, tmp_path
 def test_what_cannot_be_taught_is_said(tmp_path: Path) -> None:
     with Forum.create(tmp_path / "small", encoder=Sums()) as forum:
         forum.add(Question(str(number), f"question number {number}") for number in range(50))
-        with pytest.raises(SettingError, match="50 questions have a title of two words"):
+        with pytest.raises(SettingError, match="50 questions with a title of two words"):
             forum.train_student()
         with pytest.raises(SettingError, match="expected one of teacher, student, both"):
             forum.use_queries("nobody")

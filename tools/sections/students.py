@@ -97,8 +97,8 @@ def whole_forums(result: Mapping[str, Any]) -> list[str]:
         *table(("queries by", *FORUMS), errors),
         "",
         "Agreement: the share of MiniLM's ten nearest questions that are among the student's, for titles that it has"
-        " not learned from; then how much more that is than of words. Seconds on a machine with other work, texts partly"
-        " encoded before.",
+        " not learned from; then how much more that is than of words. Seconds on a machine with other work, texts"
+        " partly encoded before.",
         "",
         *table(("student", "texts", "agreement", "more than words", "seconds"), trained),
         "",

@@ -19,6 +19,7 @@ import random
 import time
 from collections import Counter
 from collections.abc import Mapping, Sequence, Set
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
@@ -52,9 +53,10 @@ Array = NDArray[np.float32]
 STUDENT: Final = "student"
 MOST_QUESTIONS: Final = 20_000
 """Questions whose texts are learned from; those of more are drawn."""
-MOST_COMPARED: Final = 300
-COMPARED_SHARE: Final = 0.1
-LEAST_COMPARED: Final = 20
+COMPARED: Final = range(20, 300)
+"""Titles by which student and teacher are compared: a share of all within these bounds."""
+COMPARED_SHARE: Final = 0.04
+LEAST_QUESTIONS: Final = 200
 LEAST_LABELLED: Final = 50
 """Queries of the dev split from which on labels are looked at."""
 NEAREST: Final = 10
@@ -270,28 +272,27 @@ def general_student(teacher: str) -> Student | None:
 def _material(forum: Forum, options: TeachingOptions) -> _Material:
     links = read_duplicate_links(forum)
     questions = list(links.questions.values())
-    titled = [one for one in questions if len(words(one.title)) > 1]
-    chance = random.Random(options.seed)
-    count = min(MOST_COMPARED, int(COMPARED_SHARE * len(titled)))
-    if count < LEAST_COMPARED:
-        raise SettingError(
-            f"{len(titled)} questions have a title of two words or more, and a student is trained from"
-            f" {round(LEAST_COMPARED / COMPARED_SHARE)} on",
-            "let the encoder encode queries, or load more questions",
-        )
     splits = split_links(forum.path, links.pairs)
     labelled: Mapping[str, Question] = {}
     relevant: Mapping[str, Mapping[str, int]] = {}
-    try:
+    aside = set(options.excluded & links.questions.keys())
+    with suppress(EvaluationError):  # no labels
         dev = duplicate_task(forum, "dev", links=links)
         if len(dev.queries) >= LEAST_LABELLED:
             labelled, relevant = dev.queries, dev.qrels
-    except EvaluationError:
-        pass  # no labels
-    aside = set(labelled) | (options.excluded & links.questions.keys())
-    if options.is_test_held_out:
-        aside |= set(splits["test"])
-    compared = chance.sample([one for one in titled if one.id not in aside], count)
+            aside |= labelled.keys()
+    with suppress(EvaluationError):
+        if options.is_test_held_out:
+            aside |= duplicate_task(forum, "test", links=links).queries.keys()
+    titled = [one for one in questions if len(words(one.title)) > 1 and one.id not in aside]
+    if len(titled) < LEAST_QUESTIONS:
+        raise SettingError(
+            f"{len(titled)} questions with a title of two words or more can be learned from, and a student is trained"
+            f" from {LEAST_QUESTIONS} on",
+            "let the encoder encode queries, or load more questions",
+        )
+    chance = random.Random(options.seed)
+    compared = chance.sample(titled, min(max(COMPARED.start, int(COMPARED_SHARE * len(titled))), COMPARED.stop))
     excluded = frozenset(aside | {one.id for one in compared})
     learned = [one for one in questions if one.id not in excluded]
     if len(learned) > MOST_QUESTIONS:
