@@ -401,6 +401,25 @@ class ClustersPage(Struct, frozen=True):
 # -- the service itself ------------------------------------------------------------------------------------------------
 
 
+class ServedForum(Struct, frozen=True):
+    """One of the forums of a service.
+
+    Args:
+        path: under which it answers.
+        is_open: whether it is open now; it is opened when it is asked for.
+    """
+
+    name: str
+    path: str
+    is_open: bool
+
+
+class Forums(Struct, frozen=True):
+    """The forums of a service that the request may read."""
+
+    forums: tuple[ServedForum, ...]
+
+
 class Health(Struct, frozen=True):
     """Whether the service lives, or is ready."""
 

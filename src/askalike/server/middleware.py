@@ -7,7 +7,7 @@ import logging
 import secrets
 import time
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 import msgspec
 from starlette.datastructures import Headers, MutableHeaders
@@ -16,9 +16,10 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from askalike.schemas import Error
 from askalike.server.guards import check_host
+from askalike.server.metrics import Metrics
 from askalike.server.problem import Problem, problem_of
 from askalike.server.proxies import client_of, rate_key
-from askalike.server.service import Service
+from askalike.server.settings import Network, ServeSettings
 
 LOG: Final = logging.getLogger("askalike.server")
 REQUESTS: Final = logging.getLogger("askalike.server.requests")
@@ -44,6 +45,15 @@ PREFLIGHT: Final[Mapping[str, str]] = {
 }
 
 
+class Served(Protocol):
+    """What the application answers for."""
+
+    settings: ServeSettings
+    metrics: Metrics
+    proxies: tuple[Network, ...]
+    host_names: frozenset[str]
+
+
 class Middleware:
     """Wraps the application."""
 
@@ -56,7 +66,7 @@ class Middleware:
             await self.app(scope, receive, send)
             return
         began = time.perf_counter()
-        service: Service = scope["app"].state.service
+        service: Served = scope["app"].state.service
         # parts of a path stay percent-encoded until they were told apart: an id may hold a slash
         raw: bytes = scope.get("raw_path") or scope["path"].encode()
         path = raw.partition(b"?")[0].decode("latin-1").replace("%3A", ":").replace("%3a", ":")
@@ -103,7 +113,7 @@ class Middleware:
             log_request(service, scope, identifier, status, time.perf_counter() - began)
 
 
-def log_request(service: Service, scope: Mapping[str, Any], identifier: str, status: int, seconds: float) -> None:
+def log_request(service: Served, scope: Mapping[str, Any], identifier: str, status: int, seconds: float) -> None:
     """Count and log a request that was answered; its path's values and its texts are left out."""
     route = scope["state"].get("route") or "none"
     service.metrics.request(route, status, seconds)

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from pathlib import Path
 
 from askalike.errors import ForumError, ForumNotFoundError
+
+NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
+"""What the folder of one of several forums may be called, which is part of its address."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,6 +125,18 @@ class ForumLayout:
     def rejects(self) -> Path:
         """Return the file that keeps what the last load could not read."""
         return self.folder / "rejects.jsonl"
+
+
+def forum_names(folder: Path) -> list[str]:
+    """Return the names of the forums in a folder, in order; none where the folder is a forum itself."""
+    if not folder.is_dir() or ForumLayout(folder).archive.exists():
+        return []
+    return sorted(path.name for path in folder.iterdir() if holds_forum(folder, path.name))
+
+
+def holds_forum(folder: Path, name: str) -> bool:
+    """Return whether a folder of forums has one of this name."""
+    return NAME.fullmatch(name) is not None and ForumLayout(folder / name).archive.is_file()
 
 
 def not_found(archive: Path) -> ForumNotFoundError:
