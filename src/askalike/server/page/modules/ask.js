@@ -83,8 +83,7 @@ function listen(parts) {
   };
   parts.title.addEventListener("input", later);
   parts.body.addEventListener("input", later);
-  parts.title.addEventListener("change", () => look()); // Enter, or another field: no longer typed
-  parts.body.addEventListener("change", () => look());
+  parts.title.addEventListener("keydown", ({ key }) => key === "Enter" && look()); // no longer a draft
   parts.again = look;
   if (kept.answer) draw(parts, kept.answer);
   else look();
