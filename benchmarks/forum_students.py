@@ -93,7 +93,7 @@ class Systems:
         return {
             **encoders.by_forum(self.outcomes[system]),
             "interval": [round(mean.low, 1), round(mean.high, 1)],
-            "calibration error": self.calibration(system),
+            **({} if "alone" in system or system == "words" else {"calibration error": self.calibration(system)}),
             "queries": {key: round(value, 4) for key, value in self.outcomes[system].items()},
         }
 

@@ -94,25 +94,6 @@ def test_an_encoder_that_puts_all_questions_near_each_other_is_brought_to_the_sa
         assert others.std() == pytest.approx(SPREAD, rel=0.35)
 
 
-def test_the_cosines_of_a_student_are_taken_to_that_with_a_question_of_the_same_text() -> None:
-    usual = Cosines(np.array([0.2, 0.0], dtype=np.float32), SPREAD, own=0.8)
-    query = np.array([1.0, 0.0], dtype=np.float32)  # m = .2: (.5 - .2) / (.8 - .2) = .5, and .8 is the most there is
-    assert usual.of(query, np.array([0.2, 0.5, 0.8, 0.9])) == pytest.approx([0.0, 0.5, 1.0, 1.0], abs=1e-6)
-
-
-def test_a_student_that_is_less_sure_spreads_questions_at_random_as_its_teacher_does() -> None:
-    chance = np.random.default_rng(3)
-    vectors = chance.normal(0, 1, (200, 40)).astype(np.float32)
-    vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
-    wrong = chance.normal(0, 0.1, vectors.shape).astype(np.float32)
-    queries = vectors + wrong
-    queries /= np.linalg.norm(queries, axis=1, keepdims=True)
-    own = float((queries * vectors).sum(axis=1).mean())
-    usual = Cosines.among(vectors, queries, own)
-    others = usual.of(queries[0], (vectors[1:] @ queries[0]).astype(float))
-    assert others.std() == pytest.approx(SPREAD, rel=0.35)
-
-
 @given(st.integers(0, len(FEATURES) - 1), st.lists(st.floats(0, 1), min_size=len(FEATURES), max_size=len(FEATURES)))
 def test_more_that_is_alike_never_lowers_a_probability(place: int, given_features: list[float]) -> None:
     if FEATURES[place] in FREE:

@@ -8,10 +8,8 @@ from dataclasses import replace
 from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from askalike.forum.engine import EncoderWords
-from askalike.forum.students import StudentQueries
 from askalike.index.vector_set import VectorSet
 from askalike.processes import one_blas_thread
 from askalike.search.calibration import posterior
@@ -26,8 +24,6 @@ from askalike.types import Feedback, Query, Question
 MOST_VERDICTS: Final = 500
 """The newest so many count."""
 SAMPLE: Final = 300
-ASKED: Final = 100
-"""Questions of the sample that a student is asked."""
 
 
 class Scorings:
@@ -39,7 +35,6 @@ class Scorings:
         self._guard = threading.Lock()
         self._known: tuple[object, Scoring] = (None, Scoring(analyzer))
         self._plain: tuple[object, Scoring] = (None, Scoring(analyzer))
-        self._by_student: tuple[object, Cosines | None] = (None, None)
         self._logits: dict[tuple[int, int], float] = {}
         self._judged_at: tuple[int, tuple[int, int]] = (-1, (0, 0))
 
@@ -61,19 +56,6 @@ class Scorings:
                     self._known = (state, self._made(vectors, engine))
                 known = self._known
         return known[1]
-
-    def of_student(self, scoring: Scoring, vectors: VectorSet, student: StudentQueries) -> Scoring:
-        """Return a scoring of the vectors for queries that a student encodes, which are less near to everything."""
-        state = (_sample_of(vectors), student.name)
-        if self._by_student[0] != state:
-            with self._guard:
-                numbers, sample = _drawn(vectors, ASKED)
-                held = self._store.questions_by_num(numbers)
-                known = [place for place, num in enumerate(numbers) if num in held]
-                queries = student.encode([held[numbers[place]] for place in known])
-                with one_blas_thread():
-                    self._by_student = (state, Cosines.among(sample[known], queries, student.own))
-        return replace(scoring, usual=self._by_student[1])
 
     def _feedback_version(self) -> tuple[int, int]:
         """Return which verdicts there are; counted anew only when the store has changed."""
@@ -101,9 +83,11 @@ class Scorings:
     def _read(self, vectors: VectorSet | None) -> Scoring:
         if vectors is None:
             return Scoring(self._analyzer)
-        _, sample = _drawn(vectors, SAMPLE)
+        numbers = vectors.index.numbers()
+        chosen = np.random.default_rng(0).choice(numbers, min(SAMPLE, len(numbers)), replace=False)
+        _, sample = vectors.index.vectors(chosen)
         with one_blas_thread():
-            usual = Cosines.among(sample)
+            usual = Cosines.among(sample[np.any(sample, axis=1)])
         if vectors.settings is not None:  # a text encoder knows nothing of single words
             return Scoring(self._analyzer, None, usual)
         return Scoring(self._analyzer, WordReader(EncoderWords(vectors), self._analyzer), usual)
@@ -122,15 +106,6 @@ class Scorings:
         for pair, one in zip(pairs, verdicts, strict=True):
             if pair in self._logits:
                 yield self._logits[pair], one.verdict == "duplicate"
-
-
-def _drawn(vectors: VectorSet, count: int) -> tuple[list[int], NDArray[np.float32]]:
-    """Return some questions' numbers and vectors, always the same ones; zeros are left out."""
-    numbers = vectors.index.numbers()
-    chosen = np.random.default_rng(0).choice(numbers, min(count, len(numbers)), replace=False)
-    found, sample = vectors.index.vectors(chosen)
-    present = np.any(sample, axis=1)
-    return np.asarray(found)[present].tolist(), sample[present]
 
 
 def _sample_of(vectors: VectorSet | None) -> object:

@@ -30,7 +30,6 @@ from askalike.models.student.model import Student
 from askalike.models.text_encoder import TextEncoder
 from askalike.progress import Progress
 from askalike.search import Searcher
-from askalike.search.scorer import Scoring
 from askalike.store import ForumLayout, Store
 from askalike.text.analyzer import Analyzer
 
@@ -100,11 +99,9 @@ class Indexes:
         return self._by_student(self.searcher(), answering, StudentQueries(student, answering))
 
     def _by_student(self, searcher: Searcher, answering: VectorSet, student: StudentQueries) -> Searcher:
-        scoring = searcher.scoring or Scoring(self._analyzer)
         return replace(
             searcher,
             encoder=TextQueryEncoder(answering, self._analyzer, student.texts),
-            scoring=self._scorings.of_student(scoring, answering, student),
             settings=replace(searcher.settings, join=self.settings.search.join.for_encoder(student.name)),
             for_drafts=None,
         )

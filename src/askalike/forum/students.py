@@ -35,7 +35,6 @@ Queries = Literal["teacher", "student", "both"]
 CHOICES: Final[tuple[Queries, ...]] = get_args(Queries)
 _FORMAT: Final = 1
 _LARGEST_FILE: Final = 4_096
-_LEAST_OWN: Final = 0.3
 
 
 def chosen_queries(layout: ForumLayout) -> Queries:
@@ -90,17 +89,12 @@ def taught_by(settings: EncoderSettings) -> str:
 
 
 class StudentQueries:
-    """Queries → vectors in the space of a set, by a student of what made the set; any thread may ask.
-
-    Args:
-        own: see ``search.features.Cosines``: on texts that the student has not learned from.
-    """
+    """Queries → vectors in the space of a set, by a student of what made the set; any thread may ask."""
 
     def __init__(self, student: Student, vectors: VectorSet) -> None:
         settings = vectors.settings
         assert settings is not None, "students are of text encoders"
         self.name = student.name
-        self.own = min(max(student.origin.dev_scores.get("cosine", 1.0), _LEAST_OWN), 1.0)
         as_it_is = replace(settings, kind="python", target="", name=student.name, query_prompt=None)
         self.texts = TextQuestions(student, as_it_is, read_directions(vectors.folder, settings))
 

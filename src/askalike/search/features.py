@@ -271,38 +271,28 @@ class Cosines:
     every question to 1, the cosine with itself::
 
         m = (q · μ̂) · |μ|                        μ the mean of the forum's vectors, μ̂ = μ / |μ|
-        cosine = s^(ln SPREAD / ln spread)      s = (cos - m) / (own - m), with the sign of s, at most 1
+        cosine = s^(ln SPREAD / ln spread)      s = (cos - m) / (1 - m), with the sign of s
 
     so that a question with itself has 1 and questions at random differ by ``SPREAD``, whatever the encoder.
 
     Args:
         mean: μ.  # (D,)
         spread: the standard deviation of s of questions at random, in (0, 1).
-        own: the cosine of a query with a question of the same text, in (0, 1]: less than 1 where queries are encoded by
-            a student of what encodes questions.
     """
 
     mean: NDArray[np.float32]
     spread: float
-    own: float = 1.0
 
     @classmethod
-    def among(
-        cls, vectors: NDArray[np.float32], queries: NDArray[np.float32] | None = None, own: float = 1.0
-    ) -> Cosines:
-        """Return what is usual among vectors of length 1; of fewer than 20, nothing is.  # (N, D)
-
-        Args:
-            queries: the vectors of the same questions as queries, where something else encodes these.  # (N, D)
-        """
+    def among(cls, vectors: NDArray[np.float32]) -> Cosines:
+        """Return what is usual among vectors of length 1; of fewer than 20, nothing is.  # (N, D)"""
         if len(vectors) < 20:
-            return cls(np.zeros(vectors.shape[1], dtype=np.float32), SPREAD, own)
-        asked = vectors if queries is None else queries
+            return cls(np.zeros(vectors.shape[1], dtype=np.float32), SPREAD)
         mean = vectors.mean(axis=0)
-        usual = (asked @ mean)[:, None]  # (N, 1)
-        shifted = (asked @ vectors.T - usual) / np.maximum(own - usual, 0.05)
+        usual = vectors @ mean  # (N,)
+        shifted = (vectors @ vectors.T - usual[:, None]) / np.maximum(1 - usual[:, None], 0.05)
         spread = float(shifted[~np.eye(len(vectors), dtype=bool)].std())
-        return cls(mean, min(max(spread, 0.01), 0.9), own)
+        return cls(mean, min(max(spread, 0.01), 0.9))
 
     def commonness(self, query: NDArray[np.float32]) -> float:
         """Return the mean of the query's cosines with all questions, about; in [-1, 1]."""
@@ -310,6 +300,6 @@ class Cosines:
 
     def of(self, query: NDArray[np.float32], cosines: Floats) -> Floats:
         """Return cosines with a query on the scale above.  # (N,)"""
-        usual = min(self.commonness(query), 0.95 * self.own)
-        shifted = np.minimum((cosines - usual) / (self.own - usual), 1.0)
+        usual = min(self.commonness(query), 0.95)
+        shifted = (cosines - usual) / (1 - usual)
         return np.sign(shifted) * np.abs(shifted) ** (log(SPREAD) / log(self.spread))
