@@ -1,8 +1,8 @@
 """A service of many small forums: the memory that it takes, and how long a forum needs to open.
 
 Command: ``python -m benchmarks.many_forums [--forums N] [--questions N]``. The forums hold the first questions of
-Reddit, the same number each, none in two; the vectors are the general model's. Each forum is asked once, so that it opens, and
-then again, in turn; memory is that of the service's process, private pages and its share of mapped files.
+Reddit, the same number each, none in two; the vectors are the general model's. Each forum is asked once, so that it
+opens, and then again, in turn; memory is that of the service's process, private pages and its share of mapped files.
 """
 
 from __future__ import annotations

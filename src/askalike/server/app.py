@@ -120,7 +120,9 @@ async def _without_route(request: Request, error: Exception) -> Response:
     if error.status_code == 404 and request.method in ("GET", "HEAD"):
         return _file(request)
     found = "this path does not know that method" if error.status_code == 405 else str(error.detail)
-    return problem_response(Problem(error.status_code, found, "see /openapi.json", error.headers or {}))
+    return problem_response(
+        Problem(error.status_code, found, "see /openapi.json", error.headers or {}), request.scope["path"]
+    )
 
 
 def _file(request: Request) -> Response:
@@ -128,7 +130,9 @@ def _file(request: Request) -> Response:
     files: Mapping[str, StaticFile] = static_files() if state.service.settings.is_page_reread else state.files
     found = files.get(request.scope["path"])
     if found is None:
-        return problem_response(Problem(404, "there is nothing at this path", "the paths are in /openapi.json"))
+        return problem_response(
+            Problem(404, "there is nothing at this path", "the paths are in /openapi.json"), request.scope["path"]
+        )
     request.scope["state"]["route"] = "GET page"
     headers = {"ETag": found.tag, "Cache-Control": "no-cache", "Content-Security-Policy": CONTENT_POLICY}
     if found.is_embedded:

@@ -20,7 +20,7 @@ LOG: Final = logging.getLogger("askalike.server")
 PAUSE_S: Final = 0.5
 SLICE_S: Final = 0.2
 """Of comparing, between two pauses while there is something to compare."""
-SHORT_PAUSE_S: Final = 0.3
+SHORT_PAUSE_S: Final = 0.05
 
 
 class _Stopped(Exception):

@@ -10,6 +10,7 @@ from collections.abc import Collection, Sequence
 from askalike import schemas
 from askalike._version import __version__
 from askalike.search import RANKERS, RERANKERS
+from askalike.search.rankers import CROSS_ENCODER
 from askalike.server.metrics import Gauge
 from askalike.server.service import Service
 from askalike.store.rows import from_microseconds
@@ -27,6 +28,7 @@ def status(service: Service, rights: Collection[str]) -> schemas.Status:
     verdicts = Counter(one.verdict for one in forum.verdicts())
     compared = service.engine.duplicates.progress()
     about = {name: ranker.about for name, ranker in RANKERS.items()} | dict(RERANKERS)
+    about[CROSS_ENCODER] = "the best by probability, each read together with the query by a reranker"
     return schemas.Status(
         version=__version__,
         forum=schemas.ForumState(
@@ -47,7 +49,6 @@ def status(service: Service, rights: Collection[str]) -> schemas.Status:
             vectors.entries,
             vectors.waiting,
             vectors.next_model,
-            has_graph=vectors.has_graph,
             student=vectors.student,
             queries=vectors.queries,
         ),

@@ -116,7 +116,6 @@ function modelTile({ vectors, ranker, rankers }) {
     ["Vectors", whole(vectors.entries)],
     vectors.student ? ["Queries by", QUERIES[vectors.queries]] : null,
     vectors.next_model ? ["Being taken", vectors.next_model] : null,
-    ["Search", vectors.has_graph ? "through a graph" : "exact"],
     ["Ranker", ranker],
     ["At hand", isThere.join(", ")],
   ]);
