@@ -8,6 +8,9 @@ queries whose candidates are all unrelated are left out. "With words" is the wei
 is chosen on the other three forums. Which texts the teacher has read for training: none of the pools' queries, none of
 travel's dev and test queries, and no text that equals the title of one. The teacher reads training texts in 8 bits and
 documents in 32.
+
+``--package`` trains the general student alone and writes its most frequent words and pairs into the package, as the
+student of the forums' MiniLM that ``askalike train --teacher minilm`` goes on from.
 """
 
 from __future__ import annotations
@@ -35,6 +38,8 @@ from askalike.data import default_model
 from askalike.evaluation.forum.links import duplicate_task
 from askalike.evaluation.significance import bootstrap_difference, bootstrap_mean
 from askalike.forum import Forum
+from askalike.index.encoder_settings import EncoderSettings
+from askalike.index.text_questions import taken
 from askalike.models.encoders.model import Model
 from askalike.models.encoders.vocabulary import Vocabulary
 from askalike.models.student.model import Student
@@ -46,7 +51,7 @@ from askalike.text.markup import plain_text
 from askalike.training.student import StudentRecipe, make_student, misspelt, overlaps, student_texts
 from askalike.types import Filters, Question
 from benchmarks.quality_sets import WORDS_ALONE
-from benchmarks.record import WORK, need_data, write
+from benchmarks.record import REPOSITORY, WORK, need_data, write
 
 ARCHIVES = {
     "devops": "devops-stackexchange/posts.csv.gz",
@@ -61,6 +66,7 @@ TITLES = 150_000
 """Titles of Reddit that the teacher reads."""
 WHOLE = 12_000
 """Questions of Reddit that the teacher reads with their bodies."""
+PACKAGED_WORDS, PACKAGED_PAIRS = 16_000, 4_000
 SLICER = 6_000
 """Questions of the Slicer forum that its student learns from."""
 
@@ -155,7 +161,7 @@ class Pools:
                 terms = weigh(prepared, searcher.settings.query, TermCounts(searcher.engine))
                 weights = {term: one.weight for term, one in terms.items()}
                 best = searcher.engine.lexical(weights, 1, Filters(exclude_ids=frozenset([line["query"]])))
-                numbers = forum._archive.nums_by_id([one["id"] for one in line["candidates"]])
+                numbers = forum.numbers([one["id"] for one in line["candidates"]])
                 found = searcher.engine.scores(weights, list(numbers.values()), None, [])[0]
                 most = max([one.score for one in best] + list(found.values()) + [1e-9])
                 return [found.get(numbers[one["id"]], 0.0) / most for one in line["candidates"]]
@@ -230,6 +236,34 @@ def without_n_grams(student: Student) -> Student:
     return Student.build(settings, Vocabulary(student.vocabulary.words), student.pair_ids, arrays)
 
 
+def packaged(student: Student) -> Student:
+    """Return the most frequent words and pairs of a student of MiniLM, as one of the MiniLM of forums."""
+    arrays, ids, name = student.arrays(), student.pair_ids, taken(EncoderSettings.parse("minilm"))[1].name
+    chosen = np.flatnonzero((ids <= PACKAGED_WORDS).all(axis=1))[:PACKAGED_PAIRS]
+    kept = {"words": arrays["words"][:PACKAGED_WORDS], "pairs": arrays["pairs"][chosen]}
+    kept |= {one: arrays[one] for one in ("output", "bias")}
+    card = student.settings.card.replace(student.settings.teacher, name).replace(
+        "Sums of rows of words, pairs of words and character n-grams",
+        f"The {PACKAGED_WORDS:,} most frequent words and {PACKAGED_PAIRS:,} pairs of a student of 60,000 each: sums of"
+        " rows of words and pairs of words",
+    )
+    card += (
+        "\nLearned from: titles, sentences and questions of Reddit, without the queries of the judged pools of this"
+        " project.\nUse: where `askalike train --teacher minilm` begins.\n"
+    )
+    sizes = {"words": PACKAGED_WORDS, "pairs": len(chosen), "buckets": 0}
+    settings = replace(student.settings, **sizes, teacher=name, card=card)  # type: ignore[arg-type]
+    origin = student.origin
+    return Student.build(
+        settings,
+        Vocabulary(student.vocabulary.words[:PACKAGED_WORDS]),
+        ids[chosen],
+        kept,
+        training_data=origin.training_data,
+        dev_scores=origin.dev_scores,
+    )
+
+
 class Travel:
     """Travel's duplicates, its dev part: titles over the whole forum."""
 
@@ -288,6 +322,10 @@ def main() -> None:
         ]
         for name in ("devops", "slicer", "travel")
     }
+    if "--package" in sys.argv[1:]:
+        student, _ = make_student(texts, teacher, StudentRecipe(), SilentProgress())
+        packaged(student).save(REPOSITORY / "src/askalike/data/models/student-minilm")
+        return
     asked = [joined(question) for question in pools.asked]
     documents = [exact.encode_document([joined(one) for one in some]) for some in pools.candidates]
     rows: dict[str, Any] = {

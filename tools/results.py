@@ -65,6 +65,7 @@ PAGES: Mapping[str, Page] = {
             "spelling": misspelling.corrected,
             "svm-baseline": quality.ranking_svm,
             "students": students.pools,
+            "forum-students": students.whole_forums,
             "model-size": quality.model_size,
             "unseen-words": quality.unseen_words,
             "tune-lexical": searching.tuning,

@@ -83,7 +83,7 @@ class Client:
         """Return earlier questions that ask the same.
 
         Args:
-            more: further fields of the request: markup, tags, before, exclude, ranker, explain, id.
+            more: further fields of the request: markup, tags, before, exclude, ranker, explain, id, draft.
 
         Raises:
             ServiceError: it was refused.

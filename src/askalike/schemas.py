@@ -120,6 +120,7 @@ class SimilarRequest(_Request, frozen=True):
     answered: Answered | None = None
     closed: Closed | None = None
     minimum: LeastHit = 0.0
+    draft: Annotated[bool, Meta(description="It is still being typed: a student may encode it.")] = False
 
     @property
     def query(self) -> Query:
@@ -138,6 +139,7 @@ class SimilarRequest(_Request, frozen=True):
             self.id or "",
             is_explained=self.explain,
             minimum=self.minimum,
+            is_draft=self.draft,
         )
 
 
@@ -600,6 +602,8 @@ class VectorsState(Struct, frozen=True):
     entries: int
     waiting: int
     next_model: str
+    student: str = ""
+    queries: str = "teacher"
 
 
 class RankerState(Struct, frozen=True):

@@ -208,6 +208,7 @@ class Query:
         own: the question's own id, where the forum holds it: neither it nor what was judged different is found.
         is_canonical: a question that is marked a duplicate gives way to its original.
         is_explained: each hit comes with how much each word counts.
+        is_draft: it is still being typed: a student encodes it where the forum has one for drafts.
         minimum: the least score of a hit; of the default ranker, its probability of being a duplicate, which counts
             where a reranker has given it another score, too.
     """
@@ -221,6 +222,7 @@ class Query:
     own: str = ""
     is_canonical: bool = False
     is_explained: bool = False
+    is_draft: bool = False
     minimum: float = 0.0
 
     @classmethod

@@ -83,6 +83,7 @@ ALLOWED: dict[str, set[str]] = {
         "search",
         "models.encoders",
         "models.siamese",
+        "models.student",
         "models.text_encoder",
         "data",
     },
@@ -118,6 +119,7 @@ ALLOWED: dict[str, set[str]] = {
         "models.encoders",
         "models.siamese",
         "models.student",
+        "models.text_encoder",
         "data",
     },
     "papers": {

@@ -11,6 +11,7 @@ import pytest
 import safetensors.numpy
 from numpy.typing import NDArray
 
+from askalike.data import bundled_forum, default_students
 from askalike.errors import DamagedModelError, ModelNotFoundError, SettingError
 from askalike.models.encoders.folder import digest
 from askalike.models.encoders.vocabulary import Vocabulary
@@ -230,3 +231,18 @@ def test_a_changed_byte_is_found(tmp_path: Path) -> None:
 def test_where_there_is_no_student_it_is_said(tmp_path: Path) -> None:
     with pytest.raises(ModelNotFoundError, match="there is no model"):
         Student.load(tmp_path / "none")
+
+
+def test_the_package_carries_a_student_of_minilm_that_says_what_its_teacher_may_have_seen() -> None:
+    (folder,) = default_students()
+    found = Student.load(folder)
+    assert found.settings.teacher.startswith("minilm:all-MiniLM-L6-v2@")
+    for said in ("What the teacher may have seen", "Stack Exchange", "Learned from: titles", "Not for:"):
+        assert said in found.settings.card
+    asked = found.encode_query(["My wifi is slow", "The wireless connection is slow", "How do I bake bread?"])
+    assert asked[0] @ asked[1] > asked[0] @ asked[2] + 0.3
+
+
+def test_the_data_of_the_package_stays_below_20_megabytes() -> None:
+    files = [one for one in bundled_forum().parent.parent.rglob("*") if one.is_file() and one.suffix != ".pyc"]
+    assert sum(one.stat().st_size for one in files) < 20e6

@@ -7,7 +7,7 @@ import time
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Any, get_args
+from typing import Annotated, Any, Final, get_args
 
 import typer
 
@@ -33,8 +33,19 @@ from askalike.index.text_questions import has_minilm
 from askalike.progress import Progress
 from askalike.store import ForumLayout
 
+WHO: Final = {
+    "teacher": "what encodes the questions",
+    "student": "its student",
+    "both": "the student while one types, its teacher when the question is submitted",
+}
+"""Who encodes queries → in words."""
 DEFAULT_VARIABLE = "ASKALIKE_ENCODER"
 """Environment variable that names what new forums are encoded with."""
+
+
+def _is_waiting(forum: Forum) -> bool:
+    """Return whether something is to be encoded: who encodes queries can be chosen where the encoder is away."""
+    return bool(forum.vectors.waiting or forum.vectors.next_model)
 
 
 def is_text_encoder(written: str) -> bool:
@@ -128,6 +139,14 @@ def encode(
     characters: Annotated[
         int | None, typer.Option("--characters", min=1, help="Characters of a question that are read.")
     ] = None,
+    queries: Annotated[
+        str,
+        typer.Option(
+            "--queries",
+            help="Who encodes queries: teacher (what encodes the questions), student (trained with askalike train"
+            " --teacher), or both: the student while one types, the teacher what is submitted.",
+        ),
+    ] = "",
     reranker: Annotated[
         str,
         typer.Option(
@@ -169,7 +188,9 @@ def encode(
             opened.use_reranker(ranked_by)
         if ranked_by is not None:
             keep_agreement(ranked_by, progress)
-        if model or not reranker:
+        if queries:
+            opened.use_queries(queries)
+        if model or not (reranker or queries) or (queries and _is_waiting(opened)):
             opened.encode(progress=progress)
         vectors = opened.info().vectors
     seconds = round(time.monotonic() - began, 2)
@@ -181,6 +202,7 @@ def encode(
                 "encoded": vectors.entries,
                 "not_encoded": vectors.waiting,
                 **({"reranker": ranked_by and ranked_by.written} if reranker else {}),
+                "queries": vectors.queries,
                 "seconds": seconds,
             }
         )
@@ -191,4 +213,6 @@ def encode(
         print_whole(safe(f"the best hits are put in order by {ranked_by.written if ranked_by else 'the probability'}"))
     if model or not reranker:
         console.print(f"{vectors.entries:,} questions are encoded by the model {safe(vectors.model)} ({seconds:.1f} s)")
+    if vectors.student:
+        console.print(f"queries are encoded by: {WHO[vectors.queries]}")
     print_whole(f'  {command("search", forum)} "your question"')

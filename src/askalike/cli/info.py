@@ -21,6 +21,8 @@ UNUSUAL = (
     "judgements_without_question",
     "unreadable_dates",
     "encoder_problem",
+    "student",
+    "queries_by",
 )
 """Shown only where there are some."""
 
@@ -71,6 +73,8 @@ def info_object(found: Info, learned: list[str]) -> dict[str, Any]:
         "encoded": found.vectors.entries,
         "encoded_by_next_model": found.vectors.next_entries,
         "not_encoded": found.vectors.waiting,
+        "student": found.vectors.student or None,
+        "queries_by": found.vectors.queries if found.vectors.student else None,
         "encoder_problem": found.vectors.problem or None,
         "learned_rankers": learned,
         "size_bytes": found.size_bytes,

@@ -42,6 +42,7 @@ from askalike.files import (
 from askalike.forum.indexes import LOCK_TIMEOUT_S, remove_indexes
 from askalike.forum.rerankers import MAKERS, load_learned
 from askalike.forum.settings import ForumSettings
+from askalike.forum.students import chosen_queries
 from askalike.index.cursor import Cursor
 from askalike.index.encoder_settings import FILE as ENCODER_FILE
 from askalike.index.encoder_settings import RerankerSettings, read_settings
@@ -57,6 +58,7 @@ from askalike.index.words.texts import TEXTS_FILE, text_faults
 from askalike.models.encoders.folder import OWNED as MODEL_FILES
 from askalike.models.encoders.folder import ModelLayout
 from askalike.models.encoders.model import Model
+from askalike.models.student.model import Student
 from askalike.progress import Progress, SilentProgress
 from askalike.search.texts import unpacked
 from askalike.store import Contents, ForumLayout, pair_faults, stored_faults
@@ -64,7 +66,7 @@ from askalike.store.layout import not_found
 from askalike.text.analyzer import Analyzer
 from askalike.text.settings import TextSettings
 
-Part = Literal["archive", "words", "vectors", "pairs", "model", "ranker", "files"]
+Part = Literal["archive", "words", "vectors", "pairs", "model", "student", "ranker", "files"]
 
 _PAIRS: Final = ("pairs.sqlite", "pairs.sqlite-wal", "pairs.sqlite-shm", "pairs.sqlite-journal")
 REPAIR: Final = 'run "askalike check FORUM --repair"'
@@ -126,12 +128,14 @@ RESTORE: Final = "restore archive.sqlite from a backup, or load what it was fill
 
 _SQLITE: Final = r"\.sqlite(-wal|-shm|-journal)?"
 _FORUM: Final = Owned(
-    rf"(archive|pairs|loading){_SQLITE}|(index|pairs|loading|keys|keys\.json)\.lock|(keys|parts|learned|encoder|reranker)\.json(\.\d+\.tmp)?"
+    rf"(archive|pairs|loading){_SQLITE}|(index|pairs|loading|keys|keys\.json)\.lock"
+    r"|(keys|parts|learned|encoder|reranker|queries)\.json(\.\d+\.tmp)?"
     r"|rejects\.jsonl",
     (
         ("lexical", LEXICAL_FILES),
         ("vectors", VECTOR_FILES),
         (r"model|\.model\.(replaced|going)", MODEL_FILES),
+        (r"student|\.student\.replaced", MODEL_FILES),
         ("rankers", Owned(folders=((r"[\w-]+|\.[\w-]+\.replaced", MODEL_FILES),))),
     ),
 )
@@ -350,6 +354,13 @@ def _models(layout: ForumLayout, progress: Progress) -> Iterator[Finding]:
             read(path)
         except AskalikeError as error:
             yield refused("files", path.name, error)
+    try:
+        chosen_queries(layout)
+        if layout.student.exists() or layout.student.is_symlink():
+            Student.load(layout.student)
+    except AskalikeError as error:
+        mend = 'train it again with "askalike train FORUM --teacher MODEL"'
+        yield refused("student", layout.student.name, error, mend)
     rankers = layout.ranker("").resolve()
     for place in sorted(rankers.iterdir()) if rankers.is_dir() else ():
         if place.name in MAKERS:

@@ -12,6 +12,8 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from askalike.errors import EncoderError
+from askalike.index.text_questions import TextQuestions
 from askalike.index.vector_set import VectorSet
 from askalike.index.vectors import VectorSnapshot
 from askalike.index.words import FieldWeights, WordSnapshot
@@ -215,15 +217,19 @@ class EncoderWords:
 
 
 class TextQueryEncoder:
-    """``search.Encoder`` through the text encoder of a set of vectors; it knows nothing of single words.
+    """``search.Encoder`` through the text encoder of a set of vectors, or its student; it knows no single words.
 
     Args:
         analyzer: the forum's; a query that it makes no term of says nothing.
+        student: encodes queries in place of the set's encoder; or why it cannot be had.
     """
 
-    def __init__(self, vectors: VectorSet, analyzer: Analyzer) -> None:
+    def __init__(
+        self, vectors: VectorSet, analyzer: Analyzer, student: TextQuestions | EncoderError | None = None
+    ) -> None:
         self._vectors = vectors
         self._analyzer = analyzer
+        self._student = student
 
     def encode(self, query: Query) -> NDArray[np.float32]:
         """Return the vector (D,) of the query, zeros where it has no informative word.
@@ -234,7 +240,10 @@ class TextQueryEncoder:
         prepared = self._analyzer.prepare(query.title, query.body, query.markup)
         if not (prepared.title or prepared.body):
             return np.zeros(self._vectors.dimensions, dtype=np.float32)
-        return self._vectors.texts.encode_query(Question("", query.title, query.body, query.markup))
+        if isinstance(self._student, EncoderError):
+            raise self._student
+        texts = self._student or self._vectors.texts
+        return texts.encode_query(Question("", query.title, query.body, query.markup))
 
 
 class GeneralWords:

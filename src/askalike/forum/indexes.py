@@ -20,12 +20,14 @@ from askalike.forum.encoders import NamedReranker
 from askalike.forum.engine import GeneralWords, LocalEngine, QueryEncoder, QuestionStates, TextQueryEncoder
 from askalike.forum.rerankers import Rerankers
 from askalike.forum.settings import ForumSettings
+from askalike.forum.students import StudentQueries, Students
 from askalike.index.catchup import catch_up, pending
 from askalike.index.encoder_settings import EncoderSettings
 from askalike.index.vector_set import VectorSet, forget_sets, lock_of_makers
 from askalike.index.vector_sets import Vectors, VectorsState
 from askalike.index.word_indexer import WordIndexer, fitting_index, open_index
 from askalike.index.words import WordIndex
+from askalike.models.student.model import Student
 from askalike.models.text_encoder import TextEncoder, checked
 from askalike.processes import one_blas_thread
 from askalike.progress import Progress
@@ -70,6 +72,7 @@ class Indexes:
         self.reranker = NamedReranker(layout)
         self._rerankers = Rerankers(layout, settings.search, store.answers_of)
         self._scorings = Scorings(store, analyzer)
+        self._students = Students(layout)
         self._states = QuestionStates(store)
         words = default_model() if language == DEFAULT_MODEL_LANGUAGE else None
         self._speller = None if words is None else GeneralWords(words)
@@ -89,10 +92,42 @@ class Indexes:
         join = settings.search.join.for_encoder(answering.name)
         found = replace(searcher, settings=replace(settings.search, join=join))
         if answering.settings is not None:
-            encoder = TextQueryEncoder(answering, self._analyzer)
-            return replace(found, encoder=encoder, speller=self._speller)
+            return self._with_texts(replace(found, speller=self._speller), answering)
         words = QueryEncoder(answering, self._analyzer)
         return replace(found, encoder=words, speller=words)
+
+    def searcher_by(self, student: Student) -> Searcher:
+        """Return a searcher whose queries a student encodes that the forum need not have taken.
+
+        Raises:
+            NotLearnedError: the forum has no vectors that a text encoder made.
+        """
+        answering = None if self.vectors is None else self.vectors.answering()
+        if answering is None or answering.settings is None:
+            raise NotLearnedError(
+                f"no text encoder has encoded the forum at {self._layout.folder}", "encode it with its teacher first"
+            )
+        return self._by_student(self.searcher(), answering, StudentQueries(student, answering))
+
+    def _by_student(self, searcher: Searcher, answering: VectorSet, student: StudentQueries) -> Searcher:
+        return replace(
+            searcher,
+            encoder=TextQueryEncoder(answering, self._analyzer, student.texts),
+            settings=replace(searcher.settings, join=self.settings.search.join.for_encoder(student.name)),
+            for_drafts=None,
+        )
+
+    def _with_texts(self, searcher: Searcher, answering: VectorSet) -> Searcher:
+        """Return a searcher whose queries a text encoder encodes, or its student, or both."""
+        by_encoder = replace(searcher, encoder=TextQueryEncoder(answering, self._analyzer))
+        queries, student = self._students.asked(answering)
+        if student is None:
+            return by_encoder
+        if isinstance(student, EncoderError):
+            by_student = replace(searcher, encoder=TextQueryEncoder(answering, self._analyzer, student))
+        else:
+            by_student = self._by_student(searcher, answering, student)
+        return by_student if queries == "student" else replace(by_encoder, for_drafts=by_student)
 
     def take(self, settings: EncoderSettings, encoder: TextEncoder, *, is_named: bool) -> None:
         """Let the forum be encoded with a text encoder; see ``index.vector_sets.Vectors.take``."""
@@ -241,7 +276,16 @@ class Indexes:
 
     def state(self) -> VectorsState:
         """Return how far the vectors have come."""
-        return VectorsState() if self.vectors is None else self.vectors.state()
+        answering = None if self.vectors is None else self.vectors.answering()
+        if self.vectors is None or answering is None or answering.settings is None:
+            return VectorsState() if self.vectors is None else self.vectors.state()
+        found = self.vectors.state()
+        queries, student = self._students.asked(answering)
+        if isinstance(student, EncoderError):
+            return replace(found, queries=queries, problem=found.problem or str(student))
+        with suppress(EncoderError):
+            student = self._students.of(answering)
+        return replace(found, queries=queries, student="" if student is None else student.name)
 
     def behind(self) -> int:
         """Return how many changes the word index has not seen."""

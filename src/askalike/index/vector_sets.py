@@ -67,6 +67,8 @@ class VectorsState:
         waiting: questions and changes that are still to be encoded, for the model that is wanted.
         problem: what keeps queries from being encoded, so that words alone answer, and what mends it; or "".
         is_of_texts: a text encoder made what answers, which knows nothing of single words.
+        student: the name of the encoder's student, or "".
+        queries: who encodes queries: "teacher" is what made the vectors; see ``forum.students``.
     """
 
     model: str = ""
@@ -76,6 +78,8 @@ class VectorsState:
     next_entries: int = 0
     problem: str = ""
     is_of_texts: bool = False
+    student: str = ""
+    queries: str = "teacher"
 
 
 class Vectors:

@@ -66,6 +66,7 @@ class Searcher:
         reranker: name in ``RERANKERS`` → what the forum has learned of it, None where that is nothing.
         speller: knows the words by which misspelt ones are corrected; None where nothing does.
         scoring: what the default ranker scores by; None is the package's scorer over words alone.
+        for_drafts: searches for queries that are still being typed, and where the encoder cannot be had: by a student.
         pair_scorer: gives what re-orders the best hits, None where nothing was named; or raises EncoderError.
     """
 
@@ -76,6 +77,7 @@ class Searcher:
     reranker: Callable[[str], Reranker | None] = lambda _: None
     speller: Speller | None = None
     scoring: Scoring | None = None
+    for_drafts: Searcher | None = None
     pair_scorer: Callable[[], PairScorer | None] = lambda: None
 
     def search(self, query: Query) -> SearchResult:
@@ -112,7 +114,8 @@ class Searcher:
         candidate search saw it is left out, so that nothing is shown that the forum no longer holds. A threshold of the
         settings is that of as many candidates as a joining ranker looks at, whichever ranker answers.
 
-        Where no ranker was named and the encoder cannot be had now, words answer, and the notice says why. Where the
+        Where no ranker was named and the encoder cannot be had now, its student answers, or else words do, and the
+        notice says why. Where the
         forum has a scorer of pairs, it puts the best in its order unless another ranker was named; where it cannot be
         asked now, the order is the first one's, and the notice says why.
 
@@ -156,11 +159,15 @@ class Searcher:
 
     def _first_ranking(self, query: Query, laps: Laps) -> Ranking:
         """Return a ranking before the scorer of pairs; see ``ranking``."""
+        if query.is_draft and self.for_drafts is not None:
+            return self.for_drafts._first_ranking(query, laps)
         try:
             return self._ranking(query, laps)
         except EncoderError as error:
             if query.ranker is not None:
                 raise
+            if self.for_drafts is not None:
+                return replace(self.for_drafts._ranking(query, laps), notice=f"found by a student: {error}")
             by_words = replace(self, encoder=None, speller=None, scoring=Scoring(self.analyzer))
             return replace(by_words._ranking(query, laps), notice=f"found by words alone: {error}")
 

@@ -44,7 +44,14 @@ def status(service: Service, rights: Collection[str]) -> schemas.Status:
             size_bytes=info.size_bytes,
         ),
         index=schemas.IndexState(info.behind),
-        vectors=schemas.VectorsState(vectors.model, vectors.entries, vectors.waiting, vectors.next_model),
+        vectors=schemas.VectorsState(
+            vectors.model,
+            vectors.entries,
+            vectors.waiting,
+            vectors.next_model,
+            student=vectors.student,
+            queries=vectors.queries,
+        ),
         rankers=tuple(
             schemas.RankerState(name, about.get(name, ""), available) for name, available in forum.rankers().items()
         ),

@@ -5,6 +5,7 @@
     row(w) = (t(w) - μ) P · a / (a + p(w))        to begin with; t(w) the teacher's vector of the word alone
     W, b   = P, μ                                 μ and the columns of P the mean and principal directions of all t(w)
     loss   = mean of 1 - cos(v(x), t(x))          over texts x: titles, sentences, titles with their bodies
+             + λ · ``order_loss``                 where documents that are searched are given
 
 Pairs of words begin at zero. Character n-grams learn last: the mean of a word's n-grams is to be the word's row, also
 when a letter of it is missing, doubled, changed or at its neighbour's place.
@@ -70,6 +71,7 @@ class StudentRecipe:
         word_limit: words of a text that are read.
         damping: a, how frequent a word may be before its row is shortened.
         epochs, batch_size, learning_rate: of Adam; the rate falls to 0 along a line.
+        order_weight, temperature: λ and τ of the order of the documents, where some are given.
         held_out: share of the texts by which student and teacher are compared, at most 2,000.
         precision: of the stored tables.
         seed: of order, draws and intervals.
@@ -86,6 +88,8 @@ class StudentRecipe:
     epochs: int = 3
     batch_size: int = 512
     learning_rate: float = 1.5e-3
+    order_weight: float = 0.3
+    temperature: float = 0.1
     held_out: float = 0.02
     precision: Precision = "int8"
     seed: int = 0
@@ -96,10 +100,12 @@ class StudentRecipe:
         for name, bound in least.items():
             if getattr(self, name) < bound:
                 raise SettingError(f"{name} is {getattr(self, name)}, but expected at least {bound}", f"set {name}")
-        if not (self.damping > 0 and self.learning_rate > 0 and 0 < self.held_out <= 0.5):
+        positive = (self.damping, self.learning_rate, self.temperature)
+        if not (min(positive) > 0 and 0 < self.held_out <= 0.5 and self.order_weight >= 0):
             raise SettingError(
-                f"damping {self.damping}, learning_rate {self.learning_rate}, held_out {self.held_out}, but expected "
-                "numbers above 0, and at most 0.5 for held_out"
+                f"damping {self.damping}, learning_rate {self.learning_rate}, temperature {self.temperature}, held_out"
+                f" {self.held_out}, order_weight {self.order_weight}, but expected numbers above 0, at most 0.5 for"
+                " held_out, and at least 0 for order_weight"
             )
 
 
@@ -178,9 +184,18 @@ def train_student(
 
 
 def make_student(
-    texts: Sequence[str], teacher: Teacher, recipe: StudentRecipe, progress: Progress, start: Student | None = None
+    texts: Sequence[str],
+    teacher: Teacher,
+    recipe: StudentRecipe,
+    progress: Progress,
+    start: Student | None = None,
+    documents: Array | None = None,
 ) -> tuple[Student, StudentReport]:
-    """Return the student that ``train_student`` writes, and its report."""
+    """Return the student that ``train_student`` writes, and its report.
+
+    Args:
+        documents: the teacher's vectors of what will be searched, so that their order is learned too.  # (N, D)
+    """
     if len(texts) < _LEAST_TEXTS:
         raise SettingError(f"{len(texts)} texts, but expected at least {_LEAST_TEXTS}", "give more texts to learn from")
     order = np.random.default_rng(recipe.seed).permutation(len(texts))
@@ -201,7 +216,7 @@ def make_student(
     of_held = _encoded(teacher, held, "held-out texts", progress)
     lists, held_lists = (_Rows.of(some, reader, len(vocabulary.words)) for some in (read, held_read))
     before = network.vectors(held_lists)
-    _fit(network, lists, of_learned, recipe, progress)
+    _fit(network, lists, of_learned, documents, recipe, progress)
     after = network.vectors(held_lists)
     arrays = network.arrays(len(vocabulary.words))
     letters, by_letters = learn_buckets(vocabulary.words, arrays["words"], recipe, progress)
@@ -387,7 +402,38 @@ class _Network(nn.Module):
         }
 
 
-def _fit(network: _Network, texts: _Rows, targets: Array, recipe: StudentRecipe, progress: Progress) -> None:
+def order_loss(
+    vectors: torch.Tensor, targets: torch.Tensor, documents: torch.Tensor, temperature: float
+) -> torch.Tensor:
+    """Return how unlike student and teacher order documents. ::
+
+        - mean_i Σ_d p_id ln q_id         p_i = softmax_d(t_i · d / τ), q_i = softmax_d(v_i · d / τ)
+
+    Source: Hinton et al. 2015, "Distilling the Knowledge in a Neural Network", section 2.
+    Differs: the classes are the documents of a forum.
+
+    Args:
+        vectors: v, the student's.  # (B, D)
+        targets: t, the teacher's.  # (B, D)
+        documents: d.  # (N, D)
+
+    >>> both = torch.eye(2)
+    >>> round(float(order_loss(both[1:], both[:1], both, 1.0)), 4)  # p = (.7311, .2689), q = (.2689, .7311)
+    1.0443
+    """
+    with torch.no_grad():
+        wanted = functional.softmax(targets @ documents.T / temperature, dim=1)  # (B, N)
+    return -(wanted * functional.log_softmax(vectors @ documents.T / temperature, dim=1)).sum(dim=1).mean()
+
+
+def _fit(
+    network: _Network,
+    texts: _Rows,
+    targets: Array,
+    documents: Array | None,
+    recipe: StudentRecipe,
+    progress: Progress,
+) -> None:
     chance = np.random.default_rng([recipe.seed, 1])
     usable = np.flatnonzero(texts.lengths)
     size = recipe.batch_size
@@ -395,13 +441,16 @@ def _fit(network: _Network, texts: _Rows, targets: Array, recipe: StudentRecipe,
     sparse = torch.optim.SparseAdam([network.rows.weight], lr=recipe.learning_rate)
     dense = torch.optim.Adam(network.output.parameters(), lr=recipe.learning_rate / 5)
     falling = [torch.optim.lr_scheduler.LinearLR(one, 1.0, 0.01, max(1, total)) for one in (sparse, dense)]
+    searched = None if documents is None or not recipe.order_weight else torch.from_numpy(documents)
     progress.start("training", total, "steps")
     for _ in range(recipe.epochs):
         order = chance.permutation(usable)
         for at in range(0, len(order), size):
             chosen = order[at : at + size]
-            vectors = network(*texts.batch(chosen))
-            loss = 1 - (vectors * torch.from_numpy(targets[chosen])).sum(dim=1).mean()
+            vectors, wanted = network(*texts.batch(chosen)), torch.from_numpy(targets[chosen])
+            loss = 1 - (vectors * wanted).sum(dim=1).mean()
+            if searched is not None:
+                loss = loss + recipe.order_weight * order_loss(vectors, wanted, searched, recipe.temperature)
             for one in (sparse, dense):
                 one.zero_grad()
             loss.backward()

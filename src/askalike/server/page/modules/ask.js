@@ -70,18 +70,20 @@ export function showAsk(section, { query }) {
 function listen(parts) {
   let timer = 0;
   let running = null;
-  const look = () => {
+  const look = (isDraft = false) => {
+    clearTimeout(timer);
     running?.abort();
     running = new AbortController();
-    search(parts, running.signal);
+    search(parts, running.signal, isDraft === true);
   };
   const later = () => {
     running?.abort(); // what is on its way answers a question that is no longer asked
     clearTimeout(timer);
-    timer = setTimeout(look, PAUSE_MS);
+    timer = setTimeout(look, PAUSE_MS, true);
   };
   parts.title.addEventListener("input", later);
   parts.body.addEventListener("input", later);
+  parts.title.addEventListener("keydown", ({ key }) => key === "Enter" && look()); // no longer a draft
   parts.again = look;
   if (kept.answer) draw(parts, kept.answer);
   else look();
@@ -92,7 +94,7 @@ function listen(parts) {
   };
 }
 
-async function search(parts, signal) {
+async function search(parts, signal, isDraft) {
   kept.title = parts.title.value;
   kept.body = parts.body.value;
   kept.answer = null;
@@ -101,7 +103,7 @@ async function search(parts, signal) {
   if (!parts.results.querySelector(".hit")) fill(parts.results, waiting(3));
   try {
     const answer = await similar(
-      { title: kept.title, body: kept.body, k: HITS, markup: "markdown", explain: true },
+      { title: kept.title, body: kept.body, k: HITS, markup: "markdown", explain: true, draft: isDraft },
       signal,
     );
     if (signal.aborted) return;
