@@ -17,6 +17,7 @@ from askalike.errors import InputError
 from askalike.types import (
     Answer,
     Correction,
+    Draw,
     Explanation,
     Filters,
     LinkKind,
@@ -180,6 +181,7 @@ class FeedbackRequest(_Request, frozen=True):
     candidate: Id
     verdict: Annotated[Verdict, Meta(description="withdrawn: what was said before no longer counts.")]
     by: Annotated[Name, Meta(description="Who judged.")] = ""
+    draw: Annotated[Draw, Meta(description="As it came with the pair; left out: a pair that was likely.")] = Draw()
 
 
 class SimilarQuery(_Request, frozen=True):
@@ -203,6 +205,14 @@ class DuplicatesQuery(_Request, frozen=True):
     cursor: Cursor | None = None
     limit: Limit = 20
     minimum: LeastScore = 0.5
+
+
+class PairsQuery(DuplicatesQuery, frozen=True):
+    """Which page of the pairs is wanted."""
+
+    sample: Annotated[
+        bool, Meta(description="For a queue that people judge: every fifth pair is drawn at random, whatever its score.")
+    ] = False
 
 
 # -- answers -----------------------------------------------------------------------------------------------------------
@@ -351,7 +361,7 @@ class Compared(Struct, frozen=True):
 
 
 class ShownPair(Struct, frozen=True):
-    """Two questions that may be duplicates; ``question`` is the later one."""
+    """Two questions that may be duplicates; ``question`` is the later one. Send ``draw`` back with what is judged."""
 
     question: ListedQuestion
     candidate: ListedQuestion
@@ -359,6 +369,7 @@ class ShownPair(Struct, frozen=True):
     cosine: float | None
     likelihood: Likelihood
     cluster: int
+    draw: Draw
 
 
 class PairsPage(Struct, frozen=True):

@@ -21,6 +21,7 @@ from askalike.forum.encoders import AnyEncoder, take_encoder
 from askalike.forum.importing import ImportOptions, ImportReport, import_archive
 from askalike.forum.indexes import Indexes, remove_indexes
 from askalike.forum.pairs import Pairs
+from askalike.forum.queue import Queue
 from askalike.forum.rerankers import take_ranker
 from askalike.forum.settings import ForumSettings, stored_text_settings
 from askalike.index.model_source import forget_encoder, wanted_model
@@ -35,7 +36,19 @@ from askalike.search.rankers import INTERACTION
 from askalike.store import Counts, ForumLayout, Operation, Position, Store, create_store, open_store
 from askalike.text.analyzer import Analyzer
 from askalike.text.settings import TextSettings
-from askalike.types import Answer, Feedback, Filters, Hit, Link, Markup, Query, Question, SearchResult, Verdict
+from askalike.types import (
+    Answer,
+    Draw,
+    Feedback,
+    Filters,
+    Hit,
+    Link,
+    Markup,
+    Query,
+    Question,
+    SearchResult,
+    Verdict,
+)
 
 if TYPE_CHECKING:
     from askalike.training.session import TrainingResult
@@ -97,6 +110,7 @@ class Forum:
         self._store = store
         self._indexes = Indexes(self._layout, store, analyzer, settings)
         self.pairs = Pairs(self._layout, store, self._indexes)
+        self.queue = Queue(self.pairs)
 
     # -- making and opening ------------------------------------------------------------------------------------
 
@@ -453,14 +467,19 @@ class Forum:
         """Take marks away; return how many there were."""
         return self._store.delete_links(list(links))
 
-    def judge(self, question_id: str, candidate_id: str, verdict: Verdict, by: str = "") -> Feedback:
+    def judge(
+        self, question_id: str, candidate_id: str, verdict: Verdict, by: str = "", draw: Draw | None = None
+    ) -> Feedback:
         """Store a person's verdict on two questions: a label to train with; a pair that differs is proposed no more.
+
+        Args:
+            draw: how the pair was chosen, as ``queue`` gave it; None for one that was likely.
 
         Raises:
             UnknownIdError: one of them is not there.
             InputError: they are the same, or a value cannot be stored.
         """
-        return self._store.add_feedback(Feedback(question_id, candidate_id, verdict, by))
+        return self._store.add_feedback(Feedback(question_id, candidate_id, verdict, by, draw=draw or Draw()))
 
     # -- keeping the indexes in step ---------------------------------------------------------------------------
 

@@ -16,6 +16,8 @@ from askalike.errors import AskalikeError, BusyForumError, SettingError, Unknown
 from askalike.forum import Forum
 from askalike.schemas import (
     FeedbackRequest,
+    PairsPage,
+    PairsQuery,
     QuestionsPage,
     ShownLink,
     ShownQuestion,
@@ -225,7 +227,15 @@ class Engine:
             InputError: they are the same question.
             BusyForumError: another process has been writing for too long; nothing is stored.
         """
-        return self.forum.judge(given.question, given.candidate, given.verdict, given.by)
+        return self.forum.judge(given.question, given.candidate, given.verdict, given.by, given.draw)
+
+    def pairs(self, query: PairsQuery) -> PairsPage:
+        """Return a page of the pairs that may be duplicates.
+
+        Raises:
+            SettingError: the cursor is none.
+        """
+        return self.duplicates.pairs(query.cursor, query.limit, query.minimum, has_sample=query.sample)
 
     def labels(self, *, is_named: bool) -> Iterator[Feedback]:
         """Yield all judgements, oldest first; who judged is left out unless ``is_named``."""

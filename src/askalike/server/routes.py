@@ -248,8 +248,8 @@ ROUTES: Final[tuple[Route, ...]] = (
         "/v1/duplicates",
         "Pairs of the archive that may be duplicates, best first.",
         schemas.PairsPage,
-        lambda engine, call: engine.duplicates.pairs(call.query.cursor, call.query.limit, call.query.minimum),
-        query=schemas.DuplicatesQuery,
+        lambda engine, call: engine.pairs(call.query),
+        query=schemas.PairsQuery,
     ),
     Route(
         "GET",

@@ -9,6 +9,7 @@ from collections.abc import Collection
 
 from askalike import schemas
 from askalike._version import __version__
+from askalike.forum.pairs import LEAST_SCORE
 from askalike.search import RANKERS, RERANKERS
 from askalike.server.metrics import Gauge
 from askalike.server.service import Service
@@ -49,7 +50,7 @@ def status(service: Service, rights: Collection[str]) -> schemas.Status:
             schemas.RankerState(name, about.get(name, ""), available) for name, available in forum.rankers().items()
         ),
         ranker=forum.settings.search.ranker,
-        duplicates=schemas.DuplicatesState(compared.done, compared.questions, forum.pairs.store.count()),
+        duplicates=schemas.DuplicatesState(compared.done, compared.questions, forum.pairs.store.count(LEAST_SCORE)),
         feedback=schemas.FeedbackState(verdicts["duplicate"], verdicts["different"]),
         service=schemas.WorkerState(
             worker_pid=os.getpid(),
@@ -73,7 +74,7 @@ def gauges(service: Service) -> list[Gauge]:
         Gauge("askalike_index_behind", "Changes that no search sees yet.", forum.behind),
         Gauge("askalike_vectors", "Vectors in the set that answers.", vectors.entries),
         Gauge("askalike_vectors_waiting", "Questions that wait to be encoded.", vectors.waiting),
-        Gauge("askalike_pairs", "Pairs that may ask the same.", forum.pairs.store.count()),
+        Gauge("askalike_pairs", "Pairs that may ask the same.", forum.pairs.store.count(LEAST_SCORE)),
         Gauge("askalike_pairs_waiting", "Questions that wait to be compared.", forum.pairs.waiting()),
         Gauge("askalike_workers", "Worker processes.", service.settings.workers),
     ]
