@@ -174,7 +174,7 @@ class Client:
         Raises:
             ServiceError: one of them is not there, with status 404, or it was refused.
         """
-        given = {"question": question, "candidate": candidate, "verdict": verdict, "by": by}
+        given: dict[str, Any] = {"question": question, "candidate": candidate, "verdict": verdict, "by": by}
         given |= {"draw": asdict(draw)} if draw else {}
         return self._ask(Feedback, "POST", "/v1/feedback", given)
 

@@ -42,7 +42,13 @@ Moment = Annotated[
 Votes = Annotated[int, Meta(ge=-_LARGEST, le=_LARGEST)]
 OwnId = Annotated[Id, Meta(description="May be left out; else the same as in the path.")]
 Limit = Annotated[int, Meta(ge=1, le=100)]
-LeastScore = Annotated[float, Meta(ge=0, le=1, description="The least score of a pair.")]
+Minimum = Annotated[
+    float | str,
+    Meta(
+        description="The least probability, 0 to 1; or a promise, precision:P or recall:R such as precision:0.9; or "
+        "default, by which 9 of 10 titles of other subjects find nothing."
+    ),
+]
 Cursor = Annotated[Name, Meta(description="The ``next`` of the page before.")]
 
 
@@ -87,6 +93,7 @@ class SimilarRequest(_Request, frozen=True):
     ranker: Annotated[Name, Meta(description="One of the forum's rankers; its default if omitted.")] | None = None
     explain: Annotated[bool, Meta(description="Report how much each word counts.")] = False
     id: Annotated[Id, Meta(description="The question's own id, where the forum holds it.")] | None = None
+    minimum: Minimum = 0.0
 
     @property
     def query(self) -> Query:
@@ -97,7 +104,17 @@ class SimilarRequest(_Request, frozen=True):
         """
         filters = Filters(self.tags, parse_moment("before", self.before), frozenset(self.exclude))
         own = self.id or ""
-        return Query(self.title, self.body, self.markup, self.k, filters, self.ranker, own, is_explained=self.explain)
+        return Query(
+            self.title,
+            self.body,
+            self.markup,
+            self.k,
+            filters,
+            self.ranker,
+            own,
+            is_explained=self.explain,
+            minimum=self.minimum,
+        )
 
 
 class QuestionRequest(_Request, frozen=True):
@@ -190,6 +207,7 @@ class SimilarQuery(_Request, frozen=True):
     k: Annotated[int, Meta(ge=1, le=MOST_HITS)] = 10
     ranker: Name | None = None
     explain: bool = False
+    minimum: Minimum = 0.0
 
 
 class QuestionsQuery(_Request, frozen=True):
@@ -204,14 +222,15 @@ class DuplicatesQuery(_Request, frozen=True):
 
     cursor: Cursor | None = None
     limit: Limit = 20
-    minimum: LeastScore = 0.5
+    minimum: Minimum = 0.5
 
 
 class PairsQuery(DuplicatesQuery, frozen=True):
     """Which page of the pairs is wanted."""
 
     sample: Annotated[
-        bool, Meta(description="For a queue that people judge: every fifth pair is drawn at random, whatever its score.")
+        bool,
+        Meta(description="For a queue to judge: every fifth pair is drawn at random, whatever its score."),
     ] = False
 
 

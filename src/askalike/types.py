@@ -202,6 +202,7 @@ class Query:
         own: the question's own id, where the forum holds it: neither it nor what was judged different is found.
         is_canonical: a question that is marked a duplicate gives way to its original.
         is_explained: each hit comes with how much each word counts.
+        minimum: the least probability of a hit, or a promise such as "precision:0.9": see ``Forum.threshold``.
     """
 
     title: str
@@ -213,6 +214,7 @@ class Query:
     own: str = ""
     is_canonical: bool = False
     is_explained: bool = False
+    minimum: float | str = 0.0
 
 
 @dataclass(frozen=True, slots=True)

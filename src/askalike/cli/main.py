@@ -27,6 +27,7 @@ from askalike.cli import (
     score,
     search,
     serve,
+    threshold,
     train,
 )
 from askalike.cli.display import errors, print_json, safe
@@ -49,6 +50,7 @@ app.command("encode")(encode.encode)
 app.command("train")(train.train)
 app.command("search")(search.search)
 app.command("serve")(serve.serve)
+app.command("threshold")(threshold.threshold)
 app.command("keys")(keys.keys)
 app.command("info")(info.info)
 app.command("add")(change.add)

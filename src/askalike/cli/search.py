@@ -42,6 +42,13 @@ def search(
             help=f"One of {', '.join(THRESHOLDS)}: average shows nothing whose score is below the candidates' average.",
         ),
     ] = ALL,
+    minimum: Annotated[
+        str,
+        typer.Option(
+            "--minimum",
+            help="The least probability, or a promise such as precision:0.9 or recall:0.95 (see askalike threshold).",
+        ),
+    ] = "0",
     explain: Annotated[bool, typer.Option("--explain", help="Show the parts of scores and weights of words.")] = False,
     as_json: JsonOption = False,
 ) -> None:
@@ -53,7 +60,8 @@ def search(
     settings = replace(SETTINGS, search=replace(SETTINGS.search, threshold=threshold))
     with BarProgress() as progress, Forum.open(forum, settings=settings, progress=progress) as opened:
         lacking = list(_lacking(opened, ranker))
-        found = opened.search(Query(title, text, "markdown", k, filters, ranker, is_explained=explain))
+        least = opened.least(minimum)
+        found = opened.search(Query(title, text, "markdown", k, filters, ranker, is_explained=explain, minimum=least))
         excluded = "" if found.hits else _barred(opened, filters)
     if found.notice:
         lacking.append(f"note: {safe(found.notice)}")

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from askalike.errors import BusyForumError, EncoderError, ForumExistsError, ForumNotFoundError
+from askalike.errors import BusyForumError, EncoderError, ForumExistsError, ForumNotFoundError, SettingError
 from askalike.files import Owned, remove_owned
 from askalike.forum.check import CheckReport, check_forum, clear_damage
 from askalike.forum.encoders import AnyEncoder, take_encoder
@@ -24,6 +24,7 @@ from askalike.forum.pairs import Pairs
 from askalike.forum.queue import Queue
 from askalike.forum.rerankers import take_ranker
 from askalike.forum.settings import ForumSettings, stored_text_settings
+from askalike.forum.thresholds import Thresholds
 from askalike.index.model_source import forget_encoder, wanted_model
 from askalike.index.vector_set import OWNED as VECTOR_FILES
 from askalike.index.vector_sets import VectorsState
@@ -31,8 +32,9 @@ from askalike.index.words.index import OWNED as LEXICAL_FILES
 from askalike.models.encoders.model import Model
 from askalike.progress import Progress, SilentProgress
 from askalike.search import RANKERS, RERANKERS, learned_as
-from askalike.search.calibration import UNMOVED, moved_probabilities
+from askalike.search.calibration import UNMOVED, moved_probabilities, unmoved_probabilities
 from askalike.search.rankers import INTERACTION
+from askalike.search.thresholds import Promise, Threshold, parse_minimum
 from askalike.store import Counts, ForumLayout, Operation, Position, Store, create_store, open_store
 from askalike.text.analyzer import Analyzer
 from askalike.text.settings import TextSettings
@@ -111,6 +113,7 @@ class Forum:
         self._indexes = Indexes(self._layout, store, analyzer, settings)
         self.pairs = Pairs(self._layout, store, self._indexes)
         self.queue = Queue(self.pairs)
+        self._thresholds = Thresholds(store, self._indexes, self.queue)
 
     # -- making and opening ------------------------------------------------------------------------------------
 
@@ -235,7 +238,7 @@ class Forum:
             ForumError: the ranker was named, and the vectors or the model that it needs are not there.
             ModelError: the model cannot be read.
         """
-        wanted = self._without_own(query) if query.own else query
+        wanted = self._settled(query)
         return self._indexes.ask(lambda searcher: searcher.search(wanted))
 
     def ranking(self, query: Query) -> list[tuple[str, float]]:
@@ -244,12 +247,40 @@ class Forum:
         Raises:
             SettingError, ForumError, ModelError: as ``search``.
         """
-        wanted = self._without_own(query) if query.own else query
+        wanted = self._settled(query)
         found = self._indexes.ask(lambda searcher: searcher.ranking(wanted)).found
         return [(one.question.id, one.scored.score) for one in found]
 
-    def _without_own(self, query: Query) -> Query:
-        """Return a query that finds neither the question that asks nor what was judged different from it."""
+    def threshold(self, *, precision: float | None = None, recall: float | None = None) -> Threshold:
+        """Return the least probability by which this share of what is shown is a duplicate, or of duplicates is shown.
+
+        It rests on judged pairs that chance drew, where these are enough; otherwise on the scorer's calibration on
+        other forums. What is promised is so for pairs of a question and the five that a search for it finds best.
+
+        Raises:
+            SettingError: not one of both is given, in (0, 1).
+        """
+        given = [one for one in (("precision", precision), ("recall", recall)) if one[1] is not None]
+        if len(given) != 1:
+            raise SettingError(f"{len(given)} promises", "give a precision or a recall, such as precision=0.9")
+        promise = parse_minimum(f"{given[0][0]}:{given[0][1]:.6f}")
+        assert isinstance(promise, Promise), "the form of one was given"
+        return self._thresholds.of(promise)
+
+    def least(self, minimum: float | str) -> float:
+        """Return the least probability that a setting asks for: a number, a promise such as "recall:0.9", or "default".
+
+        Raises:
+            SettingError: it is none of these.
+        """
+        return self._thresholds.least(minimum)
+
+    def _settled(self, query: Query) -> Query:
+        """Return a query with a number as its minimum, that finds neither the question that asks nor what was judged
+        different from it."""
+        query = replace(query, minimum=self.least(query.minimum)) if query.minimum else query
+        if not query.own:
+            return query
         verdicts = self._store.judgements_on(query.own).items()
         excluded = {query.own, *(other for other, verdict in verdicts if verdict == "different")}
         filters = replace(query.filters, exclude_ids=query.filters.exclude_ids | excluded)
@@ -358,6 +389,11 @@ class Forum:
         """Return how likely pairs with these scores ask the same, by what people of this forum judged meanwhile."""
         update = self._indexes.ask(lambda searcher: UNMOVED if searcher.scoring is None else searcher.scoring.update)
         return moved_probabilities(update, scores)
+
+    def scores(self, likelihoods: Sequence[float]) -> list[float]:
+        """Return the scores of pairs that are as likely: what ``likelihoods`` gives these for."""
+        update = self._indexes.ask(lambda searcher: UNMOVED if searcher.scoring is None else searcher.scoring.update)
+        return unmoved_probabilities(update, likelihoods)
 
     @property
     def vectors(self) -> VectorsState:

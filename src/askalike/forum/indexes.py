@@ -15,13 +15,13 @@ from numpy.typing import NDArray
 from askalike.data import DEFAULT_MODEL_LANGUAGE, default_model
 from askalike.errors import BusyForumError, DamagedModelError, NotLearnedError
 from askalike.files import UnlockableError, held
-from askalike.forum.calibrations import Scorings
+from askalike.forum.calibrations import JudgedPair, Scorings
 from askalike.forum.engine import GeneralWords, LocalEngine, QueryEncoder, TextQueryEncoder
 from askalike.forum.rerankers import Rerankers
 from askalike.forum.settings import ForumSettings
 from askalike.index.catchup import catch_up, pending
 from askalike.index.encoder_settings import EncoderSettings
-from askalike.index.vector_set import forget_sets, lock_of_makers
+from askalike.index.vector_set import VectorSet, forget_sets, lock_of_makers
 from askalike.index.vector_sets import Vectors, VectorsState
 from askalike.index.word_indexer import WordIndexer, fitting_index, open_index
 from askalike.index.words import WordIndex
@@ -66,11 +66,8 @@ class Indexes:
 
     def searcher(self) -> Searcher:
         """Return a searcher over the indexes as they are on disk now; vectors and model belong together."""
-        self.lexical.refresh()
-        answering = None if self.vectors is None else self.vectors.answering()
+        answering, engine = self._state()
         settings = self.settings
-        index = None if answering is None else answering.index.snapshot()
-        engine = LocalEngine(self._store, self.lexical.snapshot(), settings.fields, index, settings.neighbours)
         scoring = self._scorings.of(answering, engine)
         searcher = Searcher(engine, self._analyzer, None, settings.search, self._rerankers.get, scoring=scoring)
         if answering is None:
@@ -82,6 +79,17 @@ class Indexes:
             return replace(found, encoder=encoder, speller=self._speller)
         words = QueryEncoder(answering, self._analyzer)
         return replace(found, encoder=words, speller=words)
+
+    def judged(self) -> list[JudgedPair]:
+        """Return the pairs that people have judged, with their logits by the indexes as they are on disk now."""
+        return self._scorings.judged(*self._state())
+
+    def _state(self) -> tuple[VectorSet | None, LocalEngine]:
+        self.lexical.refresh()
+        answering = None if self.vectors is None else self.vectors.answering()
+        index = None if answering is None else answering.index.snapshot()
+        words, settings = self.lexical.snapshot(), self.settings
+        return answering, LocalEngine(self._store, words, settings.fields, index, settings.neighbours)
 
     def take(self, settings: EncoderSettings, encoder: TextEncoder, *, is_named: bool) -> None:
         """Let the forum be encoded with a text encoder; see ``index.vector_sets.Vectors.take``."""

@@ -14,6 +14,7 @@ import time
 from bisect import bisect_right
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Final
 
 from askalike.forum.pairs import KEPT_BELOW, LEAST_SCORE, Pairs
@@ -90,8 +91,8 @@ class Queue:
     """Pages of pairs to judge; any thread may ask."""
 
     def __init__(self, pairs: Pairs, seed: int = 0) -> None:
-        self._pairs = pairs
-        self._seed = seed
+        self.pairs = pairs
+        self.seed = seed
         self._guard = threading.Lock()
         self._known: tuple[str, float, list[tuple[float, Proposal]]] = ("", 0.0, [])
 
@@ -127,10 +128,10 @@ class Queue:
     def strata(self) -> list[Stratum]:
         """Return the strata of the open pairs."""
         ends = (0.0, *BORDERS, 2.0)
-        store = self._pairs.store
+        store = self.pairs.store
         return [
             Stratum(low, high, store.count(low, high), KEPT_BELOW if high <= LEAST_SCORE else 1.0)
-            for low, high in zip(ends, ends[1:], strict=False)
+            for low, high in pairwise(ends)
         ]
 
     def _is_new(self, pair: Pair, position: PairPosition | None) -> bool:
@@ -140,18 +141,18 @@ class Queue:
             position.first,
             position.second,
         )
-        return not is_passed and not self._pairs.is_settled(pair)
+        return not is_passed and not self.pairs.is_settled(pair)
 
     def _likely(self, minimum: float, position: PairPosition | None) -> Iterator[Pair]:
         while True:
-            found, position = self._pairs.page(minimum, EVERY, position)
+            found, position = self.pairs.page(minimum, EVERY, position)
             yield from found
             if position is None:
                 return
 
     def _sample(self) -> list[tuple[float, Proposal]]:
         """Return the pairs of the sample in the order in which they come, each with a key by which one goes on."""
-        version = self._pairs.store.state("version") or ""
+        version = self.pairs.store.state("version") or ""
         with self._guard:
             known = self._known
             if known[0] != version and time.monotonic() >= known[1]:
@@ -161,6 +162,6 @@ class Queue:
 
     def _drawn(self) -> Iterator[tuple[float, Proposal]]:
         for one in self.strata():
-            for pair in self._pairs.store.drawn(one.low, one.high, DRAWN, self._seed):
-                key = permanent_number(pair.first, pair.second, self._seed) * one.pairs
+            for pair in self.pairs.store.drawn(one.low, one.high, DRAWN, self.seed):
+                key = permanent_number(pair.first, pair.second, self.seed) * one.pairs
                 yield key, Proposal(pair, Draw("sample", pair.score, one.propensity))

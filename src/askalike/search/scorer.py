@@ -39,6 +39,9 @@ WORDS: Final = "words"
 WORD_VECTORS: Final = "words with vectors"
 SENTENCES: Final = "sentences"
 VERSIONS: Final = (WORDS, WORD_VECTORS, SENTENCES)
+USUAL: Final = {WORDS: 0.08, WORD_VECTORS: 0.04, SENTENCES: 0.03}
+"""The least probability that a widget shows: 9 of 10 titles of other subjects find nothing (by
+``benchmarks.judgements``)."""
 MOST_TEXTS: Final = 2000
 """So many texts of candidates are remembered as they are compared."""
 
@@ -133,12 +136,14 @@ class Scoring:
         reader: the words that the encoder has vectors for; None where it has none, or where there is no encoder.
         usual: what is usual among the forum's cosines; None where there is no encoder.
         update: what the forum's own judgements changed.
+        offsets: of the questions that draw wrong matches again and again, by their numbers.
     """
 
     analyzer: Analyzer
     reader: WordReader | None = None
     usual: Cosines | None = None
     update: Update = UNMOVED
+    offsets: Mapping[int, float] = field(default_factory=dict)
     _texts: dict[tuple[bool, str, str, str], Text] = field(default_factory=dict, repr=False)
 
     def version(self) -> str:

@@ -121,12 +121,19 @@ class Searcher:
             raise SettingError(f"k is {k!r}", f"expected a whole number from 1 to {MAX_HITS}")
         name, ranker = self._chosen(query.ranker)
         asked = self._prepared(query, ranker, laps)
+        least = float(query.minimum) if name == PROBABILITY else 0.0
+        if query.minimum and query.ranker is not None and name != PROBABILITY:
+            raise SettingError(
+                f"a minimum, and the ranker {name!r}, which says no probability", f"take the ranker {PROBABILITY!r}"
+            )
         if not query.is_canonical:
-            return Ranking(asked, name, ranker.needs_vectors, self._best(asked, ranker, k, filters, laps))
+            best = [one for one in self._best(asked, ranker, k, filters, laps) if one.scored.score >= least]
+            return Ranking(asked, name, ranker.needs_vectors, best)
         limit = min(k + k // 2 + SPARE, MAX_HITS)
         while True:
             found = self._best(asked, ranker, limit, filters, laps)
             links = self.engine.duplicate_links([one.question.id for one in found])
+            found = [one for one in found if one.scored.score >= least] if least else found
             shown = canonical(found, links, filters, k)
             if len(shown) == k or len(found) < limit or limit == MAX_HITS:
                 return Ranking(asked, name, ranker.needs_vectors, shown, links)

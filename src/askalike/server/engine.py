@@ -15,6 +15,8 @@ from msgspec import structs
 from askalike.errors import AskalikeError, BusyForumError, SettingError, UnknownIdError
 from askalike.forum import Forum
 from askalike.schemas import (
+    ClustersPage,
+    DuplicatesQuery,
     FeedbackRequest,
     PairsPage,
     PairsQuery,
@@ -84,7 +86,8 @@ class Engine:
         """
         one = self.forum.question(identifier)
         title = one.title if one.title.strip() or one.body.strip() else "?"
-        asked = Query(title, one.body, one.markup, query.k, ranker=query.ranker, own=one.id, is_explained=query.explain)
+        asked = Query(title, one.body, one.markup, query.k, ranker=query.ranker, own=one.id)
+        asked = replace(asked, is_explained=query.explain, minimum=query.minimum)
         return self.similar(asked)
 
     def warm_up(self) -> None:
@@ -235,7 +238,21 @@ class Engine:
         Raises:
             SettingError: the cursor is none.
         """
-        return self.duplicates.pairs(query.cursor, query.limit, query.minimum, has_sample=query.sample)
+        least = self._least_score(query.minimum)
+        return self.duplicates.pairs(query.cursor, query.limit, least, has_sample=query.sample)
+
+    def clusters(self, query: DuplicatesQuery) -> ClustersPage:
+        """Return a page of the clusters of such pairs.
+
+        Raises:
+            SettingError: the cursor, or the minimum, is none.
+        """
+        return self.duplicates.clusters(query.cursor, query.limit, self._least_score(query.minimum))
+
+    def _least_score(self, minimum: float | str) -> float:
+        """Return the least score of a pair; a promise is kept by probabilities that judgements have moved."""
+        found = self.forum.least(minimum)
+        return self.forum.scores([found])[0] if isinstance(minimum, str) and ":" in minimum else found
 
     def labels(self, *, is_named: bool) -> Iterator[Feedback]:
         """Yield all judgements, oldest first; who judged is left out unless ``is_named``."""

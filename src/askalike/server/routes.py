@@ -256,7 +256,7 @@ ROUTES: Final[tuple[Route, ...]] = (
         "/v1/duplicates/clusters",
         "Questions of the archive that such pairs and duplicate links join, largest cluster first.",
         schemas.ClustersPage,
-        lambda engine, call: engine.duplicates.clusters(call.query.cursor, call.query.limit, call.query.minimum),
+        lambda engine, call: engine.clusters(call.query),
         query=schemas.DuplicatesQuery,
     ),
     Route(

@@ -215,7 +215,7 @@ def upgrade_1_to_2(connection: sqlite3.Connection) -> None:
 
 
 def upgrade_2_to_3(connection: sqlite3.Connection) -> None:
-    """Format 3 keeps how each judged pair was drawn; those before came from the top of the queue, as far as is known."""
+    """Format 3 keeps how each judged pair was drawn; those before came from the top of the queue, as far as known."""
     _execute(connection, DRAWS)
 
 
