@@ -112,7 +112,10 @@ def test_every_door_takes_a_number_a_promise_or_the_default(forum: Forum, monkey
         with pytest.raises(SettingError, match="the minimum is"):
             engine.pairs(PairsQuery(minimum=wrong))
     with pytest.raises(SettingError, match="says no probability"):
-        forum.search(Query("wifi", ranker="lexical", minimum=0.5))
+        forum.search(Query("wifi", ranker="lexical", minimum="precision:0.9"))
+    for above in (1.5, "2"):
+        with pytest.raises(SettingError, match="the least score of a pair"):
+            engine.pairs(PairsQuery(minimum=above))
 
 
 def test_the_command_shows_the_threshold_and_on_what_it_rests(run: Run, forum: Forum) -> None:

@@ -32,6 +32,7 @@ BORDERS = np.array([0.03, 0.1, 0.25, 0.5, 0.75, 0.9])
         (0.4, 0.4),
         (0, 0.0),
         (1, 1.0),
+        ("12.5", 12.5),
         (0.00001, 0.00001),
         (" .5 ", 0.5),
         ("precision:0.9", Promise("precision", 0.9)),
@@ -47,7 +48,6 @@ def test_a_minimum_is_a_probability_or_a_promise(text: float | str, meant: float
     "text",
     [
         "",
-        "1.5",
         -0.1,
         "nan",
         "inf",

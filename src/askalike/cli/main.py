@@ -18,8 +18,10 @@ from askalike.cli import (
     change,
     check,
     demo,
+    duplicates,
     encode,
     evaluate,
+    export,
     index,
     info,
     keys,
@@ -27,6 +29,7 @@ from askalike.cli import (
     score,
     search,
     serve,
+    show,
     threshold,
     train,
 )
@@ -49,6 +52,9 @@ app.command("check")(check.check)
 app.command("encode")(encode.encode)
 app.command("train")(train.train)
 app.command("search")(search.search)
+app.command("similar")(search.similar)
+app.command("show")(show.show)
+app.command("duplicates")(duplicates.duplicates)
 app.command("serve")(serve.serve)
 app.command("threshold")(threshold.threshold)
 app.command("keys")(keys.keys)
@@ -56,6 +62,11 @@ app.command("info")(info.info)
 app.command("add")(change.add)
 app.command("edit")(change.edit)
 app.command("delete")(change.delete)
+app.command("link")(change.link)
+app.command("unlink")(change.unlink)
+app.command("judge")(change.judge)
+app.command("source")(show.source)
+app.command("export")(export.export)
 app.command("score")(score.score)
 app.command("evaluate")(evaluate.evaluate)
 app.command("reproduce")(reproduce.reproduce)

@@ -37,8 +37,8 @@ BETWEEN_FORUMS: Final = 0.6
 """By how much a forum's logits are off: a standard deviation over ten forums (``python -m benchmarks.judgements``)."""
 
 _FORM: Final = re.compile(r"(precision|recall):(0?\.[0-9]+|[01]|1\.0*|0)")
-_NUMBER: Final = re.compile(r"0?\.[0-9]+|[01](\.[0-9]*)?")
-_EXPECTED: Final = "expected a probability from 0 to 1, precision:P or recall:R such as precision:0.9, or default"
+_NUMBER: Final = re.compile(r"[0-9]*\.[0-9]+|[0-9]+\.?", re.ASCII)
+_EXPECTED: Final = "expected a probability such as 0.5, precision:P or recall:R such as precision:0.9, or default"
 
 DEFAULT: Final = "default"
 """A least probability by which 9 of 10 titles of other subjects show nothing (``search.scorer.USUAL``)."""
@@ -53,7 +53,7 @@ class Promise:
 
 
 def parse_minimum(given: float | str) -> float | Promise | None:
-    """Return the least probability, or the promise, that a setting holds; None where it is ``default``.
+    """Return the least score, by default a probability, or the promise that a setting holds; None is ``default``.
 
     >>> parse_minimum("0.4"), parse_minimum("precision:0.9")
     (0.4, Promise(kind='precision', share=0.9))
@@ -67,7 +67,7 @@ def parse_minimum(given: float | str) -> float | Promise | None:
     found = _FORM.fullmatch(text)
     if found and 0 < float(found[2]) < 1:
         return Promise("precision" if found[1] == "precision" else "recall", float(found[2]))
-    if not found and _NUMBER.fullmatch(text) and 0 <= float(text) <= 1:
+    if not found and _NUMBER.fullmatch(text):
         return float(text)
     raise SettingError(f"the minimum is {str(given)[:40]!r}", _EXPECTED)
 
