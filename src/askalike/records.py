@@ -113,7 +113,7 @@ def arrow_schema(kind: type) -> Any:
     import pyarrow
 
     special = {"moment": pyarrow.timestamp("us", tz="UTC"), "texts": pyarrow.list_(pyarrow.string())}
-    types = {"text": pyarrow.string(), "bool": pyarrow.bool_(), **special}
+    types = {"text": pyarrow.string(), "json": pyarrow.string(), "bool": pyarrow.bool_(), **special}
     return pyarrow.schema([(name, types.get(what, what)) for name, what in columns_of(kind).items()])
 
 

@@ -254,7 +254,7 @@ class Forum:
             ForumError: the ranker was named, and the vectors or the model that it needs are not there.
             ModelError: the model cannot be read.
         """
-        wanted = self._settled(query)
+        wanted = self._settled(query) if query.own or isinstance(query.minimum, str) else query
         return self._indexes.ask(lambda searcher: searcher.search(wanted))
 
     def similar_many(self, queries: Iterable[Query | str], *, progress: Progress | None = None) -> list[SearchResult]:
@@ -267,7 +267,7 @@ class Forum:
         """
         shown = progress or SilentProgress()
         asked = [Query(one) if isinstance(one, str) else one for one in queries]
-        wanted = [self._settled(one) for one in asked]
+        wanted = [self._settled(one) if one.own or isinstance(one.minimum, str) else one for one in asked]
         shown.start("searching", len(wanted), "questions")
 
         def found(searcher: Searcher) -> list[SearchResult]:
@@ -289,7 +289,7 @@ class Forum:
         Raises:
             SettingError, ForumError, ModelError: as ``search``.
         """
-        wanted = self._settled(query)
+        wanted = self._settled(query) if query.own or isinstance(query.minimum, str) else query
         found = self._indexes.ask(lambda searcher: searcher.ranking(wanted)).found
         return [(one.question.id, one.scored.score) for one in found]
 

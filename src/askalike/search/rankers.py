@@ -110,7 +110,9 @@ def by_probability(scoring: Scoring, pool: Pool, settings: JoinSettings) -> list
     cosines = None if vector is None else [one.components.get("cosine", 0.0) for one in held]
     logits = scoring.logits(pool.asked.query, counts, [texts[one.key] for one in held], vector, cosines)
     offsets = [scoring.offsets.get(one.key, 0.0) for one in held]
-    moved = with_offsets(scoring.update.moved(logits), np.array(offsets))
+    moved = scoring.update.moved(logits)
+    if any(offsets):
+        moved = with_offsets(moved, np.array(offsets))
     same = probability(scoring.same_logits(moved))
     return [
         replace(one, score=likely, components={**one.components, "same": certain, **({OFFSET: off} if off else {})})
