@@ -30,6 +30,10 @@ EXAMPLES: Mapping[str, tuple[str, ...]] = {
         'askalike search my.forum "Printer vanishes" --body - --tag printer --before 2024-01-01 --json < body.md',
         'askalike search my.forum "My earphones are muffled in Skype" --explain',
     ),
+    "threshold": (
+        "askalike threshold my.forum --precision 0.9",
+        "askalike threshold my.forum --recall 0.95 --json",
+    ),
     "serve": (
         "askalike serve my.forum",
         "askalike serve my.forum --workers 4 --allow-host similar.example.org --allow-origin https://forum.example.org "

@@ -22,11 +22,11 @@ from typing import Any, TypeVar
 from urllib.parse import quote, urlencode, urlsplit
 
 import msgspec
-from msgspec.structs import astuple
+from msgspec.structs import asdict, astuple
 
 from askalike.errors import AskalikeError, SettingError
 from askalike.schemas import Acknowledgement, Error, PairsPage, ShownQuestion, Similar, Status, Written
-from askalike.types import Feedback, Question, Verdict
+from askalike.types import Draw, Feedback, Question, Verdict
 
 _Answer = TypeVar("_Answer", bound=msgspec.Struct)
 
@@ -163,22 +163,34 @@ class Client:
         if batch:
             yield from self._put_batch(batch)
 
-    def judge(self, question: str, candidate: str, verdict: Verdict, by: str = "") -> Feedback:
+    def judge(
+        self, question: str, candidate: str, verdict: Verdict, by: str = "", draw: Draw | None = None
+    ) -> Feedback:
         """Store a person's judgement on two questions.
+
+        Args:
+            draw: as it came with the pair.
 
         Raises:
             ServiceError: one of them is not there, with status 404, or it was refused.
         """
-        given = {"question": question, "candidate": candidate, "verdict": verdict, "by": by}
+        given: dict[str, Any] = {"question": question, "candidate": candidate, "verdict": verdict, "by": by}
+        given |= {"draw": asdict(draw)} if draw else {}
         return self._ask(Feedback, "POST", "/v1/feedback", given)
 
-    def duplicates(self, cursor: str | None = None, limit: int = 20, minimum: float = 0.5) -> PairsPage:
+    def duplicates(
+        self, cursor: str | None = None, limit: int = 20, minimum: float = 0.5, *, sample: bool = False
+    ) -> PairsPage:
         """Return a page of the archive's pairs that may be duplicates.
+
+        Args:
+            sample: every fifth is drawn at random, whatever its score: for a queue that people judge.
 
         Raises:
             ServiceError: it was refused.
         """
-        asked = {"limit": limit, "minimum": minimum} | ({"cursor": cursor} if cursor else {})
+        asked = {"limit": limit, "minimum": minimum, "sample": str(sample).lower()}
+        asked |= {"cursor": cursor} if cursor else {}
         return self._ask(PairsPage, "GET", f"/v1/duplicates?{urlencode(asked)}")
 
     def status(self) -> Status:

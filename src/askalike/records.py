@@ -1,6 +1,7 @@
 """Records as tables: JSON Lines, CSV and Parquet, written so that what is read back is what was written.
 
-A column is a field of the record's type, under its name in JSON. In CSV a list is JSON, and an empty cell of a number,
+A column is a field of the record's type, under its name in JSON; what has fields itself is JSON, but in JSON Lines. In
+CSV a list is JSON, and an empty cell of a number,
 moment or truth value is None; texts are quoted where they need it, and keep their line ends.
 """
 
@@ -35,12 +36,13 @@ _KINDS: Final[Mapping[type, str]] = {
     inspect.BoolType: "bool",
     inspect.DateTimeType: "moment",
     inspect.VarTupleType: "texts",
+    inspect.StructType: "json",
 }
 
 
 @cache
 def columns_of(kind: Any) -> dict[str, str]:
-    """Return the names of a record's columns, each with what is in it: a kind of number, "moment", "texts", "text".
+    """Return the names of a record's columns, each with what is in it: a number, "moment", "texts", "json", "text".
 
     >>> columns_of(Link)
     {'source_id': 'text', 'target_id': 'text', 'kind': 'text'}
@@ -86,7 +88,7 @@ def write_records(records: Iterable[Any], kind: type, form: Form, file: BinaryIO
 
 
 def _cell(value: object) -> object:
-    if isinstance(value, bool | list | tuple):
+    if isinstance(value, bool | list | tuple | dict):
         return json.dumps(value, ensure_ascii=False)
     return value
 
@@ -111,7 +113,7 @@ def arrow_schema(kind: type) -> Any:
     import pyarrow
 
     special = {"moment": pyarrow.timestamp("us", tz="UTC"), "texts": pyarrow.list_(pyarrow.string())}
-    types = {"text": pyarrow.string(), "bool": pyarrow.bool_(), **special}
+    types = {"text": pyarrow.string(), "json": pyarrow.string(), "bool": pyarrow.bool_(), **special}
     return pyarrow.schema([(name, types.get(what, what)) for name, what in columns_of(kind).items()])
 
 
@@ -119,16 +121,22 @@ def arrow_rows(records: Iterable[Any]) -> list[dict[str, Any]]:
     """Return records as Arrow takes them: moments stay moments."""
     from datetime import datetime
 
-    return [msgspec.to_builtins(record, builtin_types=(datetime,)) for record in records]
+    found = (msgspec.to_builtins(record, builtin_types=(datetime,)) for record in records)
+    return [{name: _cell(one) if isinstance(one, dict) else one for name, one in row.items()} for row in found]
 
 
 def record_of(row: Mapping[str, object], kind: type[_Record]) -> _Record:
     """Return the record of a row of Parquet or JSON.
 
     Raises:
-        msgspec.ValidationError: a value does not fit.
+        msgspec.ValidationError, ValueError: a value does not fit.
     """
-    return msgspec.convert(row, kind)
+    nested = [
+        name
+        for name, what in columns_of(cast("Any", kind)).items()
+        if what == "json" and isinstance(row.get(name), str)
+    ]
+    return msgspec.convert({**row, **{name: json.loads(str(row[name])) for name in nested}}, kind)
 
 
 def record_of_cells(header: Sequence[str], cells: Sequence[object], kind: type[_Record]) -> _Record:
@@ -140,7 +148,7 @@ def record_of_cells(header: Sequence[str], cells: Sequence[object], kind: type[_
     columns, row = columns_of(cast("Any", kind)), dict[str, object]()
     for name, cell in zip(header, cells, strict=True):
         what = columns.get(name, "text")
-        if what == "texts":
+        if what == "texts" or (what == "json" and cell != ""):
             row[name] = json.loads(str(cell or "[]"))
         elif what == "text" or cell != "":
             row[name] = cell

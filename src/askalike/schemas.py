@@ -18,6 +18,7 @@ from askalike.errors import InputError
 from askalike.types import (
     Answer,
     Correction,
+    Draw,
     Explanation,
     Filters,
     LinkKind,
@@ -44,8 +45,13 @@ Moment = Annotated[
 Votes = Annotated[int, Meta(ge=-_LARGEST, le=_LARGEST)]
 OwnId = Annotated[Id, Meta(description="May be left out; else the same as in the path.")]
 Limit = Annotated[int, Meta(ge=1, le=100)]
-LeastScore = Annotated[float, Meta(ge=0, le=1, description="The least score of a pair.")]
-LeastHit = Annotated[float, Meta(ge=0, description="The least score of a hit.")]
+Minimum = Annotated[
+    float | str,
+    Meta(
+        description="The least score, by default a probability; or a promise, precision:P or recall:R such as "
+        "precision:0.9; or default, by which 9 of 10 titles of other subjects find nothing."
+    ),
+]
 Before = Annotated[Moment, Meta(description="Only questions asked before this moment.")]
 After = Annotated[Moment, Meta(description="Only questions asked at this moment or later.")]
 Answered = Annotated[bool, Meta(description="Only questions with an answer, or only those without.")]
@@ -119,7 +125,7 @@ class SimilarRequest(_Request, frozen=True):
     after: After | None = None
     answered: Answered | None = None
     closed: Closed | None = None
-    minimum: LeastHit = 0.0
+    minimum: Minimum = 0.0
     draft: Annotated[bool, Meta(description="It is still being typed: a student may encode it.")] = False
 
     @property
@@ -224,6 +230,7 @@ class FeedbackRequest(_Request, frozen=True):
     candidate: Id
     verdict: Annotated[Verdict, Meta(description="withdrawn: what was said before no longer counts.")]
     by: Annotated[Name, Meta(description="Who judged.")] = ""
+    draw: Annotated[Draw, Meta(description="As it came with the pair; left out: a pair that was likely.")] = Draw()
 
 
 class SimilarQuery(_Request, frozen=True):
@@ -238,7 +245,7 @@ class SimilarQuery(_Request, frozen=True):
     after: After | None = None
     answered: Answered | None = None
     closed: Closed | None = None
-    minimum: LeastHit = 0.0
+    minimum: Minimum = 0.0
 
     def query(self, one: Question) -> Query:
         """Return the search for a question that the forum holds.
@@ -265,7 +272,16 @@ class DuplicatesQuery(_Request, frozen=True):
 
     cursor: Cursor | None = None
     limit: Limit = 20
-    minimum: LeastScore = 0.5
+    minimum: Minimum = 0.5
+
+
+class PairsQuery(DuplicatesQuery, frozen=True):
+    """Which page of the pairs is wanted."""
+
+    sample: Annotated[
+        bool,
+        Meta(description="For a queue to judge: every fifth pair is drawn at random, whatever its score."),
+    ] = False
 
 
 Text = Annotated[str, Meta(min_length=1, max_length=200_000)]
@@ -457,7 +473,7 @@ class Compared(Struct, frozen=True):
 
 
 class ShownPair(Struct, frozen=True):
-    """Two questions that may be duplicates; ``question`` is the later one."""
+    """Two questions that may be duplicates; ``question`` is the later one. Send ``draw`` back with what is judged."""
 
     question: ListedQuestion
     candidate: ListedQuestion
@@ -465,6 +481,7 @@ class ShownPair(Struct, frozen=True):
     cosine: float | None
     likelihood: Likelihood
     cluster: int
+    draw: Draw
 
 
 class PairsPage(Struct, frozen=True):

@@ -23,6 +23,10 @@ LinkKind = Literal["duplicate", "related"]
 Verdict = Literal["duplicate", "different", "withdrawn"]
 """Whether two questions ask the same; ``withdrawn`` takes back what was said before."""
 
+DrawnBy = Literal["queue", "sample", "search", "import"]
+"""``queue``: the likeliest pair that was open; ``sample``: drawn at random from a stratum of probability; ``search``: a
+hit that somebody chose to judge; ``import``: judged elsewhere."""
+
 
 @dataclass(frozen=True, slots=True)
 class Question:
@@ -91,6 +95,19 @@ class Link:
     kind: LinkKind = "duplicate"
 
 
+class Draw(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """How a pair came before the person who judged it.
+
+    Args:
+        probability: that was shown, in [0, 1]; None where it is not known.
+        propensity: the share of the pairs of its stratum that are drawn, in (0, 1]; None where it is not known.
+    """
+
+    by: DrawnBy = "queue"
+    probability: float | None = None
+    propensity: float | None = None
+
+
 class Feedback(msgspec.Struct, frozen=True, rename={"question_id": "question", "candidate_id": "candidate"}):
     """A person's verdict on a pair of questions; of several on one pair, the newest counts.
 
@@ -99,6 +116,7 @@ class Feedback(msgspec.Struct, frozen=True, rename={"question_id": "question", "
         candidate_id: the one that was proposed to it; the original, where they are duplicates.
         by: who judged, or "".
         at: when it was stored, None before.
+        draw: how the pair was chosen; the top of the queue where nobody said.
     """
 
     question_id: str
@@ -106,6 +124,7 @@ class Feedback(msgspec.Struct, frozen=True, rename={"question_id": "question", "
     verdict: Verdict
     by: str = ""
     at: datetime | None = None
+    draw: Draw = Draw()
 
 
 Record = Question | Answer | Link | Feedback
@@ -209,8 +228,8 @@ class Query:
         is_canonical: a question that is marked a duplicate gives way to its original.
         is_explained: each hit comes with how much each word counts.
         is_draft: it is still being typed: a student encodes it where the forum has one for drafts.
-        minimum: the least score of a hit; of the default ranker, its probability of being a duplicate, which counts
-            where a reranker has given it another score, too.
+        minimum: the least score of a hit, by default its probability, which counts where a reranker has given it
+            another score, too; or a promise such as "precision:0.9", or "default": see ``Forum.least``.
     """
 
     title: str
@@ -223,7 +242,7 @@ class Query:
     is_canonical: bool = False
     is_explained: bool = False
     is_draft: bool = False
-    minimum: float = 0.0
+    minimum: float | str = 0.0
 
     @classmethod
     def stored(

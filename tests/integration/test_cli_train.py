@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from tests.command import Run
 from tests.tiny_models import synonym_model
+from tests.tiny_training import dev_score_of
 
 from askalike import Forum, Question
 from askalike.data import bundled_forum
@@ -17,7 +18,6 @@ from askalike.models.encoders.model import Model
 from askalike.training.corpus import TrainingData
 from askalike.training.encoder import TrainingRun, train_encoder
 from askalike.training.recipe import Recipe
-from askalike.training.session import DevScore
 from askalike.types import Link
 
 TINY = """
@@ -78,7 +78,7 @@ def dev_says(monkeypatch: pytest.MonkeyPatch) -> Callable[[float, float], None]:
     """Let dev find a search of this worth before and after, whatever was trained."""
 
     def say(before: float, after: float) -> None:
-        scores = iter([DevScore(before, 0.0), DevScore(after, 0.1)] * 9)
+        scores = iter([dev_score_of(before), dev_score_of(after)] * 9)
         monkeypatch.setattr("askalike.training.session.dev_score", lambda *_: next(scores))
 
     return say
@@ -112,7 +112,7 @@ def test_the_plan_is_told_first_and_a_better_model_answers(
 def test_a_model_that_is_not_better_is_taken_only_when_told_to(
     run: Run, forum: Path, recipe: Path, dev_says: Callable[[float, float], None]
 ) -> None:
-    dev_says(0.3, 0.3)
+    dev_says(0.3, 0.2)
     done = run("train", forum, "--recipe", recipe)
     assert "training did not help: the search by words alone stays" in done.out
     assert "--keep" in done.out

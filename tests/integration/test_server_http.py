@@ -154,7 +154,12 @@ def test_answers_and_marks_are_put_and_taken_away(client: TestClient) -> None:
 def test_verdicts_are_taken_and_given_back(client: TestClient) -> None:
     given = {"question": "1", "candidate": "3", "verdict": "different", "by": "me"}
     stored = client.post("/v1/feedback", json=given).json()
-    assert {**given, "at": stored["at"]} == stored
+    unsaid = {"by": "queue", "probability": None, "propensity": None}
+    assert {**given, "at": stored["at"], "draw": unsaid} == stored
+    drawn = {"by": "sample", "probability": 0.25, "propensity": 0.01}
+    assert client.post("/v1/feedback", json={**given, "draw": {**drawn, "by": "guess"}}).status_code == 422
+    assert client.post("/v1/feedback", json={**given, "draw": {**drawn, "probability": 2}}).status_code == 422
+    assert client.post("/v1/feedback", json={**given, "draw": {**drawn, "more": 2}}).status_code == 422
     found = client.get("/v1/feedback")
     assert found.headers["content-type"] == "application/x-ndjson"
     assert [json.loads(line) for line in found.text.splitlines()] == [stored]

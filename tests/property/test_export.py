@@ -17,7 +17,7 @@ from askalike import Answer, Forum, ForumSettings, ImportOptions, Link, Question
 from askalike.data import bundled_forum
 from askalike.errors import DamagedInputError, FormatError, SettingError
 from askalike.records import FORMS, TABLES
-from askalike.types import Feedback
+from askalike.types import Draw, Feedback
 
 TEXTS = st.text(st.characters(exclude_categories=["Cs"]), max_size=20) | st.sampled_from(
     [
@@ -64,7 +64,9 @@ def forums(draw: st.DrawFn) -> tuple[list[Question], list[Answer], list[Link], l
     several = st.lists(pairs, max_size=4) if len(ids) > 1 else st.just([])
     links = [Link(*pair, draw(st.sampled_from(["duplicate", "related"]))) for pair in draw(several)]
     verdicts = st.sampled_from(["duplicate", "different", "withdrawn"])
-    feedback = [Feedback(*pair, draw(verdicts), draw(TEXTS)) for pair in draw(several)]
+    shares = st.none() | st.floats(0, 1)
+    draws = st.builds(Draw, st.sampled_from(["queue", "sample", "search", "import"]), shares, shares)
+    feedback = [Feedback(*pair, draw(verdicts), draw(TEXTS), draw=draw(draws)) for pair in draw(several)]
     return questions, answers, links, feedback
 
 
@@ -84,7 +86,7 @@ def _filled(folder: Path, records: tuple[list[Any], ...]) -> Iterator[Forum]:
         forum.add_answers(answers)
         forum.add_links(links)
         for one in feedback:
-            forum.judge(one.question_id, one.candidate_id, one.verdict, one.by)
+            forum.judge(one.question_id, one.candidate_id, one.verdict, one.by, one.draw)
         yield forum
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from askalike.evaluation.forum.systems import Likelihoods, likelihood_score
+from askalike.evaluation.forum.systems import Likelihoods, likelihood_report
 from askalike.evaluation.forum.tasks import RerankTask
 from askalike.models.encoders.vocabulary import Vocabulary
 from askalike.models.language.kinds import KINDS, Learned, TopicOptions, TransLMOptions
@@ -44,8 +44,10 @@ def test_candidates_keep_their_order_and_translations_decide() -> None:
     assert [document for document, _ in run["q"]] == ["c", "a", "b"]
     scores = dict(run["q"])
     assert scores["b"] > scores["a"] > scores["c"] > 0
-    assert likelihood_score(TASK, model()) == 1.0
-    assert likelihood_score(TASK, model("lmir")) == pytest.approx(1 / 3), "b shares no word: with c, which was first"
+    assert likelihood_report(TASK, model()).means["mrr"] == 1.0
+    assert likelihood_report(TASK, model("lmir")).means["mrr"] == pytest.approx(1 / 3), (
+        "b shares no word: with c, which was first"
+    )
 
 
 @pytest.mark.usefixtures("stemless")

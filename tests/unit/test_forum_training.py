@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 from tests.tiny_models import synonym_model
+from tests.tiny_training import dev_score_of
 
 import askalike.training.session
 from askalike import Forum, Question
@@ -258,6 +259,34 @@ def test_a_verdict_says_how_sure_the_difference_is() -> None:
     assert "+0.5000 (+0.5000 to +0.5000), p = 0.2500 over 3 queries; it may be chance" in shown
     assert result_object(compared(bad, bad, "own", is_kept=False))["dev_difference"]["p_value"] == 1
     assert "chance" not in "\n".join(result_lines(compared(bad, bad, "own", is_kept=False), Path("a.forum")))
+
+
+BETTER = [0.5] * 20 + [1.0] * 20, [1.0] * 20 + [1.0] * 20
+PERHAPS = [0.5, 1.0] * 20, [0.5, 1.0] * 18 + [1.0, 1.0, 0.5, 1.0]
+"""Reciprocal ranks before and after: twenty queries are better; one is, of forty."""
+
+
+@pytest.mark.parametrize("present", ["own", "general", ""])
+def test_a_model_is_taken_only_where_dev_says_it_is_better_beyond_chance(present: str) -> None:
+    better = compared(*(dev_score_of(*one) for one in BETTER), present, is_kept=False)
+    assert (better.is_better, better.is_taken) == (True, True)
+    found = compared(*(dev_score_of(*one) for one in PERHAPS), present, is_kept=False)
+    assert found.comparison is not None
+    assert found.comparison.difference.mean > 0
+    assert (found.is_better, found.is_taken) == (False, False)
+    worse = compared(*(dev_score_of(*one) for one in reversed(BETTER)), present, is_kept=False)
+    assert (worse.is_better, worse.is_taken) == (False, False)
+    assert compared(*(dev_score_of(*one) for one in PERHAPS), present, is_kept=True).is_taken
+
+
+def test_a_gain_that_may_be_chance_is_said_to_be_so_in_one_sentence() -> None:
+    before, after = [0.5] * 10 + [1.0] * 10, [1.0] * 7 + [0.5] * 6 + [1.0] * 7
+    found = compared(dev_score_of(*before), dev_score_of(*after), "general", is_kept=False)
+    lines = list(result_lines(found, Path("a.forum")))
+    assert any(
+        line.startswith("the new model is better on dev by no more than chance may bring: the general model stays")
+        for line in lines
+    )
 
 
 @pytest.mark.parametrize(("different", "said"), [(5, "too few dev queries differ"), (6, "training did not help")])

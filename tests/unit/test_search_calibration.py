@@ -7,7 +7,23 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from askalike.search.calibration import BETWEEN, KNOTS, SPREAD, UNMOVED, Update, hats, moved_probabilities, posterior
+from askalike.search.calibration import (
+    BETWEEN,
+    ENOUGH_JUDGED,
+    KNOTS,
+    LARGEST_OFFSET,
+    SPREAD,
+    UNMOVED,
+    WEIGHTS,
+    Update,
+    hats,
+    most_probable,
+    moved_probabilities,
+    offset,
+    posterior,
+    unmoved_probabilities,
+    with_offsets,
+)
 
 logits = st.floats(-12, 12)
 judgements = st.lists(st.tuples(logits, st.booleans()), min_size=1, max_size=30)
@@ -25,7 +41,7 @@ def log_posterior(shifts: np.ndarray, judged: list[tuple[float, bool]]) -> float
 
 @given(judgements)
 def test_no_shift_near_by_fits_the_judgements_better(judged: list[tuple[float, bool]]) -> None:
-    found = np.array(posterior(*map(list, zip(*judged, strict=True))).shifts[:-1])
+    found = np.array(most_probable(*map(list, zip(*judged, strict=True)))[:-1])
     best = log_posterior(found, judged)
     for knot in range(len(found)):
         for step in (-0.01, 0.01):
@@ -36,7 +52,7 @@ def test_no_shift_near_by_fits_the_judgements_better(judged: list[tuple[float, b
 def test_judgements_never_change_the_order_of_pairs(judged: list[tuple[float, bool]], asked: list[float]) -> None:
     update = posterior(*map(list, zip(*judged, strict=True)))
     ordered = np.sort(np.array(asked))
-    assert (np.diff(update.moved(ordered)) >= 0).all()
+    assert (np.diff(update.moved(ordered)) >= -1e-12).all()
 
 
 @pytest.mark.parametrize("count", [1, 8, 100])
@@ -56,12 +72,75 @@ def test_one_judgement_is_little_and_many_outweigh_what_was_learned_elsewhere() 
     def after(count: int) -> float:
         return float(posterior([0.0] * count, [True] * count).moved(np.array([0.0]))[0])
 
-    assert 0 < after(1) < 0.1
-    assert after(20) < after(500)
+    assert after(1) == after(3) == 0, "chance says so of one pair in two, and of three in eight"
+    assert 0 < after(20) < after(500)
     assert after(500) > 1.0
+
+
+@pytest.mark.parametrize("count", [1, 5, 20, 100, 500])
+def test_judgements_as_the_probabilities_say_move_little_or_nothing(count: int) -> None:
+    chance, moved = np.random.default_rng(0), []
+    for _ in range(50):
+        judged = np.sort(chance.normal(-2, 2, 3 * count))[-count:]  # the top of a queue
+        is_same = chance.random(count) < 1 / (1 + np.exp(-judged))
+        moved.append(max(map(abs, posterior(judged.tolist(), is_same.tolist()).shifts)))
+    assert np.mean(np.array(moved) == 0) > 0.6
+    assert np.mean(moved) < 0.06
 
 
 def test_nothing_judged_changes_nothing() -> None:
     assert posterior([], []) == UNMOVED
     assert moved_probabilities(UNMOVED, [0.2, 1.0]) == [0.2, 1.0]
     assert Update().moved(np.array([1.5])).tolist() == [1.5]
+
+
+questions = st.lists(st.tuples(st.floats(0.01, 0.99), st.booleans()), max_size=20)
+
+
+@given(questions, st.floats(0.01, 0.99))
+def test_an_offset_is_bounded_and_moves_the_way_of_each_judgement(
+    judged: list[tuple[float, bool]], likely: float
+) -> None:
+    def of(found: list[tuple[float, bool]]) -> float:
+        return offset([one for one, _ in found], [same for _, same in found])
+
+    assert -LARGEST_OFFSET <= of(judged) <= 0
+    if len(judged) >= ENOUGH_JUDGED:
+        assert of([*judged, (likely, False)]) <= of(judged) + 1e-12
+        assert of([*judged, (likely, True)]) >= of(judged) - 1e-12
+
+
+def test_a_question_has_no_offset_before_it_was_judged_often() -> None:
+    assert offset([0.9] * (ENOUGH_JUDGED - 1), [False] * (ENOUGH_JUDGED - 1)) == 0
+    assert offset([0.9] * ENOUGH_JUDGED, [True] * ENOUGH_JUDGED) == 0, "it draws right ones"
+
+
+def test_an_offset_by_hand() -> None:
+    """Said .4 and .6 three times each, one the same: ln((1 + 1) / (3 + 1)); shrunk from ln(1 / 3)."""
+    found = offset([0.4, 0.6] * 3, [True] + [False] * 5)
+    assert found == pytest.approx(np.log(2 / 4))
+    assert with_offsets(np.array([0.0, 2.5, 3.5, 6.0]), np.full(4, found)) == pytest.approx(
+        [found, 2.5 + found / 2, 3.5, 6.0]
+    )
+
+
+@given(st.lists(logits, min_size=2, max_size=20), st.floats(-LARGEST_OFFSET, 0))
+def test_an_offset_never_changes_the_order_of_one_questions_hits_nor_a_perfect_one(
+    asked: list[float], off: float
+) -> None:
+    ordered = np.sort(np.array(asked))
+    assert (np.diff(with_offsets(ordered, np.full(len(ordered), off))) >= -1e-12).all()
+    assert with_offsets(np.array([KNOTS[-1]]), np.array([off])).tolist() == [KNOTS[-1]]
+
+
+@given(judgements, st.lists(logits, min_size=1, max_size=10))
+def test_what_was_moved_can_be_moved_back(judged: list[tuple[float, bool]], asked: list[float]) -> None:
+    update = posterior(*map(list, zip(*judged, strict=True)))
+    assert update.before(update.moved(np.array(asked))) == pytest.approx(np.array(asked), abs=1e-6)
+    assert unmoved_probabilities(update, moved_probabilities(update, [0.3])) == pytest.approx([0.3])
+
+
+def test_duplicates_that_somebody_brought_in_say_nothing_of_others() -> None:
+    brought = posterior([0.0] * 50, [True] * 50, [WEIGHTS["import"]] * 50)
+    assert brought.moved(np.array([0.0, 1.0])).tolist() == [0.0, 1.0]
+    assert brought.judgements == 0

@@ -12,7 +12,10 @@ from askalike import Forum, Link, Query, Question
 from askalike.errors import InputError, UnknownIdError
 from askalike.evaluation.forum.links import read_duplicate_links
 from askalike.store import ForumLayout
+from askalike.store.sqlite.schema import FORMAT
+from askalike.store.sqlite.soundness import stored_faults
 from askalike.store.sqlite.store import SqliteStore
+from askalike.types import Draw
 
 pytestmark = pytest.mark.usefixtures("words_alone")
 
@@ -91,7 +94,33 @@ def test_verdicts_are_learned_from_as_marks_are(forum: Forum) -> None:
     assert read_duplicate_links(forum).pairs == [("a", "b"), ("d", "a")]
 
 
-def test_an_archive_of_format_1_is_brought_to_format_2_with_all_that_it_holds(forum: Forum) -> None:
+def test_how_a_pair_was_drawn_is_there_after_opening_again(forum: Forum) -> None:
+    draw = Draw("sample", 0.25, 0.5)
+    assert forum.judge("a", "b", "different", draw=draw).draw == draw
+    forum.judge("a", "c", "different")
+    with Forum.open(forum.path) as again:
+        assert [one.draw for one in again.feedback()] == [draw, Draw("queue")]
+    for odd in (Draw("guess"), Draw("sample", 1.5), Draw("sample", 0.5, float("nan"))):  # type: ignore[arg-type]
+        with pytest.raises(InputError, match=r"drawn by|probability|propensity"):
+            forum.judge("a", "d", "different", draw=odd)
+
+
+def test_judgements_of_format_2_came_from_the_queue_with_unknown_propensity(forum: Forum) -> None:
+    given = forum.judge("a", "b", "different", "Ada")
+    forum.close()
+    path = ForumLayout(forum.path).archive
+    connection = sqlite3.connect(path)
+    for column in ("draw", "probability", "propensity"):
+        connection.execute(f"ALTER TABLE feedback DROP COLUMN {column}")
+    connection.execute("PRAGMA user_version = 2")
+    connection.close()
+    assert list(stored_faults(ForumLayout(forum.path), *[lambda _: None] * 3)) == []
+    with Forum.open(forum.path) as opened:
+        assert list(opened.feedback()) == [given]
+        assert given.draw == Draw("queue", None, None)
+
+
+def test_an_archive_of_format_1_is_brought_to_the_newest_with_all_that_it_holds(forum: Forum) -> None:
     forum.add_links([Link("a", "b")])
     forum.close()
     path = ForumLayout(forum.path).archive
@@ -99,13 +128,14 @@ def test_an_archive_of_format_1_is_brought_to_format_2_with_all_that_it_holds(fo
     connection.execute("DROP TABLE feedback")
     connection.execute("PRAGMA user_version = 1")
     connection.close()
+    assert list(stored_faults(ForumLayout(forum.path), *[lambda _: None] * 3)) == []
     with Forum.open(forum.path) as opened:
         assert [one.id for one in opened.questions()] == ["a", "b", "c", "d"]
         assert opened.links() == [Link("a", "b")]
         opened.judge("a", "c", "different")
         assert [one.verdict for one in opened.feedback()] == ["different"]
     connection = sqlite3.connect(path)
-    assert connection.execute("PRAGMA user_version").fetchone()[0] == 2
+    assert connection.execute("PRAGMA user_version").fetchone()[0] == FORMAT
     connection.close()
     SqliteStore(path).close()
 

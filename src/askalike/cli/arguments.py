@@ -52,7 +52,11 @@ AnsweredOption = Annotated[
 ]
 ClosedOption = Annotated[bool | None, typer.Option("--closed/--open", help="Only closed questions, or only open ones.")]
 MinimumOption = Annotated[
-    float, typer.Option("--minimum", help="The least score of a hit; by default its probability.", min=0)
+    str,
+    typer.Option(
+        "--minimum",
+        help="The least score of a hit, by default its probability; or precision:P or recall:R (askalike threshold).",
+    ),
 ]
 RankerOption = Annotated[
     str | None,

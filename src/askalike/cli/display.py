@@ -228,6 +228,8 @@ def scores(hit: Hit) -> str:
     if "bm25" in parts:
         share = f", {parts['bm25_share']:.0%} of the best" if parts.get("bm25_share") else ""
         shown.append(f"bm25 {parts['bm25']:.2f}{share}")
+    if "judged_different" in parts:
+        shown.append(f"often judged different {parts['judged_different']:+.2f}")
     return " · ".join(shown)
 
 

@@ -38,8 +38,8 @@ COLUMNS: Final[Mapping[str, Callable[[Row], str]]] = {
 def duplicates(
     forum: ForumArgument,
     minimum: Annotated[
-        float, typer.Option("--min", help="The least probability of being duplicates.", min=0, max=1)
-    ] = 0.5,
+        str, typer.Option("--min", help="The least probability of being duplicates; or precision:P or recall:R.")
+    ] = "0.5",
     since: Annotated[
         str | None, typer.Option("--since", help="Only pairs of which one was asked on this date or later.")
     ] = None,
@@ -61,7 +61,7 @@ def duplicates(
         BarProgress() as progress,
         Forum.open(forum, progress=progress) as opened,
     ):
-        found = opened.duplicates(minimum, since=start, is_exact=exact, progress=progress)
+        found = opened.duplicates(opened.least_score(minimum), since=start, is_exact=exact, progress=progress)
         rows = [row for row, _ in zip(_rows(found), range(limit), strict=False)] if limit else list(_rows(found))
     print_records(rows, Row, form, COLUMNS)
 

@@ -108,6 +108,15 @@ def _encoder_of(model: str, given: Mapping[str, Any]) -> EncoderSettings | None:
     return None
 
 
+def _take_model(opened: Forum, model: str, named: EncoderSettings | None, progress: Progress) -> None:
+    if model == "general":
+        remove_own_model(ForumLayout(opened.path), opened.analyzer.settings.language)
+    elif named is not None:
+        use_named(opened, named, progress)
+    elif model:
+        opened.use_model(model)
+
+
 def encode(
     forum: ForumArgument,
     model: Annotated[
@@ -178,12 +187,7 @@ def encode(
         BarProgress() as progress,
         Forum.open(forum, progress=progress) as opened,
     ):
-        if model == "general":
-            remove_own_model(ForumLayout(forum), opened.analyzer.settings.language)
-        elif named is not None:
-            use_named(opened, named, progress)
-        elif model:
-            opened.use_model(model)
+        _take_model(opened, model, named, progress)
         if reranker:
             opened.use_reranker(ranked_by)
         if ranked_by is not None:

@@ -30,6 +30,7 @@ from askalike.cli import (
     search,
     serve,
     show,
+    threshold,
     train,
 )
 from askalike.cli.display import errors, print_json, safe
@@ -55,6 +56,7 @@ app.command("similar")(search.similar)
 app.command("show")(show.show)
 app.command("duplicates")(duplicates.duplicates)
 app.command("serve")(serve.serve)
+app.command("threshold")(threshold.threshold)
 app.command("keys")(keys.keys)
 app.command("info")(info.info)
 app.command("add")(change.add)

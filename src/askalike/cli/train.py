@@ -87,8 +87,8 @@ def train(
         bool,
         typer.Option(
             "--keep",
-            help="Take the new model even if it is not better on dev or there is no dev split; one that was finished "
-            "and not taken is taken without training again, unless more than new questions has changed.",
+            help="Take the new model even if it is not better on dev beyond chance or there is no dev split; one that "
+            "was finished and not taken is taken without training again, unless more than new questions has changed.",
         ),
     ] = False,
     teacher: Annotated[
@@ -104,9 +104,10 @@ def train(
     """Train a model on a forum's own questions, answers and duplicate links, and search with it if it is better.
 
     A fifth of the duplicates (the dev split of askalike evaluate --split) is kept apart: training stops by it, and by
-    it the new model is compared with the one before. With fewer than 10 groups of duplicates there is no dev split:
-    every link is learned from, for as many epochs as the recipe says; where a model answered before, its own or the
-    general one, the new one is then taken with --keep alone. askalike encode FORUM --model general leads back.
+    it the new model is compared with the one before, and taken where it is better by more than chance brings. With
+    fewer than 10 groups of duplicates there is no dev split: every link is learned from, for as many epochs as the
+    recipe says; where a model answered before, its own or the general one, the new one is then taken with --keep
+    alone. askalike encode FORUM --model general leads back.
 
     A recipe of a ranker (ramn, scqa, dsqa, lmir, translation, translm, phrase, qatm, sqatm) leaves the model as it is:
     what it makes answers askalike search --ranker with its name; of scqa and dsqa also as t-scqa and t-dsqa. ramn, scqa
@@ -300,8 +301,13 @@ def result_object(result: TrainingResult) -> dict[str, Any]:
     """Return what came of a training as JSON has it."""
     if result.ranker:
         words = result.before.search if result.before else None
-        found = {"ranker": result.ranker, "dev_search": words, "dev_ranker": result.rankers.get(result.ranker)}
+        found: dict[str, Any] = {
+            "ranker": result.ranker,
+            "dev_search": words,
+            "dev_ranker": result.rankers.get(result.ranker),
+        }
         found |= {} if result.likeness is None else {"likeness": result.likeness}
+        found["dev_difference"] = _difference_object(result.comparison)
         return {**found, "dev_rankers": dict(result.rankers), "is_taken": True}
     return {
         "dev_before": _score_object(result.before),
@@ -362,10 +368,12 @@ def _outcome(result: TrainingResult) -> Iterator[str]:
     elif result.is_better:
         yield f"the new model is better on dev and is in use from now on {took}"
     elif result.is_taken:
-        yield f"the new model is not better on dev; it is in use from now on because of --keep {took}"
+        yield f"the new model is not better on dev beyond chance; it is in use from now on because of --keep {took}"
     elif (found := result.comparison) and (ordered := found.better + found.worse) < LEAST_TELLING:
         yield f"too few dev queries differ to decide: {present} stays {took}"
         yield f"  the two models order {ordered:,} queries differently; at least {LEAST_TELLING} are needed"
+    elif found and found.difference.mean > 0:
+        yield f"the new model is better on dev by no more than chance may bring: {present} stays {took}"
     else:
         yield f"training did not help: {present} stays {took}"
 
@@ -374,8 +382,8 @@ def _ranker_lines(result: TrainingResult, forum: Path) -> Iterator[str]:
     if result.before and result.rankers:
         by = ", ".join(f"{score:.4f} by {name}" for name, score in result.rankers.items())
         yield f"dev MRR    {by}, {result.before.search:.4f} by the search for words alone"
-        if max(result.rankers.values()) < result.before.search:
-            yield "on dev the search orders candidates better than what was learned; it stays the default"
+        if result.comparison and not result.comparison.is_beyond_chance:
+            yield "on dev what was learned orders no better than the search beyond chance; the search stays the default"
     if result.likeness is not None and result.likeness > COLLAPSED:
         yield (
             f"note: all words are nearly alike to it (mean cosine {result.likeness:.2f}): so few questions teach it the"

@@ -210,6 +210,14 @@ class Comparison:
     worse: int
     equal: int
 
+    @property
+    def is_beyond_chance(self) -> bool:
+        """Return whether a is better than b, and by more than chance brings: what is chosen on dev needs that.
+
+        The interval lies above 0, and p is below 1 - level: of few queries, the bootstrap alone sees too little spread.
+        """
+        return self.difference.low > 0 and self.p_value < 1 - self.difference.level
+
 
 def compare(
     report_a: Report, report_b: Report, measure: str, *, rounds: int = 10_000, seed: int = 0, level: float = 0.95

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator, Mapping
-from dataclasses import replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Final
 
 import numpy as np
@@ -12,18 +12,28 @@ import numpy as np
 from askalike.forum.engine import EncoderWords
 from askalike.index.vector_set import VectorSet
 from askalike.processes import one_blas_thread
-from askalike.search.calibration import posterior
+from askalike.search.calibration import WEIGHTS, Update, offset, posterior
 from askalike.search.engine import Engine
 from askalike.search.features import Cosines
 from askalike.search.query import TermCounts
-from askalike.search.scorer import Scoring
+from askalike.search.scorer import Scoring, probability
 from askalike.store import Store
 from askalike.text.analyzer import Analyzer
-from askalike.types import Feedback, Query, Question
+from askalike.types import DrawnBy, Feedback, Query, Question
 
 MOST_VERDICTS: Final = 500
 """The newest so many count."""
 SAMPLE: Final = 300
+
+
+@dataclass(frozen=True, slots=True)
+class JudgedPair:
+    """A judged pair by the numbers of its questions, with its logit before the forum's judgements."""
+
+    pair: tuple[int, int]
+    logit: float
+    is_same: bool
+    by: DrawnBy
 
 
 class Scorings:
@@ -70,7 +80,17 @@ class Scorings:
         scoring = self._before_judgements(vectors)
         verdicts = self._store.judgements()[-MOST_VERDICTS:]
         judged = list(self._judged(scoring, verdicts, vectors, engine)) if verdicts else []
-        return replace(scoring, update=posterior(*zip(*judged, strict=True))) if judged else scoring
+        if not judged:
+            return scoring
+        logits, is_same = [one.logit for one in judged], [one.is_same for one in judged]
+        update = posterior(logits, is_same, [WEIGHTS[one.by] for one in judged])
+        return replace(scoring, update=update, offsets=_offsets(judged, update))
+
+    def judged(self, vectors: VectorSet | None, engine: Engine) -> list[JudgedPair]:
+        """Return the pairs that count, with their logits before the forum's judgements."""
+        with self._guard:
+            verdicts = self._store.judgements()[-MOST_VERDICTS:]
+            return list(self._judged(self._before_judgements(vectors), verdicts, vectors, engine))
 
     def _before_judgements(self, vectors: VectorSet | None) -> Scoring:
         """Return the scoring of texts and vectors alone; looked at anew while a forum grows to what is sampled."""
@@ -94,8 +114,8 @@ class Scorings:
 
     def _judged(
         self, scoring: Scoring, verdicts: list[Feedback], vectors: VectorSet | None, engine: Engine
-    ) -> Iterator[tuple[float, bool]]:
-        """Yield logit and verdict of the pairs whose questions are there."""
+    ) -> Iterator[JudgedPair]:
+        """Yield the pairs whose questions are there."""
         numbers = self._store.nums_by_id([one for it in verdicts for one in (it.question_id, it.candidate_id)])
         pairs = [(numbers.get(one.question_id, 0), numbers.get(one.candidate_id, 0)) for one in verdicts]
         wanted = [pair for pair in pairs if all(pair) and pair not in self._logits]
@@ -105,7 +125,18 @@ class Scorings:
         )
         for pair, one in zip(pairs, verdicts, strict=True):
             if pair in self._logits:
-                yield self._logits[pair], one.verdict == "duplicate"
+                yield JudgedPair(pair, self._logits[pair], one.verdict == "duplicate", one.draw.by)
+
+
+def _offsets(judged: Sequence[JudgedPair], update: Update) -> dict[int, float]:
+    """Return the offset of each question that has one."""
+    likely = probability(update.moved(np.array([one.logit for one in judged])))
+    of: dict[int, list[tuple[float, bool]]] = {}
+    for one, said in zip(judged, likely.tolist(), strict=True):
+        for num in one.pair:
+            of.setdefault(num, []).append((said, one.is_same))
+    found = {num: offset(*map(list, zip(*said, strict=True))) for num, said in of.items()}
+    return {num: value for num, value in found.items() if value}
 
 
 def _sample_of(vectors: VectorSet | None) -> object:

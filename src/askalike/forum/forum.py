@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from askalike.errors import BusyForumError, EncoderError, ForumExistsError, ForumNotFoundError
+from askalike.errors import BusyForumError, EncoderError, ForumExistsError, ForumNotFoundError, SettingError
 from askalike.files import Owned, remove_owned
 from askalike.forum.check import CheckReport, check_forum, clear_damage
 from askalike.forum.duplicates import Duplicate, open_duplicates
@@ -24,9 +24,11 @@ from askalike.forum.exporting import export_forum, records_of
 from askalike.forum.importing import ImportOptions, ImportReport, import_archive
 from askalike.forum.indexes import Indexes, remove_indexes
 from askalike.forum.pairs import Pairs
+from askalike.forum.queue import Queue
 from askalike.forum.rerankers import take_ranker
 from askalike.forum.settings import ForumSettings, stored_text_settings
 from askalike.forum.students import choose_queries
+from askalike.forum.thresholds import Thresholds
 from askalike.index.model_source import forget_encoder, wanted_model
 from askalike.index.vector_set import OWNED as VECTOR_FILES
 from askalike.index.vector_sets import VectorsState
@@ -35,8 +37,9 @@ from askalike.models.encoders.model import Model
 from askalike.progress import Progress, SilentProgress
 from askalike.records import TABLES, Form, batches
 from askalike.search import RANKERS, RERANKERS, Searcher, learned_as
-from askalike.search.calibration import UNMOVED, moved_probabilities
-from askalike.search.rankers import CROSS_ENCODER, INTERACTION
+from askalike.search.calibration import UNMOVED, moved_probabilities, unmoved_probabilities
+from askalike.search.rankers import CROSS_ENCODER, INTERACTION, PROBABILITY
+from askalike.search.thresholds import Promise, Threshold, parse_minimum
 from askalike.store import (
     Counts,
     ForumLayout,
@@ -49,7 +52,19 @@ from askalike.store import (
 )
 from askalike.text.analyzer import Analyzer
 from askalike.text.settings import TextSettings
-from askalike.types import Answer, Feedback, Filters, Hit, Link, Markup, Query, Question, SearchResult, Verdict
+from askalike.types import (
+    Answer,
+    Draw,
+    Feedback,
+    Filters,
+    Hit,
+    Link,
+    Markup,
+    Query,
+    Question,
+    SearchResult,
+    Verdict,
+)
 
 if TYPE_CHECKING:
     from askalike.index.vector_set import VectorSet
@@ -117,6 +132,8 @@ class Forum:
         self._store = store
         self._indexes = Indexes(self._layout, store, analyzer, settings)
         self.pairs = Pairs(self._layout, store, self._indexes)
+        self.queue = Queue(self.pairs)
+        self._thresholds = Thresholds(store, self._indexes, self.queue)
 
     # -- making and opening ------------------------------------------------------------------------------------
 
@@ -241,7 +258,7 @@ class Forum:
             ForumError: the ranker was named, and the vectors or the model that it needs are not there.
             ModelError: the model cannot be read.
         """
-        wanted = self._without_own(query) if query.own else query
+        wanted = self._settled(query) if query.own or isinstance(query.minimum, str) else query
         return self._indexes.ask(lambda searcher: searcher.search(wanted))
 
     def similar_many(self, queries: Iterable[Query | str], *, progress: Progress | None = None) -> list[SearchResult]:
@@ -254,7 +271,7 @@ class Forum:
         """
         shown = progress or SilentProgress()
         asked = [Query(one) if isinstance(one, str) else one for one in queries]
-        wanted = [self._without_own(one) if one.own else one for one in asked]
+        wanted = [self._settled(one) if one.own or isinstance(one.minimum, str) else one for one in asked]
         shown.start("searching", len(wanted), "questions")
 
         def found(searcher: Searcher) -> list[SearchResult]:
@@ -276,12 +293,50 @@ class Forum:
         Raises:
             SettingError, ForumError, ModelError: as ``search``.
         """
-        wanted = self._without_own(query) if query.own else query
+        wanted = self._settled(query) if query.own or isinstance(query.minimum, str) else query
         found = self._indexes.ask(lambda searcher: searcher.ranking(wanted)).found
         return [(one.question.id, one.scored.score) for one in found]
 
-    def _without_own(self, query: Query) -> Query:
-        """Return a query that finds neither the question that asks nor what was judged different from it."""
+    def threshold(self, *, precision: float | None = None, recall: float | None = None) -> Threshold:
+        """Return the least probability by which this share of what is shown is a duplicate, or of duplicates is shown.
+
+        It rests on judged pairs that chance drew, where these are enough; otherwise on the scorer's calibration on
+        other forums. What is promised is so for pairs of a question and the five that a search for it finds best.
+
+        Raises:
+            SettingError: not one of both is given, in (0, 1).
+        """
+        given = [one for one in (("precision", precision), ("recall", recall)) if one[1] is not None]
+        if len(given) != 1:
+            raise SettingError(f"{len(given)} promises", "give a precision or a recall, such as precision=0.9")
+        promise = parse_minimum(f"{given[0][0]}:{given[0][1]:.6f}")
+        assert isinstance(promise, Promise), "the form of one was given"
+        return self._thresholds.of(promise)
+
+    def least(self, minimum: float | str) -> float:
+        """Return the least probability that a setting asks for: a number, a promise such as "recall:0.9", or "default".
+
+        Raises:
+            SettingError: it is none of these.
+        """
+        return self._thresholds.least(minimum)
+
+    def _settled(self, query: Query) -> Query:
+        """Return a query with a number as its minimum, that finds neither the question that asks nor what was judged
+        different from it."""
+        if isinstance(query.minimum, str):
+            ranker = query.ranker or self.settings.search.ranker
+            least = self.least(query.minimum)
+            if ranker != PROBABILITY and parse_minimum(query.minimum) != least:
+                if query.ranker is not None:
+                    raise SettingError(
+                        f"the minimum {query.minimum!r}, and the ranker {ranker!r}, which says no probability",
+                        f"give a number, or take the ranker {PROBABILITY!r}",
+                    )
+                least = 0.0
+            query = replace(query, minimum=least)
+        if not query.own:
+            return query
         verdicts = self._store.judgements_on(query.own).items()
         excluded = {query.own, *(other for other, verdict in verdicts if verdict == "different")}
         filters = replace(query.filters, exclude_ids=query.filters.exclude_ids | excluded)
@@ -391,6 +446,22 @@ class Forum:
         """Return how likely pairs with these scores ask the same, by what people of this forum judged meanwhile."""
         update = self._indexes.ask(lambda searcher: UNMOVED if searcher.scoring is None else searcher.scoring.update)
         return moved_probabilities(update, scores)
+
+    def least_score(self, minimum: float | str) -> float:
+        """Return the least score of likely pairs that a setting asks for, as ``pairs`` takes it; see ``least``.
+
+        A promise is kept by probabilities that judgements have moved; a number is that of scores before.
+
+        Raises:
+            SettingError: it is none of these, or above 1.
+        """
+        found = self.least(minimum)
+        if found > 1:
+            raise SettingError(f"the least score of a pair is {found:g}", "expected a number from 0 to 1, or a promise")
+        if found == parse_minimum(minimum):
+            return found
+        update = self._indexes.ask(lambda searcher: UNMOVED if searcher.scoring is None else searcher.scoring.update)
+        return unmoved_probabilities(update, [found])[0]
 
     @property
     def vectors(self) -> VectorsState:
@@ -567,14 +638,19 @@ class Forum:
         """Take marks away; return how many there were."""
         return self._store.delete_links(list(links))
 
-    def judge(self, question_id: str, candidate_id: str, verdict: Verdict, by: str = "") -> Feedback:
+    def judge(
+        self, question_id: str, candidate_id: str, verdict: Verdict, by: str = "", draw: Draw | None = None
+    ) -> Feedback:
         """Store a person's verdict on two questions: a label to train with; a pair that differs is proposed no more.
+
+        Args:
+            draw: how the pair was chosen, as ``queue`` gave it; None for one that was likely.
 
         Raises:
             UnknownIdError: one of them is not there.
             InputError: they are the same, or a value cannot be stored.
         """
-        return self._store.add_feedback(Feedback(question_id, candidate_id, verdict, by))
+        return self._store.add_feedback(Feedback(question_id, candidate_id, verdict, by, draw=draw or Draw()))
 
     # -- keeping the indexes in step ---------------------------------------------------------------------------
 

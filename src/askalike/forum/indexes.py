@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from askalike.data import DEFAULT_MODEL_LANGUAGE, default_model
 from askalike.errors import BusyForumError, DamagedModelError, EncoderError, NotLearnedError, SettingError
 from askalike.files import UnlockableError, held
-from askalike.forum.calibrations import Scorings
+from askalike.forum.calibrations import JudgedPair, Scorings
 from askalike.forum.encoders import NamedReranker
 from askalike.forum.engine import GeneralWords, LocalEngine, QueryEncoder, QuestionStates, TextQueryEncoder
 from askalike.forum.rerankers import Rerankers
@@ -79,11 +79,8 @@ class Indexes:
 
     def searcher(self) -> Searcher:
         """Return a searcher over the indexes as they are on disk now; vectors and model belong together."""
-        self.lexical.refresh()
-        answering = None if self.vectors is None else self.vectors.answering()
+        answering, engine = self._state()
         settings = self.settings
-        index = None if answering is None else answering.index.snapshot()
-        engine = LocalEngine(self._store, self.lexical.snapshot(), settings.fields, index, self._states)
         scoring = self._scorings.of(answering, engine)
         learned, named = self._rerankers.get, self.reranker.get
         searcher = Searcher(engine, self._analyzer, None, settings.search, learned, scoring=scoring, pair_scorer=named)
@@ -128,6 +125,17 @@ class Indexes:
         else:
             by_student = self._by_student(searcher, answering, student)
         return by_student if queries == "student" else replace(by_encoder, for_drafts=by_student)
+
+    def judged(self) -> list[JudgedPair]:
+        """Return the pairs that people have judged, with their logits by the indexes as they are on disk now."""
+        return self._scorings.judged(*self._state())
+
+    def _state(self) -> tuple[VectorSet | None, LocalEngine]:
+        self.lexical.refresh()
+        answering = None if self.vectors is None else self.vectors.answering()
+        index = None if answering is None else answering.index.snapshot()
+        words = self.lexical.snapshot()
+        return answering, LocalEngine(self._store, words, self.settings.fields, index, self._states)
 
     def take(self, settings: EncoderSettings, encoder: TextEncoder, *, is_named: bool) -> None:
         """Let the forum be encoded with a text encoder; see ``index.vector_sets.Vectors.take``."""

@@ -36,7 +36,7 @@ from askalike.search.rankers import PROBABILITY
 from askalike.search.scorer import digest
 from askalike.search.settings import MAX_HITS
 from askalike.store import ForumLayout, Store, open_pairs
-from askalike.store.pairs import DamagedPairsError, Pair, PairPosition
+from askalike.store.pairs import DamagedPairsError, Pair, PairPosition, permanent_number
 from askalike.text.markup import readable
 from askalike.types import Question
 
@@ -91,11 +91,15 @@ def _lead(leader: dict[int, int], num: int) -> int:
     return num
 
 
+_SEED_OF_KEPT: Final = -1
+"""None that a queue has: what is kept is independent of what it draws."""
+
 PARTNERS: Final = 5
 """So many of the best are kept for each question."""
 
 LEAST_SCORE: Final = 0.1
-"""Pairs below are not kept."""
+"""Pairs below are not shown, and ``KEPT_BELOW`` of them are kept, so that chance can draw them for people to judge."""
+KEPT_BELOW: Final = 0.05
 
 MOST_REFUSED: Final = 20
 """So many others of the same text are looked at for one from which a question was not judged different."""
@@ -176,7 +180,7 @@ class Pairs:
         is passed over when others come and go.
         """
         found: list[Pair] = []
-        position = after
+        position, minimum = after, max(minimum, LEAST_SCORE)
         while part := self.store.page(minimum, limit, position):
             for pair in part:
                 position = PairPosition(pair.score, pair.first, pair.second)
@@ -227,7 +231,7 @@ class Pairs:
 
     def _made_by(self) -> str:
         """Return what the scores depend on: another model makes every pair anew."""
-        return f"{self._indexes.state().model}, probability by {digest()}, {PARTNERS}, {LEAST_SCORE}"
+        return f"{self._indexes.state().model}, probability by {digest()}, {PARTNERS}, {LEAST_SCORE}, {KEPT_BELOW}"
 
     def _follow(self) -> bool:
         """Note which questions have changed, as far as searches see them; return whether they see the forum at all."""
@@ -342,7 +346,7 @@ class Pairs:
                     cosine = scored.components.get("cosine")
                     found[first] = Pair(min(num, first), max(num, first), scored.score, cosine)
             if len(found) == PARTNERS or len(ranked) < limit or limit == MAX_HITS:
-                return [pair for pair in found.values() if pair.score >= LEAST_SCORE]
+                return [pair for pair in found.values() if pair.score >= LEAST_SCORE or _is_kept(pair)]
             limit = min(4 * limit, MAX_HITS)
 
 
@@ -381,6 +385,11 @@ class _Stored:
     def encode(self, query: Query) -> NDArray[np.float32]:
         """Return the vector, whatever is asked."""
         return self.vector
+
+
+def _is_kept(pair: Pair) -> bool:
+    """Return whether a pair is one of those that are kept of the unlikely ones."""
+    return permanent_number(pair.first, pair.second, _SEED_OF_KEPT) < KEPT_BELOW
 
 
 def _hash(question: Question) -> bytes | None:

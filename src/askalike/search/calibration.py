@@ -7,18 +7,30 @@ the rest. The logit of a pair is moved by a function that is linear between knot
 
     maximise  Σ_i w_i ln P(y_i | z_i + δ(z_i)) - Σ_k δ_k² / (2 σ²) - Σ_k (δ_k - δ_{k+1})² / (2 τ²)
 
+Of that δ a share is taken, so that what chance brings moves nothing, and many judgements all::
+
+    max(0, 1 - CHANCE / (2 (ln L(δ) - ln L(0))))
+
+Source: James and Stein, "Estimation with Quadratic Loss", 1961, with the likelihood ratio as the squared length.
+
+w is 1 where the pair came by its probability, the likeliest first or by chance: then what was said of it is right for
+such pairs, however few were asked. It is 0 where somebody chose it by what it says (``WEIGHTS``).
+
 The last knot is where texts are the same but for markup, and is held: others that were judged different say nothing of
 a perfect hit. Where knots would overtake each other, order among pairs would change; δ is cut so that logit' rises.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
+
+from askalike.types import DrawnBy
 
 Floats = NDArray[np.float64]
 
@@ -31,8 +43,14 @@ SPREAD: Final = 0.25
 BETWEEN: Final = 0.25
 """τ: how far neighbours differ."""
 
+CHANCE: Final = 3.84
+"""The 5 % point of χ² with one degree of freedom."""
+
 LEAST_RISE: Final = 0.1
 """logit' rises by at least this share of what z does."""
+
+WEIGHTS: Final[Mapping[DrawnBy, float]] = {"queue": 1.0, "sample": 1.0, "search": 0.0, "import": 0.0}
+"""By how a pair was drawn: hits that somebody picked, and lists from elsewhere, hold what somebody noticed."""
 
 STEPS: Final = 50
 ENOUGH: Final = 1e-9
@@ -58,8 +76,59 @@ class Update:
         """
         return np.asarray(logits + np.interp(logits, KNOTS, self.shifts)) if self.judgements else logits
 
+    def before(self, logits: Floats) -> Floats:
+        """Return the logits that are moved to these.
+
+        >>> moved = Update((0.0, 0.0, 0.0, -1.0, 0.0, 0.0), 3)
+        >>> moved.before(moved.moved(np.array([-7.0, 0.75, 4.0]))).tolist()
+        [-7.0, 0.75, 4.0]
+        """
+        return np.asarray(logits - np.interp(logits, KNOTS + np.array(self.shifts), self.shifts))
+
 
 UNMOVED: Final = Update()
+
+ENOUGH_JUDGED: Final = 5
+"""A question that was judged less often has no offset."""
+
+PRIOR_SAME: Final = 1.0
+"""κ: so many duplicates are added to those found and to those expected."""
+
+LARGEST_OFFSET: Final = 2.0
+
+
+def offset(likely: Sequence[float], is_same: Sequence[bool]) -> float:
+    """Return by how much the logits of a question's hits fall that draws wrong matches again and again, in [-2, 0]. ::
+
+        offset = ln((found + κ) / (expected + κ))        expected = Σ p_i, cut to [-2, 0]; 0 below 5 judgements
+
+    One more "different" never raises it, one more "the same" never lowers it.
+
+    Source: DuMouchel, "Bayesian Data Mining in Large Frequency Tables", 1999: observed over expected, shrunk by a gamma
+    prior.
+
+    Args:
+        likely: probabilities that were said of the judged pairs of the question, after the forum's update.
+
+    Example:
+        Of six pairs that were said to be .5 likely, none was a duplicate: ln(1 / (3 + 1)).
+
+        >>> round(offset([0.5] * 6, [False] * 6), 4), round(math.log(1 / 4), 4)
+        (-1.3863, -1.3863)
+    """
+    if len(likely) < ENOUGH_JUDGED:
+        return 0.0
+    ratio = (sum(map(bool, is_same)) + PRIOR_SAME) / (sum(likely) + PRIOR_SAME)
+    return min(0.0, max(-LARGEST_OFFSET, math.log(ratio)))
+
+
+def with_offsets(logits: Floats, offsets: Floats) -> Floats:
+    """Return logits that fall by their questions' offsets: fully up to the last knot but one, not at all at the last.
+
+    >>> with_offsets(np.array([0.0, 2.5, 4.0]), np.array([-2.0, -2.0, -2.0])).tolist()
+    [-2.0, 1.5, 4.0]
+    """
+    return np.asarray(logits + offsets * np.interp(logits, KNOTS[-2:], [1.0, 0.0]))
 
 
 def moved_probabilities(update: Update, probabilities: Sequence[float]) -> list[float]:
@@ -68,11 +137,18 @@ def moved_probabilities(update: Update, probabilities: Sequence[float]) -> list[
     >>> moved_probabilities(Update((0.0, 0.0, 0.0, -1.0, 0.0, 0.0), 3), [0.5, 1.0])
     [0.2689414213699951, 1.0]
     """
-    if not update.judgements:
-        return list(probabilities)
+    return _mapped(update.moved, probabilities) if update.judgements else list(probabilities)
+
+
+def unmoved_probabilities(update: Update, probabilities: Sequence[float]) -> list[float]:
+    """Return the probabilities that an update moves to these."""
+    return _mapped(update.before, probabilities) if update.judgements else list(probabilities)
+
+
+def _mapped(change: Callable[[Floats], Floats], probabilities: Sequence[float]) -> list[float]:
     given = np.asarray(probabilities, dtype=np.float64)
     inside = np.clip(given, 1e-12, 1 - 1e-12)
-    logits = update.moved(np.log(inside) - np.log1p(-inside))
+    logits = change(np.log(inside) - np.log1p(-inside))
     return list(map(float, np.where(given >= 1 - 1e-12, given, 1 / (1 + np.exp(-logits)))))
 
 
@@ -82,19 +158,37 @@ def hats(logits: Floats) -> Floats:
 
 
 def posterior(logits: Sequence[float], is_same: Sequence[bool], weights: Sequence[float] | None = None) -> Update:
-    """Return the most probable update after some judgements, by Newton's method; the sum is concave.
+    """Return the update after some judgements: the most probable one, less what chance brings.
 
     Args:
         logits: of the judged pairs, before any update.
-        weights: how much each counts; 1 where it was judged by a person who was shown it.
+        weights: how much each counts; 1 where none is given.
 
-    A judgement that a pair at 0 is different moves that knot, and what is near it less:
+    That one pair at 0 is different says nothing yet; forty move that knot, and what is near it less:
 
     >>> posterior([0.0], [False]).moved(np.array([-3.0, 0.0, 3.5])).round(2).tolist()
-    [-3.0, -0.01, 3.5]
+    [-3.0, 0.0, 3.5]
+    >>> posterior([0.0] * 40, [False] * 40).moved(np.array([-3.0, 0.0, 3.5])).round(2).tolist()
+    [-3.05, -0.32, 3.5]
     """
     if not len(logits):
         return UNMOVED
+    found = most_probable(logits, is_same, weights)
+    start, labels = np.asarray(logits, dtype=np.float64), np.asarray(is_same, dtype=np.float64)
+    counted = np.ones(len(labels)) if weights is None else np.asarray(weights, dtype=np.float64)
+    before, after = (
+        float(counted @ (labels * one - np.logaddexp(0, one)))
+        for one in (start, start + np.interp(start, KNOTS, found))
+    )
+    gained = 2 * (after - before)
+    kept = max(0.0, 1 - CHANCE / gained) if gained > 0 else 0.0
+    return Update(tuple(kept * one for one in found), int(np.count_nonzero(counted)))
+
+
+def most_probable(
+    logits: Sequence[float], is_same: Sequence[bool], weights: Sequence[float] | None = None
+) -> tuple[float, ...]:
+    """Return the most probable δ after some judgements, by Newton's method; the sum is concave."""
     inputs = hats(np.asarray(logits, dtype=np.float64))[:, :-1]  # (N, K - 1): the last knot is held
     start = np.asarray(logits, dtype=np.float64)
     labels = np.asarray(is_same, dtype=np.float64)
@@ -111,7 +205,7 @@ def posterior(logits: Sequence[float], is_same: Sequence[bool], weights: Sequenc
         found += step * min(1.0, 1.0 / max(1e-9, float(np.abs(step).max())))
         if np.abs(step).max() < ENOUGH:
             break
-    return Update(_rising((*found.tolist(), 0.0)), len(labels))
+    return _rising((*found.tolist(), 0.0))
 
 
 def _rising(shifts: tuple[float, ...]) -> tuple[float, ...]:

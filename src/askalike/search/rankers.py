@@ -9,6 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+import numpy as np
+
+from askalike.search.calibration import with_offsets
 from askalike.search.interaction import interactions, meaning
 from askalike.search.pool import Pool, Scored, Source
 from askalike.search.reranker import RERANKERS
@@ -58,6 +61,9 @@ INTERACTION = "interaction"
 LEXICAL = "lexical"
 """The ranker that needs no vectors."""
 
+OFFSET = "judged_different"
+"""The component of a hit whose question has an offset (``search.calibration.offset``)."""
+
 PROBABILITY = "probability"
 """The ranker that says how likely both ask the same, by vectors where there are some."""
 
@@ -90,7 +96,8 @@ def by_probability(scoring: Scoring, pool: Pool, settings: JoinSettings) -> list
     """Return the best candidates of the weighted sum with the probability that both ask the same.
 
     So many are read as are asked for, or ``JoinSettings.scored`` where that is more; the others are none. Components
-    are those of the weighted sum, and ``same``, the probability that whoever has answered one has answered the other.
+    are those of the weighted sum, ``same``, the probability that whoever has answered one has answered the other, and
+    ``judged_different``, by how much the logit of a question fell that drew wrong matches again and again.
     """
     counts = pool.asked.counts
     vector = pool.asked.vector if any("cosine" in one.components for one in pool.candidates) else None
@@ -102,11 +109,14 @@ def by_probability(scoring: Scoring, pool: Pool, settings: JoinSettings) -> list
         return []
     cosines = None if vector is None else [one.components.get("cosine", 0.0) for one in held]
     logits = scoring.logits(pool.asked.query, counts, [texts[one.key] for one in held], vector, cosines)
+    offsets = [scoring.offsets.get(one.key, 0.0) for one in held]
     moved = scoring.update.moved(logits)
+    if any(offsets):
+        moved = with_offsets(moved, np.array(offsets))
     same = probability(scoring.same_logits(moved))
     return [
-        replace(one, score=likely, components={**one.components, "same": certain})
-        for one, likely, certain in zip(held, probability(moved).tolist(), same.tolist(), strict=True)
+        replace(one, score=likely, components={**one.components, "same": certain, **({OFFSET: off} if off else {})})
+        for one, likely, certain, off in zip(held, probability(moved).tolist(), same.tolist(), offsets, strict=True)
     ]
 
 

@@ -17,7 +17,7 @@ import hashlib
 import json
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 from importlib.resources import files
 from typing import Any, Final
@@ -40,6 +40,10 @@ WORDS: Final = "words"
 WORD_VECTORS: Final = "words with vectors"
 SENTENCES: Final = "sentences"
 VERSIONS: Final = (WORDS, WORD_VECTORS, SENTENCES)
+USUAL: Final = {WORDS: 0.08, WORD_VECTORS: 0.04, SENTENCES: 0.03}
+"""The least probability that a widget shows: 9 of 10 titles of other subjects find nothing (by
+``benchmarks.judgements``)."""
+
 FREE: Final = frozenset({"commonness"})
 """Features that may count against a pair; all others never do."""
 
@@ -131,12 +135,14 @@ class Scoring:
         table: the words that the encoder has vectors for; None where it has none, or where there is no encoder.
         usual: what is usual among the forum's cosines; None where there is no encoder.
         update: what the forum's own judgements changed.
+        offsets: of the questions that draw wrong matches again and again, by their numbers.
     """
 
     analyzer: Analyzer
     table: WordTable | None = None
     usual: Cosines | None = None
     update: Update = UNMOVED
+    offsets: Mapping[int, float] = field(default_factory=dict)
 
     def version(self) -> str:
         """Return which version scores pairs of texts that both have a vector."""

@@ -127,7 +127,7 @@ class Searcher:
         k = query.k
         if isinstance(k, bool) or not isinstance(k, int) or not 1 <= k <= MAX_HITS:
             raise SettingError(f"k is {k!r}", f"expected a whole number from 1 to {MAX_HITS}")
-        if not query.minimum >= 0:  # nor what is no number
+        if isinstance(query.minimum, str) or not query.minimum >= 0:  # nor what is no number
             raise SettingError(f"the least score of a hit is {query.minimum!r}", "expected 0 or more")
         laps = laps or Laps()
         is_named = query.ranker == CROSS_ENCODER
@@ -304,7 +304,7 @@ class Searcher:
             wanted = k if limit <= self.settings.join.depth else limit
             pool = gather(self.engine, asked, ranker.sources, limit, filters, self.encoder, laps, wanted)
             shown = THRESHOLDS[self.settings.threshold](ranker.score(pool, self.settings.join))
-            least = asked.query.minimum
+            least = float(asked.query.minimum)
             scored = sorted(
                 (one for one in shown if one.score > 0 and one.score >= least), key=lambda one: (-one.score, one.key)
             )

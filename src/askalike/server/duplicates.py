@@ -11,13 +11,16 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Final
 
+from msgspec import structs
+
 from askalike.errors import SettingError
 from askalike.forum import Forum
 from askalike.forum.pairs import LEAST_SCORE, Cluster, clusters
+from askalike.forum.queue import QueuePlace
 from askalike.schemas import ClustersPage, Compared, ListedQuestion, PairsPage, ShownCluster, ShownPair
 from askalike.server.presentation import listed, shown_likelihood
 from askalike.store.pairs import Pair, PairPosition
-from askalike.types import Question
+from askalike.types import Draw, Question
 
 MOST_SHOWN: Final = 20
 MOST_PAIRS: Final = 100_000
@@ -52,23 +55,32 @@ class DuplicatePages:
         self._known: OrderedDict[int, _Known] = OrderedDict()
         self._turns = tuple(threading.Lock() for _ in range(LEVELS + 1))
 
-    def pairs(self, cursor: str | None, limit: int, minimum: float) -> PairsPage:
+    def pairs(self, cursor: str | None, limit: int, minimum: float, *, has_sample: bool = False) -> PairsPage:
         """Return a page of pairs, best first.
+
+        Args:
+            has_sample: between them pairs that chance draws over the whole range of probability.
 
         Raises:
             SettingError: the cursor is none.
         """
-        pairs, place = self._forum.pairs.page(minimum, limit, _place(cursor) if cursor else None)
+        if has_sample:
+            proposals, at = self._forum.queue.page(minimum, limit, _queue_place(cursor) if cursor else None)
+            pairs, draws = [one.pair for one in proposals], [one.draw for one in proposals]
+            ended = _queue_cursor(at) if at else None
+        else:
+            pairs, place = self._forum.pairs.page(minimum, limit, _place(cursor) if cursor else None)
+            draws, ended = [Draw()] * len(pairs), _cursor(place) if place else None
         of = self._clusters(minimum).of
         nums = [num for pair in pairs for num in (pair.first, pair.second)]
         held, briefs = self._briefs(nums)
         likely = self._forum.likelihoods([pair.score for pair in pairs])
         shown = tuple(
-            self._pair(pair, held, briefs, of, likelihood)
-            for pair, likelihood in zip(pairs, likely, strict=True)
+            self._pair(pair, held, briefs, of, structs.replace(draw, probability=likelihood))
+            for pair, draw, likelihood in zip(pairs, draws, likely, strict=True)
             if held.keys() >= {pair.first, pair.second}
         )
-        return PairsPage(shown, _cursor(place) if place else None, self.progress())
+        return PairsPage(shown, ended, self.progress())
 
     def clusters(self, cursor: str | None, limit: int, minimum: float) -> ClustersPage:
         """Return a page of clusters, largest first.
@@ -99,7 +111,7 @@ class DuplicatePages:
         held: Mapping[int, Question],
         briefs: Mapping[int, ListedQuestion],
         of: Mapping[int, int],
-        likelihood: float,
+        draw: Draw,
     ) -> ShownPair:
         earlier, later = sorted((pair.first, pair.second), key=lambda num: (held[num].created or _LATEST, num))
         return ShownPair(
@@ -107,8 +119,9 @@ class DuplicatePages:
             candidate=briefs[earlier],
             score=pair.score,
             cosine=pair.cosine,
-            likelihood=shown_likelihood(likelihood),
+            likelihood=shown_likelihood(draw.probability),
             cluster=of.get(pair.first, pair.first),
+            draw=draw,
         )
 
     def _cluster(self, cluster: Cluster) -> ShownCluster | None:
@@ -193,6 +206,15 @@ def _cursor(place: PairPosition) -> str:
 def _place(cursor: str) -> PairPosition:
     score, first, second = _numbers(cursor, 3)
     return PairPosition(score, int(first), int(second))
+
+
+def _queue_cursor(place: QueuePlace) -> str:
+    return f"{_cursor(place.likely or PairPosition(2.0, 0, 0))}_{place.shown}_{place.drawn!r}"
+
+
+def _queue_place(cursor: str) -> QueuePlace:
+    score, first, second, shown, drawn = _numbers(cursor, 5)
+    return QueuePlace(PairPosition(score, int(first), int(second)), int(shown), drawn)
 
 
 def _numbers(cursor: str, count: int) -> list[float]:

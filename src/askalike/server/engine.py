@@ -18,11 +18,15 @@ from msgspec import structs
 from askalike.errors import AskalikeError, BusyForumError, SettingError, UnknownIdError
 from askalike.forum import Forum
 from askalike.schemas import (
+    ClustersPage,
+    DuplicatesQuery,
     Embedding,
     Embeddings,
     EmbeddingsRequest,
     EmbedRequest,
     FeedbackRequest,
+    PairsPage,
+    PairsQuery,
     QuestionsPage,
     Rank,
     Ranks,
@@ -300,7 +304,24 @@ class Engine:
             InputError: they are the same question.
             BusyForumError: another process has been writing for too long; nothing is stored.
         """
-        return self.forum.judge(given.question, given.candidate, given.verdict, given.by)
+        return self.forum.judge(given.question, given.candidate, given.verdict, given.by, given.draw)
+
+    def pairs(self, query: PairsQuery) -> PairsPage:
+        """Return a page of the pairs that may be duplicates.
+
+        Raises:
+            SettingError: the cursor is none.
+        """
+        least = self.forum.least_score(query.minimum)
+        return self.duplicates.pairs(query.cursor, query.limit, least, has_sample=query.sample)
+
+    def clusters(self, query: DuplicatesQuery) -> ClustersPage:
+        """Return a page of the clusters of such pairs.
+
+        Raises:
+            SettingError: the cursor, or the minimum, is none.
+        """
+        return self.duplicates.clusters(query.cursor, query.limit, self.forum.least_score(query.minimum))
 
     def labels(self, *, is_named: bool) -> Iterator[Feedback]:
         """Yield all judgements, oldest first; who judged is left out unless ``is_named``."""

@@ -251,15 +251,15 @@ ROUTES: Final[tuple[Route, ...]] = (
         "/v1/duplicates",
         "Pairs of the archive that may be duplicates, best first.",
         schemas.PairsPage,
-        lambda engine, call: engine.duplicates.pairs(call.query.cursor, call.query.limit, call.query.minimum),
-        query=schemas.DuplicatesQuery,
+        lambda engine, call: engine.pairs(call.query),
+        query=schemas.PairsQuery,
     ),
     Route(
         "GET",
         "/v1/duplicates/clusters",
         "Questions of the archive that such pairs and duplicate links join, largest cluster first.",
         schemas.ClustersPage,
-        lambda engine, call: engine.duplicates.clusters(call.query.cursor, call.query.limit, call.query.minimum),
+        lambda engine, call: engine.clusters(call.query),
         query=schemas.DuplicatesQuery,
     ),
     Route(

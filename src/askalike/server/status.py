@@ -9,6 +9,7 @@ from collections.abc import Collection, Sequence
 
 from askalike import schemas
 from askalike._version import __version__
+from askalike.forum.pairs import LEAST_SCORE
 from askalike.search import RANKERS, RERANKERS
 from askalike.search.rankers import CROSS_ENCODER
 from askalike.server.metrics import Gauge
@@ -56,7 +57,7 @@ def status(service: Service, rights: Collection[str]) -> schemas.Status:
             schemas.RankerState(name, about.get(name, ""), available) for name, available in forum.rankers().items()
         ),
         ranker=forum.settings.search.ranker,
-        duplicates=schemas.DuplicatesState(compared.done, compared.questions, forum.pairs.store.count()),
+        duplicates=schemas.DuplicatesState(compared.done, compared.questions, forum.pairs.store.count(LEAST_SCORE)),
         feedback=schemas.FeedbackState(verdicts["duplicate"], verdicts["different"]),
         service=schemas.WorkerState(
             worker_pid=os.getpid(),
@@ -82,7 +83,7 @@ def gauges(services: Sequence[Service]) -> list[Gauge]:
             ("index_behind", "Changes that no search sees yet.", forum.behind),
             ("vectors", "Vectors in the set that answers.", vectors.entries),
             ("vectors_waiting", "Questions that wait to be encoded.", vectors.waiting),
-            ("pairs", "Pairs that may ask the same.", forum.pairs.store.count()),
+            ("pairs", "Pairs that may ask the same.", forum.pairs.store.count(LEAST_SCORE)),
             ("pairs_waiting", "Questions that wait to be compared.", forum.pairs.waiting()),
             ("workers", "Worker processes.", service.settings.workers),
         ):

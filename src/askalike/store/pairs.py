@@ -6,10 +6,11 @@ says so, and the next who compares begins it again. A store that another process
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Final, Protocol
 
 from askalike.errors import DamagedForumError
 
@@ -43,6 +44,25 @@ class PairPosition:
     second: int
 
 
+_PRIME: Final = 2**31 - 1
+
+
+def permanent_factors(seed: int) -> tuple[int, int, int, int]:
+    """Return a, b, c and p of ``permanent_number`` = ((a · first + b · second + c) mod p) / p.
+
+    Source: Carter and Wegman, "Universal Classes of Hash Functions", 1979: over all seeds, pairs are independent.
+    """
+    digest = hashlib.blake2b(f"permanent number {seed}".encode(), digest_size=12).digest()
+    a, b, c = (int.from_bytes(digest[at : at + 4], "big") % (_PRIME - 1) + 1 for at in (0, 4, 8))
+    return a, b, c, _PRIME
+
+
+def permanent_number(first: int, second: int, seed: int) -> float:
+    """Return a number in [0, 1) that belongs to a pair for good, as if drawn by chance."""
+    a, b, c, prime = permanent_factors(seed)
+    return (a * first + b * second + c) % prime / prime
+
+
 class PairStore(Protocol):
     """Pairs of a forum; any thread reads, and whoever holds the lock of comparing writes.
 
@@ -68,8 +88,11 @@ class PairStore(Protocol):
     def next_unread(self, limit: int) -> list[int]:
         """Return the numbers of some questions whose text is to be read, ascending."""
 
-    def count(self) -> int:
-        """Return how many pairs there are."""
+    def count(self, low: float = 0.0, high: float = 2.0) -> int:
+        """Return how many pairs there are with low ≤ score < high."""
+
+    def drawn(self, low: float, high: float, limit: int, seed: int) -> list[Pair]:
+        """Return those of the pairs with low ≤ score < high that have the least ``permanent_number``, ascending."""
 
     def page(self, minimum: float, limit: int, after: PairPosition | None = None) -> list[Pair]:
         """Return pairs of at least this score, best first, from after a position on."""

@@ -9,7 +9,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any, get_args
 
 from askalike.errors import DamagedForumError, InputError, UnknownIdError
-from askalike.types import Answer, Feedback, Link, LinkKind, Markup, Question, Verdict
+from askalike.types import Answer, DrawnBy, Feedback, Link, LinkKind, Markup, Question, Verdict
 
 QUESTION_COLUMNS = ("id", "title", "body", "markup", "tags", "created_us", "closed_us", "score", "url", "author")
 ANSWER_COLUMNS = ("id", "question_id", "body", "markup", "created_us", "score", "author", "is_accepted")
@@ -22,6 +22,7 @@ _MICROSECOND = timedelta(microseconds=1)
 _MARKUPS = frozenset(get_args(Markup))
 _LINK_KINDS = frozenset(get_args(LinkKind))
 _VERDICTS = get_args(Verdict)
+_DRAWS = get_args(DrawnBy)
 _INTEGER_LIMIT = 2**63
 _FIRST_US = (datetime.min.replace(tzinfo=UTC) - _EPOCH) // _MICROSECOND
 _LAST_US = (datetime.max.replace(tzinfo=UTC) - _EPOCH) // _MICROSECOND
@@ -120,6 +121,11 @@ def check_feedback(given: Feedback) -> None:
     if given.verdict not in _VERDICTS:
         raise InputError(f"the verdict is {given.verdict!r}", f"expected one of {', '.join(_VERDICTS)}")
     _check_text("a judgement", "the judge's name", given.by)
+    if given.draw.by not in _DRAWS:
+        raise InputError(f"the pair was drawn by {given.draw.by!r}", f"expected one of {', '.join(_DRAWS)}")
+    for name, value in (("probability", given.draw.probability), ("propensity", given.draw.propensity)):
+        if value is not None and not 0 <= value <= 1:
+            raise InputError(f"the {name} of the judged pair is {value}", "expected a number from 0 to 1")
 
 
 def check_link(link: Link) -> None:

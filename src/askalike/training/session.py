@@ -6,8 +6,9 @@
         plan = session.plan()      # reads the forum, and holds the folder that the training works in
         result = session.run()     # trains what is not finished, compares, and takes the model where it is better
 
-A model is better where the dev split says so; without one it is taken where nothing but words answered before, or where
-it is to be kept. What a ranker has learned is taken in any case: it answers where it is asked for by its name.
+A model is better where the dev split says so by more than chance brings; without one it is taken where nothing but
+words answered before, or where it is to be kept. What a ranker has learned is taken in any case: it answers where it
+is asked for by its name.
 """
 
 from __future__ import annotations
@@ -24,9 +25,9 @@ from askalike.data import DEFAULT_MODEL_LANGUAGE, default_model
 from askalike.errors import MissingExtraError, SettingError
 from askalike.evaluation import Comparison, Report, compare
 from askalike.evaluation.forum.links import keep_learned, keep_splits
-from askalike.evaluation.forum.ramn import likeness, ramn_score
+from askalike.evaluation.forum.ramn import likeness, ramn_report
 from askalike.evaluation.forum.scorers import Encoder, VectorScorer
-from askalike.evaluation.forum.systems import cosine_run, hybrid_run, likelihood_score
+from askalike.evaluation.forum.systems import cosine_run, hybrid_run, likelihood_report
 from askalike.evaluation.forum.tasks import RerankTask, judge
 from askalike.forum import Forum
 from askalike.index.model_source import ModelSource, fingerprint, general_model, own_model, wanted_model
@@ -98,19 +99,19 @@ class TrainingPlan:
     is_taken_with_keep_alone: bool
 
 
-@dataclass(frozen=True, slots=True, order=True)
+@dataclass(frozen=True, slots=True)
 class DevScore:
-    """How well the dev queries' candidates are ordered; the search decides, then the cosine.
+    """How well the dev queries' candidates are ordered; the search decides.
 
     Args:
         search: MRR by words and vectors together, as the forum searches; by words alone where there is no model.
         cosine: MRR by vectors alone; 0 where there is no model.
-        report: the search query by query, to be compared with another's; None where nothing is to be.
+        report: the search query by query, to be compared with another's; None is better than nothing.
     """
 
     search: float
     cosine: float
-    report: Report | None = field(default=None, compare=False, repr=False)
+    report: Report | None = field(default=None, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,8 +125,9 @@ class TrainingResult:
         present: what answered before: "own", "general", or "" for words alone; always "" for a ranker.
         before, after: dev scores; None where there is no dev split. Of a ranker, before is the search by words, and
             after is None: see ``rankers``.
-        is_better: on dev; None where there is none, or nothing was compared.
-        comparison: of the search after and before, query by query, with interval and p; None where there is none.
+        is_better: on dev, by more than chance brings; None where there is none, or nothing was compared.
+        comparison: of the search after and before, or of the best of ``rankers`` and the search by words, query by
+            query, with interval and p; None where there is none.
         was_taken_before: a training that was stopped while its model encoded had taken it; nothing was compared.
         rankers: MRR of dev by each ranker that uses what was learned.
         likeness: of the states of a ranker's words, where it compares these; see ``evaluation.forum.ramn``.
@@ -377,12 +379,16 @@ class TrainingSession:
         """Let the ranker answer with what it has learned, and return how good it is on dev."""
         name, dev = self._recipe.ranker, training.dev
         self._forum.use_ranker(name, self._folder / MODEL)
-        scores = {one: ranker_score(dev, self._forum, one) for one in learned_with(name)} if dev else {}
+        reports = {one: ranker_report(dev, self._forum, one) for one in learned_with(name)} if dev else {}
+        scores = {one: report.means["mrr"] for one, report in reports.items()}
         alike = likeness(Model.load(self._folder / MODEL), training.data.questions) if name in OF_NETWORKS else None
         clear_work(self._folder)
         words = dev_score(dev, None, 0.0) if dev else None
-        place = self._layout.ranker(name)
-        return TrainingResult(name, place, is_taken=True, before=words, rankers=scores, likeness=alike)
+        found = TrainingResult(name, self._layout.ranker(name), is_taken=True, rankers=scores, likeness=alike)
+        if words is None or words.report is None:
+            return found
+        best = max(scores, key=lambda one: scores[one])
+        return replace(found, before=words, comparison=compare(reports[best], words.report, "mrr"))
 
 
 def going_on(recipe: Recipe, start: Model) -> Recipe:
@@ -430,37 +436,35 @@ def dev_score(dev: RerankTask, model: Encoder | None, weight: float) -> DevScore
 
 
 def compared(before: DevScore | None, after: DevScore | None, present: str, *, is_kept: bool) -> TrainingResult:
-    """Return whether a new model is taken: where it is better on dev, where it is to be, or, without dev, where no
-    model was there before.
+    """Return whether a new model is taken: where it is better on dev by more than chance brings, where it is to be, or,
+    without dev, where no model was there before.
 
-    >>> compared(DevScore(0.5, 0.3), DevScore(0.5, 0.4), "own", is_kept=False).is_taken
-    True
-    >>> compared(DevScore(0.5, 0.0), DevScore(0.5, 0.4), "", is_kept=False).is_taken  # words alone do as well
+    >>> compared(DevScore(0.5, 0.3), DevScore(0.6, 0.4), "own", is_kept=False).is_taken  # nothing tells it from chance
     False
     >>> compared(None, None, "general", is_kept=False).is_taken
     False
     """
     is_better = comparison = None
     if before is not None and after is not None:
-        is_better = after > before if present else after.search > before.search
         if before.report and after.report:
             comparison = compare(after.report, before.report, "mrr")
+        is_better = comparison is not None and comparison.is_beyond_chance
     is_taken = is_kept or (is_better if is_better is not None else not present)
     return TrainingResult("", Path(), is_taken, present, before, after, is_better, comparison)
 
 
-def ranker_score(task: RerankTask, forum: Forum, name: str) -> float:
-    """Return the MRR of a task's candidates in the order that a ranker gives them with what the forum has learned.
+def ranker_report(task: RerankTask, forum: Forum, name: str) -> Report:
+    """Return what the order is worth that a ranker gives a task's candidates with what the forum has learned.
 
     Raises:
         ModelError: the forum has not learned it, or it cannot be read.
     """
     folder, search = ForumLayout(forum.path).ranker(learned_as(name)), forum.settings.search
     if name in KINDS:
-        return likelihood_score(task, LanguageModel.load(folder), forum.answers)
+        return likelihood_report(task, LanguageModel.load(folder), forum.answers)
     if learned_as(name) not in SIAMESE_KINDS:
-        return ramn_score(task, Model.load(folder), search.ramn)
+        return ramn_report(task, Model.load(folder), search.ramn)
     run = cosine_run(task, VectorScorer(SiameseModel.load(folder)))
     if name not in SIAMESE_KINDS:
         run = hybrid_run(task, run, search.textual.alpha)
-    return judge(task, run).means["mrr"]
+    return judge(task, run)

@@ -9,6 +9,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from askalike.evaluation import Report
 from askalike.evaluation.forum.tasks import RerankTask, judge
 from askalike.index.states import ModelStates
 from askalike.models.encoders.model import Model
@@ -83,9 +84,9 @@ def engine_ranks(candidates: Sequence[tuple[str, float]]) -> NDArray[np.int64]:
     return np.array([round(1 / score) for _, score in candidates], dtype=np.int64)
 
 
-def ramn_score(task: RerankTask, model: Model, settings: RamnSettings) -> float:
-    """Return the MRR of a task's candidates in the order that RAMN gives them."""
-    return judge(task, Matcher(ModelStates(model)).run(task, settings)).means["mrr"]
+def ramn_report(task: RerankTask, model: Model, settings: RamnSettings) -> Report:
+    """Return what the order is worth that RAMN gives a task's candidates."""
+    return judge(task, Matcher(ModelStates(model)).run(task, settings))
 
 
 def likeness(model: Model, questions: Sequence[Question]) -> float:

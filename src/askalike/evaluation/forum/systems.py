@@ -8,6 +8,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from askalike.evaluation import Report
 from askalike.evaluation.forum.scorers import VectorScorer, rerank
 from askalike.evaluation.forum.tasks import RerankTask, judge
 from askalike.models.language.model import LanguageModel
@@ -108,8 +109,8 @@ class Likelihoods:
         return known
 
 
-def likelihood_score(
+def likelihood_report(
     task: RerankTask, model: LanguageModel, answers: Callable[[str], Sequence[Answer]] = lambda _: ()
-) -> float:
-    """Return the MRR of a task's candidates in the order that a language model gives them."""
-    return judge(task, Likelihoods(model, answers).rerank(task)).means["mrr"]
+) -> Report:
+    """Return what the order is worth that a language model gives a task's candidates."""
+    return judge(task, Likelihoods(model, answers).rerank(task))

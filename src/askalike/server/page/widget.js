@@ -15,7 +15,7 @@
   const language = (set.language || document.documentElement.lang || "en").slice(0, 2).toLowerCase();
   const words = WORDS[language] ?? WORDS.en;
   const limit = Math.min(20, Math.max(1, parseInt(set.limit, 10) || 5));
-  const minimum = Number(set.minimum ?? 0.05);
+  const minimum = set.minimum || "default";
   const PAUSE_MS = 350;
   const LEAST_LETTERS = 8;
   const ANSWER_LETTERS = 600;
@@ -106,7 +106,7 @@ button{position:absolute;top:.4em;right:.5em;width:2em;height:2em;border:0;borde
   }
 
   async function look() {
-    const question = { title: textOf(title).slice(0, 1000), body: textOf(body).slice(0, 200000), k: limit, markup: set.markup || "markdown", draft: true };
+    const question = { title: textOf(title).slice(0, 1000), body: textOf(body).slice(0, 200000), k: limit, minimum, markup: set.markup || "markdown", draft: true };
     const typed = JSON.stringify(question);
     if (typed === asked || hiddenFor === title || Date.now() < quietUntil) return;
     if (question.title.length < LEAST_LETTERS) return clear();
@@ -119,7 +119,7 @@ button{position:absolute;top:.4em;right:.5em;width:2em;height:2em;border:0;borde
     const answer = await fetch(new URL("v1/similar", base), { method: "POST", body: typed, headers, signal, credentials: "omit", referrerPolicy: "no-referrer" });
     const found = await answer.json();
     if (signal.aborted) return;
-    if (answer.ok) return show(found.hits.filter((hit) => hit.likelihood?.value == null || hit.likelihood.value >= minimum));
+    if (answer.ok) return show(found.hits);
     quietUntil = Date.now() + 1000 * (Number(answer.headers.get("Retry-After")) || (answer.status < 429 ? 60 : 5));
     console.warn(`askalike: ${found.error}. ${found.hint}`);
   }

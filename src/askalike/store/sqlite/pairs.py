@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from askalike.errors import BusyForumError, ForumError
-from askalike.store.pairs import DamagedPairsError, Pair, PairPosition
+from askalike.store.pairs import DamagedPairsError, Pair, PairPosition, permanent_factors
 from askalike.store.sqlite.schema import ThreadConnections, identity
 
 FORMAT: Final = 2
@@ -77,9 +77,18 @@ class SqlitePairStore:
         """Return the numbers of some questions whose text is to be read, ascending."""
         return [row[0] for row in self._rows("SELECT num FROM unread ORDER BY num LIMIT ?", limit)]
 
-    def count(self) -> int:
-        """Return how many pairs there are."""
-        return int(self._rows("SELECT count(*) FROM pairs")[0][0])
+    def count(self, low: float = 0.0, high: float = 2.0) -> int:
+        """Return how many pairs there are with low ≤ score < high."""
+        return int(self._rows("SELECT count(*) FROM pairs WHERE score >= ? AND score < ?", low, high)[0][0])
+
+    def drawn(self, low: float, high: float, limit: int, seed: int) -> list[Pair]:
+        """Return those of the pairs with low ≤ score < high that have the least ``permanent_number``, ascending."""
+        found = self._rows(
+            "SELECT first, second, score, cosine FROM pairs WHERE score >= ? AND score < ?"
+            " ORDER BY (? * first + ? * second + ?) % ?, first, second LIMIT ?",
+            *(low, high, *permanent_factors(seed), limit),
+        )
+        return [Pair(*row) for row in found]
 
     def page(self, minimum: float, limit: int, after: PairPosition | None = None) -> list[Pair]:
         """Return pairs of at least this score, best first, from after a position on."""

@@ -66,7 +66,7 @@ class _Closing(Generic[_Connection]):
         self.connection.close()
 
 
-FORMAT = 2
+FORMAT = 3
 """Raised with each incompatible change of the tables; an older format passes through a named ``upgrade_N_to_M``."""
 
 APPLICATION_ID = 0x41736B41
@@ -88,6 +88,12 @@ CREATE TABLE feedback (
 );
 CREATE INDEX feedback_by_question ON feedback (question_id);
 CREATE INDEX feedback_by_candidate ON feedback (candidate_id);
+"""
+
+DRAWS = """
+ALTER TABLE feedback ADD COLUMN draw TEXT NOT NULL DEFAULT 'queue';
+ALTER TABLE feedback ADD COLUMN probability REAL;
+ALTER TABLE feedback ADD COLUMN propensity REAL;
 """
 
 TABLES = (
@@ -143,6 +149,7 @@ CREATE TABLE changes (
 );
 """
     + FEEDBACK
+    + DRAWS
 )
 
 
@@ -204,12 +211,20 @@ _SETTINGS = (
 
 def upgrade_1_to_2(connection: sqlite3.Connection) -> None:
     """Format 2 keeps people's verdicts on pairs."""
-    for statement in FEEDBACK.split(";"):
-        if statement.strip():
-            connection.execute(statement)
+    _execute(connection, FEEDBACK)
 
 
-UPGRADES: Mapping[int, Callable[[sqlite3.Connection], None]] = {1: upgrade_1_to_2}
+def upgrade_2_to_3(connection: sqlite3.Connection) -> None:
+    """Format 3 keeps how each judged pair was drawn; those before came from the top of the queue, as far as known."""
+    _execute(connection, DRAWS)
+
+
+def _execute(connection: sqlite3.Connection, statements: str) -> None:
+    for statement in filter(str.strip, statements.split(";")):
+        connection.execute(statement)
+
+
+UPGRADES: Mapping[int, Callable[[sqlite3.Connection], None]] = {1: upgrade_1_to_2, 2: upgrade_2_to_3}
 """From a format to what makes the next one of it."""
 
 
@@ -274,9 +289,7 @@ def create_tables(connection: sqlite3.Connection, settings: dict[str, str]) -> N
         if is_finished(connection):
             connection.execute("ROLLBACK")
             return
-        for statement in TABLES.split(";"):
-            if statement.strip():
-                connection.execute(statement)
+        _execute(connection, TABLES)
         connection.executemany("INSERT INTO settings (key, value) VALUES (?, ?)", sorted(settings.items()))
         connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
         connection.execute(f"PRAGMA user_version = {FORMAT}")

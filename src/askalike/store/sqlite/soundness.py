@@ -19,17 +19,19 @@ from askalike.store import rows
 from askalike.store.layout import ForumLayout
 from askalike.store.protocol import Contents
 from askalike.store.sqlite.schema import APPLICATION_ID, FORMAT, UPGRADES
-from askalike.types import LinkKind, Verdict
+from askalike.types import DrawnBy, LinkKind, Verdict
 
 _MOST_MESSAGES: Final = 100
 _POSTS: Final = {
     "question": ("questions", rows.QUESTION_COLUMNS, ("created_us", "closed_us"), rows.question_of),
     "answer": ("answers", rows.ANSWER_COLUMNS, ("created_us",), rows.answer_of),
 }
-_KINDS: Final = {
-    "links": ("kind", get_args(LinkKind)),
-    "feedback": ("verdict", get_args(Verdict)),
-}
+_KINDS: Final = (
+    (1, "links", "kind", get_args(LinkKind)),
+    (2, "feedback", "verdict", get_args(Verdict)),
+    (3, "feedback", "draw", get_args(DrawnBy)),
+)
+"""The format that brought it, table, column, and what the column may hold."""
 
 
 @contextmanager
@@ -104,8 +106,10 @@ def _faults(connection: sqlite3.Connection, on_rows: Callable[[int], None]) -> I
             yield from _posts(connection, kind, on_rows)
         except sqlite3.Error as error:
             yield f"its {kind}s cannot be read to the end: {error}"
-    for table, (column, known) in _KINDS.items():
+    for since, table, column, known in _KINDS:
         try:
+            if connection.execute("PRAGMA user_version").fetchone()[0] < since:
+                continue
             odd = f"SELECT count(*) FROM {table} WHERE {column} NOT IN ({', '.join('?' * len(known))})"
             if count := connection.execute(odd, known).fetchone()[0]:
                 yield f"{count:,} rows of {table} have another {column} than {', '.join(known)}"

@@ -32,7 +32,7 @@ from askalike.store.rows import unreadable_date
 from askalike.store.sqlite import schema, writes
 from askalike.store.sqlite.load import is_loading, load
 from askalike.store.sqlite.schema import ThreadConnections
-from askalike.types import Answer, Feedback, Link, Question, Record, Reject, Source, Verdict
+from askalike.types import Answer, Draw, Feedback, Link, Question, Record, Reject, Source, Verdict
 
 _QUESTION: Final = ", ".join(rows.QUESTION_COLUMNS)
 _ANSWER: Final = ", ".join(rows.ANSWER_COLUMNS)
@@ -40,7 +40,7 @@ _LINKS: Final = (
     "SELECT source_id, target_id, kind FROM links"
     " JOIN questions AS one ON one.id = source_id JOIN questions AS other ON other.id = target_id"
 )
-_FEEDBACK: Final = "num, question_id, candidate_id, verdict, judge, at_us"
+_FEEDBACK: Final = "num, question_id, candidate_id, verdict, judge, at_us, draw, probability, propensity"
 _HERE: Final = "EXISTS (SELECT 1 FROM questions WHERE id = {})"
 _BOTH_HERE: Final = f"{_HERE.format('question_id')} AND {_HERE.format('candidate_id')}"
 _BATCH: Final = 500
@@ -417,8 +417,8 @@ class SqliteStore:
         last = 0
         wanted = f"SELECT {_FEEDBACK} FROM feedback WHERE num > ? AND {_BOTH_HERE} ORDER BY num LIMIT ?"
         while found := self.rows(wanted, (last, _BATCH)):
-            for _, question, candidate, verdict, judge, at_us in found:
-                yield Feedback(question, candidate, verdict, judge, rows.from_microseconds(at_us))
+            for _, question, candidate, verdict, judge, at_us, *draw in found:
+                yield Feedback(question, candidate, verdict, judge, rows.from_microseconds(at_us), Draw(*draw))
             last = found[-1]["num"]
 
     def judgements(self) -> list[Feedback]:

@@ -10,6 +10,8 @@ import time
 from collections.abc import Sequence
 from typing import Literal
 
+from msgspec import structs
+
 from askalike.errors import InputError
 from askalike.store import rows
 from askalike.store.protocol import MANUAL_SOURCE, Operation, RecordKind
@@ -113,8 +115,9 @@ def put_feedback(connection: sqlite3.Connection, given: Feedback, at_us: int) ->
     """Store a judgement, logged under both questions."""
     pair = (given.question_id, given.candidate_id)
     connection.execute(
-        "INSERT INTO feedback (question_id, candidate_id, verdict, judge, at_us) VALUES (?, ?, ?, ?, ?)",
-        (*pair, given.verdict, given.by, at_us),
+        "INSERT INTO feedback (question_id, candidate_id, verdict, judge, at_us, draw, probability, propensity)"
+        " VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+        (*pair, given.verdict, given.by, at_us, *structs.astuple(given.draw)),
     )
     for identifier in pair:
         log_change(connection, "feedback", "add", identifier, None)

@@ -34,10 +34,10 @@ export function newest(limit, signal) {
   return call("GET", `v1/questions?limit=${limit}`, { signal });
 }
 
-/** Likely duplicates that nobody has judged, best first. */
+/** Pairs that nobody has judged, the likeliest first; every fifth is drawn at random, so that numbers can be checked. */
 export function duplicates(cursor, minimum, signal) {
   const after = cursor ? `&cursor=${encodeURIComponent(cursor)}` : "";
-  return call("GET", `v1/duplicates?limit=20&minimum=${minimum}${after}`, { signal });
+  return call("GET", `v1/duplicates?limit=20&sample=true&minimum=${minimum}${after}`, { signal });
 }
 
 /** Questions that hang together by likely pairs and by marks, the largest groups first. */
@@ -47,7 +47,7 @@ export function clusters(limit, minimum, signal) {
 
 /** Tells the service what a moderator thinks of a pair. */
 export function judge(pair, verdict) {
-  const sent = { question: pair.question.id, candidate: pair.candidate.id, verdict };
+  const sent = { question: pair.question.id, candidate: pair.candidate.id, verdict, draw: pair.draw };
   return call("POST", "v1/feedback", { sent, writes: true });
 }
 

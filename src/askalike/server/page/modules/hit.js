@@ -70,6 +70,7 @@ function whyLine(hit) {
       ? reason("Matched", matched.slice(0, SHOWN_WORDS), matched.length - SHOWN_WORDS)
       : reason("Matched", ["no word, but the meaning"], 0),
     hit.missing.length ? reason("Missing", hit.missing, 0) : null,
+    hit.components.judged_different ? reason("Less likely", ["people often judged it different from others"], 0) : null,
     standIns.length
       ? reason(
           "Stands in",

@@ -1,0 +1,167 @@
+"""The pairs that people are asked to judge: the likeliest that are open, and between them some that chance draws.
+
+What is said of the likeliest tells nothing of the rest. So every ``EVERY``-th pair comes from a sample over the whole
+range of probability: from each stratum alike, and in it by a number that belongs to the pair for good. Which pairs are
+in the sample does not depend on what else was shown or judged.
+
+Source: Ohlsson, "Coordination of Samples Using Permanent Random Numbers", in Business Survey Methods, 1995.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from bisect import bisect_right
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Final
+
+from askalike.forum.pairs import KEPT_BELOW, LEAST_SCORE, Pairs
+from askalike.store.pairs import Pair, PairPosition, permanent_number
+from askalike.types import Draw
+
+EVERY: Final = 5
+"""One pair in so many is of the sample (``python -m benchmarks.judgements``)."""
+
+BORDERS: Final = (0.03, LEAST_SCORE, 0.25, 0.5, 0.75, 0.9)
+"""Between the strata of probability."""
+
+DRAWN: Final = 200
+"""So many of each stratum are drawn, as long as it has as many."""
+
+FRESH_S: Final = 20.0
+"""The sample is looked up anew after so long, where pairs have changed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Proposal:
+    """A pair, and how it was drawn."""
+
+    pair: Pair
+    draw: Draw
+
+
+@dataclass(frozen=True, slots=True)
+class QueuePlace:
+    """Where a page ended.
+
+    Args:
+        likely: the last of the likeliest, None before the first.
+        shown: pairs of the pages up to here.
+        drawn: the key of the last of the sample.
+    """
+
+    likely: PairPosition | None = None
+    shown: int = 0
+    drawn: float = -1.0
+
+
+@dataclass(frozen=True, slots=True)
+class Stratum:
+    """Pairs of like probability.
+
+    Args:
+        low, high: of the probability; high is not included but in the last.
+        pairs: how many are open, by those that are kept.
+        kept: the share of all such pairs that is kept.
+    """
+
+    low: float
+    high: float
+    pairs: int
+    kept: float = 1.0
+
+    @property
+    def propensity(self) -> float:
+        """Return the share of such pairs that the sample draws."""
+        return self.kept * min(1.0, DRAWN / max(1, self.pairs))
+
+
+def stratum_of(probability: float) -> int:
+    """Return the number of the stratum of a probability, 0 the least.
+
+    >>> [stratum_of(one) for one in (0.0, 0.1, 0.6, 1.0)]
+    [0, 2, 4, 6]
+    """
+    return bisect_right(BORDERS, probability)
+
+
+class Queue:
+    """Pages of pairs to judge; any thread may ask."""
+
+    def __init__(self, pairs: Pairs, seed: int = 0) -> None:
+        self.pairs = pairs
+        self.seed = seed
+        self._guard = threading.Lock()
+        self._known: tuple[str, float, list[tuple[float, Proposal]]] = ("", 0.0, [])
+
+    def page(
+        self, minimum: float, limit: int, after: QueuePlace | None = None
+    ) -> tuple[list[Proposal], QueuePlace | None]:
+        """Return open pairs to judge, and the place to go on from, None at the end; none comes twice.
+
+        Args:
+            minimum: the least score of those that come by their score; the sample has others too.
+        """
+        place = after or QueuePlace()
+        shown, drawn, position = place.shown, place.drawn, place.likely
+        keys = {(one.pair.first, one.pair.second): key for key, one in self._sample()}
+        waiting = iter([entry for entry in self._sample() if entry[0] > drawn])
+        found: list[Proposal] = []
+        for pair in self._likely(minimum, position):
+            while (shown + 1) % EVERY == 0 and len(found) < limit:
+                entry = next((one for one in waiting if self._is_new(one[1].pair, position)), None)
+                if entry is None:
+                    break
+                drawn = entry[0]
+                found.append(entry[1])
+                shown += 1
+            if len(found) == limit:
+                return found, QueuePlace(position, shown, drawn)
+            position = PairPosition(pair.score, pair.first, pair.second)
+            if keys.get((pair.first, pair.second), drawn + 1) > drawn:
+                found.append(Proposal(pair, Draw("queue", pair.score)))
+                shown += 1
+        return found, None
+
+    def strata(self) -> list[Stratum]:
+        """Return the strata of the open pairs."""
+        ends = (0.0, *BORDERS, 2.0)
+        store = self.pairs.store
+        return [
+            Stratum(low, high, store.count(low, high), KEPT_BELOW if high <= LEAST_SCORE else 1.0)
+            for low, high in pairwise(ends)
+        ]
+
+    def _is_new(self, pair: Pair, position: PairPosition | None) -> bool:
+        """Return whether a pair of the sample is open, and was not among the likeliest already."""
+        is_passed = position is not None and (-pair.score, pair.first, pair.second) <= (
+            -position.score,
+            position.first,
+            position.second,
+        )
+        return not is_passed and not self.pairs.is_settled(pair)
+
+    def _likely(self, minimum: float, position: PairPosition | None) -> Iterator[Pair]:
+        while True:
+            found, position = self.pairs.page(minimum, EVERY, position)
+            yield from found
+            if position is None:
+                return
+
+    def _sample(self) -> list[tuple[float, Proposal]]:
+        """Return the pairs of the sample in the order in which they come, each with a key by which one goes on."""
+        version = self.pairs.store.state("version") or ""
+        with self._guard:
+            known = self._known
+            if known[0] != version and time.monotonic() >= known[1]:
+                made = sorted(self._drawn(), key=lambda one: (one[0], one[1].pair.first, one[1].pair.second))
+                known = self._known = (version, time.monotonic() + FRESH_S, made)
+        return known[2]
+
+    def _drawn(self) -> Iterator[tuple[float, Proposal]]:
+        for one in self.strata():
+            for pair in self.pairs.store.drawn(one.low, one.high, DRAWN, self.seed):
+                key = permanent_number(pair.first, pair.second, self.seed) * one.pairs
+                yield key, Proposal(pair, Draw("sample", pair.score, one.propensity))

@@ -1,0 +1,133 @@
+"""The least probability that keeps a promise in a forum: by the judged pairs that chance drew, else by other forums."""
+
+from __future__ import annotations
+
+import threading
+import time
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from askalike.forum.calibrations import JudgedPair
+from askalike.forum.indexes import Indexes
+from askalike.forum.queue import Queue, stratum_of
+from askalike.search.calibration import UNMOVED, Update, moved_probabilities
+from askalike.search.scorer import USUAL, WORDS, probability
+from askalike.search.thresholds import (
+    Promise,
+    Share,
+    Threshold,
+    drawn_threshold,
+    expected_threshold,
+    needed,
+    parse_minimum,
+)
+from askalike.store import Store
+from askalike.store.pairs import permanent_number
+
+FEW_PAIRS: Final = 200
+COMPARING_S: Final = 5.0
+"""Where fewer pairs are known than that, questions are compared for so long first."""
+
+LOOKED_AT: Final = 2000
+"""So many open pairs of each stratum stand for all of it."""
+
+FRESH_S: Final = 60.0
+
+
+class Thresholds:
+    """The thresholds of a forum; any thread may ask. They are worked out again when people have judged."""
+
+    def __init__(self, store: Store, indexes: Indexes, queue: Queue) -> None:
+        self._store = store
+        self._indexes = indexes
+        self._queue = queue
+        self._guard = threading.Lock()
+        self._known: dict[Promise, tuple[object, float, Threshold]] = {}
+
+    def least(self, minimum: float | str) -> float:
+        """Return the least probability that a setting asks for: itself, by a promise, or the default of a widget.
+
+        Where nothing keeps the promise, it is 1: texts that are the same alone are shown.
+
+        Raises:
+            SettingError: it is none of these.
+        """
+        wanted = parse_minimum(minimum)
+        if wanted is None:
+            return self._indexes.ask(lambda one: USUAL[WORDS if one.scoring is None else one.scoring.version()])
+        if isinstance(wanted, float):
+            return wanted
+        found = self.of(wanted)
+        return 1.0 if found.minimum is None else found.minimum
+
+    def of(self, promise: Promise) -> Threshold:
+        """Return the threshold of a promise."""
+        state = (self._store.judgement_version(), self._indexes.state().model)
+        with self._guard:
+            known = self._known.get(promise)
+            if known is None or known[0] != state or time.monotonic() > known[1]:
+                known = (state, time.monotonic() + FRESH_S, self._made(promise))
+                self._known[promise] = known
+        return known[2]
+
+    def _made(self, promise: Promise) -> Threshold:
+        pairs = self._queue.pairs
+        if pairs.store.count() < FEW_PAIRS and pairs.waiting():
+            pairs.advance(COMPARING_S)
+        update = self._indexes.ask(lambda one: UNMOVED if one.scoring is None else one.scoring.update)
+        judged = self._indexes.judged()
+        strata = np.array([stratum_of(float(probability(np.array(one.logit)))) for one in judged], dtype=np.int64)
+        sizes = np.array([one.pairs / one.kept for one in self._queue.strata()])
+        sizes += np.bincount(strata, minlength=len(sizes))
+        chosen = self._of_sample(judged, strata)
+        drawn = [judged[place] for place in chosen]
+        count = len(drawn)
+        if count:
+            likely = probability(update.moved(np.array([one.logit for one in drawn])))
+            is_same = np.array([float(one.is_same) for one in drawn])
+            minimum, share = drawn_threshold(promise, likely, is_same, strata[chosen], sizes)
+            missing = [one for one in range(len(sizes)) if sizes[one] and one not in strata[chosen]]
+            if minimum is not None and all(one > stratum_of(minimum) for one in missing if promise.kind == "recall"):
+                about = f"rests on {count:,} judged pairs that were drawn by chance"
+                return Threshold(promise, minimum, share, count, about)
+        minimum, share = self._expected(promise, judged, update)
+        why = (
+            f"{count:,} judged pairs were drawn by chance, too few to tell"
+            if count
+            else "no judged pair was drawn by chance"
+        )
+        least = 2 * needed(promise.share)
+        kind = "likely pairs" if promise.kind == "precision" else "duplicates"
+        about = (
+            f"rests on the scorer's calibration on other forums: {why} (it takes at least {least:,} {kind} of the"
+            " sample, which people judge on the page's Review)"
+        )
+        if minimum is None:
+            about = f"no probability promises that in this forum; {why}"
+        return Threshold(promise, minimum, share, 0, about)
+
+    def _of_sample(self, judged: list[JudgedPair], strata: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return the places of the judged pairs that are of the sample: those that were drawn, and those of the queue
+        that would have been drawn by now."""
+        numbers = [permanent_number(min(one.pair), max(one.pair), self._queue.seed) for one in judged]
+        reached: dict[int, float] = {}
+        for one, number, stratum in zip(judged, numbers, strata.tolist(), strict=True):
+            if one.by == "sample":
+                reached[stratum] = max(reached.get(stratum, 0.0), number)
+        found = [
+            place
+            for place, (one, number, stratum) in enumerate(zip(judged, numbers, strata.tolist(), strict=True))
+            if one.by in ("sample", "queue") and number <= reached.get(stratum, -1.0)
+        ]
+        return np.array(found, dtype=np.int64)
+
+    def _expected(self, promise: Promise, judged: list[JudgedPair], update: Update) -> tuple[float | None, Share]:
+        scores, weights = [float(probability(np.array(one.logit))) for one in judged], [1.0] * len(judged)
+        store = self._queue.pairs.store
+        for one in self._queue.strata():
+            found = store.drawn(one.low, one.high, LOOKED_AT, self._queue.seed)
+            scores += [pair.score for pair in found]
+            weights += [one.pairs / one.kept / max(1, len(found))] * len(found)
+        return expected_threshold(promise, np.array(moved_probabilities(update, scores)), np.array(weights))

@@ -1,0 +1,259 @@
+"""From a promise, such as a precision of .9, to the least probability that keeps it, with how sure that is.
+
+A sample in which chance drew pairs with known shares says what the rest is like; pairs that were chosen do not::
+
+    precision(t) = Σ w_i y_i [p_i ≥ t] / Σ w_i [p_i ≥ t]        w_i: pairs of its stratum by the judged ones of it
+    recall(t)    = Σ w_i y_i [p_i ≥ t] / Σ w_i y_i
+
+The share's interval is that of Clopper and Pearson with as many judgements as the weighted ones are worth. Thresholds
+are tried one after the other from the safe end; the last before the first that fails is taken, so that trying many
+costs nothing: with probability ``SURE`` the promise holds for pairs like those that were drawn.
+
+Source: Clopper and Pearson, "The Use of Confidence or Fiducial Limits", Biometrika 26, 1934; Korn and Graubard,
+"Confidence Intervals for Proportions with Small Expected Number of Positive Counts Estimated from Survey Data", Survey
+Methodology 24, 1998, for n* = (Σ w)² / Σ w²; Angelopoulos, Bates, Candès, Jordan and Lei, "Learn then Test", 2021,
+section 2.3, for the fixed sequence.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from askalike.errors import SettingError
+
+Floats = NDArray[np.float64]
+
+SURE: Final = 0.95
+"""How sure a promise is: its lower limit is that of a one-sided interval, and of a two-sided one of 90 %."""
+
+BETWEEN_FORUMS: Final = 0.6
+"""By how much a forum's logits are off: a standard deviation over ten forums (``python -m benchmarks.judgements``)."""
+
+_FORM: Final = re.compile(r"(precision|recall):(0?\.[0-9]+|[01]|1\.0*|0)")
+_NUMBER: Final = re.compile(r"[0-9]*\.[0-9]+|[0-9]+\.?", re.ASCII)
+_EXPECTED: Final = "expected a probability such as 0.5, precision:P or recall:R such as precision:0.9, or default"
+
+DEFAULT: Final = "default"
+"""A least probability by which 9 of 10 titles of other subjects show nothing (``search.scorer.USUAL``)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Promise:
+    """What a threshold is to keep: a share in (0, 1)."""
+
+    kind: Literal["precision", "recall"]
+    share: float
+
+
+def parse_minimum(given: float | str) -> float | Promise | None:
+    """Return the least score, by default a probability, or the promise that a setting holds; None is ``default``.
+
+    >>> parse_minimum("0.4"), parse_minimum("precision:0.9")
+    (0.4, Promise(kind='precision', share=0.9))
+
+    Raises:
+        SettingError: it holds neither.
+    """
+    text = given.strip() if isinstance(given, str) else f"{given:.9f}"
+    if text == DEFAULT:
+        return None
+    found = _FORM.fullmatch(text)
+    if found and 0 < float(found[2]) < 1:
+        return Promise("precision" if found[1] == "precision" else "recall", float(found[2]))
+    if not found and _NUMBER.fullmatch(text):
+        return float(text)
+    raise SettingError(f"the minimum is {str(given)[:40]!r}", _EXPECTED)
+
+
+def incomplete_beta(a: float, b: float, x: float) -> float:
+    """Return I_x(a, b), by Lentz's continued fraction.
+
+    Source: Press et al., "Numerical Recipes", third edition, section 6.4.
+
+    Example:
+        I_x(1, 1) = x, and I_x(2, 1) = x²:
+
+        >>> round(incomplete_beta(1, 1, 0.3), 6), round(incomplete_beta(2, 1, 0.3), 6)
+        (0.3, 0.09)
+    """
+    if x <= 0 or x >= 1:
+        return float(x >= 1)
+    if x > (a + 1) / (a + b + 2):
+        return 1 - incomplete_beta(b, a, 1 - x)
+    front = math.exp(math.lgamma(a + b) - math.lgamma(a) - math.lgamma(b) + a * math.log(x) + b * math.log1p(-x)) / a
+    tiny, c = 1e-300, 1.0
+    d = 1 / ((1 - (a + b) * x / (a + 1)) or tiny)
+    value = d
+    for m in range(1, 500):
+        for step in (
+            m * (b - m) * x / ((a + 2 * m - 1) * (a + 2 * m)),
+            -(a + m) * (a + b + m) * x / ((a + 2 * m) * (a + 2 * m + 1)),
+        ):
+            d = 1 / ((1 + step * d) or tiny)
+            c = (1 + step / c) or tiny
+            value *= c * d
+        if abs(c * d - 1) < 1e-12:
+            break
+    return front * value
+
+
+def clopper_pearson(successes: float, trials: float, sure: float = SURE) -> tuple[float, float]:
+    """Return the limits of a share: each is passed with probability 1 - ``sure`` at most; (0, 1) without trials.
+
+    Example:
+        Of 22 judgements all say the same: the share is at least .05^(1 / 22).
+
+        >>> [round(limit, 4) for limit in clopper_pearson(22, 22)], round(0.05 ** (1 / 22), 4)
+        ([0.8727, 1.0], 0.8727)
+    """
+    if trials <= 0:
+        return 0.0, 1.0
+    low = 0.0 if successes <= 0 else _root(lambda x: incomplete_beta(successes, trials - successes + 1, x), 1 - sure)
+    is_all = successes >= trials
+    high = 1.0 if is_all else _root(lambda x: incomplete_beta(successes + 1, trials - successes, x), sure)
+    return low, high
+
+
+def _root(rising: Callable[[float], float], value: float) -> float:
+    low, high = 0.0, 1.0
+    for _ in range(60):
+        middle = (low + high) / 2
+        low, high = (middle, high) if rising(middle) < value else (low, middle)
+    return (low + high) / 2
+
+
+@dataclass(frozen=True, slots=True)
+class Share:
+    """A share of a weighted sample, with the limits of its interval, and how many judgements it is worth."""
+
+    value: float
+    low: float
+    high: float
+    worth: float
+
+
+UNKNOWN: Final = Share(0.0, 0.0, 1.0, 0.0)
+
+
+def weighted_share(is_so: Floats, weights: Floats, sure: float = SURE) -> Share:
+    """Return Σ w y / Σ w with Korn's and Graubard's limits.
+
+    Example:
+        Ten of equal weight, eight of them so: the interval of 8 of 10.
+
+        >>> found = weighted_share(np.array([1.0] * 8 + [0.0] * 2), np.full(10, 3.0))
+        >>> round(found.value, 2), found.worth, (found.low, found.high) == clopper_pearson(8, 10)
+        (0.8, 10.0, True)
+    """
+    total = float(weights.sum())
+    if total <= 0:
+        return UNKNOWN
+    value, worth = float(weights @ is_so) / total, total**2 / float(weights @ weights)
+    worth = min(worth, float(len(weights)))
+    low, high = clopper_pearson(round(value * worth, 9), round(worth, 9), sure)
+    return Share(value, low, high, worth)
+
+
+@dataclass(frozen=True, slots=True)
+class Threshold:
+    """The least probability that keeps a promise.
+
+    Args:
+        minimum: the least probability; None where there is none, or too little to tell.
+        share: the precision or recall there, with its interval.
+        judgements: how many drawn ones it rests on; 0 where it rests on other forums.
+        about: on what it rests, or what is missing, in a sentence.
+    """
+
+    promise: Promise
+    minimum: float | None
+    share: Share
+    judgements: int
+    about: str
+
+
+def needed(share: float, sure: float = SURE) -> int:
+    """Return the least number of judgements, all as promised, that prove a share: n with share^n ≤ 1 - sure.
+
+    >>> needed(0.9), needed(0.95)
+    (29, 59)
+    """
+    return math.ceil(math.log(1 - sure) / math.log(share) - 1e-9)
+
+
+def drawn_threshold(
+    promise: Promise, likely: Floats, is_same: Floats, strata: NDArray[np.int64], sizes: Floats
+) -> tuple[float | None, Share]:
+    """Return the threshold that a drawn and judged sample proves, and the share there; None where it proves none.
+
+    For a recall, each stratum counts one judgement more, half of a duplicate: where none of thirty is one among ten
+    thousand, there may be a hundred. Source: Brown, Cai and DasGupta, "Interval Estimation for a Binomial Proportion",
+    2001, section 4.3 (Jeffreys' prior).
+
+    Args:
+        likely: probabilities of the judged pairs.  # (N,)
+        strata: the stratum of each.  # (N,)
+        sizes: how many pairs each stratum has.  # (H,)
+    """
+    counts = np.bincount(strata, minlength=len(sizes))
+    if promise.kind == "recall":
+        weights = np.append((sizes / (counts + 1))[strata], (sizes / (counts + 1) / 2)[counts > 0])
+        middles = [float(np.median(likely[strata == one])) for one in np.flatnonzero(counts)]
+        likely, is_same = np.append(likely, middles), np.append(is_same, np.ones(len(middles)))
+    else:
+        weights = (sizes / np.maximum(counts, 1))[strata]
+    at = np.argsort(-likely, kind="stable")
+    likely, is_same, weights = likely[at], is_same[at], weights[at]
+    places = [place for place in range(len(likely)) if place == len(likely) - 1 or likely[place + 1] < likely[place]]
+    taken: tuple[float | None, Share] = (None, UNKNOWN)
+    if promise.kind == "precision":
+        places = [place for place in places if place + 1 >= 2 * needed(promise.share)]
+        shares = (weighted_share(is_same[: place + 1], weights[: place + 1]) for place in places)
+    else:
+        places.reverse()
+        found = is_same > 0
+        shares = (weighted_share((likely[found] >= likely[place]).astype(float), weights[found]) for place in places)
+    for place, share in zip(places, shares, strict=True):  # from the safe end on
+        if share.low < promise.share:
+            return taken if taken[0] is not None else (None, share)
+        taken = float(likely[place]), share
+    return taken
+
+
+def expected_threshold(promise: Promise, likely: Floats, weights: Floats) -> tuple[float | None, Share]:
+    """Return the threshold by what the probabilities themselves say of a forum's pairs, if they are right.
+
+    Limits are of forums whose logits are all too high or too low by as much as forums differ.
+
+    Args:
+        likely: probabilities of pairs that nobody needs to have judged.  # (N,)
+        weights: of each, how many pairs it stands for.  # (N,)
+    """
+    at = np.argsort(-likely, kind="stable")
+    likely, weights = likely[at], weights[at]
+    if not len(likely):
+        return None, UNKNOWN
+    inside = np.clip(likely, 1e-9, 1 - 1e-9)
+    logits = np.log(inside) - np.log1p(-inside)
+    tail = 1.6449 * BETWEEN_FORUMS
+    values = [_shares(promise, 1 / (1 + np.exp(-(logits + move))), weights) for move in (0.0, -tail, tail)]
+    kept = np.flatnonzero(values[0] >= promise.share)
+    if not len(kept):
+        most, low, high = (float(one.max()) for one in values)
+        return None, Share(most, low, high, 0.0)
+    place = int(kept[-1] if promise.kind == "precision" else kept[0])
+    shown = sorted(float(one[place]) for one in values)
+    return float(likely[place]), Share(float(values[0][place]), shown[0], shown[2], 0.0)
+
+
+def _shares(promise: Promise, likely: Floats, weights: Floats) -> Floats:
+    """Return precision or recall with each pair as the last that is shown."""
+    same = np.cumsum(likely * weights)
+    return same / (np.cumsum(weights) if promise.kind == "precision" else same[-1])

@@ -1,0 +1,165 @@
+"""A forum's thresholds: by what chance drew and people judged, else by other forums; wherever a minimum is taken."""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+from tests.command import Run
+
+from askalike import Forum, Query, Question
+from askalike.errors import SettingError
+from askalike.forum.calibrations import JudgedPair
+from askalike.forum.queue import stratum_of
+from askalike.schemas import DuplicatesQuery, PairsQuery, SimilarRequest
+from askalike.search.calibration import ENOUGH_JUDGED
+from askalike.search.rankers import OFFSET
+from askalike.search.scorer import USUAL, WORDS
+from askalike.server.engine import Engine
+from askalike.store.pairs import Pair, permanent_number
+from askalike.types import Draw, DrawnBy
+
+pytestmark = pytest.mark.usefixtures("words_alone")
+
+WIFI = ["wifi drops every evening", "wifi drops in the evening", "router drops wifi every evening at home"]
+OTHERS = ["printer prints blank pages", "cat eats grass", "how to boil eggs", "tomatoes rot on the vine"]
+
+
+@pytest.fixture
+def forum(tmp_path: Path) -> Iterator[Forum]:
+    with Forum.create(tmp_path / "f") as made:
+        made.add([Question(f"q{number}", title) for number, title in enumerate([*WIFI, *OTHERS])])
+        yield made
+
+
+def judged(count: int, by: DrawnBy, is_same: bool, likely: float, first: int = 1) -> list[JudgedPair]:
+    logit = float(np.log(likely / (1 - likely)))
+    return [JudgedPair((first, 1000 + number), logit, is_same, by) for number in range(count)]
+
+
+def test_a_forum_that_nobody_judged_rests_on_other_forums_and_says_so(forum: Forum) -> None:
+    found = forum.threshold(precision=0.6)
+    assert found.judgements == 0
+    assert found.minimum is not None
+    assert found.share.low < found.share.value < found.share.high
+    assert "calibration on other forums: no judged pair was drawn by chance" in found.about
+    assert "it takes at least 12 likely pairs of the sample" in found.about
+    assert forum.pairs.store.count() > 0, "it has compared questions for that"
+
+
+def test_pairs_that_chance_drew_carry_the_promise_and_pairs_of_the_queue_do_not(
+    forum: Forum, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for by, count in (("sample", 60), ("queue", 0), ("import", 0), ("search", 0)):
+        said = judged(60, by, is_same=True, likely=0.95)  # type: ignore[arg-type]
+        monkeypatch.setattr(forum._indexes, "judged", lambda said=said: said)
+        forum._thresholds._known.clear()
+        found = forum.threshold(precision=0.9)
+        assert found.judgements == count
+        if count:
+            assert (found.minimum, found.share.value) == (pytest.approx(0.95), 1.0)
+            assert found.about == "rests on 60 judged pairs that were drawn by chance"
+
+
+def test_a_pair_of_the_queue_counts_where_chance_would_have_drawn_it_by_now(
+    forum: Forum, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    drawn, queued = (
+        judged(60, "sample", is_same=True, likely=0.95),
+        judged(60, "queue", is_same=True, likely=0.95, first=2),
+    )
+    reached = max(permanent_number(*one.pair, forum.queue.seed) for one in drawn)
+    below = [one for one in queued if permanent_number(*one.pair, forum.queue.seed) <= reached]
+    monkeypatch.setattr(forum._indexes, "judged", lambda: drawn + queued)
+    assert len(below) > 0
+    assert forum.threshold(precision=0.9).judgements == 60 + len(below)
+
+
+def test_too_few_drawn_pairs_are_said_to_be_too_few(forum: Forum, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(forum._indexes, "judged", lambda: judged(10, "sample", is_same=True, likely=0.95))
+    found = forum.threshold(precision=0.9)
+    assert found.judgements == 0
+    assert "10 judged pairs were drawn by chance, too few to tell (it takes at least 58 likely pairs" in found.about
+
+
+@pytest.mark.parametrize("given", [{}, {"precision": 0.9, "recall": 0.9}, {"precision": 0.0}, {"recall": 1.5}])
+def test_one_promise_has_to_be_made(forum: Forum, given: dict[str, float]) -> None:
+    with pytest.raises(SettingError):
+        forum.threshold(**given)
+
+
+def test_every_door_takes_a_number_a_promise_or_the_default(forum: Forum, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(forum._indexes, "judged", lambda: judged(60, "sample", is_same=True, likely=0.3))
+    assert forum.least("precision:0.9") == pytest.approx(0.3)
+    assert (forum.least("default"), forum.least(0.2), forum.least("0.2")) == (USUAL[WORDS], 0.2, 0.2)
+    engine = Engine(forum)
+    for minimum in (0.3, "0.3", "precision:0.9", "default"):
+        least = forum.least(minimum)
+        whole = [one.score for one in forum.search(Query(WIFI[0], k=10)).hits]
+        found = [one.score for one in forum.search(Query(WIFI[0], k=10, minimum=minimum)).hits]
+        assert found == [score for score in whole if score >= least] != []
+        assert [one.score for one in engine.similar(SimilarRequest(WIFI[0], minimum=minimum).query).hits] == found
+        assert all(one.score >= least for one in engine.pairs(PairsQuery(minimum=minimum)).pairs)
+        assert engine.clusters(DuplicatesQuery(minimum=minimum)).clusters is not None
+    assert forum.search(Query("zebra crossing", minimum="default")).hits == ()
+    for wrong in ("often", "precision:2"):
+        with pytest.raises(SettingError, match="the minimum is"):
+            forum.search(Query("wifi", minimum=wrong))
+        with pytest.raises(SettingError, match="the minimum is"):
+            engine.pairs(PairsQuery(minimum=wrong))
+    with pytest.raises(SettingError, match="says no probability"):
+        forum.search(Query("wifi", ranker="lexical", minimum="precision:0.9"))
+    for above in (1.5, "2"):
+        with pytest.raises(SettingError, match="the least score of a pair"):
+            engine.pairs(PairsQuery(minimum=above))
+
+
+def test_the_command_shows_the_threshold_and_on_what_it_rests(run: Run, forum: Forum) -> None:
+    forum.close()
+    done = run("threshold", forum.path, "--precision", 0.6)
+    assert done.code == 0
+    assert "minimum    0." in done.out
+    assert "calibration on other forums" in done.out
+    found = run("threshold", forum.path, "--recall", 0.9, "--json").json
+    assert (found["promise"], found["share"], found["judgements"]) == ("recall", 0.9, 0)
+    assert found["interval90"][0] <= found["recall"] <= found["interval90"][1]
+    assert run("threshold", forum.path).code == 2
+    assert run("search", forum.path, WIFI[0], "--minimum", "sometimes").code == 2
+    shown = run("search", forum.path, WIFI[0], "--minimum", "recall:0.9", "--json").json
+    assert [one for one in shown if one["score"] < found["minimum"]] == []
+    assert json.dumps(found)
+
+
+def test_a_question_that_was_often_judged_different_is_less_likely_and_a_perfect_hit_is_not(forum: Forum) -> None:
+    asked = "wifi drops every evening in the kitchen"
+    before = {hit.question.id: hit for hit in forum.similar(asked)}
+    forum.add([Question(f"w{number}", f"router {number} drops wifi every evening") for number in range(ENOUGH_JUDGED)])
+    for number in range(ENOUGH_JUDGED):
+        forum.judge(f"w{number}", "q0", "different")
+    after = {hit.question.id: hit for hit in forum.similar(asked)}
+    assert OFFSET not in before["q0"].components
+    assert -2 <= after["q0"].components[OFFSET] < 0
+    assert after["q0"].score < before["q0"].score
+    assert OFFSET not in after["q1"].components
+    body = "It drops at eight and comes back at nine, on every machine in the house."
+    forum.put(Question("q0", WIFI[0], body))
+    (copied, *_) = forum.similar(WIFI[0], body)
+    assert (copied.question.id, OFFSET in copied.components) == ("q0", True)
+    assert copied.score > 0.95
+
+
+def test_strata_are_counted_with_what_is_kept_of_the_unlikely(tmp_path: Path) -> None:
+    with Forum.create(tmp_path / "g") as made:
+        made.add([Question(f"q{number}", f"question {number}") for number in range(20)])
+        chance = random.Random(0)
+        scores = {(one, other): chance.random() for one in range(1, 20) for other in range(one + 1, 21)}
+        with made.pairs.store.writing() as store:
+            store.put([Pair(*pair, score) for pair, score in scores.items()])
+        for number, stratum in enumerate(made.queue.strata()):
+            assert stratum.pairs == sum(stratum_of(score) == number for score in scores.values())
+            assert stratum.kept == (0.05 if stratum.high <= 0.1 else 1.0)
+    assert Draw().by == "queue"
