@@ -19,6 +19,7 @@ from askalike.types import (
     Correction,
     Explanation,
     Filters,
+    GroupKind,
     LinkKind,
     Markup,
     Match,
@@ -198,11 +199,19 @@ class QuestionsQuery(_Request, frozen=True):
 
 
 class DuplicatesQuery(_Request, frozen=True):
-    """Which page of the pairs or clusters is wanted; for clusters, ``minimum`` is rounded down to steps of 0.05."""
+    """Which page of the pairs is wanted."""
 
     cursor: Cursor | None = None
     limit: Limit = 20
     minimum: LeastScore = 0.5
+
+
+class GroupsQuery(_Request, frozen=True):
+    """Which page of the groups is wanted."""
+
+    cursor: Cursor | None = None
+    limit: Limit = 20
+    minimum: Annotated[float, Meta(ge=0.5, le=1, description="No pair of a group is less likely the same.")] = 0.6
 
 
 # -- answers -----------------------------------------------------------------------------------------------------------
@@ -358,7 +367,6 @@ class ShownPair(Struct, frozen=True):
     score: float
     cosine: float | None
     likelihood: Likelihood
-    cluster: int
 
 
 class PairsPage(Struct, frozen=True):
@@ -369,20 +377,31 @@ class PairsPage(Struct, frozen=True):
     progress: Compared
 
 
-class ShownCluster(Struct, frozen=True):
-    """Questions that pairs and links join; ``questions`` are the first 20, the canonical one first."""
+class ShownWeakest(Struct, frozen=True):
+    """The least likely pair of a group."""
+
+    question: ListedQuestion
+    candidate: ListedQuestion
+    likelihood: Likelihood
+
+
+class ShownGroup(Struct, frozen=True):
+    """Questions that ask the same, each the same as every other; ``questions`` are the first 20, the canonical first.
+
+    ``weakest`` is null where links, judgements or the same text join all.
+    """
 
     canonical: ListedQuestion
     size: int
-    pairs: int
-    best: float
+    kind: GroupKind
+    weakest: ShownWeakest | None
     questions: tuple[ListedQuestion, ...]
 
 
-class ClustersPage(Struct, frozen=True):
-    """A page of clusters, largest first."""
+class GroupsPage(Struct, frozen=True):
+    """A page of groups, largest first, recurring announcements last."""
 
-    clusters: tuple[ShownCluster, ...]
+    groups: tuple[ShownGroup, ...]
     next: str | None
     progress: Compared
 

@@ -307,6 +307,37 @@ class Hit(msgspec.Struct, frozen=True, rename={"answer": "best_answer", "answer_
     notice: str = ""
 
 
+GroupKind = Literal["same question", "same text", "recurring"]
+"""``same text``: all have one text but for markup, case and white space; ``recurring``: an announcement at regular
+dates."""
+
+
+@dataclass(frozen=True, slots=True)
+class WeakestPair:
+    """Two questions by their ids, and how likely they ask the same."""
+
+    first: str
+    second: str
+    probability: float
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """Questions that ask the same, each the same as every other.
+
+    Args:
+        members: their ids; the canonical one first, then those with better answers.
+        canonical: the one to answer the others by.
+        weakest: the least likely pair of those that nothing but its probability joins; None where people's links and
+            judgements, or the same text, join all.
+    """
+
+    members: tuple[str, ...]
+    canonical: str
+    weakest: WeakestPair | None = None
+    kind: GroupKind = "same question"
+
+
 Stage = Literal["lexical", "vector", "rank", "answer"]
 """Candidates by words; encoding and candidates by meaning; joining and re-ranking; records, answers, explanations."""
 

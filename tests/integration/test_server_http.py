@@ -195,7 +195,7 @@ def test_many_questions_are_acknowledged_one_by_one(client: TestClient) -> None:
 def test_pages_of_pairs_can_be_asked_for(client: TestClient) -> None:
     found = client.get("/v1/duplicates?minimum=0.2&limit=5").json()
     assert set(found) == {"pairs", "next", "progress"}
-    assert set(client.get("/v1/duplicates/clusters").json()) == {"clusters", "next", "progress"}
+    assert set(client.get("/v1/duplicates/groups").json()) == {"groups", "next", "progress"}
     assert client.get("/v1/duplicates?cursor=x").status_code == 422
 
 
@@ -227,7 +227,7 @@ def test_every_answer_is_of_the_type_that_its_route_names(client: TestClient) ->
         ("GET /v1/questions", "/v1/questions?limit=2", {}),
         ("GET /v1/questions/{id}", "/v1/questions/shape", {}),
         ("GET /v1/duplicates", "/v1/duplicates?minimum=0.2", {}),
-        ("GET /v1/duplicates/clusters", "/v1/duplicates/clusters", {}),
+        ("GET /v1/duplicates/groups", "/v1/duplicates/groups", {}),
         ("GET /v1/status", "/v1/status", {}),
         ("GET /readyz", "/readyz", {}),
         ("GET /healthz", "/healthz", {}),

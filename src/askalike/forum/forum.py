@@ -18,8 +18,10 @@ from askalike.errors import BusyForumError, EncoderError, ForumExistsError, Foru
 from askalike.files import Owned, remove_owned
 from askalike.forum.check import CheckReport, check_forum, clear_damage
 from askalike.forum.encoders import AnyEncoder, take_encoder
+from askalike.forum.groups import DEFAULT_MINIMUM, Groups
 from askalike.forum.importing import ImportOptions, ImportReport, import_archive
 from askalike.forum.indexes import Indexes, remove_indexes
+from askalike.forum.linkage import Node
 from askalike.forum.pairs import Pairs
 from askalike.forum.rerankers import take_ranker
 from askalike.forum.settings import ForumSettings, stored_text_settings
@@ -35,7 +37,7 @@ from askalike.search.rankers import INTERACTION
 from askalike.store import Counts, ForumLayout, Operation, Position, Store, create_store, open_store
 from askalike.text.analyzer import Analyzer
 from askalike.text.settings import TextSettings
-from askalike.types import Answer, Feedback, Filters, Hit, Link, Markup, Query, Question, SearchResult, Verdict
+from askalike.types import Answer, Feedback, Filters, Group, Hit, Link, Markup, Query, Question, SearchResult, Verdict
 
 if TYPE_CHECKING:
     from askalike.training.session import TrainingResult
@@ -97,6 +99,7 @@ class Forum:
         self._store = store
         self._indexes = Indexes(self._layout, store, analyzer, settings)
         self.pairs = Pairs(self._layout, store, self._indexes)
+        self._groups = Groups(store, self.pairs.store, self.likelihoods)
 
     # -- making and opening ------------------------------------------------------------------------------------
 
@@ -344,6 +347,33 @@ class Forum:
         """Return how likely pairs with these scores ask the same, by what people of this forum judged meanwhile."""
         update = self._indexes.ask(lambda searcher: UNMOVED if searcher.scoring is None else searcher.scoring.update)
         return moved_probabilities(update, scores)
+
+    def groups(self, minimum: float = DEFAULT_MINIMUM) -> list[Group]:
+        """Return groups of questions that ask the same, largest first, announcements last, as far as was compared.
+
+        In a group, each question is as likely as ``minimum`` the same as every other, unless people's links and
+        judgements or the same text join both; what was judged different is in no group together. ``pairs.advance``
+        compares what waits.
+
+        Args:
+            minimum: from 0.5 to 1.
+
+        Raises:
+            SettingError: it is out of range.
+        """
+        return list(self.describe_groups(self.group_nodes(minimum)))
+
+    def group_nodes(self, minimum: float = DEFAULT_MINIMUM, *, is_waiting: bool = True) -> list[Node]:
+        """Return the groups of ``groups`` by the numbers of their questions, without reading these.
+
+        Args:
+            is_waiting: for another thread that brings groups in step; else they are as they were.
+        """
+        return self._groups.found(minimum, is_waiting=is_waiting)
+
+    def describe_groups(self, nodes: Sequence[Node]) -> Iterator[Group]:
+        """Yield groups with their canonical questions."""
+        return self._groups.described(nodes)
 
     @property
     def vectors(self) -> VectorsState:

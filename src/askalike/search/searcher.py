@@ -26,7 +26,7 @@ from askalike.search.rankers import (
     by_probability,
 )
 from askalike.search.reranker import BY_LETTERS, RERANKERS, Reranker, learned_as, rerank
-from askalike.search.scorer import Scoring
+from askalike.search.scorer import Scoring, probability
 from askalike.search.settings import ALL, MAX_HITS, THRESHOLDS, SearchSettings
 from askalike.text.analyzer import Analyzer
 from askalike.types import Correction, Explanation, Filters, Hit, Query, SearchResult
@@ -131,6 +131,24 @@ class Searcher:
             if len(shown) == k or len(found) < limit or limit == MAX_HITS:
                 return Ranking(asked, name, ranker.needs_vectors, shown, links)
             limit = min(2 * limit, MAX_HITS)
+
+    def likelihoods(self, query: Query, keys: Sequence[int]) -> dict[int, float]:
+        """Return how likely each of these questions asks the same as a query, whether or not a search finds it.
+
+        Raises:
+            EncoderError: the encoder cannot be had now.
+        """
+        _, ranker = self._chosen(PROBABILITY)
+        asked = self._prepared(query, ranker, Laps())
+        questions = self.engine.questions(keys)
+        held = [key for key in keys if key in questions]
+        if asked.counts is None or not held:
+            return {}
+        near = None if asked.vector is None else self.engine.cosines(asked.vector, held)
+        cosines = None if near is None else [near.get(key, 0.0) for key in held]
+        scoring = self.scoring or Scoring(self.analyzer)
+        found = scoring.logits(asked.query, asked.counts, [questions[key] for key in held], asked.vector, cosines)
+        return dict(zip(held, probability(scoring.update.moved(found)).tolist(), strict=True))
 
     def hits(self, ranked: Ranking) -> list[Hit]:
         """Return a ranking as hits: with what matched, the best answer, and what a question is a duplicate of."""

@@ -253,11 +253,11 @@ ROUTES: Final[tuple[Route, ...]] = (
     ),
     Route(
         "GET",
-        "/v1/duplicates/clusters",
-        "Questions of the archive that such pairs and duplicate links join, largest cluster first.",
-        schemas.ClustersPage,
-        lambda engine, call: engine.duplicates.clusters(call.query.cursor, call.query.limit, call.query.minimum),
-        query=schemas.DuplicatesQuery,
+        "/v1/duplicates/groups",
+        "Questions of the archive that ask the same, each the same as every other, largest group first.",
+        schemas.GroupsPage,
+        lambda engine, call: engine.duplicates.groups(call.query.cursor, call.query.limit, call.query.minimum),
+        query=schemas.GroupsQuery,
     ),
     Route(
         "POST",

@@ -40,9 +40,9 @@ export function duplicates(cursor, minimum, signal) {
   return call("GET", `v1/duplicates?limit=20&minimum=${minimum}${after}`, { signal });
 }
 
-/** Questions that hang together by likely pairs and by marks, the largest groups first. */
-export function clusters(limit, minimum, signal) {
-  return call("GET", `v1/duplicates/clusters?limit=${limit}&minimum=${minimum}`, { signal });
+/** Questions that ask the same, each the same as every other, the largest groups first. */
+export function groups(limit, minimum, signal) {
+  return call("GET", `v1/duplicates/groups?limit=${limit}&minimum=${minimum}`, { signal });
 }
 
 /** Tells the service what a moderator thinks of a pair. */

@@ -1,6 +1,6 @@
 // Explore: a question, its answers, and its neighbours as a list and as a picture; each neighbour leads on.
 
-import { clusters, neighbours, newest, question as fetchQuestion, similar } from "./api.js";
+import { groups, neighbours, newest, question as fetchQuestion, similar } from "./api.js";
 import { bodyElement } from "./body.js";
 import { announce, fill, h, icon, PATHS } from "./dom.js";
 import { aboutLine, byLine, exploreAddress, titleLink } from "./hit.js";
@@ -14,7 +14,7 @@ const NEIGHBOURS = 10;
 const LISTED = 12;
 const LONGEST_TRAIL = 6;
 const SHOWN_LINKS = 3;
-const SHOWN_CLUSTERS = 5;
+const SHOWN_GROUPS = 5;
 const LEAST_SCORE = 0.6;
 const LINK_GROUPS = [
   ["Marked a duplicate of", (one) => one.kind === "duplicate" && one.direction === "to"],
@@ -112,17 +112,17 @@ async function showNewest(place, signal) {
 
 /** Questions that were asked in other words again, under the one to answer them by; without them the newest stay. */
 async function showOften(section, signal) {
-  const answer = await clusters(SHOWN_CLUSTERS, LEAST_SCORE, signal).catch(() => null);
-  if (signal.aborted || !answer?.clusters.length) return;
+  const answer = await groups(SHOWN_GROUPS, LEAST_SCORE, signal).catch(() => null);
+  if (signal.aborted || !answer?.groups.length) return;
   fill(
     section,
     h("h2", { id: "often" }, "Frequently asked"),
-    h("ul", { class: "card picks" }, answer.clusters.map(clusterRow)),
+    h("ul", { class: "card picks" }, answer.groups.map(groupRow)),
   );
   section.hidden = false;
 }
 
-function clusterRow({ canonical, size, questions }) {
+function groupRow({ canonical, size, questions }) {
   const others = questions.filter(({ id }) => id !== canonical.id);
   return h(
     "li",
