@@ -211,7 +211,7 @@ class GroupsQuery(_Request, frozen=True):
 
     cursor: Cursor | None = None
     limit: Limit = 20
-    minimum: Annotated[float, Meta(ge=0.5, le=1, description="No pair of a group is less likely the same.")] = 0.6
+    minimum: Annotated[float, Meta(ge=0.5, le=1, description="No pair of a group is less likely the same.")] = 0.8
 
 
 # -- answers -----------------------------------------------------------------------------------------------------------

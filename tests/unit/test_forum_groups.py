@@ -158,6 +158,13 @@ def test_one_question_with_two_originals_does_not_join_them(forum: Forum) -> Non
     assert {"a", "b", "x"} in found  # c was not compared with x
 
 
+def test_what_people_linked_as_merely_related_is_not_joined_by_its_probability(forum: Forum) -> None:
+    forum.add_links([Link("e", "d", "related")])
+    assert groups(forum) == [{"a", "b", "c"}]
+    forum.add_links([Link("e", "d")])
+    assert groups(forum) == [{"a", "b", "c"}, {"d", "e"}]
+
+
 def test_judgements_and_deletions_count_at_once(forum: Forum) -> None:
     assert groups(forum) == [{"a", "b", "c"}, {"d", "e"}]
     forum.judge("d", "e", "different")

@@ -18,6 +18,7 @@ import re
 import threading
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from itertools import chain, pairwise
 from statistics import median
@@ -30,12 +31,13 @@ from askalike.forum.linkage import Ends, Evidence, Linkage, Node
 from askalike.search.originals import original_of
 from askalike.store import Store
 from askalike.store.pairs import PairStore
-from askalike.types import Answer, Group, GroupKind, Question, WeakestPair
+from askalike.types import Answer, Group, GroupKind, Link, Question, WeakestPair
 
 LEAST: Final = 0.5
 """Pairs below are in no group."""
 
-DEFAULT_MINIMUM: Final = 0.6
+DEFAULT_MINIMUM: Final = 0.8
+"""Of the pairs that this joins in travel.stackexchange.com, 95 % answer each other (results/groups.json)."""
 
 MOST_PARTIAL: Final = 5_000
 """Where more questions than these are near what has changed, all groups are made anew."""
@@ -135,13 +137,12 @@ class EvidenceReader:
         """Return what is known of these questions, as far as they are there; None for all."""
         if nums is None:
             held = frozenset(self._records.numbers())
-            pairs = self._pairs.page(minimum, -1)
-            sources = [link.source_id for link in self._records.links() if link.kind == "duplicate"]
+            pairs, links = self._pairs.page(minimum, -1), set(self._records.links())
         else:
             questions = self._records.questions_by_num(sorted(nums))
             held = frozenset(questions)
             pairs = self._pairs.among(held, minimum)
-            sources = [one.id for one in questions.values()]
+            links = {link for one in questions.values() for link in self._records.links_of(one.id)}
         judged = list(reversed(self._records.judgements()))
         known = self._records.nums_by_id({name for one in judged for name in (one.question_id, one.candidate_id)})
         verdicts = [(known[one.question_id], known[one.candidate_id], one.verdict) for one in judged]
@@ -149,9 +150,15 @@ class EvidenceReader:
         def among(ends: Iterable[Ends]) -> list[Ends]:
             return [pair for pair in ends if held.issuperset(pair)]
 
+        duplicates = self._originals(link.source_id for link in links if link.kind == "duplicate")
+        related = self._related(links)
         return Evidence(
-            [pair for pair in pairs if pair.first in held and pair.second in held],
-            [*among((a, b) for a, b, said in verdicts if said == "duplicate"), *among(self._originals(sources))],
+            [
+                replace(pair, score=0.0) if (pair.first, pair.second) in related else pair
+                for pair in pairs
+                if pair.first in held and pair.second in held
+            ],
+            [*among((a, b) for a, b, said in verdicts if said == "duplicate"), *among(duplicates)],
             among((a, b) for a, b, said in verdicts if said == "different"),
             [[num for num in text if num in held] for text in self._pairs.texts("hash", nums)],
             [[num for num in one if num in held] for one in self._occasions(nums)],
@@ -170,6 +177,13 @@ class EvidenceReader:
         for link in chain.from_iterable(map(self._records.links_of, ids)):
             if link.kind == "duplicate":
                 yield from (link.source_id, link.target_id)
+
+    def _related(self, links: Iterable[Link]) -> set[Ends]:
+        """Return what people linked as merely related: they saw both, and did not say that these are the same."""
+        found = [link for link in links if link.kind == "related"]
+        nums = self._records.nums_by_id({end for link in found for end in (link.source_id, link.target_id)})
+        ends = [(nums[link.source_id], nums[link.target_id]) for link in found]
+        return {(min(pair), max(pair)) for pair in ends}
 
     def _originals(self, ids: Iterable[str]) -> list[Ends]:
         """Return each of these that is linked as a duplicate with the one original that stands for it in a search.

@@ -31,7 +31,8 @@ class Evidence:
     """What is known of pairs of questions, by their numbers.
 
     Args:
-        pairs: probabilities; of several for one pair the greatest counts.
+        pairs: probabilities; of several for one pair the greatest counts. A pair that people linked as merely related
+            has 0.
         same: must-links: linked or judged duplicates; the first count most.
         different: cannot-links.
         texts: questions with the same text.

@@ -41,8 +41,8 @@ export function duplicates(cursor, minimum, signal) {
 }
 
 /** Questions that ask the same, each the same as every other, the largest groups first. */
-export function groups(limit, minimum, signal) {
-  return call("GET", `v1/duplicates/groups?limit=${limit}&minimum=${minimum}`, { signal });
+export function groups(limit, signal) {
+  return call("GET", `v1/duplicates/groups?limit=${limit}`, { signal });
 }
 
 /** Tells the service what a moderator thinks of a pair. */

@@ -15,7 +15,6 @@ const LISTED = 12;
 const LONGEST_TRAIL = 6;
 const SHOWN_LINKS = 3;
 const SHOWN_GROUPS = 5;
-const LEAST_SCORE = 0.6;
 const LINK_GROUPS = [
   ["Marked a duplicate of", (one) => one.kind === "duplicate" && one.direction === "to"],
   ["Its duplicates", (one) => one.kind === "duplicate" && one.direction === "from"],
@@ -112,7 +111,7 @@ async function showNewest(place, signal) {
 
 /** Questions that were asked in other words again, under the one to answer them by; without them the newest stay. */
 async function showOften(section, signal) {
-  const answer = await groups(SHOWN_GROUPS, LEAST_SCORE, signal).catch(() => null);
+  const answer = await groups(SHOWN_GROUPS, signal).catch(() => null);
   if (signal.aborted || !answer?.groups.length) return;
   fill(
     section,
