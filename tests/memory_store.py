@@ -127,8 +127,13 @@ class MemoryStore:
     def nums_by_id(self, ids: Iterable[str]) -> dict[str, int]:
         return {one: self._now.questions[one][0] for one in ids if one in self._now.questions}
 
-    def numbers(self) -> list[int]:
-        return [num for num, _ in self.all_questions()]
+    def numbers(self, *, is_answered: bool | None = None, is_closed: bool | None = None) -> list[int]:
+        answered = self.answer_counts(list(self._now.questions))
+        return [
+            num
+            for num, question in self.all_questions()
+            if is_answered in (None, question.id in answered) and is_closed in (None, question.closed is not None)
+        ]
 
     def all_questions(self, after: int = 0) -> Iterator[tuple[int, Question]]:
         held = sorted(self._now.questions.values(), key=lambda one: one[0])

@@ -8,6 +8,7 @@ that nothing is nested deeper than its fields are.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Annotated, Final, Literal
 
@@ -43,6 +44,11 @@ Votes = Annotated[int, Meta(ge=-_LARGEST, le=_LARGEST)]
 OwnId = Annotated[Id, Meta(description="May be left out; else the same as in the path.")]
 Limit = Annotated[int, Meta(ge=1, le=100)]
 LeastScore = Annotated[float, Meta(ge=0, le=1, description="The least score of a pair.")]
+LeastHit = Annotated[float, Meta(ge=0, description="The least score of a hit.")]
+Before = Annotated[Moment, Meta(description="Only questions asked before this moment.")]
+After = Annotated[Moment, Meta(description="Only questions asked at this moment or later.")]
+Answered = Annotated[bool, Meta(description="Only questions with an answer, or only those without.")]
+Closed = Annotated[bool, Meta(description="Only closed questions, or only open ones.")]
 Cursor = Annotated[Name, Meta(description="The ``next`` of the page before.")]
 
 
@@ -61,6 +67,27 @@ def parse_moment(name: str, text: str | None) -> datetime | None:
             f"{name} is not a date or time", "expected one such as 2024-05-01 or 2024-05-01T12:30:00Z"
         ) from None
     return found if found.tzinfo is not None else found.replace(tzinfo=UTC)
+
+
+def _listed(tag: str | None) -> tuple[str, ...]:
+    return () if tag is None else (tag,)
+
+
+def _filters(
+    asked: SimilarRequest | SimilarQuery,
+    tags: tuple[str, ...],
+    not_tags: tuple[str, ...],
+    exclude: tuple[str, ...] = (),
+) -> Filters:
+    return Filters(
+        tags,
+        parse_moment("before", asked.before),
+        frozenset(exclude),
+        not_tags,
+        parse_moment("after", asked.after),
+        asked.answered,
+        asked.closed,
+    )
 
 
 def _other_id() -> InputError:
@@ -82,22 +109,35 @@ class SimilarRequest(_Request, frozen=True):
     k: Annotated[int, Meta(ge=1, le=MOST_HITS, description="How many hits.")] = 10
     markup: Annotated[Markup, Meta(description="How the body is written.")] = "plain"
     tags: Annotated[tuple[Tag, ...], Meta(max_length=20, description="Only questions with all of these.")] = ()
-    before: Annotated[Moment, Meta(description="Only questions asked before this moment.")] | None = None
+    before: Before | None = None
     exclude: Annotated[tuple[Id, ...], Meta(max_length=1_000, description="Never these questions.")] = ()
     ranker: Annotated[Name, Meta(description="One of the forum's rankers; its default if omitted.")] | None = None
     explain: Annotated[bool, Meta(description="Report how much each word counts.")] = False
     id: Annotated[Id, Meta(description="The question's own id, where the forum holds it.")] | None = None
+    not_tags: Annotated[tuple[Tag, ...], Meta(max_length=20, description="Only questions with none of these.")] = ()
+    after: After | None = None
+    answered: Answered | None = None
+    closed: Closed | None = None
+    minimum: LeastHit = 0.0
 
     @property
     def query(self) -> Query:
         """Return the search.
 
         Raises:
-            InputError: ``before`` is no moment.
+            InputError: ``before`` or ``after`` is no moment.
         """
-        filters = Filters(self.tags, parse_moment("before", self.before), frozenset(self.exclude))
-        own = self.id or ""
-        return Query(self.title, self.body, self.markup, self.k, filters, self.ranker, own, is_explained=self.explain)
+        return Query(
+            self.title,
+            self.body,
+            self.markup,
+            self.k,
+            _filters(self, self.tags, self.not_tags, self.exclude),
+            self.ranker,
+            self.id or "",
+            is_explained=self.explain,
+            minimum=self.minimum,
+        )
 
 
 class QuestionRequest(_Request, frozen=True):
@@ -189,6 +229,25 @@ class SimilarQuery(_Request, frozen=True):
     k: Annotated[int, Meta(ge=1, le=MOST_HITS)] = 10
     ranker: Name | None = None
     explain: bool = False
+    tag: Annotated[Tag, Meta(description="Only questions with this tag.")] | None = None
+    not_tag: Annotated[Tag, Meta(description="Only questions without this tag.")] | None = None
+    before: Before | None = None
+    after: After | None = None
+    answered: Answered | None = None
+    closed: Closed | None = None
+    minimum: LeastHit = 0.0
+
+    def query(self, one: Question) -> Query:
+        """Return the search for a question that the forum holds.
+
+        Raises:
+            InputError: ``before`` or ``after`` is no moment.
+        """
+        return replace(
+            Query.stored(one, self.k, _filters(self, _listed(self.tag), _listed(self.not_tag)), self.ranker),
+            is_explained=self.explain,
+            minimum=self.minimum,
+        )
 
 
 class QuestionsQuery(_Request, frozen=True):

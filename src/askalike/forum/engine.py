@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 import threading
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 
 import numpy as np
@@ -31,6 +31,28 @@ FEW_SHARE = 0.2
 more, the nearest vectors are taken first and those that do not satisfy it are dropped."""
 
 
+MOST_LISTED = 2_000
+"""Up to so many questions are named to the word index."""
+
+
+class QuestionStates:
+    """Which questions of a store are answered or closed; looked up anew when the store has changed."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._known: tuple[int, dict[tuple[bool | None, bool | None], frozenset[int]]] = (-1, {})
+
+    def of(self, is_answered: bool | None, is_closed: bool | None) -> frozenset[int]:
+        """Return the numbers of those that are as asked for, None asking for nothing."""
+        last = self._store.last_change()
+        if self._known[0] != last:
+            self._known = (last, {})
+        known, key = self._known[1], (is_answered, is_closed)
+        if key not in known:
+            known[key] = frozenset(self._store.numbers(is_answered=is_answered, is_closed=is_closed))
+        return known[key]
+
+
 @dataclass(frozen=True, slots=True)
 class LocalEngine:
     """``search.Engine`` over a store and one state of its word index and, where there are some, of its vectors."""
@@ -40,6 +62,7 @@ class LocalEngine:
     fields: FieldWeights
     vectors: VectorSnapshot | None = None
     neighbours: Neighbours = "auto"
+    states: QuestionStates | None = None
 
     def statistics(self, terms: Collection[str]) -> TermStatistics:
         """Return how many questions are in the index, and how many have each of these terms."""
@@ -47,15 +70,11 @@ class LocalEngine:
 
     def lexical(self, weights: Mapping[str, float], limit: int, filters: Filters) -> list[Candidate]:
         """Return the best entries of the lexical index."""
-        excluded = self._excluded(filters) if filters.exclude_ids else set()
-        found = self.index.search(weights, self.fields, limit + len(excluded), filters)
-        return [Candidate(num, score) for num, score in found if num not in excluded][:limit]
+        return self._by_words(partial(self.index.search, weights, self.fields), limit, filters)
 
     def misspelt(self, terms: Sequence[str], limit: int, filters: Filters) -> list[Candidate]:
         """Return the entries of the lexical index that have terms spelled nearly as these."""
-        excluded = self._excluded(filters) if filters.exclude_ids else set()
-        found = self.index.misspelt(terms, self.fields, limit + len(excluded), filters)
-        return [Candidate(num, score) for num, score in found if num not in excluded][:limit]
+        return self._by_words(partial(self.index.misspelt, terms, self.fields), limit, filters)
 
     def lexical_scores(self, weights: Mapping[str, float], keys: Sequence[int]) -> dict[int, float]:
         """Return the lexical index's scores of these questions."""
@@ -66,7 +85,11 @@ class LocalEngine:
         excluded = self._excluded(filters) if filters.exclude_ids else set()
         admitted = self.index.count_admitted(filters)
         total = self.index.entries
-        if admitted == total:
+        states = self._states(filters) if filters.has_states else None
+        if states is not None:
+            allowed = states if admitted == total else states.intersection(self.index.all_admitted(filters))
+            found = self._near(vector, limit, list(allowed), excluded) if allowed else []
+        elif admitted == total:
             found = self._near(vector, limit, None, excluded)
         elif admitted <= FEW_SHARE * total:
             found = self._near(vector, limit, self.index.all_admitted(filters), excluded)
@@ -99,6 +122,31 @@ class LocalEngine:
         targets = self.store.originals_of(ids)
         found = sorted({target for one in targets.values() for target in one})
         return DuplicateLinks(targets, self.store.questions_by_id(found) if found else {})
+
+    def _by_words(
+        self, search: Callable[[int, Filters, list[int] | None], list[tuple[int, float]]], limit: int, filters: Filters
+    ) -> list[Candidate]:
+        """Return the best that a search of the word index finds for these filters, however few satisfy them.
+
+        What only the store knows is looked up beforehand where few satisfy it, and otherwise taken away from what is
+        found, of which more is asked for until there is enough.
+        """
+        excluded = self._excluded(filters) if filters.exclude_ids else set()
+        states = self._states(filters) if filters.has_states else None
+        if states is not None and len(states) <= MOST_LISTED:
+            listed = sorted(states - excluded)
+            return [Candidate(*one) for one in search(limit, filters, listed)] if listed else []
+        wanted = limit + len(excluded)
+        while True:
+            found = search(wanted, filters, None)
+            kept = [(num, score) for num, score in found if num not in excluded and (states is None or num in states)]
+            if len(kept) >= limit or len(found) < wanted:
+                return [Candidate(*one) for one in kept[:limit]]
+            wanted *= 4
+
+    def _states(self, filters: Filters) -> frozenset[int]:
+        """Return the questions that are (not) answered or closed as asked for."""
+        return (self.states or QuestionStates(self.store)).of(filters.is_answered, filters.is_closed)
 
     def _excluded(self, filters: Filters) -> set[int]:
         return set(self.store.nums_by_id(filters.exclude_ids).values())

@@ -16,7 +16,7 @@ from askalike.data import DEFAULT_MODEL_LANGUAGE, default_model
 from askalike.errors import BusyForumError, DamagedModelError, NotLearnedError
 from askalike.files import UnlockableError, held
 from askalike.forum.calibrations import Scorings
-from askalike.forum.engine import GeneralWords, LocalEngine, QueryEncoder, TextQueryEncoder
+from askalike.forum.engine import GeneralWords, LocalEngine, QueryEncoder, QuestionStates, TextQueryEncoder
 from askalike.forum.rerankers import Rerankers
 from askalike.forum.settings import ForumSettings
 from askalike.index.catchup import catch_up, pending
@@ -61,6 +61,7 @@ class Indexes:
         self._begun = self._finished = 0
         self._rerankers = Rerankers(layout, settings.search, store.answers_of)
         self._scorings = Scorings(store, analyzer)
+        self._states = QuestionStates(store)
         words = default_model() if language == DEFAULT_MODEL_LANGUAGE else None
         self._speller = None if words is None else GeneralWords(words)
 
@@ -70,7 +71,9 @@ class Indexes:
         answering = None if self.vectors is None else self.vectors.answering()
         settings = self.settings
         index = None if answering is None else answering.index.snapshot()
-        engine = LocalEngine(self._store, self.lexical.snapshot(), settings.fields, index, settings.neighbours)
+        engine = LocalEngine(
+            self._store, self.lexical.snapshot(), settings.fields, index, settings.neighbours, self._states
+        )
         scoring = self._scorings.of(answering, engine)
         searcher = Searcher(engine, self._analyzer, None, settings.search, self._rerankers.get, scoring=scoring)
         if answering is None:

@@ -29,7 +29,7 @@ from askalike.search.reranker import BY_LETTERS, RERANKERS, Reranker, learned_as
 from askalike.search.scorer import Scoring, probability
 from askalike.search.settings import ALL, MAX_HITS, THRESHOLDS, SearchSettings
 from askalike.text.analyzer import Analyzer
-from askalike.types import Correction, Explanation, Filters, Hit, Query, SearchResult
+from askalike.types import Correction, Explanation, Filters, Hit, Query, Question, SearchResult
 
 SPARE = 5
 """Half as many again as are asked for, and so many more, are looked at: duplicates of one original fall together."""
@@ -119,6 +119,8 @@ class Searcher:
         k, filters, laps = query.k, query.filters, laps or Laps()
         if isinstance(k, bool) or not isinstance(k, int) or not 1 <= k <= MAX_HITS:
             raise SettingError(f"k is {k!r}", f"expected a whole number from 1 to {MAX_HITS}")
+        if not query.minimum >= 0:  # nor what is no number
+            raise SettingError(f"the least score of a hit is {query.minimum!r}", "expected 0 or more")
         name, ranker = self._chosen(query.ranker)
         asked = self._prepared(query, ranker, laps)
         if not query.is_canonical:
@@ -127,7 +129,7 @@ class Searcher:
         while True:
             found = self._best(asked, ranker, limit, filters, laps)
             links = self.engine.duplicate_links([one.question.id for one in found])
-            shown = canonical(found, links, filters, k)
+            shown = canonical(found, links, self._admission(filters, found, links), k)
             if len(shown) == k or len(found) < limit or limit == MAX_HITS:
                 return Ranking(asked, name, ranker.needs_vectors, shown, links)
             limit = min(2 * limit, MAX_HITS)
@@ -149,6 +151,13 @@ class Searcher:
         scoring = self.scoring or Scoring(self.analyzer)
         found = scoring.logits(asked.query, asked.counts, [questions[key] for key in held], asked.vector, cosines)
         return dict(zip(held, probability(scoring.update.moved(found)).tolist(), strict=True))
+
+    def _admission(self, filters: Filters, found: Sequence[Found], links: DuplicateLinks) -> Callable[[Question], bool]:
+        """Return what tells whether a question that was found, or an original of one, satisfies the filters."""
+        if filters.is_answered is None:
+            return filters.admits
+        answered = self.engine.answers([*(one.question.id for one in found), *links.questions])
+        return lambda question: filters.admits(question, is_answered=question.id in answered)
 
     def hits(self, ranked: Ranking) -> list[Hit]:
         """Return a ranking as hits: with what matched, the best answer, and what a question is a duplicate of."""
@@ -261,16 +270,20 @@ class Searcher:
             wanted = k if limit <= self.settings.join.depth else limit
             pool = gather(self.engine, asked, ranker.sources, limit, filters, self.encoder, laps, wanted)
             shown = THRESHOLDS[self.settings.threshold](ranker.score(pool, self.settings.join))
-            scored = sorted((one for one in shown if one.score > 0), key=lambda one: (-one.score, one.key))
+            least = asked.query.minimum
+            scored = sorted(
+                (one for one in shown if one.score > 0 and one.score >= least), key=lambda one: (-one.score, one.key)
+            )
             laps.end("rank")
-            found = self._held(pool, scored, k)
+            found = self._held(pool, scored, k, filters)
             laps.end("answer")
-            if len(found) == k or pool.is_exhausted or has_threshold or limit == ranker.most:
+            is_cut = len(scored) < sum(one.score > 0 for one in shown)  # by the least score: others have less
+            if len(found) == k or pool.is_exhausted or has_threshold or is_cut or limit == ranker.most:
                 return found
             limit = min(2 * limit, ranker.most or 2 * limit)
 
-    def _held(self, pool: Pool, scored: Sequence[Scored], k: int) -> list[Found]:
-        """Return the first ``k`` of which the engine has the record, equal scores by id."""
+    def _held(self, pool: Pool, scored: Sequence[Scored], k: int, filters: Filters) -> list[Found]:
+        """Return the first ``k`` of which the engine has the record, as the filters want it; equal scores by id."""
         held: list[Found] = []
         start = 0
         while start < len(scored) and len(held) < k:
@@ -279,7 +292,11 @@ class Searcher:
                 stop += 1  # which of these comes first is decided by their ids
             part = scored[start:stop]
             questions = pool.questions([one.key for one in part])
-            held.extend(Found(one, questions[one.key]) for one in part if one.key in questions)
+            held.extend(
+                Found(one, question)
+                for one in part
+                if (question := questions.get(one.key)) is not None and filters.admits(question)
+            )
             start = stop
         return sorted(held, key=lambda one: (-one.scored.score, one.question.id))[:k]
 

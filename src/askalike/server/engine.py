@@ -80,10 +80,7 @@ class Engine:
             UnknownIdError: there is no such question.
             SettingError, ForumError, ModelError: as ``similar``.
         """
-        one = self.forum.question(identifier)
-        title = one.title if one.title.strip() or one.body.strip() else "?"
-        asked = Query(title, one.body, one.markup, query.k, ranker=query.ranker, own=one.id, is_explained=query.explain)
-        return self.similar(asked)
+        return self.similar(query.query(self.forum.question(identifier)))
 
     def warm_up(self) -> None:
         """Search once, so that the first who asks need not wait for the model to be read; what fails, fails then."""

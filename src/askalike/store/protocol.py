@@ -180,8 +180,8 @@ class Store(ChangeLog, Protocol):
     def nums_by_id(self, ids: Iterable[str]) -> dict[str, int]:
         """Return the numbers of those ids that are there."""
 
-    def numbers(self) -> list[int]:
-        """Return the numbers of all questions, ascending."""
+    def numbers(self, *, is_answered: bool | None = None, is_closed: bool | None = None) -> list[int]:
+        """Return the numbers of all questions, or of those that are (not) answered or closed, ascending."""
 
     def newest(self, limit: int, after: Position | None = None) -> list[tuple[Position, Question]]:
         """Return questions, newest first by date; those without a date are last, the last stored first.

@@ -274,9 +274,16 @@ class SqliteStore:
         """Return the numbers of those ids that are there."""
         return dict(self._rows_of_ids("SELECT id, num FROM questions WHERE id IN ({wanted})", ids))
 
-    def numbers(self) -> list[int]:
-        """Return the numbers of all questions, ascending."""
-        return [row["num"] for row in self.rows("SELECT num FROM questions ORDER BY num")]
+    def numbers(self, *, is_answered: bool | None = None, is_closed: bool | None = None) -> list[int]:
+        """Return the numbers of all questions, or of those that are (not) answered or closed, ascending."""
+        asked = {
+            "id IN (SELECT question_id FROM answers)": is_answered,
+            "closed_us IS NOT NULL": is_closed,
+        }
+        conditions = [f"({one}) IS {wanted:d}" for one, wanted in asked.items() if wanted is not None]
+        return [
+            row[0] for row in self.rows(f"SELECT num FROM questions WHERE {' AND '.join(conditions) or 1} ORDER BY 1")
+        ]
 
     def all_questions(self, after: int = 0) -> Iterator[tuple[int, Question]]:
         """Yield (number, question) for numbers > ``after``, in their order, without holding them all."""
