@@ -24,6 +24,7 @@ from askalike.types import (
     LinkKind,
     Markup,
     Match,
+    Order,
     Query,
     Question,
     Verdict,
@@ -49,6 +50,9 @@ Before = Annotated[Moment, Meta(description="Only questions asked before this mo
 After = Annotated[Moment, Meta(description="Only questions asked at this moment or later.")]
 Answered = Annotated[bool, Meta(description="Only questions with an answer, or only those without.")]
 Closed = Annotated[bool, Meta(description="Only closed questions, or only open ones.")]
+HitOrder = Annotated[
+    Order, Meta(description="help: the same hits, a good answer before others that are about as likely.")
+]
 Cursor = Annotated[Name, Meta(description="The ``next`` of the page before.")]
 
 
@@ -119,6 +123,7 @@ class SimilarRequest(_Request, frozen=True):
     answered: Answered | None = None
     closed: Closed | None = None
     minimum: LeastHit = 0.0
+    order: HitOrder = "probability"
 
     @property
     def query(self) -> Query:
@@ -137,6 +142,7 @@ class SimilarRequest(_Request, frozen=True):
             self.id or "",
             is_explained=self.explain,
             minimum=self.minimum,
+            order=self.order,
         )
 
 
@@ -236,6 +242,7 @@ class SimilarQuery(_Request, frozen=True):
     answered: Answered | None = None
     closed: Closed | None = None
     minimum: LeastHit = 0.0
+    order: HitOrder = "probability"
 
     def query(self, one: Question) -> Query:
         """Return the search for a question that the forum holds.
@@ -247,6 +254,7 @@ class SimilarQuery(_Request, frozen=True):
             Query.stored(one, self.k, _filters(self, _listed(self.tag), _listed(self.not_tag)), self.ranker),
             is_explained=self.explain,
             minimum=self.minimum,
+            order=self.order,
         )
 
 

@@ -193,6 +193,10 @@ class Filters:
         )
 
 
+Order = Literal["probability", "help"]
+"""What hits are ordered by."""
+
+
 @dataclass(frozen=True, slots=True)
 class Query:
     """A question that somebody asks, and what is wanted of the search.
@@ -206,7 +210,9 @@ class Query:
         ranker: a name from ``search.RANKER_NAMES``, such as "probability" or "lexical"; None takes the settings' one,
             which is probability.
         own: the question's own id, where the forum holds it: neither it nor what was judged different is found.
-        is_canonical: a question that is marked a duplicate gives way to its original.
+        is_canonical: a question that is linked as a duplicate gives way to its original.
+        order: "probability", or "help": the same hits for who asks, those with a good answer before others that are
+            about as likely (``search.help``).
         is_explained: each hit comes with how much each word counts.
         minimum: the least score of a hit; of the default ranker, its probability of being a duplicate.
     """
@@ -218,9 +224,10 @@ class Query:
     filters: Filters = field(default_factory=Filters)
     ranker: str | None = None
     own: str = ""
-    is_canonical: bool = False
+    is_canonical: bool = True
     is_explained: bool = False
     minimum: float = 0.0
+    order: Order = "probability"
 
     @classmethod
     def stored(

@@ -206,6 +206,8 @@ class Forum:
     ) -> list[Hit]:
         """Return the ``k`` earlier questions that are most similar to a new one, best first: ``search`` in short.
 
+        A question that is linked as a duplicate gives way to its original.
+
         Args:
             title, …, ranker: see ``Query``.
 
@@ -228,12 +230,14 @@ class Forum:
         return self._indexes.ask(lambda searcher: searcher.search(wanted))
 
     def ranking(self, query: Query) -> list[tuple[str, float]]:
-        """Return (question id, score) as ``search`` ranks them, without answers and what matched: for evaluation.
+        """Return (question id, score) as ``search`` ranks them, each question for itself: for evaluation.
+
+        Duplicates are not replaced by their originals, nor are answers and what matched looked up.
 
         Raises:
             SettingError, ForumError, ModelError: as ``search``.
         """
-        wanted = self._without_own(query) if query.own else query
+        wanted = replace(self._without_own(query) if query.own else query, is_canonical=False)
         found = self._indexes.ask(lambda searcher: searcher.ranking(wanted)).found
         return [(one.question.id, one.scored.score) for one in found]
 

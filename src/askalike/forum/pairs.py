@@ -318,7 +318,7 @@ class _Stored:
 
 def _ranked(searcher: Searcher, query: Query, num: int, stored: Callable[[int], NDArray[np.float32]]) -> list[Scored]:
     """Return the best as they are written, by what the package's scorer says of them."""
-    asked = replace(query, ranker=PROBABILITY)
+    asked = replace(query, ranker=PROBABILITY, is_canonical=False)
     return [one.scored for one in _plain(searcher, num, stored).ranking(asked).found]
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
+from typing import get_args
 
 from msgspec import structs
 
@@ -12,6 +13,7 @@ from askalike.errors import EncoderError, NotLearnedError, SettingError
 from askalike.search.correction import Speller, corrected
 from askalike.search.engine import DuplicateLinks, Encoder, Engine, WordEncoder
 from askalike.search.explanation import MOST_MISSING, explanations, informative_words, matches
+from askalike.search.help import by_help
 from askalike.search.originals import Found, canonical
 from askalike.search.pool import Laps, Pool, Scored, Source, gather
 from askalike.search.query import PreparedQuery, TermCounts, weigh
@@ -29,7 +31,7 @@ from askalike.search.reranker import BY_LETTERS, RERANKERS, Reranker, learned_as
 from askalike.search.scorer import Scoring, probability
 from askalike.search.settings import ALL, MAX_HITS, THRESHOLDS, SearchSettings
 from askalike.text.analyzer import Analyzer
-from askalike.types import Correction, Explanation, Filters, Hit, Query, Question, SearchResult
+from askalike.types import Correction, Explanation, Filters, Hit, Order, Query, Question, SearchResult
 
 SPARE = 5
 """Half as many again as are asked for, and so many more, are looked at: duplicates of one original fall together."""
@@ -78,11 +80,15 @@ class Searcher:
         """Return what a query finds, with what matched, the best answers, and explanations where asked for.
 
         Raises:
-            SettingError, ForumError: as ``ranking``.
+            SettingError, ForumError: as ``ranking``; SettingError: there is no such order.
         """
         laps = Laps()
+        if query.order not in get_args(Order):
+            raise SettingError(f"there is no order {query.order!r}", f"expected one of {', '.join(get_args(Order))}")
         ranked = self.ranking(query, laps)
         hits = self.hits(ranked)
+        if query.order == "help":
+            hits = by_help(hits)
         if query.is_explained and hits:
             explained = self._explanations(ranked, hits)
             hits = [structs.replace(hit, explanation=one) for hit, one in zip(hits, explained, strict=True)]

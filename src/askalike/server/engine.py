@@ -6,7 +6,6 @@ import contextlib
 import re
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import replace
 from itertools import islice
 from typing import Final, Literal
 
@@ -65,7 +64,7 @@ class Engine:
         if not query.title.strip() and not query.body.strip():
             raise SettingError("the question is empty", "give a title or a body")
         began = time.perf_counter()
-        found = self.forum.search(replace(query, is_canonical=True))
+        found = self.forum.search(query)
         searched = time.perf_counter()
         hits = tuple(shown_hit(hit, self.forum.analyzer) for hit in found.hits)
         ended = time.perf_counter()
