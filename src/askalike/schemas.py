@@ -27,6 +27,7 @@ from askalike.types import (
     Order,
     Query,
     Question,
+    ReliabilityBin,
     Verdict,
 )
 
@@ -536,6 +537,20 @@ class FeedbackState(Struct, frozen=True):
     different: int
 
 
+class HelpedState(Struct, frozen=True):
+    """How often askers said that an earlier question answered theirs, and how many questions did."""
+
+    times: int
+    questions: int
+
+
+class HelpedCount(Struct, frozen=True):
+    """How often a question answered somebody's."""
+
+    id: str
+    times: int
+
+
 class Permissions(Struct, frozen=True):
     """What this request's key may do."""
 
@@ -575,5 +590,7 @@ class Status(Struct, frozen=True):
     ranker: str
     duplicates: DuplicatesState
     feedback: FeedbackState
+    helped: HelpedState
+    reliability: tuple[ReliabilityBin, ...]
     service: WorkerState
     latency_ms: dict[str, Latency]

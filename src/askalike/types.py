@@ -380,6 +380,25 @@ class Group:
     kind: GroupKind = "same question"
 
 
+@dataclass(frozen=True, slots=True)
+class ReliabilityBin:
+    """Pairs that people judged and whose probability lies from ``least`` to below ``below``.
+
+    Args:
+        same: how many of the ``judged`` they called the same.
+        mean: of the probabilities.
+        low: of the 95 % interval of the share of the same; ``high`` its upper end.
+    """
+
+    least: float
+    below: float
+    judged: int
+    same: int
+    mean: float
+    low: float
+    high: float
+
+
 Stage = Literal["lexical", "vector", "rank", "answer"]
 """Candidates by words; encoding and candidates by meaning; joining and re-ranking; records, answers, explanations."""
 

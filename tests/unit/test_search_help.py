@@ -87,5 +87,6 @@ def test_library_service_and_command_replace_duplicates_by_their_originals_alike
     asked = SimilarRequest("wifi drops every evening")
     assert [hit.question.id for hit in Engine(forum).similar(asked.query).hits] == library
     monkeypatch.setattr("sys.argv", ["askalike", "search", str(forum.path), "wifi drops every evening", "--json"])
-    main()
+    with pytest.raises(SystemExit, match="0"):
+        main()
     assert [hit["question"]["id"] for hit in json.loads(capsys.readouterr().out)] == library

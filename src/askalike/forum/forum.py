@@ -23,6 +23,7 @@ from askalike.forum.importing import ImportOptions, ImportReport, import_archive
 from askalike.forum.indexes import Indexes, remove_indexes
 from askalike.forum.linkage import Node
 from askalike.forum.pairs import Pairs
+from askalike.forum.reliability import Reliability
 from askalike.forum.rerankers import take_ranker
 from askalike.forum.settings import ForumSettings, stored_text_settings
 from askalike.index.model_source import forget_encoder, wanted_model
@@ -34,10 +35,23 @@ from askalike.progress import Progress, SilentProgress
 from askalike.search import RANKERS, RERANKERS, learned_as
 from askalike.search.calibration import UNMOVED, moved_probabilities
 from askalike.search.rankers import INTERACTION
-from askalike.store import Counts, ForumLayout, Operation, Position, Store, create_store, open_store
+from askalike.store import Counts, ForumLayout, Operation, Position, Store, create_store, open_helped, open_store
 from askalike.text.analyzer import Analyzer
 from askalike.text.settings import TextSettings
-from askalike.types import Answer, Feedback, Filters, Group, Hit, Link, Markup, Query, Question, SearchResult, Verdict
+from askalike.types import (
+    Answer,
+    Feedback,
+    Filters,
+    Group,
+    Hit,
+    Link,
+    Markup,
+    Query,
+    Question,
+    ReliabilityBin,
+    SearchResult,
+    Verdict,
+)
 
 if TYPE_CHECKING:
     from askalike.training.session import TrainingResult
@@ -47,7 +61,7 @@ MOST_NAMED = 20
 """So many questions and answers with an unreadable date are named."""
 
 _OWNED = Owned(
-    r"(archive|pairs|loading)\.sqlite(-wal|-shm|-journal)?|(index|pairs|loading)\.lock|rejects\.jsonl"
+    r"(archive|pairs|loading|helped)\.sqlite(-wal|-shm|-journal)?|(index|pairs|loading)\.lock|rejects\.jsonl"
     r"|encoder\.json(\.\d+\.tmp)?",
     (("lexical", LEXICAL_FILES), ("vectors", VECTOR_FILES)),
 )
@@ -99,6 +113,8 @@ class Forum:
         self._store = store
         self._indexes = Indexes(self._layout, store, analyzer, settings)
         self.pairs = Pairs(self._layout, store, self._indexes)
+        self._reliability = Reliability(store, self._indexes)
+        self._helped = open_helped(self._layout)
         self._groups = Groups(store, self.pairs.store, self.likelihoods)
 
     # -- making and opening ------------------------------------------------------------------------------------
@@ -495,6 +511,22 @@ class Forum:
             InputError: they are the same, or a value cannot be stored.
         """
         return self._store.add_feedback(Feedback(question_id, candidate_id, verdict, by))
+
+    def add_helped(self, question_id: str) -> int:
+        """Count that a question answered somebody's who was about to ask; return how often it did.
+
+        Raises:
+            UnknownIdError: there is no such question.
+        """
+        return self._helped.add(self._store.question(question_id).id)
+
+    def helped(self) -> tuple[int, int]:
+        """Return how often an earlier question answered somebody's, and how many questions did."""
+        return self._helped.total()
+
+    def reliability(self) -> tuple[ReliabilityBin, ...]:
+        """Return what the package's scorer said of the pairs that people judged, beside what they said."""
+        return self._reliability.bins()
 
     # -- keeping the indexes in step ---------------------------------------------------------------------------
 

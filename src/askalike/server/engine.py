@@ -15,6 +15,7 @@ from askalike.errors import AskalikeError, BusyForumError, SettingError, Unknown
 from askalike.forum import Forum
 from askalike.schemas import (
     FeedbackRequest,
+    HelpedCount,
     QuestionsPage,
     ShownLink,
     ShownQuestion,
@@ -222,6 +223,14 @@ class Engine:
             BusyForumError: another process has been writing for too long; nothing is stored.
         """
         return self.forum.judge(given.question, given.candidate, given.verdict, given.by)
+
+    def helped(self, identifier: str) -> HelpedCount:
+        """Count that a question answered somebody's who was about to ask.
+
+        Raises:
+            UnknownIdError: there is no such question.
+        """
+        return HelpedCount(identifier, self.forum.add_helped(identifier))
 
     def labels(self, *, is_named: bool) -> Iterator[Feedback]:
         """Yield all judgements, oldest first; who judged is left out unless ``is_named``."""

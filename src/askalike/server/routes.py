@@ -244,6 +244,14 @@ ROUTES: Final[tuple[Route, ...]] = (
         refusals=(404,),
     ),
     Route(
+        "POST",
+        "/v1/questions/{id}/helped",
+        "Count that this question answered the one that somebody was about to ask.",
+        schemas.HelpedCount,
+        lambda engine, call: engine.helped(call.path["id"]),
+        refusals=(404,),
+    ),
+    Route(
         "GET",
         "/v1/duplicates",
         "Pairs of the archive that may be duplicates, best first.",

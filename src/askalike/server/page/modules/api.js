@@ -45,6 +45,11 @@ export function groups(limit, signal) {
   return call("GET", `v1/duplicates/groups?limit=${limit}`, { signal });
 }
 
+/** Counts that a question answered the one that somebody was about to ask. */
+export function helped(id) {
+  return call("POST", `v1/questions/${encodeURIComponent(id)}/helped`);
+}
+
 /** Tells the service what a moderator thinks of a pair. */
 export function judge(pair, verdict) {
   const sent = { question: pair.question.id, candidate: pair.candidate.id, verdict };

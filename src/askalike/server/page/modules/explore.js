@@ -15,6 +15,7 @@ const LISTED = 12;
 const LONGEST_TRAIL = 6;
 const SHOWN_LINKS = 3;
 const SHOWN_GROUPS = 5;
+const KINDS = { "same text": "the same text", recurring: "at regular dates" };
 const LINK_GROUPS = [
   ["Marked a duplicate of", (one) => one.kind === "duplicate" && one.direction === "to"],
   ["Its duplicates", (one) => one.kind === "duplicate" && one.direction === "from"],
@@ -102,7 +103,7 @@ async function showNewest(place, signal) {
   const often = h("section", { class: "often", "aria-labelledby": "often", hidden: true });
   fill(
     place,
-    h("h2", {}, "The newest", h("span", { class: "aside" }, ` of ${count(total, "question")}`)),
+    h("h2", {}, "The newest by date", h("span", { class: "aside" }, ` of ${count(total, "question")}`)),
     pickList(questions),
     often,
   );
@@ -121,21 +122,29 @@ async function showOften(section, signal) {
   section.hidden = false;
 }
 
-function groupRow({ canonical, size, questions }) {
+function groupRow({ canonical, size, kind, weakest, questions }) {
   const others = questions.filter(({ id }) => id !== canonical.id);
   return h(
     "li",
     {},
     pickLink(canonical),
-    h("span", { class: "aside" }, `${size} times · ${count(canonical.answers, "answer")}`),
+    h("span", { class: "aside" }, [`${size} times`, count(canonical.answers, "answer"), KINDS[kind]].filter(Boolean).join(" · ")),
     h(
       "details",
       { class: "rest" },
-      h("summary", {}, icon(PATHS.chevron), "in other words"),
+      h("summary", {}, icon(PATHS.chevron), kind === "same question" ? "In other words" : "All of them"),
       h("ul", {}, others.map((one) => h("li", {}, pickLink(one)))),
+      weakest ? h("div", { class: "weakest" }, "Least alike: ", weakestOf(weakest)) : null,
     ),
   );
 }
+
+const weakestOf = ({ question, candidate, likelihood }) => [
+  h("q", {}, titleOf(question)),
+  " and ",
+  h("q", {}, titleOf(candidate)),
+  likelihoodLine({ likelihood }),
+];
 
 const pickLink = (one) => h("a", { href: exploreAddress(one.id) }, titleOf(one));
 
