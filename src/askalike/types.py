@@ -349,9 +349,10 @@ class Hit(msgspec.Struct, frozen=True, rename={"answer": "best_answer", "answer_
     notice: str = ""
 
 
-GroupKind = Literal["same question", "same text", "recurring"]
-"""``same text``: all have one text but for markup, case and white space; ``recurring``: an announcement at regular
-dates."""
+GroupKind = Literal["same question", "same text", "linked", "recurring"]
+"""``same text``: all have one text but for markup, case and white space; ``linked``: links and judgements alone
+join all, so that each is a duplicate of the canonical question and not always of every other; ``recurring``: an
+announcement at regular dates."""
 
 
 @dataclass(frozen=True, slots=True)

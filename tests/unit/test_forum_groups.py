@@ -16,6 +16,7 @@ from askalike.errors import SettingError
 from askalike.forum import groups as groups_module
 from askalike.forum.groups import EvidenceReader
 from askalike.forum.linkage import Evidence, Linkage, lacking
+from askalike.forum.pairs import HASHED_BEFORE
 from askalike.store.pairs import Pair
 
 LONG = 60.0
@@ -147,7 +148,7 @@ def test_answers_votes_and_duplicates_choose_the_canonical_question_and_no_dupli
     forum.add_links([Link("e", "d")])
     assert groups(forum)[-1] == {"d", "e"}
     printer = forum.groups(0.5)[-1]
-    assert (printer.canonical, printer.weakest) == ("d", None)  # people joined them
+    assert (printer.canonical, printer.weakest, printer.kind) == ("d", None, "linked")
 
 
 def test_one_question_with_two_originals_does_not_join_them(forum: Forum) -> None:
@@ -188,6 +189,25 @@ def test_a_meeting_that_is_announced_every_week_is_set_apart(forum: Forum) -> No
     *others, last = forum.groups(0.5)
     assert (set(last.members), last.kind, last.weakest) == ({f"m{at}" for at in range(6)}, "recurring", None)
     assert all(one.kind != "recurring" for one in others)
+
+
+def test_one_title_every_week_with_another_text_each_time_is_set_apart_and_one_text_is_not(forum: Forum) -> None:
+    days = [datetime(2019, 5, 12, tzinfo=UTC) + timedelta(days=7 * week) for week in range(5)]
+    plays = ("band", "circus", "parade", "market", "match")
+    forum.add([Question(f"w{at}", "What goes on this weekend", plays[at], created=day) for at, day in enumerate(days)])
+    forum.add([Question(f"k{at}", "Kettle boils over", "every time", created=day) for at, day in enumerate(days)])
+    assert forum.pairs.advance(LONG) == 0
+    kinds = {group.kind: set(group.members) for group in forum.groups(0.5) if group.members[0][0] in "wk"}
+    assert kinds == {"recurring": {f"w{at}" for at in range(5)}, "same text": {f"k{at}" for at in range(5)}}
+
+
+def test_a_forum_that_was_compared_before_is_read_again_and_not_compared_again(forum: Forum) -> None:
+    found = groups(forum)
+    with forum.pairs.store.writing() as store:
+        store.keep("texts", HASHED_BEFORE)
+    forum.pairs.advance(0.0)
+    assert forum.pairs.waiting() == 0
+    assert groups(forum) == found
 
 
 def test_a_minimum_below_even_odds_is_refused(forum: Forum) -> None:

@@ -37,7 +37,7 @@ LEAST: Final = 0.5
 """Pairs below are in no group."""
 
 DEFAULT_MINIMUM: Final = 0.8
-"""Of the pairs that this joins in travel.stackexchange.com, 95 % answer each other (results/groups.json)."""
+"""Of the pairs that this joins in travel.stackexchange.com, 95 % were read as the same (results/groups.json)."""
 
 MOST_PARTIAL: Final = 5_000
 """Where more questions than these are near what has changed, all groups are made anew."""
@@ -62,17 +62,15 @@ _DATE: Final = re.compile(r"\b((?:19|20)\d\d-\d\d-\d\d)\b")
 
 
 def template(title: str) -> str:
-    """Return a title without the dates and numbers that tell one occasion from the next; "" where it has none.
+    """Return a title without the dates and numbers that tell one occasion from the next.
 
     >>> template("Weekly meeting 2019-05-12") == template("Weekly meeting, 3 June 2020")
     True
     >>> template("Error 404 in the log")
     'error # in the log'
-    >>> template("What did you cook?")
-    ''
     """
     words = re.sub(r"[\W_]+", " ", _OCCASION.sub(" \x00 ", title.casefold()).replace("\x00", "ⵌ"))
-    return re.sub(r"ⵌ(?: ⵌ)*", "#", " ".join(words.split())) if "ⵌ" in words else ""
+    return re.sub(r"ⵌ(?: ⵌ)*", "#", " ".join(words.split()))
 
 
 def is_regular(moments: Iterable[datetime]) -> bool:
@@ -165,9 +163,10 @@ class EvidenceReader:
         )
 
     def _occasions(self, nums: Iterable[int] | None) -> Iterator[list[int]]:
-        """Yield the questions of each template that is asked regularly."""
+        """Yield the questions of each template that is asked regularly, and not in one text."""
         for listed in self._pairs.texts("template", nums):
-            if len(listed) >= LEAST_OCCASIONS:
+            copies = {num for text in self._pairs.texts("hash", listed) for num in text[1:]}
+            if len(listed) - len(copies.intersection(listed)) >= LEAST_OCCASIONS:
                 moments = map(_moment, self._records.questions_by_num(listed).values())
                 if is_regular(moment for moment in moments if moment is not None):
                     yield listed
@@ -283,7 +282,15 @@ class Groups:
             if node.weakest is not None and held.keys() >= set(node.weakest):
                 weakest = WeakestPair(held[node.weakest[0]].id, held[node.weakest[1]].id, height)
             is_copied = any(texts.issuperset(node.nums) for texts in copies)
-            kind: GroupKind = "recurring" if node.is_recurring else "same text" if is_copied else "same question"
+            kind: GroupKind = (
+                "recurring"
+                if node.is_recurring
+                else "same text"
+                if is_copied
+                else "linked"
+                if node.weakest is None
+                else "same question"
+            )
             if len(ordered) > 1:
                 yield Group(ordered, ordered[0], weakest, kind)
 

@@ -57,6 +57,9 @@ AT_ONCE: Final = 20
 HASHED: Final = "title and body, no markup, case folded, 2"
 """How a text's hash is made; another way makes every hash anew."""
 
+HASHED_BEFORE: Final = "title and body, no markup, case folded, 1"
+"""The same hash, without what titles have in common but for dates and numbers: no question is compared again."""
+
 
 class Pairs:
     """The pairs of a forum that may ask the same; any thread reads, one process at a time compares."""
@@ -187,9 +190,10 @@ class Pairs:
         if self.store.state("texts") != HASHED:
             with self.store.writing() as store:
                 everything = self._records.numbers()
-                store.forget_texts()
+                if self.store.state("texts") != HASHED_BEFORE:
+                    store.forget_texts()
+                    store.add_waiting(everything)
                 store.add_unread(everything)
-                store.add_waiting(everything)
                 store.keep("texts", HASHED)
         while applied < last and (changes := self._records.changes(applied, CHANGES, FOLLOWED)):
             edited = {change.num for change in changes if change.kind == "question"}
