@@ -1,15 +1,15 @@
 """Whether questions of one group ask the same, read by hand; and what groups cost with 225,000 questions.
 
-Command: ``python -m benchmarks.groups``; ``--reading`` or ``--cost`` for one of both. The reading takes travel twice, with
-and without its links, and what one language model read of pairs of its groups (``groups-judged.jsonl``), by the guide of
-the judged pools and without being told any probability:
+Command: ``python -m benchmarks.groups``; ``--reading`` or ``--cost`` for one of both. The reading takes travel with and
+without its links, and what one language model read of pairs of its groups (``groups-judged.jsonl``), by the guide of the
+judged pools and without being told any probability:
 
-- ``without links``: all 160 pairs within groups at a minimum of 0.6, made as if the forum had no links; one tenth twice.
+- ``without links``: all 160 pairs within groups at a minimum of 0.6, made as if the forum had no links; a tenth twice.
 - ``linked, by group``: pairs of groups as the forum shows them, a group first, then a pair in it.
 - ``linked, by pair``: pairs of these groups, each pair as likely, so that the largest groups are most of them.
 
-The cost is taken over Reddit's questions with pairs drawn at random, since comparing them all takes hours: chains of 3 to
-12 questions, as many pairs for a question as ten forums like travel have.
+The cost is taken over Reddit's questions with pairs drawn at random, since comparing them all takes hours: chains of 3
+to 12 questions, five times as many likely pairs for a question as travel has.
 """
 
 from __future__ import annotations
@@ -56,6 +56,11 @@ def within(forum: Forum, minimum: float) -> set[tuple[str, str]]:
     return {(min(pair), max(pair)) for group in forum.groups(minimum) for pair in combinations(group.members, 2)}
 
 
+def _linked(forum: Forum, kind: str) -> set[tuple[str, str]]:
+    ends = [(link.source_id, link.target_id) for link in forum.links() if link.kind == kind]
+    return {(min(pair), max(pair)) for pair in ends}
+
+
 def share(grades: list[int]) -> dict[str, Any]:
     """Return how many of some pairs ask the same."""
     good = sum(grade >= LEAST_GRADE for grade in grades)
@@ -66,12 +71,12 @@ def share(grades: list[int]) -> dict[str, Any]:
 def reading() -> dict[str, Any]:
     """Return how many pairs of groups were read as the same."""
     judged = [json.loads(line) for line in JUDGED.read_text(encoding="utf-8").splitlines()]
-    grades = {(one["first"], one["second"]): one["grades"] for one in judged}
-    twice = [one for one in grades.values() if len(one) > 1]
+    twice = [one["grades"] for one in judged if len(one["grades"]) > 1]
     alone, linked = (
         compared(f"groups-{name}.forum", has_links=name == "linked") for name in ("without-links", "linked")
     )
-    related = {tuple(sorted((link.source_id, link.target_id))) for link in linked.links() if link.kind == "related"}
+    links = {kind: _linked(linked, kind) for kind in ("related", "duplicate")}
+    related = links["related"] - links["duplicate"]
     of = {"without links": [one for one in judged if one["drawn"] == "without links"]}
     rows = {}
     for minimum in MINIMA:
@@ -82,6 +87,9 @@ def reading() -> dict[str, Any]:
             "groups": len(alone.groups(minimum)),
             "all": {**share(list(read.values())), "in groups": len(pairs)},
             "without what people linked as related": share([g for pair, g in read.items() if pair not in related]),
+            "that nobody linked": share(
+                [g for pair, g in read.items() if pair not in links["related"] | links["duplicate"]]
+            ),
         }
     shown = linked.groups()
     return {
