@@ -1,8 +1,8 @@
 """Whether questions of one group ask the same, read by hand; and what groups cost with 225,000 questions.
 
 Command: ``python -m benchmarks.groups``; ``--reading`` or ``--cost`` for one of both. The reading takes travel with and
-without its links, and what one language model read of pairs of its groups (``groups-judged.jsonl``), by the guide of the
-judged pools and without being told any probability:
+without its links, and what one language model read of pairs of its groups (``groups-judged.jsonl``), by the guide of
+the judged pools and without being told any probability:
 
 - ``without links``: all 160 pairs within groups at a minimum of 0.6, made as if the forum had no links; a tenth twice.
 - ``linked, by group``: pairs of groups as the forum shows them, a group first, then a pair in it.

@@ -22,7 +22,6 @@ from numpy.typing import NDArray
 
 from askalike.evaluation.forum.tasks import questions_of
 from askalike.forum import Forum, ForumSettings
-from askalike.index.vectors import GraphSettings
 from askalike.readers.research.judged import read_judged
 from askalike.search.features import FEATURES, Cosines, Floats
 from askalike.search.pool import Laps, gather
@@ -46,7 +45,7 @@ ARCHIVES: Final = {
 }
 POOLED: Final = ("travel", "slicer", "devops", "reddit")
 OTHERS: Final = Path(__file__).with_name("judged.jsonl")
-SETTINGS: Final = ForumSettings(graph=GraphSettings(above=10_000_000))
+SETTINGS: Final = ForumSettings()
 BROAD: Final = frozenset({"reddit", "yahoo", "qatar"})
 """Forums in which a title of another forum may well have been asked."""
 SAMPLE: Final = 300
@@ -153,9 +152,9 @@ class Site:
         cosine = {one.key: one.components["cosine"] for one in pool.candidates}
         numbers = self.forum.numbers(list(grades))
         missing = [num for num in numbers.values() if num not in bm25]
-        bm25.update(dict.fromkeys(missing, 0.0) | search.engine.lexical_scores(asked.weights, missing))
+        bm25.update(dict.fromkeys(missing, 0.0) | search.engine.scores(asked.weights, missing, None, [])[0])
         if asked.vector is not None and missing:
-            cosine.update(dict.fromkeys(missing, 0.0) | search.engine.cosines(asked.vector, missing))
+            cosine.update(dict.fromkeys(missing, 0.0) | search.engine.scores({}, [], asked.vector, missing)[1])
         cosine.update({num: 0.0 for num in missing if num not in cosine})
         most = max(bm25.values(), default=0.0) or 1.0
         order = sorted(bm25, key=lambda num: (-(0.4 * cosine[num] + 0.6 * bm25[num] / most), num))

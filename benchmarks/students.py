@@ -156,7 +156,7 @@ class Pools:
                 weights = {term: one.weight for term, one in terms.items()}
                 best = searcher.engine.lexical(weights, 1, Filters(exclude_ids=frozenset([line["query"]])))
                 numbers = forum._archive.nums_by_id([one["id"] for one in line["candidates"]])
-                found = searcher.engine.lexical_scores(weights, list(numbers.values()))
+                found = searcher.engine.scores(weights, list(numbers.values()), None, [])[0]
                 most = max([one.score for one in best] + list(found.values()) + [1e-9])
                 return [found.get(numbers[one["id"]], 0.0) / most for one in line["candidates"]]
 

@@ -32,6 +32,7 @@ from askalike.types import (
 )
 
 MOST_HITS: Final = 100
+MOST_TEXTS: Final = 256
 _LARGEST: Final = 2**63 - 1
 
 Id = Annotated[str, Meta(min_length=1, max_length=512)]
@@ -282,6 +283,48 @@ class GroupsQuery(_Request, frozen=True):
     minimum: Annotated[float, Meta(ge=0.5, le=1, description="No pair of a group is less likely the same.")] = 0.8
 
 
+Text = Annotated[str, Meta(min_length=1, max_length=200_000)]
+Texts = Annotated[tuple[Text, ...], Meta(min_length=1, max_length=MOST_TEXTS)]
+ModelName = Annotated[str, Meta(max_length=500)]
+Dimensions = Annotated[int, Meta(ge=1, le=65_536, description="Keep so many of a vector's first numbers, at length 1.")]
+Side = Literal["query", "document", "passage"]
+
+
+class EmbeddingsRequest(_Request, frozen=True):
+    """Texts to be encoded, in OpenAI's shape."""
+
+    input: Annotated[Text | Texts, Meta(description="Texts; lists of token ids are not taken.")]
+    model: Annotated[ModelName, Meta(description="With a revision (NAME@…) only just that model answers.")] = ""
+    encoding_format: Annotated[Literal["float", "base64"], Meta(description="base64: of little-endian float32.")] = (
+        "float"
+    )
+    dimensions: Dimensions | None = None
+    user: ModelName | None = None
+    input_type: Annotated[Side, Meta(description="query: texts that are searched for.")] = "document"
+
+
+class EmbedRequest(_Request, frozen=True):
+    """Texts to be encoded, in the shape of text-embeddings-inference; texts are cut at what the encoder reads."""
+
+    inputs: Text | Texts
+    prompt_name: Annotated[Side, Meta(description="query: texts that are searched for.")] = "document"
+    dimensions: Dimensions | None = None
+    normalize: Annotated[bool, Meta(description="Vectors have length 1 always: true, if anything.")] = True
+    truncate: bool | None = None
+    truncation_direction: Literal["right", "Right"] = "right"
+
+
+class RerankRequest(_Request, frozen=True):
+    """Texts to be compared with one, in the shape of text-embeddings-inference; a text's first line is its title."""
+
+    query: Text
+    texts: Texts
+    raw_scores: Annotated[bool, Meta(description="Log odds, not probabilities.")] = False
+    return_text: bool = False
+    truncate: bool | None = None
+    truncation_direction: Literal["right", "Right"] = "right"
+
+
 # -- answers -----------------------------------------------------------------------------------------------------------
 
 LikelihoodWord = Literal["almost certain", "likely", "possible", "unlikely", "unknown"]
@@ -346,12 +389,13 @@ class SimilarHit(Struct, frozen=True):
 
 
 class Similar(Struct, frozen=True):
-    """The hits of a search, best first."""
+    """The hits of a search, best first; a notice where the encoder or the reranker could not be asked."""
 
     ranker: str
     took_ms: float
     corrections: tuple[Correction, ...]
     hits: tuple[SimilarHit, ...]
+    notice: str = ""
 
 
 class ShownLink(Struct, frozen=True):
@@ -474,7 +518,79 @@ class GroupsPage(Struct, frozen=True):
     progress: Compared
 
 
+class Embedding(Struct, frozen=True):
+    """The vector of one text, as numbers or in base64."""
+
+    index: int
+    embedding: list[float] | str
+    object: Literal["embedding"] = "embedding"
+
+
+class Usage(Struct, frozen=True):
+    """How much was read, in words and signs."""
+
+    prompt_tokens: int
+    total_tokens: int
+
+
+class Embeddings(Struct, frozen=True):
+    """Vectors in OpenAI's shape, and which model made them."""
+
+    data: tuple[Embedding, ...]
+    model: str
+    usage: Usage
+    object: Literal["list"] = "list"
+
+
+Vectors = list[list[float]]
+
+
+class Rank(Struct, frozen=True):
+    """A text's place in the request, and how likely a good answer to it helps who asks the query."""
+
+    index: int
+    score: float
+    text: str | None
+
+
+Ranks = tuple[Rank, ...]
+
+
+class OpenAIFault(Struct, frozen=True):
+    """Why a request was refused, in OpenAI's words."""
+
+    message: str
+    type: str
+    code: str | None
+    param: None = None
+
+
+class OpenAIError(Struct, frozen=True):
+    """A refusal in OpenAI's shape."""
+
+    error: OpenAIFault
+
+
 # -- the service itself ------------------------------------------------------------------------------------------------
+
+
+class ServedForum(Struct, frozen=True):
+    """One of the forums of a service.
+
+    Args:
+        path: under which it answers.
+        is_open: whether it is open now; it is opened when it is asked for.
+    """
+
+    name: str
+    path: str
+    is_open: bool
+
+
+class Forums(Struct, frozen=True):
+    """The forums of a service that the request may read."""
+
+    forums: tuple[ServedForum, ...]
 
 
 class Health(Struct, frozen=True):
@@ -511,7 +627,6 @@ class VectorsState(Struct, frozen=True):
     entries: int
     waiting: int
     next_model: str
-    has_graph: bool
 
 
 class RankerState(Struct, frozen=True):

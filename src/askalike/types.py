@@ -108,7 +108,7 @@ class Feedback(msgspec.Struct, frozen=True, rename={"question_id": "question", "
     at: datetime | None = None
 
 
-Record = Question | Answer | Link
+Record = Question | Answer | Link | Feedback
 """What a reader yields, in any order that its file has."""
 
 

@@ -28,6 +28,7 @@ from askalike.search.explanation import explanations, matches
 from askalike.search.interaction import WeighedStates, interactions
 from askalike.search.query import TermCounts, weigh
 from askalike.search.rankers import reciprocal_rank_fusion, shares, weighted_sum
+from askalike.search.texts import Text
 from askalike.text.analyzer import Analyzer, Prepared
 from askalike.text.settings import TextSettings
 from askalike.types import Answer, Filters, Hit, Question, WordWeight
@@ -72,12 +73,24 @@ class ListEngine:
         scores = {key: sum(weights.get(term, 0.0) for term in found) for key, found in terms.items()}
         return {key: score for key, score in scores.items() if score}
 
+    def scores(
+        self,
+        weights: Mapping[str, float],
+        unmatched: Sequence[int],
+        vector: NDArray[np.float32] | None,
+        far: Sequence[int],
+    ) -> tuple[dict[int, float], dict[int, float]]:
+        return self.lexical_scores(weights, unmatched), {} if vector is None else self.cosines(vector, far)
+
     def nearest(self, vector: NDArray[np.float32], limit: int, filters: Filters) -> list[Candidate]:
         keys = [key for key in self.directions if self.held[key].id not in filters.exclude_ids]
         return best(self.cosines(vector, keys), limit)
 
     def cosines(self, vector: NDArray[np.float32], keys: Sequence[int]) -> dict[int, float]:
         return {key: float(self.directions[key] @ vector) for key in keys if key in self.directions}
+
+    def texts(self, keys: Sequence[int]) -> dict[int, Text]:
+        return {}
 
     def questions(self, keys: Sequence[int]) -> dict[int, Question]:
         return {key: self.held[key] for key in keys if key not in self.gone}

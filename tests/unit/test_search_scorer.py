@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from importlib.resources import files
 from pathlib import Path
 from typing import ClassVar
@@ -17,19 +17,26 @@ from numpy.typing import NDArray
 from askalike import Forum, Question
 from askalike.data import bundled_forum, default_model
 from askalike.errors import DamagedModelError
-from askalike.search.features import FEATURES, SPREAD, Cosines, Text, WordReader, features, read
+from askalike.search.features import ENOUGH, FEATURES, SPREAD, TYPICAL, Cosines, features
 from askalike.search.scorer import FREE, SENTENCES, WORD_VECTORS, WORDS, digest, probability, read_scorers, scorers
+from askalike.search.texts import BODY_CHARACTERS, reader_of, unpacked
 from askalike.text.analyzer import Analyzer
+from askalike.text.markup import readable
 from askalike.text.settings import TextSettings
+from askalike.types import Markup
 
 ANALYZER = Analyzer(TextSettings())
 RAREST = 4.0
+MARKUPS: list[Markup] = ["plain", "html", "markdown"]
 needs_model = pytest.mark.skipif(default_model() is None, reason="the package carries no general model")
 
 
+READ = reader_of(ANALYZER).read
+
+
 def compared(query: str, candidate: str, body: str = "") -> dict[str, float]:
-    texts = [read(ANALYZER, None, title, text, "plain") for title, text in ((query, ""), (candidate, body))]
-    found = features(texts[0], texts[1:], lambda _: 2.0, RAREST)
+    asked, terms = READ(query, "", "plain")
+    found = features(asked, np.full(len(terms), 2.0), [READ(candidate, body, "plain")[0]], RAREST)
     return dict(zip(FEATURES, found[0].tolist(), strict=True))
 
 
@@ -54,7 +61,7 @@ def test_a_title_of_one_common_word_is_the_same_by_chance() -> None:
 
 def test_texts_without_words_have_nothing_alike() -> None:
     assert not any(compared("", "").values())
-    assert features(Text([], [], {}), [], lambda _: 1.0, 1.0).shape == (0, len(FEATURES))
+    assert features(READ("", "", "plain")[0], np.zeros(0), [], 1.0).shape == (0, len(FEATURES))
 
 
 class Table:
@@ -74,11 +81,77 @@ class Table:
 
 
 def test_other_words_of_the_same_meaning_are_alike_by_their_vectors() -> None:
-    reader = WordReader(Table(), ANALYZER)
-    texts = [read(ANALYZER, reader, title, "", "plain") for title in ("wifi", "Wireless?", "printer")]
-    found = features(texts[0], texts[1:], lambda _: 2.0, RAREST, Table())
+    texts = [READ(title, "", "plain")[0] for title in ("wifi", "Wireless?", "printer")]
+    found = features(texts[0], np.full(1, 2.0), texts[1:], RAREST, Table())
     names = ("texts by words' vectors", "title by words' vectors", "candidate's title by words' vectors")
     assert [[round(float(row[FEATURES.index(name)]), 6) for name in names] for row in found] == [[1, 1, 1], [0, 0, 0]]
+
+
+def idf(term: str) -> float:
+    """Give each term a rarity of its own, up to that of the rarest."""
+    return RAREST * (1 + sum(map(ord, term)) % 7) / 7
+
+
+def by_the_formula(query: tuple[str, str], candidate: tuple[str, str], markup: Markup) -> list[float]:
+    """Return the seven features of words as the module's formulas say, term by term."""
+    (title_q, body_q), (title_c, body_c) = (
+        [ANALYZER.terms(one[0]), begun(one[1], markup)] for one in (query, candidate)
+    )
+    weights_q = dict.fromkeys(body_q, 0.5) | dict.fromkeys(title_q, 1.0)
+    weights_c = dict.fromkeys(body_c, 0.5) | dict.fromkeys(title_c, 1.0)
+    rarity = {term: idf(term) if term in weights_q else TYPICAL * RAREST for term in {*weights_q, *weights_c}}
+    shared = weights_q.keys() & weights_c.keys()
+
+    def share(part: Iterable[float], whole: Iterable[float]) -> float:
+        total = sum(whole)
+        return sum(part) / total if total else 0.0
+
+    def likeness(first: dict[str, float], second: dict[str, float]) -> float:
+        both = sum(first[term] * second[term] * rarity[term] ** 2 for term in first.keys() & second.keys())
+        norms = [sum((weight * rarity[term]) ** 2 for term, weight in one.items()) for one in (first, second)]
+        return (both / (norms[0] * norms[1]) ** 0.5) ** 0.5 if all(norms) else 0.0
+
+    of_title = sum(rarity[term] for term in set(title_q))
+    of_text = sum(weight * rarity[term] for term, weight in weights_q.items())
+    is_titled = bool(title_q) and title_q == title_c
+    titled = [dict.fromkeys(title_q, 1.0), dict.fromkeys(title_c, 1.0)]
+    return [
+        share((rarity[one] for one in set(title_q) & shared), (rarity[one] for one in set(title_q))),
+        share((weights_q[one] * rarity[one] for one in shared), (w * rarity[one] for one, w in weights_q.items())),
+        share((rarity[one] for one in set(title_c) & shared), (rarity[one] for one in set(title_c))),
+        likeness(*titled),
+        likeness(weights_q, weights_c),
+        min(1.0, of_title / (ENOUGH * RAREST)) if is_titled else 0.0,
+        min(1.0, of_text / (ENOUGH * RAREST)) if is_titled and body_q == body_c else 0.0,
+    ]
+
+
+def begun(body: str, markup: Markup) -> list[str]:
+    cut = body if len(body) <= BODY_CHARACTERS else body[:BODY_CHARACTERS].rsplit(None, 1)[0]
+    return ANALYZER.terms(readable(cut, markup, with_code=ANALYZER.settings.with_code))
+
+
+def agrees_with_the_formula(query: tuple[str, str], candidates: Sequence[tuple[str, str]], markup: Markup) -> None:
+    asked, terms = READ(*query, markup)
+    packed = [READ(*one, markup)[0].packed() for one in candidates]
+    texts = [one for one in map(unpacked, packed) if one is not None]
+    found = features(asked, np.array([idf(term) for term in terms]), texts, RAREST)[:, :7]
+    expected = [by_the_formula(query, one, markup) for one in candidates]
+    assert found.tolist() == [pytest.approx(row, abs=1e-12) for row in expected]
+
+
+@given(
+    st.lists(st.tuples(*[st.text("ab é'.-<p>&; 1", max_size=60)] * 2), min_size=2, max_size=5), st.sampled_from(MARKUPS)
+)
+def test_words_are_compared_as_the_formulas_say_in_any_text(texts: list[tuple[str, str]], markup: Markup) -> None:
+    agrees_with_the_formula(texts[0], texts, markup)
+
+
+def test_words_are_compared_as_the_formulas_say_in_real_text(forum: Forum) -> None:
+    held = list(forum.questions())
+    texts = [(one.title, one.body * 3) for one in held]
+    for query in texts[::20]:
+        agrees_with_the_formula(query, texts, held[0].markup)
 
 
 def test_an_encoder_that_puts_all_questions_near_each_other_is_brought_to_the_same_scale() -> None:

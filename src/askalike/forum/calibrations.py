@@ -14,7 +14,7 @@ from askalike.index.vector_set import VectorSet
 from askalike.processes import one_blas_thread
 from askalike.search.calibration import posterior
 from askalike.search.engine import Engine
-from askalike.search.features import Cosines, WordReader
+from askalike.search.features import Cosines
 from askalike.search.query import TermCounts
 from askalike.search.scorer import Scoring
 from askalike.store import Store
@@ -90,7 +90,7 @@ class Scorings:
             usual = Cosines.among(sample[np.any(sample, axis=1)])
         if vectors.settings is not None:  # a text encoder knows nothing of single words
             return Scoring(self._analyzer, None, usual)
-        return Scoring(self._analyzer, WordReader(EncoderWords(vectors), self._analyzer), usual)
+        return Scoring(self._analyzer, EncoderWords(vectors), usual)
 
     def _judged(
         self, scoring: Scoring, verdicts: list[Feedback], vectors: VectorSet | None, engine: Engine

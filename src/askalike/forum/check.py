@@ -44,7 +44,7 @@ from askalike.forum.rerankers import MAKERS, load_learned
 from askalike.forum.settings import ForumSettings
 from askalike.index.cursor import Cursor
 from askalike.index.encoder_settings import FILE as ENCODER_FILE
-from askalike.index.encoder_settings import read_settings
+from askalike.index.encoder_settings import RerankerSettings, read_settings
 from askalike.index.model_source import fingerprint as model_fingerprint
 from askalike.index.vector_set import OWNED as VECTOR_FILES
 from askalike.index.vector_set import has_its_model, parse_current, read_current
@@ -53,10 +53,12 @@ from askalike.index.word_indexer import fingerprint
 from askalike.index.words import WordIndex, sums
 from askalike.index.words.index import OWNED as LEXICAL_FILES
 from askalike.index.words.index import schema
+from askalike.index.words.texts import TEXTS_FILE, text_faults
 from askalike.models.encoders.folder import OWNED as MODEL_FILES
 from askalike.models.encoders.folder import ModelLayout
 from askalike.models.encoders.model import Model
-from askalike.progress import Progress
+from askalike.progress import Progress, SilentProgress
+from askalike.search.texts import unpacked
 from askalike.store import Contents, ForumLayout, pair_faults, stored_faults
 from askalike.store.layout import not_found
 from askalike.text.analyzer import Analyzer
@@ -124,7 +126,7 @@ RESTORE: Final = "restore archive.sqlite from a backup, or load what it was fill
 
 _SQLITE: Final = r"\.sqlite(-wal|-shm|-journal)?"
 _FORUM: Final = Owned(
-    rf"(archive|pairs|loading|helped){_SQLITE}|(index|pairs|loading|keys|keys\.json)\.lock|(keys|parts|learned|encoder)\.json(\.\d+\.tmp)?"
+    rf"(archive|pairs|loading|helped){_SQLITE}|(index|pairs|loading|keys|keys\.json)\.lock|(keys|parts|learned|encoder|reranker)\.json(\.\d+\.tmp)?"
     r"|rejects\.jsonl",
     (
         ("lexical", LEXICAL_FILES),
@@ -192,6 +194,7 @@ def _words(layout: ForumLayout, progress: Progress, contents: Contents | None) -
         return
     try:
         sizes = [(folder / sums.ENTRIES / one).stat().st_size for one in sums.entry_files(folder)]
+        sizes.append((folder / TEXTS_FILE).stat().st_size)
         progress.start("checking the word index", sum(sizes), "bytes")
         is_damaged = False
         for path, what in sums.faults(folder, read=progress.advance):
@@ -214,6 +217,8 @@ def _words(layout: ForumLayout, progress: Progress, contents: Contents | None) -
     except AskalikeError as error:
         yield refused("words", name, error)
         return
+    faults = text_faults(folder, numbers, lambda packed: unpacked(packed) is not None, progress.advance)
+    yield from (Finding("words", f"{name}/{TEXTS_FILE}", what) for what in faults)
     if len(numbers) != index.entries:
         yield Finding("words", name, f"counts {index.entries:,} questions and holds {len(numbers):,}")
     if contents is not None:
@@ -340,10 +345,11 @@ def _models(layout: ForumLayout, progress: Progress) -> Iterator[Finding]:
             Model.load(layout.model)
         except (AskalikeError, OSError) as error:
             yield refused("model", layout.model.name, error)
-    try:
-        read_settings(layout.encoder)
-    except AskalikeError as error:
-        yield refused("files", layout.encoder.name, error)
+    for path, read in ((layout.encoder, read_settings), (layout.reranker, RerankerSettings.read)):
+        try:
+            read(path)
+        except AskalikeError as error:
+            yield refused("files", path.name, error)
     rankers = layout.ranker("").resolve()
     for place in sorted(rankers.iterdir()) if rankers.is_dir() else ():
         if place.name in MAKERS:
@@ -404,6 +410,9 @@ def clear_damage(layout: ForumLayout, report: CheckReport, settings: ForumSettin
         done.append("model")
     is_model_whole = not report.damaged("model") or "model" in done
     has_vectors = bool(report.damaged("vectors")) and settings.has_vectors and is_model_whole
+    if has_vectors and _are_sound_without_codes(layout):  # encoding takes long, or costs something
+        has_vectors = False
+        done.append("vectors")
     if report.damaged("words") or has_vectors:
         remove_indexes(layout, replace(settings, has_vectors=has_vectors))
         done.extend(["words", "vectors"] if has_vectors else ["words"])
@@ -411,6 +420,16 @@ def clear_damage(layout: ForumLayout, report: CheckReport, settings: ForumSettin
         _remove_pairs(layout)
         done.append("pairs")
     return tuple(done)
+
+
+def _are_sound_without_codes(layout: ForumLayout) -> bool:
+    """Take away the codes by which vectors are found; return whether nothing else of the vectors is damaged."""
+    if not layout.vectors.is_dir() or is_link(layout.vectors):
+        return False
+    for path in layout.vectors.glob("*/index"):
+        with contextlib.suppress(DamagedForumError):
+            VectorIndex.forget_codes(path)
+    return not any(finding.is_damage for finding in _vectors(layout, SilentProgress(), None))
 
 
 def _restore_model(layout: ForumLayout) -> bool:

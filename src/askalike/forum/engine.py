@@ -12,9 +12,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from askalike.forum.settings import Neighbours
 from askalike.index.vector_set import VectorSet
-from askalike.index.vector_sets import has_faiss
 from askalike.index.vectors import VectorSnapshot
 from askalike.index.words import FieldWeights, WordSnapshot
 from askalike.models.encoders.model import Model, WordStates
@@ -22,6 +20,7 @@ from askalike.processes import one_blas_thread
 from askalike.search import Candidate, Query
 from askalike.search.engine import DuplicateLinks, TermStatistics
 from askalike.search.interaction import WeighedStates, rarities
+from askalike.search.texts import Text, unpacked
 from askalike.store import Store
 from askalike.text.analyzer import Analyzer
 from askalike.types import Answer, Filters, Question
@@ -61,7 +60,6 @@ class LocalEngine:
     index: WordSnapshot
     fields: FieldWeights
     vectors: VectorSnapshot | None = None
-    neighbours: Neighbours = "auto"
     states: QuestionStates | None = None
 
     def statistics(self, terms: Collection[str]) -> TermStatistics:
@@ -76,9 +74,16 @@ class LocalEngine:
         """Return the entries of the lexical index that have terms spelled nearly as these."""
         return self._by_words(partial(self.index.misspelt, terms, self.fields), limit, filters)
 
-    def lexical_scores(self, weights: Mapping[str, float], keys: Sequence[int]) -> dict[int, float]:
-        """Return the lexical index's scores of these questions."""
-        return self.index.scores(weights, self.fields, keys)
+    def scores(
+        self,
+        weights: Mapping[str, float],
+        unmatched: Sequence[int],
+        vector: NDArray[np.float32] | None,
+        far: Sequence[int],
+    ) -> tuple[dict[int, float], dict[int, float]]:
+        """Return the lexical index's scores of some questions, and the cosines of others."""
+        by_words = self.index.scores(weights, self.fields, unmatched)
+        return by_words, {} if vector is None else self.cosines(vector, far)
 
     def nearest(self, vector: NDArray[np.float32], limit: int, filters: Filters) -> list[Candidate]:
         """Return the nearest vectors of those that satisfy the filters."""
@@ -102,12 +107,24 @@ class LocalEngine:
                 found = self._near(vector, limit, self.index.all_admitted(filters), excluded)
         return [Candidate(num, cosine) for num, cosine in found]
 
+    def count(self, filters: Filters) -> int:
+        """Return how many questions satisfy the filters."""
+        if filters.exclude_ids or filters.has_states:
+            found = set(self.index.all_admitted(filters)) - self._excluded(filters)
+            return len(found & self._states(filters) if filters.has_states else found)
+        return self.index.count_admitted(filters)
+
     def cosines(self, vector: NDArray[np.float32], keys: Sequence[int]) -> dict[int, float]:
         """Return the cosines of these questions, by the same arithmetic as ``nearest``."""
         if self.vectors is None or not keys:
             return {}
         with one_blas_thread():
             return dict(self.vectors.search(vector[None], len(keys), keys)[0])
+
+    def texts(self, keys: Sequence[int]) -> dict[int, Text]:
+        """Return the questions as they are compared, as far as the word index has kept them."""
+        found = ((num, unpacked(packed)) for num, packed in self.index.texts(keys).items())
+        return {num: text for num, text in found if text is not None}
 
     def questions(self, keys: Sequence[int]) -> dict[int, Question]:
         """Return the questions with these internal numbers."""
@@ -157,10 +174,8 @@ class LocalEngine:
         index = self.vectors
         if index is None:
             return []
-        is_graph = self.neighbours == "auto" and index.has_graph and has_faiss()
         with one_blas_thread():
-            search = index.search_graph if is_graph else index.search
-            return search(vector[None], limit, allowed, excluded)[0]
+            return index.search(vector[None], limit, allowed, excluded)[0]
 
 
 class EncoderWords:

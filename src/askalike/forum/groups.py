@@ -37,8 +37,8 @@ LEAST: Final = 0.5
 """Pairs below are in no group."""
 
 DEFAULT_MINIMUM: Final = 0.8
-"""Of the pairs that this joins in travel.stackexchange.com without its links, 82 % were read as the same, and 9 of the 10
-that nobody had linked (results/groups.json)."""
+"""Of the pairs that this joins in travel.stackexchange.com without its links, 82 % were read as the same, and 9 of the
+10 that nobody had linked (results/groups.json)."""
 
 MOST_PARTIAL: Final = 5_000
 """Where more questions than these are near what has changed, all groups are made anew."""

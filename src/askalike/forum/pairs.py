@@ -14,6 +14,7 @@ last.
 from __future__ import annotations
 
 import hashlib
+import math
 import threading
 import time
 from collections.abc import Callable
@@ -105,6 +106,18 @@ class Pairs:
             return 0
         finally:
             self._guard.release()
+
+    def read_texts(self) -> bool:
+        """Find the questions with the same text, comparing next to nothing else; return whether all texts were read.
+
+        They were not while another process is at it.
+        """
+        self.advance(math.inf, lambda: not self.store.next_unread(1))
+        return not self._is_new() and not self.store.next_unread(1)
+
+    def are_copies(self, pair: Pair) -> bool:
+        """Return whether two questions have the same text."""
+        return self.store.copies(pair.first, 1) == self.store.copies(pair.second, 1) != []
 
     def page(
         self, minimum: float, limit: int, after: PairPosition | None = None

@@ -1,4 +1,4 @@
-"""The word index as one that follows a store: questions become its terms, tags and moments."""
+"""The word index as one that follows a store: questions become its terms, tags, moments and texts to compare."""
 
 from __future__ import annotations
 
@@ -10,12 +10,13 @@ from pathlib import Path
 
 from askalike.index.catchup import Steps
 from askalike.index.words import IndexEntry, WordIndex, WordWriter
+from askalike.search.texts import reader_of
 from askalike.store import ChangeLog
 from askalike.store.rows import to_microseconds
 from askalike.text.analyzer import Analyzer
 from askalike.types import Question
 
-ANALYSIS_VERSION = 2
+ANALYSIS_VERSION = 3
 """Raised whenever the same question gives another index entry than before, so that indexes are built anew."""
 
 STEPS = Steps(batch=1_000, scan=50_000, changes=5_000)
@@ -66,8 +67,9 @@ class WordIndexer:
         return self.index.writing()
 
     def put(self, writer: WordWriter, questions: Sequence[tuple[int, Question]]) -> None:
-        """Write the terms, tags and moments of questions."""
+        """Write the terms, tags and moments of questions, and each as it is compared."""
+        read = reader_of(self.analyzer).read_whole
         for num, question in questions:
-            prepared = self.analyzer.prepare(question.title, question.body, question.markup)
+            text, prepared = read(question.title, question.body, question.markup)
             created = to_microseconds(question.created)
-            writer.put(IndexEntry(num, prepared.title, prepared.body, question.tags, created))
+            writer.put(IndexEntry(num, prepared.title, prepared.body, question.tags, created, text.packed()))

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
+from askalike.search.texts import Text
 from askalike.types import Answer, Filters, Query, Question
 
 if TYPE_CHECKING:
@@ -94,14 +95,26 @@ class CandidateSource(Protocol):
     def misspelt(self, terms: Sequence[str], limit: int, filters: Filters) -> list[Candidate]:
         """Return the questions with terms spelled nearly as these, most first; fewer than ``limit``: no more."""
 
-    def lexical_scores(self, weights: Mapping[str, float], keys: Sequence[int]) -> dict[int, float]:
-        """Return the scores that ``lexical`` gives to these questions; those that match no term are left out."""
+    def count(self, filters: Filters) -> int:
+        """Return how many questions satisfy the filters."""
 
     def nearest(self, vector: NDArray[np.float32], limit: int, filters: Filters) -> list[Candidate]:
         """Return the questions of the greatest cosine to ``vector`` (D,), descending; fewer than ``limit``: no more."""
 
-    def cosines(self, vector: NDArray[np.float32], keys: Sequence[int]) -> dict[int, float]:
-        """Return the cosines to ``vector`` (D,) of these questions; those without a vector are left out."""
+    def scores(
+        self,
+        weights: Mapping[str, float],
+        unmatched: Sequence[int],
+        vector: NDArray[np.float32] | None,
+        far: Sequence[int],
+    ) -> tuple[dict[int, float], dict[int, float]]:
+        """Return what ``lexical`` gives to the questions of ``unmatched``, and the cosines of those of ``far``.
+
+        Those that match no term, or have no vector, are left out.
+        """
+
+    def texts(self, keys: Sequence[int]) -> Mapping[int, Text]:
+        """Return those of these questions that are kept as they are compared; others are read from their records."""
 
 
 class RecordSource(Protocol):

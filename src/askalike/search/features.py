@@ -2,7 +2,7 @@
 
 Words count by how rare they are in the forum, idf(t); of those that only the candidate has, a typical rarity is taken,
 so that no frequency is asked for after the candidates are known. w(t) is 1 for a word of the title and ½ for one of the
-body alone. With S the words of both texts, Q and C those of each::
+body's beginning alone. With S the words of both texts, Q and C those of each::
 
     title in text                 Σ_{t ∈ title(Q) ∩ C} idf / Σ_{t ∈ title(Q)} idf
     text in text                  Σ_{t ∈ S} w_Q idf / Σ_{t ∈ Q} w_Q idf
@@ -19,8 +19,8 @@ Each is a property of the pair: who else was found does not change it. u is ``in
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from itertools import chain
 from math import log
 from typing import Final, Protocol
@@ -29,18 +29,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from askalike.search.interaction import rarities
-from askalike.text.analyzer import Analyzer
-from askalike.text.markup import readable
-from askalike.text.tokens import words
-from askalike.types import Markup
+from askalike.search.texts import HASH_BYTES, MOST_WORDS, Text
 
 Floats = NDArray[np.float64]
-
-BODY_CHARACTERS: Final = 600
-"""Only so much of a body is compared."""
-
-BODY_WORDS: Final = 40
-"""Only so many words of it by their vectors."""
 
 IN_BODY: Final = 0.5
 TYPICAL: Final = 0.6
@@ -65,8 +56,6 @@ FEATURES: Final = (
 )
 
 _OF_WORDS: Final = 7
-_MOST_PIECES: Final = 1 << 16
-_AROUND: Final = "(\"'[*.,;:!?)]"
 
 
 class WordTable(Protocol):
@@ -82,72 +71,10 @@ class WordTable(Protocol):
         """Return how many ids there are."""
 
 
-class WordReader:
-    """The informative words of texts as a model with word vectors knows them; what a piece of text has is remembered.
-
-    Args:
-        analyzer: a piece that it makes no term of is not informative.
-    """
-
-    def __init__(self, table: WordTable, analyzer: Analyzer) -> None:
-        self.table = table
-        self._analyzer = analyzer
-        self._known: dict[str, tuple[int, ...]] = {}
-
-    def ids(self, text: str, most: int) -> list[int]:
-        """Return the ids of the first ``most`` words."""
-        known = self._known
-        if len(known) > _MOST_PIECES:
-            self._known = known = {}
-        pieces = text.lower().split()[: 2 * most]
-        for piece in pieces:
-            if piece not in known:
-                known[piece] = self._of(piece)
-        return list(chain.from_iterable(map(known.__getitem__, pieces)))[:most]
-
-    def _of(self, piece: str) -> tuple[int, ...]:
-        if not self._analyzer.terms(piece):
-            return ()
-        core = piece.strip(_AROUND)
-        found = [core] if core.isascii() and core.isalpha() else words(piece)
-        return tuple(one for one in self.table.ids(found) if one)
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Text:
-    """A text as it is compared.
-
-    Args:
-        terms: of the title, in their order.
-        body: terms of the body.
-        weights: term → w, of all its terms.
-        title_ids: words of the title with a vector.
-        body_ids: those of the body.
-    """
-
-    terms: Sequence[str]
-    body: Sequence[str]
-    weights: Mapping[str, float]
-    title_ids: Sequence[int] = field(default_factory=tuple)
-    body_ids: Sequence[int] = field(default_factory=tuple)
-
-
-def read(analyzer: Analyzer, reader: WordReader | None, title: str, body: str, markup: Markup) -> Text:
-    """Return a text as it is compared."""
-    begun = body if len(body) <= BODY_CHARACTERS else body[:BODY_CHARACTERS].rsplit(None, 1)[0]  # no half word
-    shown = readable(begun, markup, with_code=analyzer.settings.with_code) if body else ""
-    terms, rest = analyzer.terms(title), analyzer.terms(shown)
-    weights = dict.fromkeys(rest, IN_BODY)
-    weights.update(dict.fromkeys(terms, 1.0))
-    if reader is None:
-        return Text(terms, rest, weights)
-    return Text(terms, rest, weights, reader.ids(title, BODY_WORDS), reader.ids(shown, BODY_WORDS))
-
-
 def features(
     query: Text,
+    rarities_of_query: Floats,
     candidates: Sequence[Text],
-    idf: Callable[[str], float],
     rarest: float,
     table: WordTable | None = None,
     cosines: Floats | None = None,
@@ -156,14 +83,14 @@ def features(
     """Return what is alike in a query and each candidate; 0 for what no vectors tell.  # (N, len(FEATURES))
 
     Args:
-        idf: of the query's terms, > 0.
+        rarities_of_query: idf > 0 of the query's distinct terms, those of its title first.  # (T,)
         rarest: idf of a word that no question has.
         cosines: as ``Cosines.of`` gives them.  # (N,)
     """
     found = np.zeros((len(candidates), len(FEATURES)))
     if not candidates:
         return found
-    found[:, :_OF_WORDS] = _by_words(query, candidates, idf, rarest)
+    found[:, :_OF_WORDS] = _by_words(query, rarities_of_query, candidates, rarest)
     if table is not None:
         found[:, _OF_WORDS : _OF_WORDS + 3] = _by_vectors(query, candidates, table)
     if cosines is not None:
@@ -171,92 +98,116 @@ def features(
     return found
 
 
-def _by_words(query: Text, candidates: Sequence[Text], idf: Callable[[str], float], rarest: float) -> list[list[float]]:
-    rarity = {term: idf(term) for term in query.weights}
-    titled = frozenset(query.terms)
-    typical = TYPICAL * rarest
-    of_title = sum(rarity[term] for term in titled)
-    weighed = {term: weight * rarity[term] for term, weight in query.weights.items()}
-    of_text = sum(weighed.values())
-    square_title = sum(rarity[term] ** 2 for term in titled)
-    square_text = sum(value * value for value in weighed.values())
-    certain = min(1.0, of_title / (ENOUGH * rarest))
-    certain_text = min(1.0, of_text / (ENOUGH * rarest))
-    rows = []
-    for one in candidates:
-        title_in = text_in = theirs_in = texts = theirs_square = shared_square = titles = 0.0
-        theirs, both = len(one.weights), 0
-        their_titled = set(one.terms)
-        titles_shared = 0
-        for term in query.weights.keys() & one.weights.keys():
-            value, weight = rarity[term], one.weights[term]
-            both += 1
-            text_in += weighed[term]
-            texts += weighed[term] * weight * value
-            theirs_square += (weight * value) ** 2
-            if term in titled:
-                title_in += value
-                if term in their_titled:
-                    titles += value * value
-            if term in their_titled:
-                theirs_in += value
-                shared_square += value * value
-                titles_shared += 1
-        alone_titled = len(their_titled) - titles_shared
-        alone_body = theirs - both - alone_titled
-        alone_square = typical**2 * (alone_titled + IN_BODY**2 * alone_body)
-        norm_title = (square_title * (shared_square + typical**2 * alone_titled)) ** 0.5
-        norm_text = (square_text * (theirs_square + alone_square)) ** 0.5
-        their_title = theirs_in + typical * alone_titled
-        is_titled = bool(titled) and list(one.terms) == list(query.terms)
-        is_same = is_titled and list(one.body) == list(query.body)
-        rows.append(
-            [
-                title_in / of_title if of_title else 0.0,
-                text_in / of_text if of_text else 0.0,
-                theirs_in / their_title if their_title else 0.0,
-                (titles / norm_title) ** 0.5 if norm_title else 0.0,
-                (texts / norm_text) ** 0.5 if norm_text else 0.0,
-                certain if is_titled else 0.0,
-                certain_text if is_same else 0.0,
-            ]
+def _by_words(query: Text, rarity: Floats, candidates: Sequence[Text], rarest: float) -> Floats:
+    count = len(candidates)
+    titled = np.arange(len(rarity)) < len(query.title) // HASH_BYTES
+    weighed = np.where(titled, 1.0, IN_BODY) * rarity
+    of_title, of_text = float(rarity[titled].sum()), float(weighed.sum())
+    # how many terms each has, those of the title and those of the body alone
+    sizes = np.array([(len(one.title), len(one.body)) for one in candidates]) // HASH_BYTES  # (N, 2)
+    sums = np.zeros((9, count))
+    if len(rarity):
+        asked = _numbers(query.title + query.body)
+        order = np.argsort(asked)
+        theirs = _numbers(b"".join(chain.from_iterable((one.title, one.body) for one in candidates)))
+        places = order[np.minimum(np.searchsorted(asked, theirs, sorter=order), len(order) - 1)]
+        shared = np.flatnonzero(asked[places] == theirs)
+        place = places[shared]
+        field = np.repeat(np.arange(2 * count), sizes.ravel())[shared]  # of candidate n: 2n its title, 2n + 1 its body
+        value, is_titled, in_title = rarity[place], field % 2 == 0, titled[place]
+        weight = np.where(is_titled, 1.0, IN_BODY) * value
+        parts = (
+            in_title * value,
+            weighed[place],
+            weighed[place] * weight,
+            weight**2,
+            (in_title & is_titled) * value**2,
+            is_titled * value,
+            is_titled * value**2,
+            np.ones(len(place)),
+            is_titled.astype(float),
         )
-    return rows
+        for row, part in zip(sums, parts, strict=True):
+            row[:] = np.bincount(field // 2, part, count)
+    title_in, text_in, texts, theirs_square, titles, theirs_in, shared_square, both, titles_shared = sums
+    typical = TYPICAL * rarest
+    alone_titled = sizes[:, 0] - titles_shared
+    alone_body = sizes[:, 1] - (both - titles_shared)
+    norm_title = (rarity[titled] ** 2).sum() * (shared_square + typical**2 * alone_titled)
+    alone_square = typical**2 * (alone_titled + IN_BODY**2 * alone_body)
+    norm_text = (weighed**2).sum() * (theirs_square + alone_square)
+    is_same_title = np.array([one.title_order == query.title_order for one in candidates]) & (len(query.title) > 0)
+    is_same = is_same_title & np.array([one.body_order == query.body_order for one in candidates])
+    return np.stack(
+        [
+            title_in / (of_title or 1.0),
+            text_in / (of_text or 1.0),
+            _shares(theirs_in, theirs_in + typical * alone_titled),
+            _shares(titles, norm_title**0.5) ** 0.5,
+            _shares(texts, norm_text**0.5) ** 0.5,
+            is_same_title * min(1.0, of_title / (ENOUGH * rarest)),
+            is_same * min(1.0, of_text / (ENOUGH * rarest)),
+        ],
+        axis=1,
+    )
+
+
+def _shares(part: Floats, whole: Floats) -> Floats:
+    """Return part / whole, 0 of nothing."""
+    return np.divide(part, whole, out=np.zeros(len(part)), where=whole > 0)
+
+
+def _numbers(hashes: bytes) -> NDArray[np.uint64]:
+    """Return hashes as numbers."""
+    wide = np.zeros((len(hashes) // HASH_BYTES, 8), dtype=np.uint8)
+    wide[:, :HASH_BYTES] = np.frombuffer(hashes, dtype=np.uint8).reshape(-1, HASH_BYTES)
+    return wide.view("<u8")[:, 0]
 
 
 def _by_vectors(query: Text, candidates: Sequence[Text], table: WordTable) -> Floats:
     """Return the cosine of means, and the share of each title that the other text has by its likest words.  # (N, 3)"""
     found = np.zeros((len(candidates), 3))
-    if not (query.title_ids or query.body_ids):
+    ids, lengths = _ids([query, *candidates], table)
+    of_query = int(lengths[0].sum())
+    held = np.flatnonzero(lengths[1:].sum(axis=1))
+    if not (of_query and len(held)):
         return found
-    texts = [(*one.title_ids, *one.body_ids) for one in candidates]
-    held = [row for row, text in enumerate(texts) if text]
-    if not held:
-        return found
-    asked = np.array([*query.title_ids, *query.body_ids], dtype=np.intp)
-    ids = np.fromiter(chain.from_iterable(texts[row] for row in held), dtype=np.intp)
-    distinct, places = np.unique(np.concatenate([asked, ids]), return_inverse=True)
+    distinct, places = np.unique(ids, return_inverse=True)
     rows, weights = table.rows(distinct), rarities(distinct, len(table)).astype(np.float32)
-    asked_at, theirs_at = places[: len(asked)], places[len(asked) :]
-    lengths = np.array([len(texts[row]) for row in held])
-    starts = np.cumsum(lengths) - lengths
+    asked_at, theirs_at = places[:of_query], places[of_query:]
+    sizes = lengths[1:][held]  # (H, 2)
+    starts = np.cumsum(sizes.sum(axis=1)) - sizes.sum(axis=1)
     sums = np.add.reduceat((rows * weights[:, None])[theirs_at], starts, axis=0)  # (H, D)
     mean = weights[asked_at] @ rows[asked_at]
     norms = np.linalg.norm(sums, axis=1) * np.linalg.norm(mean)
     found[held, 0] = np.divide(sums @ mean, norms, out=np.zeros(len(held)), where=norms > 0)
     near = np.maximum(rows[asked_at] @ rows.T, 0)  # (A, U)
-    titled = len(query.title_ids)
+    titled = int(lengths[0, 0])
     if titled:
         best = np.maximum.reduceat(near[:titled][:, theirs_at], starts, axis=1)  # (T, H)
         share = weights[asked_at[:titled]]
         found[held, 1] = share @ best / share.sum()
     nearest = near.max(axis=0)  # (U,)
-    for row, start in zip(held, starts, strict=True):
-        of_title = theirs_at[start : start + len(candidates[row].title_ids)]
-        if len(of_title):
+    for row, start, size in zip(held, starts, sizes[:, 0], strict=True):
+        if size:
+            of_title = theirs_at[start : start + size]
             share = weights[of_title]
             found[row, 2] = share @ nearest[of_title] / share.sum()
     return found
+
+
+def _ids(texts: Sequence[Text], table: WordTable) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """Return the ids of the first ``MOST_WORDS`` words with a vector of each title and each body, one after another,
+    and how many there are.  # (M,), (N, 2)
+    """
+    fields = [words.split(" ") if words else [] for one in texts for words in (one.title_words, one.body_words)]
+    ids = np.array(table.ids(chain.from_iterable(fields)), dtype=np.intp)
+    field = np.repeat(np.arange(len(fields)), [len(words) for words in fields])
+    known = ids > 0
+    ids, field = ids[known], field[known]
+    counts = np.bincount(field, minlength=len(fields))
+    place = np.arange(len(ids)) - np.repeat(np.cumsum(counts) - counts, counts)
+    return ids[place < MOST_WORDS], np.minimum(counts, MOST_WORDS).reshape(-1, 2)
 
 
 SPREAD: Final = 0.14

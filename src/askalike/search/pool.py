@@ -9,6 +9,7 @@ from typing import Literal
 
 from askalike.search.engine import Candidate, Encoder, Engine, WordEncoder
 from askalike.search.query import PreparedQuery
+from askalike.search.texts import Text
 from askalike.types import Filters, Question, Stage
 
 
@@ -84,6 +85,11 @@ class Pool:
             self._read.update({key: found.get(key) for key in missing})
         return {key: one for key in keys if (one := self._read[key]) is not None}
 
+    def texts(self, keys: Sequence[int]) -> Mapping[int, Text | Question]:
+        """Return the questions with these keys as they are compared, or as they are where that was not kept."""
+        found = self.engine.texts(keys)
+        return {**found, **self.questions([key for key in keys if key not in found])}
+
 
 def gather(
     engine: Engine,
@@ -108,19 +114,14 @@ def gather(
         for rank, candidate in enumerate(found[source], start=1):
             ranks.setdefault(candidate.key, {})[source] = rank
         laps.end(_STAGES[source])
-    components: dict[int, dict[str, float]] = {key: {} for key in ranks}
-    for source in sources:
-        if source not in COMPONENTS:
-            continue
-        known = {one.key: one.score for one in found[source]}
-        missing = [key for key in ranks if key not in known]
-        if missing and source == "lexical":
-            known.update(engine.lexical_scores(asked.weights, missing))
-        elif missing and asked.vector is not None:
-            known.update(engine.cosines(asked.vector, missing))
-        for key, parts in components.items():
-            parts[COMPONENTS[source]] = known.get(key, 0.0)
-        laps.end(_STAGES[source])
+    known = {source: {one.key: one.score for one in some} for source, some in found.items() if source in COMPONENTS}
+    unmatched, far = ([key for key in ranks if key not in known.get(one, ranks)] for one in COMPONENTS)
+    if unmatched or far:
+        for source, scores in zip(COMPONENTS, engine.scores(asked.weights, unmatched, asked.vector, far), strict=True):
+            known.setdefault(source, {}).update(scores)
+    names = [(COMPONENTS[source], known[source]) for source in sources if source in COMPONENTS]
+    components = {key: {name: scores.get(key, 0.0) for name, scores in names} for key in ranks}
+    laps.end("rank")
     pooled = tuple(Pooled(key, components[key], places) for key, places in ranks.items())
     words = encoder if isinstance(encoder, WordEncoder) else None
     return Pool(engine, asked, pooled, all(len(one) < limit for one in found.values()), words, wanted)

@@ -96,12 +96,12 @@ def by_probability(scoring: Scoring, pool: Pool, settings: JoinSettings) -> list
     vector = pool.asked.vector if any("cosine" in one.components for one in pool.candidates) else None
     joined = [one for one in _first_stage(pool, settings) if one.score > 0]
     best = sorted(joined, key=lambda one: (-one.score, one.key))[: max(settings.scored, pool.wanted)]
-    questions = pool.questions([one.key for one in best])
-    held = [one for one in best if one.key in questions]
+    texts = pool.texts([one.key for one in best])
+    held = [one for one in best if one.key in texts]
     if counts is None or not held:
         return []
     cosines = None if vector is None else [one.components.get("cosine", 0.0) for one in held]
-    logits = scoring.logits(pool.asked.query, counts, [questions[one.key] for one in held], vector, cosines)
+    logits = scoring.logits(pool.asked.query, counts, [texts[one.key] for one in held], vector, cosines)
     moved = scoring.update.moved(logits)
     same = probability(scoring.same_logits(moved))
     return [
@@ -186,5 +186,8 @@ RANKERS: Mapping[str, Ranker] = {
     "vector": Ranker(("vectors",), _by_component("cosine"), "meaning alone"),
 }
 
-RANKER_NAMES = (*RANKERS, *RERANKERS)
-"""All names that a search takes: those that every forum has, then those that a forum has learned."""
+CROSS_ENCODER = "cross-encoder"
+"""The ranker that puts the best of the probability in the order of a scorer of pairs; see ``cross_encoder``."""
+
+RANKER_NAMES = (*RANKERS, CROSS_ENCODER, *RERANKERS)
+"""All names that a search takes: those that every forum has, what its user named for it, what it has learned."""

@@ -17,7 +17,7 @@ import hashlib
 import json
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 from typing import Any, Final
@@ -28,8 +28,9 @@ from numpy.typing import NDArray
 from askalike.errors import DamagedModelError
 from askalike.models.term_weighting import inverse_document_frequency
 from askalike.search.calibration import UNMOVED, Update
-from askalike.search.features import BODY_CHARACTERS, FEATURES, Cosines, Floats, Text, WordReader, features, read
+from askalike.search.features import FEATURES, Cosines, Floats, WordTable, features
 from askalike.search.query import TermCounts
+from askalike.search.texts import Text, reader_of
 from askalike.text.analyzer import Analyzer
 from askalike.types import Query, Question
 
@@ -39,9 +40,6 @@ WORDS: Final = "words"
 WORD_VECTORS: Final = "words with vectors"
 SENTENCES: Final = "sentences"
 VERSIONS: Final = (WORDS, WORD_VECTORS, SENTENCES)
-MOST_TEXTS: Final = 2000
-"""So many texts of candidates are remembered as they are compared."""
-
 FREE: Final = frozenset({"commonness"})
 """Features that may count against a pair; all others never do."""
 
@@ -130,26 +128,25 @@ class Scoring:
     """What a forum scores pairs by.
 
     Args:
-        reader: the words that the encoder has vectors for; None where it has none, or where there is no encoder.
+        table: the words that the encoder has vectors for; None where it has none, or where there is no encoder.
         usual: what is usual among the forum's cosines; None where there is no encoder.
         update: what the forum's own judgements changed.
     """
 
     analyzer: Analyzer
-    reader: WordReader | None = None
+    table: WordTable | None = None
     usual: Cosines | None = None
     update: Update = UNMOVED
-    _texts: dict[tuple[bool, str, str, str], Text] = field(default_factory=dict, repr=False)
 
     def version(self) -> str:
         """Return which version scores pairs of texts that both have a vector."""
-        return WORDS if self.usual is None else SENTENCES if self.reader is None else WORD_VECTORS
+        return WORDS if self.usual is None else SENTENCES if self.table is None else WORD_VECTORS
 
     def features(
         self,
         query: Query,
         counts: TermCounts,
-        questions: Sequence[Question],
+        candidates: Sequence[Question | Text],
         vector: NDArray[np.float32] | None = None,
         cosines: Sequence[float] | None = None,
     ) -> Floats:
@@ -157,36 +154,21 @@ class Scoring:
 
         Args:
             counts: knows every term of the query; others are taken for words that no question has.
+            candidates: as they are compared, or still to be read.
             vector: of the query; without it words alone are compared.
             cosines: with the questions, in their order.
         """
-        has_vectors = vector is not None and cosines is not None and self.usual is not None
-        reader = self.reader if has_vectors else None
-        asked = read(self.analyzer, reader, query.title, query.body, query.markup)
+        read = reader_of(self.analyzer).read
+        asked, terms = read(query.title, query.body, query.markup)
+        texts = [one if isinstance(one, Text) else read(one.title, one.body, one.markup)[0] for one in candidates]
         size = counts.size or 0
-        compared = [self._text(reader, one) for one in questions]
-
-        def idf(term: str) -> float:
-            frequency = counts.known.get(term, 0)
-            return inverse_document_frequency(max(size, frequency), frequency)
-
+        frequencies = [counts.known.get(term, 0) for term in terms]
+        rarity = np.array([inverse_document_frequency(max(size, one), one) for one in frequencies])
         rarest = inverse_document_frequency(max(size, 1), 0)
         if vector is None or cosines is None or self.usual is None:
-            return features(asked, compared, idf, rarest)
+            return features(asked, rarity, texts, rarest)
         near = self.usual.of(vector, np.asarray(cosines, dtype=np.float64))
-        table = None if reader is None else reader.table
-        return features(asked, compared, idf, rarest, table, near, self.usual.commonness(vector))
-
-    def _text(self, reader: WordReader | None, question: Question) -> Text:
-        """Return a question as it is compared; those that were read last are remembered by their text."""
-        key = (reader is None, question.markup, question.title, question.body[: BODY_CHARACTERS + 1])
-        found = self._texts.get(key)
-        if found is None:
-            if len(self._texts) >= MOST_TEXTS:
-                self._texts.clear()
-            found = read(self.analyzer, reader, question.title, question.body, question.markup)
-            self._texts[key] = found
-        return found
+        return features(asked, rarity, texts, rarest, self.table, near, self.usual.commonness(vector))
 
     def same_logits(self, logits: Floats) -> Floats:
         """Return b_3 + z of pairs, given b_2 + z."""
@@ -196,7 +178,7 @@ class Scoring:
         self,
         query: Query,
         counts: TermCounts,
-        questions: Sequence[Question],
+        candidates: Sequence[Question | Text],
         vector: NDArray[np.float32] | None = None,
         cosines: Sequence[float] | None = None,
     ) -> Floats:
@@ -205,7 +187,7 @@ class Scoring:
         Args:
             cosines: 0 for a question without a vector.
         """
-        found = self.features(query, counts, questions, vector, cosines)
+        found = self.features(query, counts, candidates, vector, cosines)
         by_words = scorers()[WORDS].logits(found)
         if vector is None or cosines is None or self.usual is None:
             return by_words

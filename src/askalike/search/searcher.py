@@ -11,6 +11,7 @@ from msgspec import structs
 
 from askalike.errors import EncoderError, NotLearnedError, SettingError
 from askalike.search.correction import Speller, corrected
+from askalike.search.cross_encoder import PairScorer, reranked
 from askalike.search.engine import DuplicateLinks, Encoder, Engine, WordEncoder
 from askalike.search.explanation import MOST_MISSING, explanations, informative_words, matches
 from askalike.search.help import by_help
@@ -18,6 +19,7 @@ from askalike.search.originals import Found, canonical
 from askalike.search.pool import Laps, Pool, Scored, Source, gather
 from askalike.search.query import PreparedQuery, TermCounts, weigh
 from askalike.search.rankers import (
+    CROSS_ENCODER,
     HYBRID,
     INTERACTION,
     LEXICAL,
@@ -66,6 +68,7 @@ class Searcher:
         reranker: name in ``RERANKERS`` → what the forum has learned of it, None where that is nothing.
         speller: knows the words by which misspelt ones are corrected; None where nothing does.
         scoring: what the default ranker scores by; None is the package's scorer over words alone.
+        pair_scorer: gives what re-orders the best hits, None where nothing was named; or raises EncoderError.
     """
 
     engine: Engine
@@ -75,6 +78,7 @@ class Searcher:
     reranker: Callable[[str], Reranker | None] = lambda _: None
     speller: Speller | None = None
     scoring: Scoring | None = None
+    pair_scorer: Callable[[], PairScorer | None] = lambda: None
 
     def search(self, query: Query) -> SearchResult:
         """Return what a query finds, with what matched, the best answers, and explanations where asked for.
@@ -98,6 +102,14 @@ class Searcher:
             tuple(hits), corrections, ranked.ranker, ranked.has_vectors, laps.seconds, notice=ranked.notice
         )
 
+    def search_many(self, queries: Sequence[Query]) -> list[SearchResult]:
+        """Return what each query finds, as ``search`` does, in their order.
+
+        Raises:
+            SettingError, ForumError: as ``ranking``.
+        """
+        return [self.search(query) for query in queries]
+
     def ranking(self, query: Query, laps: Laps | None = None) -> Ranking:
         """Return the at most ``k`` questions most similar to a query, best first, ties by id.
 
@@ -106,13 +118,50 @@ class Searcher:
         candidate search saw it is left out, so that nothing is shown that the forum no longer holds. A threshold of the
         settings is that of as many candidates as a joining ranker looks at, whichever ranker answers.
 
-        Where no ranker was named and the encoder cannot be had now, ``lexical`` answers, and the notice says why.
+        Where no ranker was named and the encoder cannot be had now, words answer, and the notice says why. Where the
+        forum has a scorer of pairs, it puts the best in its order unless another ranker was named; where it cannot be
+        asked now, the order is the first one's, and the notice says why.
 
         Raises:
             SettingError: k is not between 1 and ``MAX_HITS``, or there is no such ranker.
             ForumError: the ranker was named, and the vectors or the model that it needs are not there.
             EncoderError: the ranker was named, and the encoder that it needs cannot be had now.
         """
+        k = query.k
+        if isinstance(k, bool) or not isinstance(k, int) or not 1 <= k <= MAX_HITS:
+            raise SettingError(f"k is {k!r}", f"expected a whole number from 1 to {MAX_HITS}")
+        if not query.minimum >= 0:  # nor what is no number
+            raise SettingError(f"the least score of a hit is {query.minimum!r}", "expected 0 or more")
+        laps = laps or Laps()
+        is_named = query.ranker == CROSS_ENCODER
+        if not is_named and (query.ranker is not None or self.settings.ranker != PROBABILITY):
+            return self._first_ranking(query, laps)
+        problem, scorer = "", None
+        try:
+            scorer = self.pair_scorer()
+        except EncoderError as error:
+            problem = str(error)
+        if scorer is None and not problem:
+            if is_named:
+                raise NotLearnedError(
+                    f"this forum has nothing for the ranker {CROSS_ENCODER!r}",
+                    'name a cross-encoder or an endpoint with "askalike encode FORUM --reranker"',
+                )
+            return self._first_ranking(query, laps)
+        depth = self.settings.join.reranked
+        ranked = self._first_ranking(replace(query, k=max(k, depth), ranker=None), laps)
+        if scorer is not None:
+            try:
+                found = reranked(scorer, ranked.asked.query, ranked.found, depth)
+                ranked = replace(ranked, ranker=CROSS_ENCODER, found=found)
+            except EncoderError as error:
+                problem = str(error)
+        laps.end("rank")
+        notices = [ranked.notice, f"in the order before reranking: {problem}" if problem else ""]
+        return replace(ranked, found=ranked.found[:k], notice="; ".join(filter(None, notices)))
+
+    def _first_ranking(self, query: Query, laps: Laps) -> Ranking:
+        """Return a ranking before the scorer of pairs; see ``ranking``."""
         try:
             return self._ranking(query, laps)
         except EncoderError as error:
@@ -121,12 +170,8 @@ class Searcher:
             by_words = replace(self, encoder=None, speller=None, scoring=Scoring(self.analyzer))
             return replace(by_words._ranking(query, laps), notice=f"found by words alone: {error}")
 
-    def _ranking(self, query: Query, laps: Laps | None) -> Ranking:
-        k, filters, laps = query.k, query.filters, laps or Laps()
-        if isinstance(k, bool) or not isinstance(k, int) or not 1 <= k <= MAX_HITS:
-            raise SettingError(f"k is {k!r}", f"expected a whole number from 1 to {MAX_HITS}")
-        if not query.minimum >= 0:  # nor what is no number
-            raise SettingError(f"the least score of a hit is {query.minimum!r}", "expected 0 or more")
+    def _ranking(self, query: Query, laps: Laps) -> Ranking:
+        k, filters = query.k, query.filters
         name, ranker = self._chosen(query.ranker)
         asked = self._prepared(query, ranker, laps)
         if not query.is_canonical:
@@ -152,8 +197,8 @@ class Searcher:
         held = [key for key in keys if key in questions]
         if asked.counts is None or not held:
             return {}
-        near = None if asked.vector is None else self.engine.cosines(asked.vector, held)
-        cosines = None if near is None else [near.get(key, 0.0) for key in held]
+        _, near = self.engine.scores(asked.weights, (), asked.vector, held)
+        cosines = None if asked.vector is None else [near.get(key, 0.0) for key in held]
         scoring = self.scoring or Scoring(self.analyzer)
         found = scoring.logits(asked.query, asked.counts, [questions[key] for key in held], asked.vector, cosines)
         return dict(zip(held, probability(scoring.update.moved(found)).tolist(), strict=True))
@@ -174,7 +219,7 @@ class Searcher:
         links = ranked.links
         if links is None:
             links = self.engine.duplicate_links(ids) if ids else DuplicateLinks()
-        is_probability = ranked.ranker == PROBABILITY
+        likely = {PROBABILITY: "score", CROSS_ENCODER: "first"}.get(ranked.ranker)
         hits: list[Hit] = []
         for rank, (scored, question, via) in enumerate(ranked.found, start=1):
             matched = matches(question, terms, analyzer)
@@ -192,7 +237,7 @@ class Searcher:
                     components=scored.components,
                     matched=tuple(listed),
                     missing=tuple(missing)[:MOST_MISSING],
-                    likelihood=scored.score if is_probability else None,
+                    likelihood=scored.components.get(likely, scored.score) if likely else None,
                     answer=given[0] if given else None,
                     answer_count=len(given),
                     duplicate_of=links.targets.get(question.id, ()),

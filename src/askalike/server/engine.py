@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import base64
 import contextlib
+import math
 import re
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -14,13 +16,22 @@ from msgspec import structs
 from askalike.errors import AskalikeError, BusyForumError, SettingError, UnknownIdError
 from askalike.forum import Forum
 from askalike.schemas import (
+    Embedding,
+    Embeddings,
+    EmbeddingsRequest,
+    EmbedRequest,
     FeedbackRequest,
     HelpedCount,
     QuestionsPage,
+    Rank,
+    Ranks,
+    RerankRequest,
     ShownLink,
     ShownQuestion,
     Similar,
     SimilarQuery,
+    Usage,
+    Vectors,
     Written,
 )
 from askalike.server.duplicates import DuplicatePages
@@ -36,6 +47,12 @@ PROBE_CHARACTERS: Final = 200
 
 _PLACE: Final = re.compile("(-?[0-9]{1,19})?_([0-9]{1,19})")
 """A cursor: microseconds or nothing, and a number."""
+
+_TOKEN: Final = re.compile(r"\w+|[^\w\s]")
+DECIMALS: Final = 8
+"""Of numbers in a vector: as many as tell one float32 of a unit vector from the next."""
+_NEAREST_TO_CERTAIN: Final = 1e-9
+"""Log odds of probabilities nearer to 0 or 1 are those of this."""
 
 _WORDS: Mapping[str, Literal["added", "edited"]] = {"add": "added", "edit": "edited"}
 
@@ -71,7 +88,7 @@ class Engine:
         ended = time.perf_counter()
         for name, spent in found.seconds.items():
             self._on_stage(name, spent + (ended - searched if name == "answer" else 0.0))
-        return Similar(found.ranker, round(1000 * (ended - began), 2), found.corrections, hits)
+        return Similar(found.ranker, round(1000 * (ended - began), 2), found.corrections, hits, found.notice)
 
     def similar_to(self, identifier: str, query: SimilarQuery) -> Similar:
         """Return what is similar to a question that the forum holds, later questions too.
@@ -81,6 +98,56 @@ class Engine:
             SettingError, ForumError, ModelError: as ``similar``.
         """
         return self.similar(query.query(self.forum.question(identifier)))
+
+    # -- endpoints in the dialects of others -------------------------------------------------------------------
+
+    def embeddings(self, given: EmbeddingsRequest) -> Embeddings:
+        """Return the vectors of texts as OpenAI's endpoint does.
+
+        Raises:
+            UnknownIdError: a model with a revision is named that does not answer.
+            SettingError: a text is blank, or there are not so many dimensions.
+            NotLearnedError, ModelError, EncoderError: as ``Forum.embed``.
+        """
+        texts = _texts(given.input)
+        model = self.forum.encoder
+        if "@" in given.model and given.model != model:
+            raise UnknownIdError(f"there is no model {given.model!r}", f"this forum is encoded by {model!r}")
+        found = self.forum.embed(texts, is_query=given.input_type == "query", dimensions=given.dimensions)
+        rows: list[list[float] | str] = found.astype(float).round(DECIMALS).tolist()
+        if given.encoding_format == "base64":
+            rows = [base64.b64encode(row.astype("<f4").tobytes()).decode() for row in found]
+        read = sum(sum(1 for _ in _TOKEN.finditer(text)) for text in texts)
+        data = tuple(Embedding(place, row) for place, row in enumerate(rows))
+        return Embeddings(data, model, Usage(read, read))
+
+    def embed(self, given: EmbedRequest) -> Vectors:
+        """Return the vectors of texts as text-embeddings-inference does.
+
+        Raises:
+            SettingError: they are to be of another length than 1, or as ``embeddings``.
+            NotLearnedError, ModelError, EncoderError: as ``Forum.embed``.
+        """
+        if not given.normalize:
+            raise SettingError("normalize is false, and vectors have length 1 here", "leave it out")
+        is_query = given.prompt_name == "query"
+        found = self.forum.embed(_texts(given.inputs), is_query=is_query, dimensions=given.dimensions)
+        rows: Vectors = found.astype(float).round(DECIMALS).tolist()
+        return rows
+
+    def rerank(self, given: RerankRequest) -> Ranks:
+        """Return texts by how likely each asks the same as a query, the likeliest first.
+
+        Raises:
+            SettingError: a text is blank.
+            ModelError, EncoderError: as ``Forum.score``.
+        """
+        texts = _texts(given.texts)
+        scores = self.forum.score(_texts(given.query)[0], texts)
+        if given.raw_scores:
+            scores = [_log_odds(one) for one in scores]
+        order = sorted(range(len(texts)), key=lambda place: (-scores[place], place))
+        return tuple(Rank(place, scores[place], texts[place] if given.return_text else None) for place in order)
 
     def warm_up(self) -> None:
         """Search once, so that the first who asks need not wait for the model to be read; what fails, fails then."""
@@ -243,6 +310,19 @@ class Engine:
             self.forum.catch_up()
             return True
         return False
+
+
+def _texts(given: str | tuple[str, ...]) -> list[str]:
+    texts = [given] if isinstance(given, str) else list(given)
+    blank = next((place for place, text in enumerate(texts) if not text.strip()), None)
+    if blank is not None:
+        raise SettingError(f"text {blank + 1} of {len(texts)} is blank", "leave it out")
+    return texts
+
+
+def _log_odds(probability: float) -> float:
+    held = min(max(probability, _NEAREST_TO_CERTAIN), 1 - _NEAREST_TO_CERTAIN)
+    return math.log(held / (1 - held))
 
 
 def _cursor(moment: int | None, num: int) -> str:

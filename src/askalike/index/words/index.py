@@ -1,15 +1,16 @@
 """The word index: BM25 over titles and whole texts through tantivy, fed with the project's own terms.
 
 Each entry is known by its question's number. The index remembers the last change of the store that it has seen (its
-cursor), so that a gap after a crash is found and replayed. Applying a change twice does no harm.
+cursor), so that a gap after a crash is found and replayed. Applying a change twice does no harm. Beside its terms each
+entry has what its question is compared by, see ``texts``.
 """
 
 from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterator, Sequence
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -23,6 +24,7 @@ from askalike.index.words import sums
 from askalike.index.words.faults import REBUILD, reading, writing
 from askalike.index.words.snapshot import State, WordSnapshot
 from askalike.index.words.sums import ENTRIES
+from askalike.index.words.texts import TEXTS_FILE, Texts, TextWriter
 from askalike.types import Filters
 
 WRITER_MEMORY_BYTES = 96 * 1024 * 1024
@@ -36,27 +38,29 @@ FORMAT: Final = 1
 _ENTRIES = Owned(
     r"meta\.json|\.managed\.json|\.tantivy-(writer|meta)\.lock|\.tmp\w+|[0-9a-f]{32}(\.\d+)?\.[a-z]+(\.temp)?"
 )
-OWNED = Owned(r"(mark|sums)\.json(\.\d+\.tmp)?", (("entries", _ENTRIES),))
+OWNED = Owned(r"(mark|sums)\.json(\.\d+\.tmp)?|texts\.sqlite(-wal|-shm|-journal)?", (("entries", _ENTRIES),))
 """What lies in the folder of an index: its own files, and those that tantivy writes."""
 
 
 @dataclass(frozen=True, slots=True)
 class IndexEntry:
-    """What is indexed of one question: terms of title and body, exact tags, moment of asking."""
+    """What is indexed of one question: terms of title and body, exact tags, moment of asking; as it is compared."""
 
     num: int
     title: Sequence[str]
     body: Sequence[str]
     tags: Sequence[str] = ()
     created_us: int | None = None
+    text: bytes = b""
 
 
 class WordWriter:
     """Adds, replaces and removes entries; nothing is seen or kept before ``commit``."""
 
-    def __init__(self, inner: Any, folder: Path) -> None:
+    def __init__(self, inner: Any, folder: Path, texts: TextWriter) -> None:
         self._inner = inner
         self._folder = folder
+        self._texts = texts
 
     def clear(self) -> None:
         """Delete the files that a killed writer left: their names would be taken again."""
@@ -81,12 +85,15 @@ class WordWriter:
             document.add_integer("created_us", entry.created_us)
         with writing(self._folder):
             self._inner.add_document(document)
+            if entry.text:
+                self._texts.put(entry.num, entry.text)
 
-    def remove(self, nums: Iterable[int]) -> None:
+    def remove(self, nums: Sequence[int]) -> None:
         """Remove the entries with these numbers; nothing happens where there is none."""
         with writing(self._folder):
             for num in nums:
                 self._inner.delete_documents_by_term("key", str(num))
+            self._texts.remove(nums)
 
     def commit(self, cursor: Cursor) -> None:
         """Put everything so far on disk, then the cursor; a crash between the two only means work done twice.
@@ -95,6 +102,7 @@ class WordWriter:
             ForumError: the index cannot be written, as on a full disk.
         """
         with writing(self._folder):
+            self._texts.commit()
             self._inner.commit()
             _write_cursor(self._folder, cursor)
 
@@ -117,7 +125,7 @@ class WordIndex(WordSnapshot):
             cursor = _parsed(file)
             self._index = tantivy.Index.open(str(folder / ENTRIES))
             state = State(file, cursor, self._index.searcher(), self._index.schema)
-        super().__init__(folder, state)
+        super().__init__(folder, state, Texts(folder))
 
     @classmethod
     def create(cls, folder: Path, *, applied: int, fingerprint: str) -> WordIndex:
@@ -134,6 +142,7 @@ class WordIndex(WordSnapshot):
         with writing(folder):
             (folder / ENTRIES).mkdir(parents=True)
             tantivy.Index(schema(), str(folder / ENTRIES))
+            TextWriter(folder).close()
             _write_cursor(folder, Cursor(applied, scanned=0, is_complete=False, fingerprint=fingerprint))
         return cls(folder)
 
@@ -150,12 +159,12 @@ class WordIndex(WordSnapshot):
 
     @staticmethod
     def exists(folder: Path) -> bool:
-        """Return whether an index was begun at ``folder``."""
-        return has_cursor(folder)
+        """Return whether an index was begun at ``folder``, with all its parts."""
+        return has_cursor(folder) and (folder / TEXTS_FILE).exists()
 
     def snapshot(self) -> WordSnapshot:
         """Return the state of the last look; what is committed after it is not seen there."""
-        return WordSnapshot(self.folder, self._now)
+        return WordSnapshot(self.folder, self._now, self._texts)
 
     def refresh(self) -> None:
         """See what another process (or this one) has committed since; cheap when nothing was.
@@ -231,9 +240,12 @@ class WordIndex(WordSnapshot):
         with writing(self.folder):
             inner = self._index.writer(WRITER_MEMORY_BYTES, 1)
         try:
-            writer = WordWriter(inner, self.folder)
-            writer.clear()
-            yield writer
+            with writing(self.folder):
+                texts = TextWriter(self.folder)
+            with closing(texts):
+                writer = WordWriter(inner, self.folder, texts)
+                writer.clear()
+                yield writer
         finally:
             with writing(self.folder):
                 inner.rollback()

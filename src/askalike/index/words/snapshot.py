@@ -18,6 +18,7 @@ import tantivy
 
 from askalike.index.cursor import Cursor
 from askalike.index.words.faults import reading
+from askalike.index.words.texts import Texts
 from askalike.types import Filters
 
 MOST_TERMS: Final = 16
@@ -86,9 +87,10 @@ class WordSnapshot:
     segment still count in document frequencies: scores can differ by a few percent from the exact formula.
     """
 
-    def __init__(self, folder: Path, state: State) -> None:
+    def __init__(self, folder: Path, state: State, texts: Texts) -> None:
         self.folder = folder
         self._now = state
+        self._texts = texts
         self._scored: tuple[State, Mapping[str, float], FieldWeights, Any] | None = None
 
     @property
@@ -100,6 +102,10 @@ class WordSnapshot:
     def entries(self) -> int:
         """Return how many questions are in the index."""
         return int(self._now.searcher.num_docs)
+
+    def texts(self, nums: Sequence[int]) -> dict[int, bytes]:
+        """Return what entries are compared by, as far as it is there and can be read: that of the newest commit."""
+        return self._texts.get(nums)
 
     def search(
         self,

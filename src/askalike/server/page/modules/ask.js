@@ -148,16 +148,17 @@ function draw({ results, took, weights }, answer) {
   const found = answer.hits.length ? [`${count(answer.hits.length, "question")} in ${milliseconds(answer.took_ms)}`] : [];
   fill(took, [...readAs, ...found].join(" · "));
   drawWeights(weights, answer.hits[0]?.attended);
+  const lacking = answer.notice ? note("Part of the search could not be used.", answer.notice) : null;
   if (!answer.hits.length || isNothingAlike(answer.hits)) {
     announce("Nothing like it was asked");
     const about = kept.isAnswered ? "No question with an answer is like yours." : "Your question looks new: ask it.";
     const nearest = answer.hits.length
       ? h("details", { class: "rest" }, h("summary", {}, icon(PATHS.chevron), "Show the nearest"), hitList(answer.hits))
       : null;
-    return void fill(results, note("Nothing like it was asked.", about), nearest);
+    return void fill(results, lacking, note("Nothing like it was asked.", about), nearest);
   }
   announce(`${count(answer.hits.length, "similar question")} found`);
-  fill(results, hitList(answer.hits));
+  fill(results, lacking, hitList(answer.hits));
 }
 
 const hitList = (hits) => h("ol", { class: "card hits" }, hits.map((hit) => hitRow(hit, kept.opened)));

@@ -1,0 +1,124 @@
+"""Questions as they are compared: what is kept of them comes back whole, or not at all, and follows every change."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from askalike import Forum, ForumSettings, Question
+from askalike.data import bundled_forum
+from askalike.index.cursor import Cursor
+from askalike.index.words import IndexEntry, WordIndex
+from askalike.index.words.texts import TEXTS_FILE
+from askalike.search.texts import MOST_WORDS, TextReader, reader_of, unpacked
+from askalike.text.analyzer import Analyzer
+from askalike.text.settings import TextSettings
+
+READER = TextReader(Analyzer(TextSettings()))
+TITLE = "Wifi drops each evening"
+
+
+@given(st.text(max_size=80), st.text(max_size=800), st.sampled_from(["plain", "html", "markdown"]))
+def test_a_text_comes_back_as_it_was_packed(title: str, body: str, markup: str) -> None:
+    text, terms = READER.read(title, body, markup)  # type: ignore[arg-type]
+    assert unpacked(text.packed()) == text
+    assert len(set(terms)) == len(terms) == (len(text.title) + len(text.body)) / 6
+    whole, prepared = READER.read_whole(title, body, markup)  # type: ignore[arg-type]
+    assert whole == text
+    assert prepared == READER.analyzer.prepare(title, body, markup)  # type: ignore[arg-type]
+
+
+@given(st.integers(0, 10_000), st.integers(1, 255))
+def test_a_text_that_was_changed_is_none(place: int, change: int) -> None:
+    packed = bytearray(READER.read(TITLE, "The lights of the router are on.", "plain")[0].packed())
+    packed[place % len(packed)] ^= change
+    assert unpacked(bytes(packed)) is None
+    assert unpacked(bytes(packed[:-1])) is None
+    assert unpacked(b"") is None
+
+
+def test_only_the_informative_words_of_the_beginning_are_kept() -> None:
+    text, _ = READER.read("Why (does) my Wi-Fi drop?", "word " * 500, "plain")
+    assert text.title_words == "why wi fi drop"
+    assert text.body_words.split() == ["word"] * 2 * MOST_WORDS
+
+
+def test_texts_are_kept_by_the_commit_of_their_entries(tmp_path: Path) -> None:
+    index = WordIndex.create(tmp_path / "lexical", applied=0, fingerprint="f")
+    with index.writing() as writer:
+        writer.put(IndexEntry(1, ["wifi"], [], text=b"one"))
+        writer.put(IndexEntry(2, ["wifi"], [], text=b"two"))
+        assert index.texts([1, 2]) == {}
+        writer.commit(Cursor(1, 0, True, "f"))
+        assert index.texts([1, 2]) == {1: b"one", 2: b"two"}
+        writer.put(IndexEntry(1, ["wifi"], [], text=b"other"))
+        writer.remove([2])
+    assert index.texts([1, 2, 3]) == {1: b"one", 2: b"two"}
+    with index.writing() as writer:
+        writer.put(IndexEntry(1, ["wifi"], [], text=b"other"))
+        writer.remove([2])
+        writer.commit(Cursor(2, 0, True, "f"))
+    assert WordIndex(index.folder).texts([1, 2]) == {1: b"other"}
+    anew = WordIndex.create(index.folder, applied=0, fingerprint="g")
+    assert index.texts([1]) == anew.texts([1]) == {}
+
+
+@pytest.fixture
+def forum(tmp_path: Path) -> Iterator[Forum]:
+    with Forum.create(tmp_path / "f", settings=ForumSettings(has_vectors=False)) as made:
+        made.load(bundled_forum())
+        yield made
+
+
+def kept(forum: Forum, num: int) -> object:
+    return unpacked(forum._indexes.lexical.snapshot().texts([num]).get(num, b""))
+
+
+def read(question: Question) -> object:
+    return TextReader(Analyzer(TextSettings())).read(question.title, question.body, question.markup)[0]
+
+
+def test_what_is_kept_follows_every_change(forum: Forum) -> None:
+    (num,) = forum.numbers(["q1001"]).values()
+    assert kept(forum, num) == read(forum.question("q1001"))
+    forum.edit(Question("q1001", TITLE, "since the update"))
+    assert kept(forum, num) == read(Question("q1001", TITLE, "since the update"))
+    forum.delete("q1001")
+    assert kept(forum, num) is None
+
+
+def damaged(file: Path) -> None:
+    file.write_bytes(b"no database" * 1000)
+
+
+def changed(file: Path) -> None:
+    connection = sqlite3.connect(file)
+    connection.execute("UPDATE texts SET packed = zeroblob(length(packed)) WHERE num % 2")
+    connection.commit()
+    connection.close()
+
+
+@pytest.mark.parametrize("harm", [damaged, changed, Path.unlink])
+def test_without_what_is_kept_a_search_finds_the_same(forum: Forum, harm: object) -> None:
+    expected = forum.similar(TITLE, "The laptop loses the wireless connection.")
+    forum.close()
+    harm(forum.path / "lexical" / TEXTS_FILE)  # type: ignore[operator]
+    report = Forum.check(forum.path)
+    assert {one.path for one in report.findings} <= {"lexical", f"lexical/{TEXTS_FILE}"}
+    assert report.findings
+    with Forum.open(forum.path, settings=ForumSettings(has_vectors=False)) as again:
+        assert again.similar(TITLE, "The laptop loses the wireless connection.") == expected
+    Forum.repair(forum.path, settings=ForumSettings(has_vectors=False))
+    assert Forum.check(forum.path).is_sound
+    with Forum.open(forum.path, settings=ForumSettings(has_vectors=False)) as again:
+        assert again.similar(TITLE, "The laptop loses the wireless connection.") == expected
+        assert kept(again, 1) == read(again.questions_by_number([1])[1])
+
+
+def test_an_analyzer_has_one_reader() -> None:
+    assert reader_of(READER.analyzer) is reader_of(READER.analyzer)
