@@ -44,6 +44,10 @@ def test_accepted_comes_before_voted_before_answered_before_none_where_all_are_a
 def test_hits_without_probabilities_stay_in_their_order() -> None:
     hits = [Hit(1, 9.0, Question("a", "t")), Hit(2, 8.0, Question("b", "t"), answer=Answer("1", "b", "x"))]
     assert by_help(hits) == hits
+    answer = Answer("1", "b", "x", is_accepted=True)
+    read = [Hit(1, 0.6, hits[0].question, {"reranker": 0.9}, likelihood=0.6)]
+    read.append(Hit(2, 0.5, hits[1].question, {"reranker": 0.4}, likelihood=0.5, answer=answer))
+    assert by_help(read) == read
 
 
 @pytest.fixture

@@ -48,8 +48,8 @@ def helpfulness(probability: float, answer: Answer | None) -> float:
 
 
 def by_help(hits: Sequence[Hit]) -> list[Hit]:
-    """Return hits by their values, equal ones as they were; as they are where a ranker gave no probabilities."""
-    if any(hit.likelihood is None for hit in hits):
+    """Return hits by their values, equal ones as they were; as they are where no probability has ordered them."""
+    if any(hit.likelihood is None or "reranker" in hit.components for hit in hits):
         return list(hits)
     ordered = sorted(hits, key=lambda hit: -helpfulness(hit.likelihood or 0.0, hit.answer))
     return [structs.replace(hit, rank=rank) for rank, hit in enumerate(ordered, start=1)]
