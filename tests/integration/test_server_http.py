@@ -222,6 +222,7 @@ def test_every_answer_is_of_the_type_that_its_route_names(client: TestClient) ->
         ("PUT /v1/answers/{id}", "/v1/answers/shape", {"question_id": "shape", "body": "Round", "accepted": True}),
         ("PUT /v1/questions/{id}/originals/{original}", "/v1/questions/shape/originals/1", {}),
         ("POST /v1/feedback", "/v1/feedback", {"question": "shape", "candidate": "3", "verdict": "different"}),
+        ("POST /v1/questions/{id}/helped", "/v1/questions/shape/helped", {}),
         ("POST /v1/similar", "/v1/similar", {"title": "shape of a question wifi", "explain": True}),
         ("GET /v1/questions/{id}/similar", "/v1/questions/1/similar?explain=true", {}),
         ("GET /v1/questions", "/v1/questions?limit=2", {}),
