@@ -14,6 +14,7 @@ from tools.headlines import headlines
 from tools.sections import (
     das2016,
     encoders,
+    groups,
     language,
     lei2016,
     misspelling,
@@ -61,6 +62,7 @@ PAGES: Mapping[str, Page] = {
             "quality-semantic-dev": quality.semantic_dev,
             "quality-lexical": quality.lexical,
             "scorer": scorer.believed,
+            "groups": groups.held_together,
             "misspelling": misspelling.lost,
             "spelling": misspelling.corrected,
             "svm-baseline": quality.ranking_svm,

@@ -21,11 +21,14 @@ from askalike.types import (
     Draw,
     Explanation,
     Filters,
+    GroupKind,
     LinkKind,
     Markup,
     Match,
+    Order,
     Query,
     Question,
+    ReliabilityBin,
     Verdict,
 )
 
@@ -56,6 +59,9 @@ Before = Annotated[Moment, Meta(description="Only questions asked before this mo
 After = Annotated[Moment, Meta(description="Only questions asked at this moment or later.")]
 Answered = Annotated[bool, Meta(description="Only questions with an answer, or only those without.")]
 Closed = Annotated[bool, Meta(description="Only closed questions, or only open ones.")]
+HitOrder = Annotated[
+    Order, Meta(description="help: the same hits, a good answer before others that are about as likely.")
+]
 Cursor = Annotated[Name, Meta(description="The ``next`` of the page before.")]
 
 
@@ -127,6 +133,7 @@ class SimilarRequest(_Request, frozen=True):
     closed: Closed | None = None
     minimum: Minimum = 0.0
     draft: Annotated[bool, Meta(description="It is still being typed: a student may encode it.")] = False
+    order: HitOrder = "probability"
 
     @property
     def query(self) -> Query:
@@ -146,6 +153,7 @@ class SimilarRequest(_Request, frozen=True):
             is_explained=self.explain,
             minimum=self.minimum,
             is_draft=self.draft,
+            order=self.order,
         )
 
 
@@ -246,6 +254,7 @@ class SimilarQuery(_Request, frozen=True):
     answered: Answered | None = None
     closed: Closed | None = None
     minimum: Minimum = 0.0
+    order: HitOrder = "probability"
 
     def query(self, one: Question) -> Query:
         """Return the search for a question that the forum holds.
@@ -257,6 +266,7 @@ class SimilarQuery(_Request, frozen=True):
             Query.stored(one, self.k, _filters(self, _listed(self.tag), _listed(self.not_tag)), self.ranker),
             is_explained=self.explain,
             minimum=self.minimum,
+            order=self.order,
         )
 
 
@@ -268,7 +278,7 @@ class QuestionsQuery(_Request, frozen=True):
 
 
 class DuplicatesQuery(_Request, frozen=True):
-    """Which page of the pairs or clusters is wanted; for clusters, ``minimum`` is rounded down to steps of 0.05."""
+    """Which page of the pairs is wanted."""
 
     cursor: Cursor | None = None
     limit: Limit = 20
@@ -282,6 +292,14 @@ class PairsQuery(DuplicatesQuery, frozen=True):
         bool,
         Meta(description="For a queue to judge: every fifth pair is drawn at random, whatever its score."),
     ] = False
+
+
+class GroupsQuery(_Request, frozen=True):
+    """Which page of the groups is wanted."""
+
+    cursor: Cursor | None = None
+    limit: Limit = 20
+    minimum: Annotated[float, Meta(ge=0.5, le=1, description="No pair of a group is less likely the same.")] = 0.8
 
 
 Text = Annotated[str, Meta(min_length=1, max_length=200_000)]
@@ -480,7 +498,6 @@ class ShownPair(Struct, frozen=True):
     score: float
     cosine: float | None
     likelihood: Likelihood
-    cluster: int
     draw: Draw
 
 
@@ -492,20 +509,31 @@ class PairsPage(Struct, frozen=True):
     progress: Compared
 
 
-class ShownCluster(Struct, frozen=True):
-    """Questions that pairs and links join; ``questions`` are the first 20, the canonical one first."""
+class ShownWeakest(Struct, frozen=True):
+    """The least likely pair of a group."""
+
+    question: ListedQuestion
+    candidate: ListedQuestion
+    likelihood: Likelihood
+
+
+class ShownGroup(Struct, frozen=True):
+    """Questions that ask the same, each the same as every other; ``questions`` are the first 20, the canonical first.
+
+    ``weakest`` is null where links, judgements or the same text join all.
+    """
 
     canonical: ListedQuestion
     size: int
-    pairs: int
-    best: float
+    kind: GroupKind
+    weakest: ShownWeakest | None
     questions: tuple[ListedQuestion, ...]
 
 
-class ClustersPage(Struct, frozen=True):
-    """A page of clusters, largest first."""
+class GroupsPage(Struct, frozen=True):
+    """A page of groups, largest first, recurring announcements last."""
 
-    clusters: tuple[ShownCluster, ...]
+    groups: tuple[ShownGroup, ...]
     next: str | None
     progress: Compared
 
@@ -646,6 +674,20 @@ class FeedbackState(Struct, frozen=True):
     different: int
 
 
+class HelpedState(Struct, frozen=True):
+    """How often askers said that an earlier question answered theirs, and how many questions did."""
+
+    times: int
+    questions: int
+
+
+class HelpedCount(Struct, frozen=True):
+    """How often a question answered somebody's."""
+
+    id: str
+    times: int
+
+
 class Permissions(Struct, frozen=True):
     """What this request's key may do."""
 
@@ -685,5 +727,7 @@ class Status(Struct, frozen=True):
     ranker: str
     duplicates: DuplicatesState
     feedback: FeedbackState
+    helped: HelpedState
+    reliability: tuple[ReliabilityBin, ...]
     service: WorkerState
     latency_ms: dict[str, Latency]

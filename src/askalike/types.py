@@ -212,6 +212,10 @@ class Filters:
         )
 
 
+Order = Literal["probability", "help"]
+"""What hits are ordered by."""
+
+
 @dataclass(frozen=True, slots=True)
 class Query:
     """A question that somebody asks, and what is wanted of the search.
@@ -225,7 +229,9 @@ class Query:
         ranker: a name from ``search.RANKER_NAMES``, such as "probability" or "lexical"; None takes the settings' one,
             which is probability.
         own: the question's own id, where the forum holds it: neither it nor what was judged different is found.
-        is_canonical: a question that is marked a duplicate gives way to its original.
+        is_canonical: a question that is linked as a duplicate gives way to its original.
+        order: "probability", or "help": the same hits for who asks, those with a good answer before others that are
+            about as likely (``search.help``).
         is_explained: each hit comes with how much each word counts.
         is_draft: it is still being typed: a student encodes it where the forum has one for drafts.
         minimum: the least score of a hit, by default its probability, which counts where a reranker has given it
@@ -239,10 +245,11 @@ class Query:
     filters: Filters = field(default_factory=Filters)
     ranker: str | None = None
     own: str = ""
-    is_canonical: bool = False
+    is_canonical: bool = True
     is_explained: bool = False
     is_draft: bool = False
     minimum: float | str = 0.0
+    order: Order = "probability"
 
     @classmethod
     def stored(
@@ -362,6 +369,57 @@ class Hit(msgspec.Struct, frozen=True, rename={"answer": "best_answer", "answer_
     via: Question | None = None
     explanation: Explanation | None = None
     notice: str = ""
+
+
+GroupKind = Literal["same question", "same text", "linked", "recurring"]
+"""``same text``: all have one text but for markup, case and white space; ``linked``: links and judgements alone
+join all, so that each is a duplicate of the canonical question and not always of every other; ``recurring``: an
+announcement at regular dates."""
+
+
+@dataclass(frozen=True, slots=True)
+class WeakestPair:
+    """Two questions by their ids, and how likely they ask the same."""
+
+    first: str
+    second: str
+    probability: float
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """Questions that ask the same, each the same as every other.
+
+    Args:
+        members: their ids; the canonical one first, then those with better answers.
+        canonical: the one to answer the others by.
+        weakest: the least likely pair of those that nothing but its probability joins; None where people's links and
+            judgements, or the same text, join all.
+    """
+
+    members: tuple[str, ...]
+    canonical: str
+    weakest: WeakestPair | None = None
+    kind: GroupKind = "same question"
+
+
+@dataclass(frozen=True, slots=True)
+class ReliabilityBin:
+    """Pairs that people judged and whose probability lies from ``least`` to below ``below``.
+
+    Args:
+        same: how many of the ``judged`` they called the same.
+        mean: of the probabilities.
+        low: of the 95 % interval of the share of the same; ``high`` its upper end.
+    """
+
+    least: float
+    below: float
+    judged: int
+    same: int
+    mean: float
+    low: float
+    high: float
 
 
 Stage = Literal["lexical", "vector", "rank", "answer"]

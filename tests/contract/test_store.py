@@ -215,6 +215,7 @@ def test_duplicate_links_lead_on_to_the_originals_that_are_there(store: Store) -
     assert store.put_links(links) == 0
     assert store.originals_of(["a"]) == {"a": ("b",), "b": ("c",), "c": ("a",)}
     assert store.originals_of(["d", "nowhere"]) == {}
+    assert len(store.originals_of(["a", *map(str, range(1_000))])) == 3
     assert store.links_of("d") == [Link("a", "d", "related")]
     assert store.delete_links([links[0], Link("d", "a")]) == 1
     assert store.links() == [Link("a", "d", "related"), Link("b", "c"), Link("c", "a")]

@@ -17,11 +17,9 @@ from tests.tiny_models import gated_model, trigram_model
 from askalike import Answer, Filters, Forum, Link, Query, Question
 from askalike.errors import BusyForumError, InputError, ModelError, SettingError, UnknownIdError
 from askalike.schemas import EmbedRequest, FeedbackRequest, SimilarQuery
-from askalike.server import duplicates
 from askalike.server.engine import ENCODED_AT_ONCE, Engine
 from askalike.server.maintenance import MaintenanceWorker
 from askalike.store import ForumLayout
-from askalike.store.pairs import Pair
 
 pytestmark = pytest.mark.usefixtures("words_alone")
 
@@ -194,7 +192,7 @@ def test_pairs_and_clusters_come_page_by_page(engine: Engine) -> None:
     for number in range(4):
         engine.put(Question(f"p{number}", "Printer offline again", created=day(10 + number)))
     engine.forum.add_answers([Answer("z", "p2", "Restart it")])
-    engine.put(Question("w", "Wifi drops by day in the cellar"))
+    engine.put(Question("w", "Wifi drops at night"))
     while MaintenanceWorker(engine, lambda: False).keep():
         pass
     assert engine.duplicates.progress().done == engine.duplicates.progress().questions == 8
@@ -207,13 +205,13 @@ def test_pairs_and_clusters_come_page_by_page(engine: Engine) -> None:
         seen += [(one.question.id, one.candidate.id) for one in page.pairs]
     assert len(seen) == len(set(seen)) == engine.forum.pairs.store.count()
 
-    groups = engine.duplicates.clusters(None, 1, 0.1)
-    (largest,) = groups.clusters
-    assert (largest.size, largest.canonical.id, largest.best) == (5, "p2", 1.0)  # it alone is answered
+    groups = engine.duplicates.groups(None, 1, 0.5)
+    (largest,) = groups.groups
+    assert (largest.size, largest.canonical.id, largest.kind) == (5, "p2", "same question")  # it alone is answered
+    assert largest.weakest is not None
     assert {one.id for one in largest.questions} == {"3", "p0", "p1", "p2", "p3"}
-    rest = engine.duplicates.clusters(groups.next, 5, 0.1)
-    assert [{one.id for one in group.questions} for group in rest.clusters] == [{"1", "w"}]
-    assert rest.clusters[0].best < 1
+    rest = engine.duplicates.groups(groups.next, 5, 0.5)
+    assert [{one.id for one in group.questions} for group in rest.groups] == [{"1", "w"}]
     assert rest.next is None
 
 
@@ -226,50 +224,32 @@ def compared(engine: Engine) -> Engine:
     return engine
 
 
-def test_any_number_of_least_scores_makes_clusters_a_few_times_and_keeps_fewer(
+def test_groups_that_are_brought_in_step_hold_up_no_request_for_others(
     compared: Engine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    made: list[float] = []
-    page = compared.forum.pairs.store.page
-    monkeypatch.setattr(
-        compared.forum.pairs.store, "page", lambda minimum, limit: made.append(minimum) or page(minimum, limit)
-    )
-    for number in range(1_000):
-        assert compared.duplicates.clusters(None, 5, number / 1_000).clusters
-    assert made == pytest.approx([0.1 + step / 20 for step in range(18)])
-    compared.duplicates.clusters(None, 5, 0.9999)
-    assert len(made) == 18
-    compared.duplicates.clusters(None, 5, 0.1)  # was asked for too long ago
-    assert len(made) == 19
-
-
-def test_clusters_that_are_being_made_hold_up_no_request_for_others(
-    compared: Engine, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    page = compared.forum.pairs.store.page
+    touched = compared.forum.pairs.store.touched
     has_begun, may_end = threading.Event(), threading.Event()
 
-    def slow(minimum: float, limit: int) -> list[Pair]:
-        if minimum == 0.6:
-            has_begun.set()
-            assert may_end.wait(60)
-        return page(minimum, limit)
+    def slow(after: int) -> list[int]:
+        has_begun.set()
+        assert may_end.wait(60)
+        return touched(after)
 
-    monkeypatch.setattr(duplicates, "FRESH_S", 0.0)
-    monkeypatch.setattr(duplicates, "FRESH_SHARE", 0)
-    compared.duplicates.clusters(None, 5, 0.6)
+    def size() -> int:
+        return compared.duplicates.groups(None, 5, 0.5).groups[0].size
+
+    assert size() == 5
     compared.put(Question("p4", "Printer offline again"))
     while MaintenanceWorker(compared, lambda: False).keep():
         pass
-    monkeypatch.setattr(compared.forum.pairs.store, "page", slow)
+    monkeypatch.setattr(compared.forum.pairs.store, "touched", slow)
     with ThreadPoolExecutor(1) as others:
-        making = others.submit(compared.duplicates.clusters, None, 5, 0.6)
+        making = others.submit(size)
         assert has_begun.wait(60)
-        assert compared.duplicates.clusters(None, 5, 0.7).clusters[0].size == 5
-        assert compared.duplicates.clusters(None, 5, 0.62).clusters[0].size == 4  # as they were
+        assert size() == 5  # as they were
         may_end.set()
-        assert making.result(60).clusters[0].size == 5
-    assert compared.duplicates.clusters(None, 5, 0.6).clusters[0].size == 5
+        assert making.result(60) == 6
+    assert size() == 6
 
 
 @pytest.mark.parametrize("cursor", ["x", "1", "nan_1_2", "1e999_1_2", "_"])
@@ -277,7 +257,7 @@ def test_a_cursor_of_nobody_is_refused(engine: Engine, cursor: str) -> None:
     with pytest.raises(SettingError):
         engine.duplicates.pairs(cursor, 2, 0.3)
     with pytest.raises(SettingError):
-        engine.duplicates.clusters(cursor, 2, 0.3)
+        engine.duplicates.groups(cursor, 2, 0.6)
 
 
 def test_the_keeper_lets_be_found_what_another_process_left(engine: Engine) -> None:

@@ -21,10 +21,13 @@ from askalike.forum.check import CheckReport, check_forum, clear_damage
 from askalike.forum.duplicates import Duplicate, open_duplicates
 from askalike.forum.encoders import AnyEncoder, AnyReranker, take_encoder
 from askalike.forum.exporting import export_forum, records_of
+from askalike.forum.groups import DEFAULT_MINIMUM, Groups
 from askalike.forum.importing import ImportOptions, ImportReport, import_archive
 from askalike.forum.indexes import Indexes, remove_indexes
+from askalike.forum.linkage import Node
 from askalike.forum.pairs import Pairs
 from askalike.forum.queue import Queue
+from askalike.forum.reliability import Reliability
 from askalike.forum.rerankers import take_ranker
 from askalike.forum.settings import ForumSettings, stored_text_settings
 from askalike.forum.students import choose_queries
@@ -48,6 +51,7 @@ from askalike.store import (
     SourceCounts,
     Store,
     create_store,
+    open_helped,
     open_store,
 )
 from askalike.text.analyzer import Analyzer
@@ -57,11 +61,13 @@ from askalike.types import (
     Draw,
     Feedback,
     Filters,
+    Group,
     Hit,
     Link,
     Markup,
     Query,
     Question,
+    ReliabilityBin,
     SearchResult,
     Verdict,
 )
@@ -80,7 +86,7 @@ MOST_NAMED = 20
 """So many questions and answers with an unreadable date are named."""
 
 _OWNED = Owned(
-    r"(archive|pairs|loading)\.sqlite(-wal|-shm|-journal)?|(index|pairs|loading)\.lock|rejects\.jsonl"
+    r"(archive|pairs|loading|helped)\.sqlite(-wal|-shm|-journal)?|(index|pairs|loading)\.lock|rejects\.jsonl"
     r"|(encoder|reranker)\.json(\.\d+\.tmp)?",
     (("lexical", LEXICAL_FILES), ("vectors", VECTOR_FILES)),
 )
@@ -134,6 +140,9 @@ class Forum:
         self.pairs = Pairs(self._layout, store, self._indexes)
         self.queue = Queue(self.pairs)
         self._thresholds = Thresholds(store, self._indexes, self.queue)
+        self._reliability = Reliability(store, self._indexes)
+        self._helped = open_helped(self._layout)
+        self._groups = Groups(store, self.pairs.store, self.likelihoods)
 
     # -- making and opening ------------------------------------------------------------------------------------
 
@@ -240,6 +249,8 @@ class Forum:
     ) -> list[Hit]:
         """Return the ``k`` earlier questions that are most similar to a new one, best first: ``search`` in short.
 
+        A question that is linked as a duplicate gives way to its original.
+
         Args:
             title, …, ranker: see ``Query``.
 
@@ -288,12 +299,15 @@ class Forum:
         return self._indexes.ask(lambda searcher: searcher.engine.count(filters))
 
     def ranking(self, query: Query) -> list[tuple[str, float]]:
-        """Return (question id, score) as ``search`` ranks them, without answers and what matched: for evaluation.
+        """Return (question id, score) as ``search`` ranks them, each question for itself: for evaluation.
+
+        Duplicates are not replaced by their originals, nor are answers and what matched looked up.
 
         Raises:
             SettingError, ForumError, ModelError: as ``search``.
         """
         wanted = self._settled(query) if query.own or isinstance(query.minimum, str) else query
+        wanted = replace(wanted, is_canonical=False)
         found = self._indexes.ask(lambda searcher: searcher.ranking(wanted)).found
         return [(one.question.id, one.scored.score) for one in found]
 
@@ -462,6 +476,33 @@ class Forum:
             return found
         update = self._indexes.ask(lambda searcher: UNMOVED if searcher.scoring is None else searcher.scoring.update)
         return unmoved_probabilities(update, [found])[0]
+
+    def groups(self, minimum: float = DEFAULT_MINIMUM) -> list[Group]:
+        """Return groups of questions that ask the same, largest first, announcements last, as far as was compared.
+
+        In a group, each question is as likely as ``minimum`` the same as every other, unless people's links and
+        judgements or the same text join both; what was judged different is in no group together. ``pairs.advance``
+        compares what waits.
+
+        Args:
+            minimum: from 0.5 to 1.
+
+        Raises:
+            SettingError: it is out of range.
+        """
+        return list(self.describe_groups(self.group_nodes(minimum)))
+
+    def group_nodes(self, minimum: float = DEFAULT_MINIMUM, *, is_waiting: bool = True) -> list[Node]:
+        """Return the groups of ``groups`` by the numbers of their questions, without reading these.
+
+        Args:
+            is_waiting: for another thread that brings groups in step; else they are as they were.
+        """
+        return self._groups.found(minimum, is_waiting=is_waiting)
+
+    def describe_groups(self, nodes: Sequence[Node]) -> Iterator[Group]:
+        """Yield groups with their canonical questions."""
+        return self._groups.described(nodes)
 
     @property
     def vectors(self) -> VectorsState:
@@ -651,6 +692,22 @@ class Forum:
             InputError: they are the same, or a value cannot be stored.
         """
         return self._store.add_feedback(Feedback(question_id, candidate_id, verdict, by, draw=draw or Draw()))
+
+    def add_helped(self, question_id: str) -> int:
+        """Count that a question answered somebody's who was about to ask; return how often it did.
+
+        Raises:
+            UnknownIdError: there is no such question.
+        """
+        return self._helped.add(self._store.question(question_id).id)
+
+    def helped(self) -> tuple[int, int]:
+        """Return how often an earlier question answered somebody's, and how many questions did."""
+        return self._helped.total()
+
+    def reliability(self) -> tuple[ReliabilityBin, ...]:
+        """Return what the package's scorer said of the pairs that people judged, beside what they said."""
+        return self._reliability.bins()
 
     # -- keeping the indexes in step ---------------------------------------------------------------------------
 

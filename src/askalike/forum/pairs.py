@@ -1,4 +1,4 @@
-"""Which questions of a forum may ask the same: each is compared with all others, and again when it changes; groups.
+"""Which questions of a forum may ask the same: each is compared with all others, and again when it changes.
 
 Questions with the same text come first, however many: each is the pair of the first of them, with the score 1, and
 only that one is compared with questions of other texts, for all. Two texts are the same when they differ in nothing but
@@ -7,7 +7,8 @@ markup, case and white space.
 A question's other partners are the best that a search for it finds. Their score is the probability that both ask the
 same, before what people judged; what they judged keeps the order of scores (``search.calibration``). Of the two
 directions the greater counts. Pairs that are marked, lead to the same original, or were judged by a person
-are settled, and are not listed.
+are settled, and are not listed. Pairs that nobody found, and that alone keep two groups from being joined, are compared
+last.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ import hashlib
 import math
 import threading
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Final
@@ -27,7 +28,9 @@ from numpy.typing import NDArray
 
 from askalike.files import held
 from askalike.forum.engine import LocalEngine
+from askalike.forum.groups import LEAST, MOST_PARTIAL, EvidenceReader, template
 from askalike.forum.indexes import Indexes
+from askalike.forum.linkage import MOST_REFUSED, Ends, lacking
 from askalike.search import Query, Searcher
 from askalike.search.calibration import UNMOVED
 from askalike.search.originals import reached
@@ -40,57 +43,6 @@ from askalike.store.pairs import DamagedPairsError, Pair, PairPosition, permanen
 from askalike.text.markup import readable
 from askalike.types import Question
 
-
-@dataclass(frozen=True, slots=True)
-class Cluster:
-    """Questions each of which leads to every other over pairs and marks.
-
-    Args:
-        id: the least number among them; it stays while that question stays.
-        nums: ascending.
-        pairs: how many pairs are open between them.
-        best: the greatest score of these.
-    """
-
-    id: int
-    nums: tuple[int, ...]
-    pairs: int
-    best: float
-
-
-def clusters(pairs: Iterable[Pair], marks: Iterable[tuple[int, int]]) -> list[Cluster]:
-    """Return the clusters that have an open pair, largest first, of equals the one with the least number.
-
-    >>> found = clusters([Pair(1, 2, 0.9), Pair(8, 9, 0.5)], [(2, 5), (3, 4)])
-    >>> [(one.nums, one.pairs, one.best) for one in found]
-    [((1, 2, 5), 1, 0.9), ((8, 9), 1, 0.5)]
-    """
-    listed = list(pairs)
-    leader: dict[int, int] = {}
-    for one, other in [*((pair.first, pair.second) for pair in listed), *marks]:
-        first, second = sorted((_lead(leader, one), _lead(leader, other)))
-        leader[second] = first
-    members: dict[int, list[int]] = {}
-    for num in leader:
-        members.setdefault(_lead(leader, num), []).append(num)
-    counts: dict[int, tuple[int, float]] = {}
-    for pair in listed:
-        lead = _lead(leader, pair.first)
-        count, best = counts.get(lead, (0, 0.0))
-        counts[lead] = (count + 1, max(best, pair.score))
-    found = [Cluster(lead, tuple(sorted(members[lead])), count, best) for lead, (count, best) in counts.items()]
-    return sorted(found, key=lambda one: (-len(one.nums), one.id))
-
-
-def _lead(leader: dict[int, int], num: int) -> int:
-    """Return the least number that is known to hang together with this one; ways are shortened as they are walked."""
-    leader.setdefault(num, num)
-    while leader[num] != num:
-        leader[num] = leader[leader[num]]
-        num = leader[num]
-    return num
-
-
 _SEED_OF_KEPT: Final = -1
 """None that a queue has: what is kept is independent of what it draws."""
 
@@ -101,9 +53,6 @@ LEAST_SCORE: Final = 0.1
 """Pairs below are not shown, and ``KEPT_BELOW`` of them are kept, so that chance can draw them for people to judge."""
 KEPT_BELOW: Final = 0.05
 
-MOST_REFUSED: Final = 20
-"""So many others of the same text are looked at for one from which a question was not judged different."""
-
 CHANGES: Final = 500
 FOLLOWED: Final = ("question", "link", "feedback")
 """What changes about a question so that its pairs are made anew."""
@@ -112,8 +61,11 @@ AT_ONCE: Final = 20
 RAREST: Final = 12
 """So many of a question's most informative words are looked for in others."""
 
-HASHED: Final = "title and body, no markup, case folded, 1"
+HASHED: Final = "title and body, no markup, case folded, 2"
 """How a text's hash is made; another way makes every hash anew."""
+
+HASHED_BEFORE: Final = "title and body, no markup, case folded, 1"
+"""The same hash, without what titles have in common but for dates and numbers: no question is compared again."""
 
 
 class Pairs:
@@ -125,6 +77,8 @@ class Pairs:
         self._guard = threading.Lock()
         self._lock = filelock.FileLock(layout.pairs_lock, thread_local=False)
         self.store = open_pairs(layout)
+        self._lacking: list[Ends] = []
+        self._asked: set[Ends] = set()
 
     def close(self) -> None:
         """Close the file."""
@@ -223,8 +177,12 @@ class Pairs:
         while nums := self.store.next_waiting(AT_ONCE):
             self._compare(nums, is_over)
             if is_over():
+                return self.store.waiting() + len(self._lacking)
+        while ends := self._next_lacking():
+            self._fill(ends)
+            if is_over():
                 break
-        return self.store.waiting()
+        return self.store.waiting() + len(self._lacking)
 
     def _is_new(self) -> bool:
         return self.store.state("made by") != self._made_by()
@@ -254,9 +212,10 @@ class Pairs:
         if self.store.state("texts") != HASHED:
             with self.store.writing() as store:
                 everything = self._records.numbers()
-                store.forget_texts()
+                if self.store.state("texts") != HASHED_BEFORE:
+                    store.forget_texts()
+                    store.add_waiting(everything)
                 store.add_unread(everything)
-                store.add_waiting(everything)
                 store.keep("texts", HASHED)
         while applied < last and (changes := self._records.changes(applied, CHANGES, FOLLOWED)):
             edited = {change.num for change in changes if change.kind == "question"}
@@ -285,7 +244,7 @@ class Pairs:
         held = self._records.questions_by_num(nums)
         with self.store.writing() as store:
             for num in nums:
-                store.put_text(num, _hash(held[num]) if num in held else None)
+                store.put_text(num, *(_hashes(held[num]) if num in held else (None, None)))
             for num in nums:
                 copies = store.copies(num, 2)
                 if len(copies) == 2:  # it is the first of several, or one of those after it
@@ -305,6 +264,42 @@ class Pairs:
             for num, pairs in done.items():
                 store.put([pair for pair in pairs if not self.is_settled(pair)])
                 store.remove_waiting(num)
+
+    def _next_lacking(self) -> list[Ends]:
+        """Take the pairs of one question that nobody compared and that keep groups from being joined; [] at the end."""
+        if not self._lacking:
+            version = self.store.state("version") or "0"
+            changed = self.store.touched(int(self.store.state("filled") or 0))
+            if not changed:
+                return []
+            reader = EvidenceReader(self._records, self.store)
+            near = reader.near(changed) if len(changed) <= MOST_PARTIAL else None
+            found = lacking(reader.evidence(near, 0.0), LEAST)
+            self._lacking = sorted((ends for ends in found if ends not in self._asked), reverse=True)
+            if not self._lacking:
+                self._asked.clear()
+                with self.store.writing() as store:
+                    store.keep("filled", version)
+                return []
+        taken = [self._lacking.pop()]
+        while self._lacking and self._lacking[-1][0] == taken[0][0]:
+            taken.append(self._lacking.pop())
+        return taken
+
+    def _fill(self, pairs: list[Ends]) -> None:
+        """Compare questions with others that no search has found for them, in both directions."""
+        self._asked.update(pairs)
+        nums = [pairs[0][0], *(other for _, other in pairs)]
+        held = self._records.questions_by_num(nums)
+        found: list[Pair] = []
+        for num, others in ((nums[0], nums[1:]), *((other, nums[:1]) for other in nums[1:])):
+            if num in held:
+                query = Query(held[num].title, held[num].body, held[num].markup)
+                ask = partial(_compared, query=query, num=num, others=others, stored=self._indexes.vector_of)
+                likely = self._indexes.ask(ask)
+                found.extend(Pair(min(num, one), max(num, one), score) for one, score in likely.items() if one in held)
+        with self.store.writing() as store:
+            store.put([pair for pair in found if not self.is_settled(pair)])
 
     def _twin(self, num: int) -> list[Pair] | None:
         """Return the pair of a question with the first of the same text, none where it is settled that both ask the
@@ -373,7 +368,7 @@ class _Finder:
         """Return the best as they are written, by what the package's scorer says of them."""
         encoder = self._searcher.encoder and _Stored(self._vectors.get(num, np.zeros(1, dtype=np.float32)))
         searcher = replace(self._searcher, encoder=encoder)
-        return [one.scored for one in searcher.ranking(replace(query, ranker=PROBABILITY)).found]
+        return [one.scored for one in searcher.ranking(replace(query, ranker=PROBABILITY, is_canonical=False)).found]
 
 
 @dataclass(frozen=True, slots=True)
@@ -392,12 +387,30 @@ def _is_kept(pair: Pair) -> bool:
     return permanent_number(pair.first, pair.second, _SEED_OF_KEPT) < KEPT_BELOW
 
 
-def _hash(question: Question) -> bytes | None:
-    """Return what the questions that say the same have in common; None for one without words.
+def _compared(
+    searcher: Searcher, query: Query, num: int, others: list[int], stored: Callable[[int], NDArray[np.float32]]
+) -> dict[int, float]:
+    """Return the probabilities of these others."""
+    return _plain(searcher, num, stored).likelihoods(query, others)
 
-    >>> _hash(Question("a", "Hello  World")) == _hash(Question("b", "hello", "<p>world</p>", markup="html"))
+
+def _plain(searcher: Searcher, num: int, stored: Callable[[int], NDArray[np.float32]]) -> Searcher:
+    scoring = None if searcher.scoring is None else replace(searcher.scoring, update=UNMOVED)
+    searcher = replace(searcher, speller=None, scoring=scoring)
+    if searcher.encoder is not None:
+        searcher = replace(searcher, encoder=_Stored(stored(num)))
+    return searcher
+
+
+def _hashes(question: Question) -> tuple[bytes | None, bytes | None]:
+    """Return what the questions that say the same have in common, and those whose titles do but for dates and numbers.
+
+    None for one without words.
+
+    >>> _hashes(Question("a", "Hello  World"))[0] == _hashes(Question("b", "hello", "<p>world</p>", markup="html"))[0]
     True
     """
     text = f"{question.title} {readable(question.body, question.markup, with_code=True)}"
-    folded = " ".join(text.casefold().split())
-    return hashlib.blake2b(folded.encode(), digest_size=16).digest() if folded else None
+    shown = (" ".join(part.casefold().split()) for part in (text, template(question.title)))
+    of_text, of_title = (hashlib.blake2b(one.encode(), digest_size=16).digest() if one else None for one in shown)
+    return of_text, of_title

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
+from typing import get_args
 
 from msgspec import structs
 
@@ -13,6 +14,7 @@ from askalike.search.correction import Speller, corrected
 from askalike.search.cross_encoder import PairScorer, reranked
 from askalike.search.engine import DuplicateLinks, Encoder, Engine, WordEncoder
 from askalike.search.explanation import MOST_MISSING, explanations, informative_words, matches
+from askalike.search.help import by_help
 from askalike.search.originals import Found, canonical
 from askalike.search.pool import Laps, Pool, Scored, Source, gather
 from askalike.search.query import PreparedQuery, TermCounts, weigh
@@ -28,10 +30,10 @@ from askalike.search.rankers import (
     by_probability,
 )
 from askalike.search.reranker import BY_LETTERS, RERANKERS, Reranker, learned_as, rerank
-from askalike.search.scorer import Scoring
+from askalike.search.scorer import Scoring, probability
 from askalike.search.settings import ALL, MAX_HITS, THRESHOLDS, SearchSettings
 from askalike.text.analyzer import Analyzer
-from askalike.types import Correction, Explanation, Filters, Hit, Query, Question, SearchResult
+from askalike.types import Correction, Explanation, Filters, Hit, Order, Query, Question, SearchResult
 
 SPARE = 5
 """Half as many again as are asked for, and so many more, are looked at: duplicates of one original fall together."""
@@ -84,11 +86,15 @@ class Searcher:
         """Return what a query finds, with what matched, the best answers, and explanations where asked for.
 
         Raises:
-            SettingError, ForumError: as ``ranking``.
+            SettingError, ForumError: as ``ranking``; SettingError: there is no such order.
         """
         laps = Laps()
+        if query.order not in get_args(Order):
+            raise SettingError(f"there is no order {query.order!r}", f"expected one of {', '.join(get_args(Order))}")
         ranked = self.ranking(query, laps)
         hits = self.hits(ranked)
+        if query.order == "help":
+            hits = by_help(hits)
         if query.is_explained and hits:
             explained = self._explanations(ranked, hits)
             hits = [structs.replace(hit, explanation=one) for hit, one in zip(hits, explained, strict=True)]
@@ -185,6 +191,24 @@ class Searcher:
             if len(shown) == k or len(found) < limit or limit == MAX_HITS:
                 return Ranking(asked, name, ranker.needs_vectors, shown, links)
             limit = min(2 * limit, MAX_HITS)
+
+    def likelihoods(self, query: Query, keys: Sequence[int]) -> dict[int, float]:
+        """Return how likely each of these questions asks the same as a query, whether or not a search finds it.
+
+        Raises:
+            EncoderError: the encoder cannot be had now.
+        """
+        _, ranker = self._chosen(PROBABILITY)
+        asked = self._prepared(query, ranker, Laps())
+        questions = self.engine.questions(keys)
+        held = [key for key in keys if key in questions]
+        if asked.counts is None or not held:
+            return {}
+        _, near = self.engine.scores(asked.weights, (), asked.vector, held)
+        cosines = None if asked.vector is None else [near.get(key, 0.0) for key in held]
+        scoring = self.scoring or Scoring(self.analyzer)
+        found = scoring.logits(asked.query, asked.counts, [questions[key] for key in held], asked.vector, cosines)
+        return dict(zip(held, probability(scoring.update.moved(found)).tolist(), strict=True))
 
     def _admission(self, filters: Filters, found: Sequence[Found], links: DuplicateLinks) -> Callable[[Question], bool]:
         """Return what tells whether a question that was found, or an original of one, satisfies the filters."""

@@ -1,13 +1,8 @@
-"""Pages of the pairs and clusters of a forum that may ask the same."""
+"""Pages of the pairs and groups of a forum's questions that may ask the same."""
 
 from __future__ import annotations
 
-import math
-import threading
-import time
-from collections import OrderedDict
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Final
 
@@ -15,35 +10,15 @@ from msgspec import structs
 
 from askalike.errors import SettingError
 from askalike.forum import Forum
-from askalike.forum.pairs import LEAST_SCORE, Cluster, clusters
 from askalike.forum.queue import QueuePlace
-from askalike.schemas import ClustersPage, Compared, ListedQuestion, PairsPage, ShownCluster, ShownPair
+from askalike.schemas import Compared, GroupsPage, ListedQuestion, PairsPage, ShownGroup, ShownPair, ShownWeakest
 from askalike.server.presentation import listed, shown_likelihood
 from askalike.store.pairs import Pair, PairPosition
-from askalike.types import Draw, Question
+from askalike.types import Draw, Group, Question
 
 MOST_SHOWN: Final = 20
-MOST_PAIRS: Final = 100_000
-"""Clusters are made of so many of the best pairs at most."""
-LEVELS: Final = 20
-"""Clusters are made for least scores in steps of one twentieth, whatever minimum is asked for."""
-MOST_KEPT: Final = 6
-"""So many of these are kept, those last asked for."""
-FRESH_S: Final = 5.0
-FRESH_SHARE: Final = 20
-"""While pairs change, clusters are made anew only after so long, and after so many times what making them took."""
 
 _LATEST: Final = datetime.max.replace(tzinfo=UTC)
-
-
-@dataclass(frozen=True, slots=True)
-class _Known:
-    """The clusters of one least score, and of which version of the pairs."""
-
-    version: str
-    fresh_until_s: float
-    found: tuple[Cluster, ...]
-    of: Mapping[int, int]
 
 
 class DuplicatePages:
@@ -51,9 +26,6 @@ class DuplicatePages:
 
     def __init__(self, forum: Forum) -> None:
         self._forum = forum
-        self._guard = threading.Lock()
-        self._known: OrderedDict[int, _Known] = OrderedDict()
-        self._turns = tuple(threading.Lock() for _ in range(LEVELS + 1))
 
     def pairs(self, cursor: str | None, limit: int, minimum: float, *, has_sample: bool = False) -> PairsPage:
         """Return a page of pairs, best first.
@@ -71,132 +43,65 @@ class DuplicatePages:
         else:
             pairs, place = self._forum.pairs.page(minimum, limit, _place(cursor) if cursor else None)
             draws, ended = [Draw()] * len(pairs), _cursor(place) if place else None
-        of = self._clusters(minimum).of
         nums = [num for pair in pairs for num in (pair.first, pair.second)]
         held, briefs = self._briefs(nums)
         likely = self._forum.likelihoods([pair.score for pair in pairs])
         shown = tuple(
-            self._pair(pair, held, briefs, of, structs.replace(draw, probability=likelihood))
+            _shown_pair(pair, held, briefs, structs.replace(draw, probability=likelihood))
             for pair, draw, likelihood in zip(pairs, draws, likely, strict=True)
             if held.keys() >= {pair.first, pair.second}
         )
         return PairsPage(shown, ended, self.progress())
 
-    def clusters(self, cursor: str | None, limit: int, minimum: float) -> ClustersPage:
-        """Return a page of clusters, largest first.
-
-        Args:
-            minimum: the least score of a pair, rounded down to a multiple of 1 / ``LEVELS``.
+    def groups(self, cursor: str | None, limit: int, minimum: float) -> GroupsPage:
+        """Return a page of groups, largest first, announcements last.
 
         Raises:
-            SettingError: the cursor is none.
+            SettingError: the cursor is none, or the minimum is out of range.
         """
-        found = self._clusters(minimum).found
+        found = self._forum.group_nodes(minimum, is_waiting=False)
         if cursor:
-            size, identifier = _numbers(cursor, 2)
-            found = tuple(one for one in found if (-len(one.nums), one.id) > (-int(size), int(identifier)))
+            is_recurring, size, first = map(int, _numbers(cursor, 3))
+            place = (bool(is_recurring), -size, first)
+            found = [one for one in found if (one.is_recurring, -len(one.nums), one.nums[0]) > place]
         page = found[:limit]
-        shown = [self._cluster(one) for one in page]
-        last = f"{len(page[-1].nums)}_{page[-1].id}" if len(found) > limit else None
-        return ClustersPage(tuple(one for one in shown if one is not None), last, self.progress())
+        shown = tuple(map(self._group, self._forum.describe_groups(page)))
+        last = None
+        if len(found) > limit:
+            last = f"{int(page[-1].is_recurring)}_{len(page[-1].nums)}_{page[-1].nums[0]}"
+        return GroupsPage(shown, last, self.progress())
 
     def progress(self) -> Compared:
         """Return how many questions have been compared."""
         size = self._forum.size()
         return Compared(max(0, size - self._forum.pairs.waiting()), size)
 
-    def _pair(
-        self,
-        pair: Pair,
-        held: Mapping[int, Question],
-        briefs: Mapping[int, ListedQuestion],
-        of: Mapping[int, int],
-        draw: Draw,
-    ) -> ShownPair:
-        earlier, later = sorted((pair.first, pair.second), key=lambda num: (held[num].created or _LATEST, num))
-        return ShownPair(
-            question=briefs[later],
-            candidate=briefs[earlier],
-            score=pair.score,
-            cosine=pair.cosine,
-            likelihood=shown_likelihood(draw.probability),
-            cluster=of.get(pair.first, pair.first),
-            draw=draw,
-        )
-
-    def _cluster(self, cluster: Cluster) -> ShownCluster | None:
-        """Return a cluster with its canonical question: answered, not a duplicate, most voted, first."""
-        nums = cluster.nums[: 10 * MOST_SHOWN]
-        held, briefs = self._briefs(nums)
-        marked = {
-            link.source_id
-            for question in held.values()
-            for link in self._forum.links_of(question.id)
-            if link.kind == "duplicate"
-        }
-
-        def rank(num: int) -> tuple[bool, bool, int, datetime, int]:
-            one = briefs[num]
-            return (one.id in marked, not one.answers, -(one.score or 0), held[num].created or _LATEST, num)
-
-        ordered = sorted(held, key=rank)
-        if not ordered:
-            return None
-        shown = tuple(briefs[num] for num in ordered[:MOST_SHOWN])
-        return ShownCluster(shown[0], len(cluster.nums), cluster.pairs, cluster.best, shown)
+    def _group(self, group: Group) -> ShownGroup:
+        weakest = group.weakest
+        ends = () if weakest is None else (weakest.first, weakest.second)
+        wanted = list(dict.fromkeys([*group.members[:MOST_SHOWN], *ends]))
+        nums = self._forum.numbers(wanted)
+        _, briefs = self._briefs(list(nums.values()))
+        by_id = {brief.id: brief for brief in briefs.values()}
+        shown = tuple(by_id[one] for one in wanted[: min(MOST_SHOWN, len(group.members))] if one in by_id)
+        pair = None
+        if weakest is not None and by_id.keys() >= set(ends):
+            first, second = by_id[weakest.first], by_id[weakest.second]
+            pair = ShownWeakest(first, second, shown_likelihood(weakest.probability))
+        return ShownGroup(shown[0], len(group.members), group.kind, pair, shown)
 
     def _briefs(self, nums: Sequence[int]) -> tuple[dict[int, Question], dict[int, ListedQuestion]]:
         held = self._forum.questions_by_number(list(dict.fromkeys(nums)))
         counts = self._forum.answer_counts([question.id for question in held.values()])
         return held, {num: listed(question, counts.get(question.id, 0)) for num, question in held.items()}
 
-    def _clusters(self, minimum: float) -> _Known:
-        """Return the clusters of a least score, made anew when the pairs have changed.
 
-        Who makes them holds up nobody but those who ask for the same and have nothing older to be shown.
-        """
-        level = math.floor(max(minimum, LEAST_SCORE) * LEVELS + 1e-9)
-        version = self._forum.pairs.store.state("version") or ""
-        known = self._kept(level)
-        if known is not None and (known.version == version or time.monotonic() < known.fresh_until_s):
-            return known
-        if known is None:
-            self._turns[level].acquire()
-        elif not self._turns[level].acquire(blocking=False):
-            return known
-        try:
-            newer = self._kept(level)
-            return newer if newer is not None and newer is not known else self._made(level, version)
-        finally:
-            self._turns[level].release()
-
-    def _kept(self, level: int) -> _Known | None:
-        with self._guard:
-            if level in self._known:
-                self._known.move_to_end(level)
-            return self._known.get(level)
-
-    def _made(self, level: int, version: str) -> _Known:
-        began = time.monotonic()
-        found = tuple(clusters(self._open_pairs(level / LEVELS), self._marks()))
-        of = {num: one.id for one in found for num in one.nums}
-        ended = time.monotonic()
-        made = _Known(version, ended + max(FRESH_S, FRESH_SHARE * (ended - began)), found, of)
-        with self._guard:
-            self._known[level] = made
-            self._known.move_to_end(level)
-            while len(self._known) > MOST_KEPT:
-                self._known.popitem(last=False)
-        return made
-
-    def _open_pairs(self, minimum: float) -> Iterable[Pair]:
-        return self._forum.pairs.store.page(minimum, MOST_PAIRS)
-
-    def _marks(self) -> list[tuple[int, int]]:
-        links = [link for link in self._forum.links() if link.kind == "duplicate"]
-        nums = self._forum.numbers(list({one for link in links for one in (link.source_id, link.target_id)}))
-        ends = [(nums.get(link.source_id), nums.get(link.target_id)) for link in links]
-        return [(one, other) for one, other in ends if one is not None and other is not None]
+def _shown_pair(
+    pair: Pair, held: Mapping[int, Question], briefs: Mapping[int, ListedQuestion], draw: Draw
+) -> ShownPair:
+    earlier, later = sorted((pair.first, pair.second), key=lambda num: (held[num].created or _LATEST, num))
+    likelihood = shown_likelihood(draw.probability)
+    return ShownPair(briefs[later], briefs[earlier], pair.score, pair.cosine, likelihood, draw)
 
 
 def _cursor(place: PairPosition) -> str:

@@ -9,7 +9,6 @@ import re
 import struct
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import replace
 from itertools import islice
 from typing import Final, Literal
 
@@ -18,13 +17,12 @@ from msgspec import structs
 from askalike.errors import AskalikeError, BusyForumError, SettingError, UnknownIdError
 from askalike.forum import Forum
 from askalike.schemas import (
-    ClustersPage,
-    DuplicatesQuery,
     Embedding,
     Embeddings,
     EmbeddingsRequest,
     EmbedRequest,
     FeedbackRequest,
+    HelpedCount,
     PairsPage,
     PairsQuery,
     QuestionsPage,
@@ -89,7 +87,7 @@ class Engine:
         if not query.title.strip() and not query.body.strip():
             raise SettingError("the question is empty", "give a title or a body")
         began = time.perf_counter()
-        found = self.forum.search(replace(query, is_canonical=True))
+        found = self.forum.search(query)
         searched = time.perf_counter()
         hits = tuple(shown_hit(hit, self.forum.analyzer) for hit in found.hits)
         ended = time.perf_counter()
@@ -315,13 +313,13 @@ class Engine:
         least = self.forum.least_score(query.minimum)
         return self.duplicates.pairs(query.cursor, query.limit, least, has_sample=query.sample)
 
-    def clusters(self, query: DuplicatesQuery) -> ClustersPage:
-        """Return a page of the clusters of such pairs.
+    def helped(self, identifier: str) -> HelpedCount:
+        """Count that a question answered somebody's who was about to ask.
 
         Raises:
-            SettingError: the cursor, or the minimum, is none.
+            UnknownIdError: there is no such question.
         """
-        return self.duplicates.clusters(query.cursor, query.limit, self.forum.least_score(query.minimum))
+        return HelpedCount(identifier, self.forum.add_helped(identifier))
 
     def labels(self, *, is_named: bool) -> Iterator[Feedback]:
         """Yield all judgements, oldest first; who judged is left out unless ``is_named``."""

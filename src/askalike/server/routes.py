@@ -247,6 +247,14 @@ ROUTES: Final[tuple[Route, ...]] = (
         refusals=(404,),
     ),
     Route(
+        "POST",
+        "/v1/questions/{id}/helped",
+        "Count that this question answered the one that somebody was about to ask.",
+        schemas.HelpedCount,
+        lambda engine, call: engine.helped(call.path["id"]),
+        refusals=(404,),
+    ),
+    Route(
         "GET",
         "/v1/duplicates",
         "Pairs of the archive that may be duplicates, best first.",
@@ -256,11 +264,11 @@ ROUTES: Final[tuple[Route, ...]] = (
     ),
     Route(
         "GET",
-        "/v1/duplicates/clusters",
-        "Questions of the archive that such pairs and duplicate links join, largest cluster first.",
-        schemas.ClustersPage,
-        lambda engine, call: engine.clusters(call.query),
-        query=schemas.DuplicatesQuery,
+        "/v1/duplicates/groups",
+        "Questions of the archive that ask the same, each the same as every other, largest group first.",
+        schemas.GroupsPage,
+        lambda engine, call: engine.duplicates.groups(call.query.cursor, call.query.limit, call.query.minimum),
+        query=schemas.GroupsQuery,
     ),
     Route(
         "POST",

@@ -59,6 +59,8 @@ def status(service: Service, rights: Collection[str]) -> schemas.Status:
         ranker=forum.settings.search.ranker,
         duplicates=schemas.DuplicatesState(compared.done, compared.questions, forum.pairs.store.count(LEAST_SCORE)),
         feedback=schemas.FeedbackState(verdicts["duplicate"], verdicts["different"]),
+        helped=schemas.HelpedState(*forum.helped()),
+        reliability=forum.reliability(),
         service=schemas.WorkerState(
             worker_pid=os.getpid(),
             workers=service.settings.workers,

@@ -18,6 +18,7 @@ from askalike.store.protocol import (
     Store,
 )
 from askalike.store.rows import check_question
+from askalike.store.sqlite.helped import Helped
 from askalike.store.sqlite.pairs import SqlitePairStore
 from askalike.store.sqlite.soundness import pair_faults, stored_faults
 from askalike.store.sqlite.store import SqliteStore
@@ -36,6 +37,7 @@ __all__ = [
     "Store",
     "check_question",
     "create_store",
+    "open_helped",
     "open_pairs",
     "open_store",
     "pair_faults",
@@ -61,6 +63,11 @@ def create_store(layout: ForumLayout, settings: dict[str, str]) -> Store:
         settings: of the forum; where another process has made the store meanwhile, that one's stay.
     """
     return SqliteStore.create(layout.archive, settings)
+
+
+def open_helped(layout: ForumLayout) -> Helped:
+    """Return the counts of questions that answered others; the file is made at the first one."""
+    return Helped(layout.helped)
 
 
 def open_pairs(layout: ForumLayout) -> PairStore:

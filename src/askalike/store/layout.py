@@ -30,6 +30,7 @@ class ForumLayout:
           loading.lock        held by who loads an archive; loading.sqlite: what was read of it so far, gone at the end
           index.lock          held by the one process that writes indexes
           pairs.sqlite        pairs that may ask the same, made anew at need; pairs.lock: held by who compares
+          helped.sqlite       how often an earlier question answered somebody's, once it did
           keys.json           hashes of the keys of the service, where some were made
           parts.json          which questions train, stop and test models, once one was trained
           learned.json        the marks that the forum's own model has learned
@@ -92,6 +93,11 @@ class ForumLayout:
     def vectors(self) -> Path:
         """Return the folder of the sets of vectors."""
         return self.folder / "vectors"
+
+    @property
+    def helped(self) -> Path:
+        """Return the file of how often questions answered others; it need not be there."""
+        return self.folder / "helped.sqlite"
 
     @property
     def lock(self) -> Path:

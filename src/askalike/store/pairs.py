@@ -10,7 +10,7 @@ import hashlib
 from collections.abc import Iterable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from typing import Final, Protocol
+from typing import Final, Literal, Protocol
 
 from askalike.errors import DamagedForumError
 
@@ -77,7 +77,7 @@ class PairStore(Protocol):
         """Close the store."""
 
     def state(self, key: str) -> str | None:
-        """Return a value that was kept, or None; "version" changes with every writing."""
+        """Return a value that was kept, or None; "version" grows with every writing, "begun" names the file."""
 
     def waiting(self) -> int:
         """Return how many questions are still to be compared."""
@@ -107,6 +107,19 @@ class PairStore(Protocol):
             limit: at most this many; -1 for all.
         """
 
+    def texts(self, name: Literal["hash", "template"], nums: Iterable[int] | None = None) -> list[list[int]]:
+        """Return the questions that have a text, or its template, in common, two at least, each list ascending.
+
+        Args:
+            nums: only those with one of these among them; None for all.
+        """
+
+    def among(self, nums: Iterable[int], minimum: float) -> list[Pair]:
+        """Return the pairs of at least this score of any of these questions, by their numbers."""
+
+    def touched(self, after: int) -> list[int]:
+        """Return the questions whose pairs or text have changed since a "version", ascending."""
+
     def writing(self) -> AbstractContextManager[PairStore]:
         """Keep everything that is written inside, or nothing."""
 
@@ -134,8 +147,12 @@ class PairStore(Protocol):
     def forget_texts(self) -> None:
         """Forget what was read of every question."""
 
-    def put_text(self, num: int, text_hash: bytes | None) -> None:
-        """Keep what the text of a question is known by; None where it has gone, or has no words."""
+    def put_text(self, num: int, text_hash: bytes | None, template: bytes | None = None) -> None:
+        """Keep what the text of a question is known by; None where it has gone, or has no words.
+
+        Args:
+            template: what its title has in common with those that differ in dates and numbers alone.
+        """
 
     def mend(self) -> None:
         """Begin the store again if it is damaged; the caller holds the lock of comparing, so that nobody writes."""

@@ -106,7 +106,7 @@ button{position:absolute;top:.4em;right:.5em;width:2em;height:2em;border:0;borde
   }
 
   async function look() {
-    const question = { title: textOf(title).slice(0, 1000), body: textOf(body).slice(0, 200000), k: limit, minimum, markup: set.markup || "markdown", draft: true };
+    const question = { title: textOf(title).slice(0, 1000), body: textOf(body).slice(0, 200000), k: limit, minimum, order: "help", markup: set.markup || "markdown", draft: true };
     const typed = JSON.stringify(question);
     if (typed === asked || hiddenFor === title || Date.now() < quietUntil) return;
     if (question.title.length < LEAST_LETTERS) return clear();

@@ -5,14 +5,15 @@ from __future__ import annotations
 import contextlib
 import sqlite3
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import groupby, islice
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 from askalike.errors import BusyForumError, ForumError
 from askalike.store.pairs import DamagedPairsError, Pair, PairPosition, permanent_factors
 from askalike.store.sqlite.schema import ThreadConnections, identity
 
-FORMAT: Final = 2
+FORMAT: Final = 3
 BUSY_TIMEOUT_S: Final = 10.0
 
 _TABLES_1: Final = """
@@ -35,10 +36,24 @@ CREATE INDEX texts_by_hash ON texts (hash, num);
 CREATE TABLE unread (num INTEGER PRIMARY KEY);
 """
 
-_UPGRADES: Final[Mapping[int, str]] = {0: _TABLES_1, 1: _TABLES_2}
+_TABLES_3: Final = """
+ALTER TABLE texts ADD COLUMN template BLOB;
+CREATE INDEX texts_by_template ON texts (template, num) WHERE template IS NOT NULL;
+CREATE TABLE touched (num INTEGER PRIMARY KEY, version INTEGER NOT NULL);
+CREATE INDEX touched_by_version ON touched (version);
+INSERT INTO state VALUES ('begun', lower(hex(randomblob(8))));
+"""
+
+_UPGRADES: Final[Mapping[int, str]] = {0: _TABLES_1, 1: _TABLES_2, 2: _TABLES_3}
 """From a format to the tables that the next one has beside it; 0 is an empty file."""
 
-_NAMES: Final = {"state", "todo", "pairs", "texts", "unread"}
+_PARTS: Final = 500
+"""SQLite takes so many values in one statement."""
+
+_VERSION: Final = "(SELECT ifnull(max(CAST(value AS INTEGER)), 0) + 1 FROM state WHERE key = 'version')"
+"""What ``version`` is after the writing under way."""
+
+_NAMES: Final = {"state", "todo", "pairs", "texts", "unread", "touched"}
 
 
 class _Connection(sqlite3.Connection):
@@ -112,6 +127,34 @@ class SqlitePairStore:
         )
         return [row[0] for row in found]
 
+    def texts(self, name: Literal["hash", "template"], nums: Iterable[int] | None = None) -> list[list[int]]:
+        """Return the questions that have a text, or its template, in common, two at least, each list ascending."""
+        if nums is None:
+            shared = f"(SELECT {name} FROM texts WHERE {name} IS NOT NULL GROUP BY {name} HAVING count(*) > 1)"
+            found = self._rows(f"SELECT {name}, num FROM texts WHERE {name} IN {shared} ORDER BY {name}, num")
+        else:
+            shared = f"(SELECT {name} FROM texts WHERE num IN ({{}}) AND {name} IS NOT NULL)"
+            wanted = f"SELECT {name}, num FROM texts WHERE {name} IN {shared}"
+            found = sorted({row for part in _parts(nums) for row in self._rows(wanted.format(part))})
+        listed = ([num for _, num in rows] for _, rows in groupby(found, key=lambda row: row[0]))
+        return [one for one in listed if len(one) > 1]
+
+    def among(self, nums: Iterable[int], minimum: float) -> list[Pair]:
+        """Return the pairs of at least this score of any of these questions, by their numbers."""
+        found = {
+            row
+            for part in _parts(nums)
+            for name in ("first", "second")
+            for row in self._rows(
+                f"SELECT first, second, score, cosine FROM pairs WHERE {name} IN ({part}) AND score >= ?", minimum
+            )
+        }
+        return [Pair(*row) for row in sorted(found)]
+
+    def touched(self, after: int) -> list[int]:
+        """Return the questions whose pairs or text have changed since a version, ascending."""
+        return [row[0] for row in self._rows("SELECT num FROM touched WHERE version > ? ORDER BY num", after)]
+
     # -- writing -----------------------------------------------------------------------------------------------
 
     @contextlib.contextmanager
@@ -134,6 +177,8 @@ class SqlitePairStore:
 
     def clear(self) -> None:
         """Forget all pairs and all that waits to be compared."""
+        for name in ("first", "second"):
+            self._run(f"INSERT OR REPLACE INTO touched SELECT DISTINCT {name}, {_VERSION} FROM pairs")
         self._run("DELETE FROM pairs")
         self._run("DELETE FROM todo")
 
@@ -147,6 +192,11 @@ class SqlitePairStore:
 
     def put(self, pairs: Sequence[Pair]) -> None:
         """Store pairs; of two scores of a pair, one from each side, the greater counts."""
+        known = "SELECT 1 FROM pairs WHERE first = ? AND second = ? AND score >= ?"
+        self._run(
+            f"INSERT OR REPLACE INTO touched SELECT ?, {_VERSION} WHERE NOT EXISTS ({known})",
+            *((num, one.first, one.second, one.score) for one in pairs for num in (one.first, one.second)),
+        )
         self._run(
             "INSERT INTO pairs VALUES (?, ?, ?, ?) ON CONFLICT (first, second) DO UPDATE SET"
             " score = max(score, excluded.score), cosine = coalesce(excluded.cosine, cosine)",
@@ -155,11 +205,14 @@ class SqlitePairStore:
 
     def remove(self, pairs: Iterable[Pair]) -> None:
         """Forget pairs."""
-        self._run("DELETE FROM pairs WHERE first = ? AND second = ?", *((one.first, one.second) for one in pairs))
+        gone = [(one.first, one.second) for one in pairs]
+        self._touch(num for pair in gone for num in pair)
+        self._run("DELETE FROM pairs WHERE first = ? AND second = ?", *gone)
 
     def add_unread(self, nums: Iterable[int]) -> None:
         """Let the text of these questions be read; what was kept of it is forgotten."""
         listed = [(num,) for num in nums]
+        self._touch(num for (num,) in listed)
         self._run("DELETE FROM texts WHERE num = ?", *listed)
         self._run("INSERT OR IGNORE INTO unread VALUES (?)", *listed)
 
@@ -168,12 +221,16 @@ class SqlitePairStore:
         self._run("DELETE FROM texts")
         self._run("DELETE FROM unread")
 
-    def put_text(self, num: int, text_hash: bytes | None) -> None:
+    def put_text(self, num: int, text_hash: bytes | None, template: bytes | None = None) -> None:
         """Keep what the text of a question is known by; None where it has gone, or has no words."""
         self._run("DELETE FROM texts WHERE num = ?", (num,))
         self._run("DELETE FROM unread WHERE num = ?", (num,))
+        self._touch([num])
         if text_hash is not None:
-            self._run("INSERT INTO texts VALUES (?, ?)", (num, text_hash))
+            self._run("INSERT INTO texts VALUES (?, ?, ?)", (num, text_hash, template))
+
+    def _touch(self, nums: Iterable[int]) -> None:
+        self._run(f"INSERT OR REPLACE INTO touched SELECT ?, {_VERSION}", *((num,) for num in nums))
 
     # -- damage ------------------------------------------------------------------------------------------------
 
@@ -267,6 +324,13 @@ class SqlitePairStore:
             version += 1
             connection.execute(f"PRAGMA user_version = {version}")
         return version
+
+
+def _parts(nums: Iterable[int]) -> Iterator[str]:
+    """Yield numbers as SQL lists them, some at a time."""
+    listed = iter(nums)
+    while part := list(islice(listed, _PARTS)):
+        yield ", ".join(map(str, map(int, part)))
 
 
 def _version(connection: sqlite3.Connection) -> int:

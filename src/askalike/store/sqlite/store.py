@@ -128,15 +128,15 @@ class SqliteStore:
         except schema.FAULTS as error:
             raise schema.refusal(self.path, error) or error from error
 
-    def _rows_of(self, statement: str, wanted: Iterable[object], mark: str = "?") -> Iterator[Any]:
+    def _rows_of(self, statement: str, wanted: Iterable[object]) -> Iterator[Any]:
         """Yield what a statement finds for "{wanted}", each of them once, so many together as it may ask for."""
         listed = list(dict.fromkeys(wanted))
         for start in range(0, len(listed), _BATCH):
             batch = listed[start : start + _BATCH]
-            yield from self.rows(statement.format(wanted=", ".join([mark] * len(batch))), batch)
+            yield from self.rows(statement.format(wanted=", ".join("?" * len(batch))), batch)
 
-    def _rows_of_ids(self, statement: str, ids: Iterable[str], mark: str = "?") -> Iterator[Any]:
-        return self._rows_of(statement, (one for one in ids if rows.is_storable(one)), mark)
+    def _rows_of_ids(self, statement: str, ids: Iterable[str]) -> Iterator[Any]:
+        return self._rows_of(statement, (one for one in ids if rows.is_storable(one)))
 
     def settings(self) -> dict[str, str]:
         """Return the forum's settings as they were stored."""
@@ -390,12 +390,12 @@ class SqliteStore:
         """Return what these questions, and all that they lead to, are duplicates of."""
         found: dict[str, dict[str, None]] = {}  # two batches may lead to one question
         for row in self._rows_of_ids(
-            "WITH RECURSIVE reached(id) AS (VALUES {wanted} UNION SELECT target_id FROM links"
+            "WITH RECURSIVE reached(id) AS (SELECT id FROM questions WHERE id IN ({wanted})"
+            " UNION SELECT target_id FROM links"
             " JOIN reached ON source_id = reached.id WHERE kind = 'duplicate')"
             " SELECT DISTINCT source_id, target_id FROM reached JOIN links ON source_id = reached.id"
             " JOIN questions ON questions.id = target_id WHERE kind = 'duplicate' ORDER BY source_id, target_id",
             ids,
-            "(?)",
         ):
             found.setdefault(row["source_id"], {})[row["target_id"]] = None
         return {source: tuple(targets) for source, targets in found.items()}

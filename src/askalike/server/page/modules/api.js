@@ -40,9 +40,14 @@ export function duplicates(cursor, minimum, signal) {
   return call("GET", `v1/duplicates?limit=20&sample=true&minimum=${minimum}${after}`, { signal });
 }
 
-/** Questions that hang together by likely pairs and by marks, the largest groups first. */
-export function clusters(limit, minimum, signal) {
-  return call("GET", `v1/duplicates/clusters?limit=${limit}&minimum=${minimum}`, { signal });
+/** Questions that ask the same, each the same as every other, the largest groups first. */
+export function groups(limit, signal) {
+  return call("GET", `v1/duplicates/groups?limit=${limit}`, { signal });
+}
+
+/** Counts that a question answered the one that somebody was about to ask. */
+export function helped(id) {
+  return call("POST", `v1/questions/${encodeURIComponent(id)}/helped`);
 }
 
 /** Tells the service what a moderator thinks of a pair. */

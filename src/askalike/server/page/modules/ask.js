@@ -1,8 +1,9 @@
 // Ask: similar questions while one types. Each stroke waits a moment, and an answer that is out of date is dropped.
 
 import { similar } from "./api.js";
-import { announce, fill, h } from "./dom.js";
-import { hitCard } from "./hit.js";
+import { announce, fill, h, icon, PATHS } from "./dom.js";
+import { hitRow } from "./hit.js";
+import { isNothingAlike } from "./likelihood.js";
 import { note, waiting, wrong } from "./notes.js";
 import { count, milliseconds } from "./words.js";
 
@@ -12,7 +13,8 @@ const HITS = 10;
 const LONGEST_TITLE = 1000;
 const LONGEST_BODY = 200000;
 const SHOWN_WEIGHTS = 24;
-const kept = { title: "", body: "", answer: null, opened: new Set() };
+const kept = { title: "", body: "", isAnswered: false, answer: null, opened: new Set() };
+const SLOW_MS = 1500;
 
 /** Fills the view; what was typed is still there when one comes back. */
 export function showAsk(section, { query }) {
@@ -35,14 +37,18 @@ export function showAsk(section, { query }) {
   title.value = kept.title;
   body.value = kept.body;
   const weights = h("div", { class: "weights" });
+  const answered = h("input", { type: "checkbox", id: "answered" });
+  answered.checked = kept.isAnswered;
   const heading = h("h2", { id: "found" }, "Asked before");
-  const took = h("span", { class: "aside" });
+  const took = h("p", { class: "aside took" });
   const results = h("div", { class: "results" });
   const found = h(
     "section",
     { class: "found", "aria-labelledby": "found" },
-    h("div", { class: "label" }, heading, took),
+    h("div", { class: "label" }, heading, h("label", { class: "switch" }, answered, "With an answer only")),
+    took,
     results,
+    weights,
   );
   section.append(
     h("h1", { tabindex: "-1" }, "Has it been asked before?"),
@@ -59,12 +65,11 @@ export function showAsk(section, { query }) {
           h("label", { class: "label", for: "body" }, "Details", h("span", { class: "aside" }, "optional")),
           body,
         ),
-        weights,
       ),
       found,
     ),
   );
-  return listen({ title, body, weights, took, results });
+  return listen({ title, body, answered, weights, took, results });
 }
 
 function listen(parts) {
@@ -84,6 +89,7 @@ function listen(parts) {
   parts.title.addEventListener("input", later);
   parts.body.addEventListener("input", later);
   parts.title.addEventListener("keydown", ({ key }) => key === "Enter" && look()); // no longer a draft
+  parts.answered.addEventListener("change", look);
   parts.again = look;
   if (kept.answer) draw(parts, kept.answer);
   else look();
@@ -97,15 +103,15 @@ function listen(parts) {
 async function search(parts, signal, isDraft) {
   kept.title = parts.title.value;
   kept.body = parts.body.value;
+  kept.isAnswered = parts.answered.checked;
   kept.answer = null;
   if (`${kept.title}${kept.body}`.trim().length < LEAST_LETTERS) return drawEmpty(parts);
   parts.results.setAttribute("aria-busy", "true");
   if (!parts.results.querySelector(".hit")) fill(parts.results, waiting(3));
+  const slow = setTimeout(() => fill(parts.took, "Still searching…"), SLOW_MS);
   try {
-    const answer = await similar(
-      { title: kept.title, body: kept.body, k: HITS, markup: "markdown", explain: true, draft: isDraft },
-      signal,
-    );
+    const asked = { title: kept.title, body: kept.body, k: HITS, markup: "markdown", explain: true, order: "help", draft: isDraft };
+    const answer = await similar(kept.isAnswered ? { ...asked, answered: true } : asked, signal);
     if (signal.aborted) return;
     kept.answer = answer;
     draw(parts, answer);
@@ -113,6 +119,8 @@ async function search(parts, signal, isDraft) {
     if (signal.aborted || error.name === "AbortError") return;
     fill(parts.took);
     fill(parts.results, wrong(error, parts.again));
+  } finally {
+    clearTimeout(slow);
   }
   parts.results.removeAttribute("aria-busy");
 }
@@ -143,29 +151,19 @@ function draw({ results, took, weights }, answer) {
   fill(took, [...readAs, ...found].join(" · "));
   drawWeights(weights, answer.hits[0]?.attended);
   const lacking = answer.notice ? note("Part of the search could not be used.", answer.notice) : null;
-  if (!answer.hits.length) {
-    announce("No similar question found");
-    fill(
-      results,
-      lacking,
-      note(
-        "No similar questions.",
-        "No similar questions found. Your question looks new.",
-      ),
-    );
-    return;
+  if (!answer.hits.length || isNothingAlike(answer.hits)) {
+    announce("Nothing like it was asked");
+    const about = kept.isAnswered ? "No question with an answer is like yours." : "Your question looks new: ask it.";
+    const nearest = answer.hits.length
+      ? h("details", { class: "rest" }, h("summary", {}, icon(PATHS.chevron), "Show the nearest"), hitList(answer.hits))
+      : null;
+    return void fill(results, lacking, note("Nothing like it was asked.", about), nearest);
   }
   announce(`${count(answer.hits.length, "similar question")} found`);
-  fill(
-    results,
-    lacking,
-    h(
-      "ol",
-      { class: "hits" },
-      answer.hits.map((hit) => hitCard(hit, kept.opened)),
-    ),
-  );
+  fill(results, lacking, hitList(answer.hits));
 }
+
+const hitList = (hits) => h("ol", { class: "card hits" }, hits.map((hit) => hitRow(hit, kept.opened)));
 
 /** How much the encoder takes of each word of the question: the more, the darker its line. */
 function drawWeights(place, attended) {
@@ -178,9 +176,8 @@ function drawWeights(place, attended) {
     piece.style.setProperty("--weight", ((weight - least) / span).toFixed(3));
     return [piece, " "];
   });
-  return fill(
-    place,
-    h("h2", { class: "small" }, "How the search weighs your words: a stronger line means more weight"),
-    h("p", {}, shown),
-  );
+  const isOpen = place.querySelector("details")?.open;
+  const about = h("p", { class: "aside" }, "A stronger line means that the word counts more.");
+  const summary = h("summary", {}, icon(PATHS.chevron), "Why these?");
+  return fill(place, h("details", { class: "rest", open: isOpen }, summary, h("p", {}, shown), about));
 }

@@ -1,31 +1,75 @@
-// What two questions share and where they differ: shared words are marked in both, words of one title alone are underlined.
+// Where two questions differ, word by word: the longest common run of words of both texts is left alone, and what one side
+// says beside it is marked. Texts that share too little have no common run worth the name: their titles alone are compared.
 
-import { marked, markWithin, pattern, wordsOf } from "./marks.js";
+import { h } from "./dom.js";
 
-const SHORTEST = 3;
-const COMMON = new Set(
-  (
-    "a about after all also am an and any are as at be because been but by can could did do does for from get had has have how i if in " +
-    "into is it its just like me my need no not of on one only or other our out so some than that the their them then there these " +
-    "they this to too up use using was we were what when where which while who why will with would you your every each want don't doesn't i'm it's can't i've"
-  ).split(" "),
-);
+const WORD = /[\p{L}\p{N}][\p{L}\p{N}\p{M}'’]*(?:[.-][\p{L}\p{N}]+)*/gu;
+const MOST_WORDS = 600;
+const LEAST_SHARED = 0.4;
 
-/** Marks the informative words that two sides (`{title, text}` elements) share, and underlines what only one title says. */
+/** Marks in the titles and texts of two sides (`{title, text}` elements) the words in which they differ. */
 export function differences(sides) {
-  const titles = sides.map((side) => telling(side.title.querySelector("a").firstChild.textContent));
-  const all = sides.map((side) => new Set([...telling(side.title.textContent), ...telling(side.text.textContent)]));
-  const shared = pattern([...all[0]].filter((word) => all[1].has(word)));
-  sides.forEach((side, at) => {
-    const alone = pattern([...titles[at]].filter((word) => !all[1 - at].has(word)));
-    const link = side.title.querySelector("a");
-    const said = link.firstChild;
-    said.replaceWith(...marked(said.textContent, alone, { class: "alone" }));
-    markWithin(link, shared);
-    markWithin(side.text, shared);
-  });
+  mark(sides.map(({ title }) => placesOf(title.querySelector("a")?.firstChild ?? title)), 0);
+  mark(sides.map(({ text }) => placesOf(text)), LEAST_SHARED);
 }
 
-function telling(text) {
-  return new Set([...wordsOf(text)].filter((word) => word.length >= SHORTEST && !COMMON.has(word)));
+function mark([first, second], least) {
+  if (!first.length || !second.length) return;
+  const shared = common(first.map(wordOf), second.map(wordOf));
+  if (shared.length < least * Math.min(first.length, second.length)) return;
+  for (const [places, at] of [
+    [first, 0],
+    [second, 1],
+  ]) {
+    const kept = new Set(shared.map((pair) => pair[at]));
+    wrap(places.filter((_, index) => !kept.has(index)));
+  }
 }
+
+const wordOf = ({ word }) => word;
+
+/** The words below a node, each with where it stands. */
+function placesOf(root) {
+  const walker = document.createTreeWalker(root, NodeFilter.SHOW_TEXT);
+  const places = [];
+  for (let node = walker.currentNode; node && places.length < MOST_WORDS; node = walker.nextNode()) {
+    if (node.nodeType !== Node.TEXT_NODE) continue;
+    for (const { 0: word, index } of node.data.matchAll(WORD))
+      places.push({ node, start: index, end: index + word.length, word: word.toLowerCase() });
+  }
+  return places.slice(0, MOST_WORDS);
+}
+
+/** The places of a longest common subsequence: [index in the first, index in the second], ascending. */
+export function common(first, second) {
+  const width = second.length + 1;
+  const longest = new Uint16Array((first.length + 1) * width);
+  for (let one = first.length - 1; one >= 0; one -= 1)
+    for (let other = second.length - 1; other >= 0; other -= 1)
+      longest[one * width + other] =
+        first[one] === second[other]
+          ? longest[(one + 1) * width + other + 1] + 1
+          : Math.max(longest[(one + 1) * width + other], longest[one * width + other + 1]);
+  const found = [];
+  for (let one = 0, other = 0; one < first.length && other < second.length; ) {
+    if (first[one] === second[other]) found.push([one++, other++]);
+    else if (longest[(one + 1) * width + other] >= longest[one * width + other + 1]) one += 1;
+    else other += 1;
+  }
+  return found;
+}
+
+/** Puts words into `<mark>`, neighbours of one text in one; from the last to the first, so that places stay right. */
+function wrap(places) {
+  for (let last = places.length - 1; last >= 0; ) {
+    const { node, end } = places[last];
+    let first = last;
+    while (first && isNextTo(places[first - 1], places[first])) first -= 1;
+    const tail = node.splitText(places[first].start);
+    tail.splitText(end - places[first].start);
+    tail.replaceWith(h("mark", { class: "differs" }, tail.data));
+    last = first - 1;
+  }
+}
+
+const isNextTo = (one, other) => one.node === other.node && /^\s+$/.test(one.node.data.slice(one.end, other.start));

@@ -1,6 +1,6 @@
 // Explore: a question, its answers, and its neighbours as a list and as a picture; each neighbour leads on.
 
-import { clusters, neighbours, newest, question as fetchQuestion, similar } from "./api.js";
+import { groups, neighbours, newest, question as fetchQuestion, similar } from "./api.js";
 import { bodyElement } from "./body.js";
 import { announce, fill, h, icon, PATHS } from "./dom.js";
 import { aboutLine, byLine, exploreAddress, titleLink } from "./hit.js";
@@ -14,8 +14,8 @@ const NEIGHBOURS = 10;
 const LISTED = 12;
 const LONGEST_TRAIL = 6;
 const SHOWN_LINKS = 3;
-const SHOWN_CLUSTERS = 5;
-const LEAST_SCORE = 0.6;
+const SHOWN_GROUPS = 5;
+const KINDS = { "same text": "the same text", linked: "linked by people", recurring: "at regular dates" };
 const LINK_GROUPS = [
   ["Marked a duplicate of", (one) => one.kind === "duplicate" && one.direction === "to"],
   ["Its duplicates", (one) => one.kind === "duplicate" && one.direction === "from"],
@@ -103,7 +103,7 @@ async function showNewest(place, signal) {
   const often = h("section", { class: "often", "aria-labelledby": "often", hidden: true });
   fill(
     place,
-    h("h2", {}, "The newest", h("span", { class: "aside" }, ` of ${count(total, "question")}`)),
+    h("h2", {}, "The newest by date", h("span", { class: "aside" }, ` of ${count(total, "question")}`)),
     pickList(questions),
     often,
   );
@@ -112,31 +112,39 @@ async function showNewest(place, signal) {
 
 /** Questions that were asked in other words again, under the one to answer them by; without them the newest stay. */
 async function showOften(section, signal) {
-  const answer = await clusters(SHOWN_CLUSTERS, LEAST_SCORE, signal).catch(() => null);
-  if (signal.aborted || !answer?.clusters.length) return;
+  const answer = await groups(SHOWN_GROUPS, signal).catch(() => null);
+  if (signal.aborted || !answer?.groups.length) return;
   fill(
     section,
     h("h2", { id: "often" }, "Frequently asked"),
-    h("ul", { class: "card picks" }, answer.clusters.map(clusterRow)),
+    h("ul", { class: "card picks" }, answer.groups.map(groupRow)),
   );
   section.hidden = false;
 }
 
-function clusterRow({ canonical, size, questions }) {
+function groupRow({ canonical, size, kind, weakest, questions }) {
   const others = questions.filter(({ id }) => id !== canonical.id);
   return h(
     "li",
     {},
     pickLink(canonical),
-    h("span", { class: "aside" }, `${size} times · ${count(canonical.answers, "answer")}`),
+    h("span", { class: "aside" }, [`${size} times`, count(canonical.answers, "answer"), KINDS[kind]].filter(Boolean).join(" · ")),
     h(
       "details",
       { class: "rest" },
-      h("summary", {}, icon(PATHS.chevron), "in other words"),
+      h("summary", {}, icon(PATHS.chevron), kind === "same question" ? "In other words" : "All of them"),
       h("ul", {}, others.map((one) => h("li", {}, pickLink(one)))),
+      weakest ? h("div", { class: "weakest" }, "Least alike: ", weakestOf(weakest)) : null,
     ),
   );
 }
+
+const weakestOf = ({ question, candidate, likelihood }) => [
+  h("q", {}, titleOf(question)),
+  " and ",
+  h("q", {}, titleOf(candidate)),
+  likelihoodLine({ likelihood }),
+];
 
 const pickLink = (one) => h("a", { href: exploreAddress(one.id) }, titleOf(one));
 

@@ -1,33 +1,102 @@
-// One similar question as a card: how likely, its title with the shared words marked, why it was found, its best answer.
+// One similar question as a row that unfolds to its best answer, and to why it was found.
 
+import { helped } from "./api.js";
 import { bodyElement } from "./body.js";
-import { h, icon, PATHS } from "./dom.js";
+import { fill, h, icon, PATHS } from "./dom.js";
 import { likelihoodLine } from "./likelihood.js";
 import { webAddress } from "./links.js";
 import { markedRanges, markWithin, pattern } from "./marks.js";
-import { count, date, titleOf } from "./words.js";
+import { count, date, parts, titleOf } from "./words.js";
 
 const SHOWN_WORDS = 7;
 const READ_MOST = 3;
 const READ_AT_LEAST = 0.5;
-let cards = 0;
+let rows = 0;
 
 /** The address of a question within this page. */
 export const exploreAddress = (id) => `#/explore/${encodeURIComponent(id)}`;
 
-/** A hit as a list item. `opened` holds the ids whose answers are unfolded, so that they stay so when the list is drawn anew. */
-export function hitCard(hit, opened) {
+/**
+ * A hit as a row that unfolds: how likely, its title with the shared words marked, whether it is answered. `opened` holds the
+ * ids that are unfolded, so that they stay so when the list is drawn anew.
+ */
+export function hitRow(hit, opened) {
   const { question } = hit;
+  const id = `hit-${(rows += 1)}`;
+  const isOpen = opened.has(question.id);
+  const panel = h("div", { class: "details", id, hidden: !isOpen });
+  const toggle = h(
+    "button",
+    { class: "button quiet unfold", type: "button", "aria-expanded": String(isOpen), "aria-controls": id },
+    h("span", { class: "unseen" }, hit.best_answer ? "Answer and more" : "More", unseenOf(hit)),
+    icon(PATHS.chevron),
+  );
+  const set = (isShown) => {
+    toggle.setAttribute("aria-expanded", String(isShown));
+    panel.hidden = !isShown;
+    if (isShown && !panel.firstChild) panel.append(...detailsOf(hit).filter(Boolean));
+    if (isShown) opened.add(question.id);
+    else opened.delete(question.id);
+  };
+  toggle.addEventListener("click", () => set(panel.hidden));
+  if (isOpen) set(true);
   return h(
     "li",
-    { class: "card hit", "data-id": question.id },
-    likelihoodLine(hit),
-    h("h3", {}, titleLink(question, markedRanges(titleOf(question), hit.highlights.title))),
-    aboutLine(question, hit.via),
-    hit.excerpt ? h("p", { class: "excerpt" }, markedRanges(hit.excerpt, hit.highlights.excerpt)) : null,
-    whyLine(hit),
-    answerPart(hit, opened),
+    { class: "hit", "data-id": question.id },
+    h(
+      "div",
+      { class: "line" },
+      likelihoodLine(hit),
+      h("h3", {}, titleLink(question, markedRanges(titleOf(question), hit.highlights.title))),
+      answered(hit),
+      toggle,
+    ),
+    panel,
   );
+}
+
+function answered({ best_answer: answer, answers }) {
+  if (!answer) return h("span", { class: "answered none" }, "no answer");
+  const seal = answer.accepted ? [icon(PATHS.check), h("span", { class: "unseen" }, "accepted, ")] : null;
+  return h("span", { class: `answered${answer.accepted ? " seal" : ""}` }, seal, count(answers, "answer"));
+}
+
+function detailsOf(hit) {
+  return [
+    aboutLine(hit.question, hit.via),
+    hit.excerpt ? h("p", { class: "excerpt" }, markedRanges(hit.excerpt, hit.highlights.excerpt)) : null,
+    hit.best_answer ? h("div", { class: "answer" }, answerNodes(hit)) : null,
+    footOf(hit),
+    whyPart(hit),
+  ];
+}
+
+/** What somebody does with a hit: say that it helped, read it where the forum shows it, look at what is near it. */
+function footOf(hit) {
+  const said = h("span", { class: "aside", role: "status" });
+  const button = h("button", { class: "button helped", type: "button" }, icon(PATHS.check), "This answered my question");
+  button.addEventListener("click", async () => {
+    button.disabled = true;
+    try {
+      await helped(hit.question.id);
+      fill(said, "Thank you.");
+    } catch (error) {
+      button.disabled = false;
+      fill(said, `${error.message}. ${error.hint ?? ""}`);
+    }
+  });
+  const address = webAddress(hit.question.url);
+  const forum = address
+    ? h("a", { class: "button quiet", href: address, target: "_blank", rel: "noopener" }, "In the forum", icon(PATHS.out))
+    : null;
+  const walk = h(
+    "a",
+    { class: "button quiet", href: exploreAddress(hit.question.id) },
+    "All answers",
+    unseenOf(hit),
+    icon(PATHS.walk),
+  );
+  return h("div", { class: "row foot" }, button, said, forum, walk);
 }
 
 /** A title that leads to the forum, or to this page where the forum has named no address. */
@@ -57,7 +126,8 @@ export function aboutLine(question, via = null) {
   );
 }
 
-function whyLine(hit) {
+/** Why it was found, folded: words, what stood in for them, and the scores. */
+function whyPart(hit) {
   const matched = [...new Set(hit.matched.map((one) => one.word.toLowerCase()))];
   const standIns = (hit.attended?.matches ?? []).filter((one) => one.missing && one.match).slice(0, READ_MOST);
   const read = strongest(hit.attended?.title ?? []);
@@ -73,65 +143,39 @@ function whyLine(hit) {
     hit.components.judged_different ? reason("Less likely", ["people often judged it different from others"], 0) : null,
     standIns.length
       ? reason(
-          "Stands in",
+          "Matched by meaning",
           standIns.map((one) => `${one.word} → ${one.match}`),
           0,
         )
       : null,
-    read.length ? reason("Read most", read, 0) : null,
+    read.length ? reason("Highest weight", read, 0) : null,
     brought.length
       ? reason(
-          "Brought most",
+          "Most influential",
           brought.map((one) => `${one.word} ${one.effect.toFixed(2)}`),
           0,
         )
       : null,
   ];
-  return h("dl", { class: "why" }, rows);
+  const scores = parts(hit.components);
+  if (scores) rows.push(reason("Scores", [scores], 0));
+  return h(
+    "details",
+    { class: "why" },
+    h("summary", {}, icon(PATHS.chevron), "Why?", unseenOf(hit)),
+    h("dl", {}, rows),
+  );
 }
 
 function reason(name, words, more) {
   const shown = words.join(", ") + (more > 0 ? ` and ${more} more` : "");
-  return h("div", { class: name.toLowerCase().replace(" ", "-") }, h("dt", {}, name), h("dd", {}, shown));
+  return h("div", { class: name.toLowerCase().replaceAll(" ", "-") }, h("dt", {}, name), h("dd", {}, shown));
 }
 
 /** The words that the encoder takes most of. */
 export function strongest(weighed) {
   const words = weighed.filter((one) => one.weight >= READ_AT_LEAST).sort((one, other) => other.weight - one.weight);
   return [...new Set(words.map((one) => one.word.toLowerCase()))].slice(0, READ_MOST);
-}
-
-function answerPart(hit, opened) {
-  const walk = h(
-    "a",
-    { class: "button quiet", href: exploreAddress(hit.question.id) },
-    "Neighbours",
-    unseenOf(hit),
-    icon(PATHS.walk),
-  );
-  const answer = hit.best_answer;
-  if (!answer) return h("div", { class: "row foot" }, h("span", { class: "aside" }, "No answer yet"), walk);
-  const id = `answer-${(cards += 1)}`;
-  const isOpen = opened.has(hit.question.id);
-  const panel = h("div", { class: "answer", id, hidden: !isOpen });
-  const toggle = h(
-    "button",
-    { class: "button quiet unfold", type: "button", "aria-expanded": String(isOpen), "aria-controls": id },
-    icon(PATHS.chevron),
-    answer.accepted ? "Accepted answer" : "Best answer",
-    unseenOf(hit),
-  );
-  const set = (isShown) => {
-    toggle.setAttribute("aria-expanded", String(isShown));
-    panel.hidden = !isShown;
-    if (isShown && !panel.firstChild) panel.append(...answerNodes(hit));
-    if (isShown) opened.add(hit.question.id);
-    else opened.delete(hit.question.id);
-  };
-  toggle.addEventListener("click", () => set(panel.hidden));
-  if (isOpen) set(true);
-  const more = hit.answers > 1 ? h("span", { class: "aside" }, `of ${count(hit.answers, "answer")}`) : null;
-  return [h("div", { class: "row foot" }, toggle, more, walk), panel];
 }
 
 function unseenOf(hit) {

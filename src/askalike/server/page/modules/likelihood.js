@@ -7,15 +7,20 @@ import { parts, percent } from "./words.js";
 const LEVELS = { "almost certain": 4, likely: 3, possible: 2, unlikely: 1, unknown: 0 };
 const SMALL = 0.1;
 const NAMES = {
-  "almost certain": "Almost certainly a duplicate",
-  likely: "Probably a duplicate",
-  possible: "Possibly a duplicate",
+  "almost certain": "Almost certainly the same",
+  likely: "Probably the same",
+  possible: "Perhaps the same",
   unlikely: "Maybe related",
 };
+const LEAST_ALIKE = 0.015; // a title alone has 3 % where the same was asked in other words, one of another subject 0.3 %
 
-const PER_CENT = "Probability of being a duplicate";
+const PER_CENT = "Probability that both ask the same";
 
-/** A line such as "▮▮▮▯ Probably a duplicate 78 %". */
+/** Whether the best of some hits is so unlikely the same that nothing like it was asked; never by scores alone. */
+export const isNothingAlike = (hits) =>
+  hits.every(({ likelihood }) => likelihood.value !== null && likelihood.value < LEAST_ALIKE);
+
+/** A line such as "▮▮▮▯ Probably the same 78 %". */
 export function likelihoodLine({ likelihood, components = {}, score }) {
   const level = LEVELS[likelihood.word] ?? 0;
   if (!level) {
@@ -29,7 +34,7 @@ export function likelihoodLine({ likelihood, components = {}, score }) {
   }
   return h(
     "p",
-    { class: `likelihood level-${level}`, title: `${PER_CENT}. ${parts(components)}` },
+    { class: `likelihood level-${level}`, title: PER_CENT },
     h(
       "span",
       { class: "bars", "aria-hidden": "true" },
@@ -37,7 +42,7 @@ export function likelihoodLine({ likelihood, components = {}, score }) {
     ),
     h("span", { class: "word" }, NAMES[likelihood.word]),
     " ",
-    h("span", { class: "number" }, percent(likelihood.value)),
+    h("span", { class: "number" }, likelihood.value < 0.01 ? "below 1 %" : percent(likelihood.value)),
   );
 }
 

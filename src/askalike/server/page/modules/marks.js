@@ -46,13 +46,6 @@ export function markWithin(element, found) {
   return element;
 }
 
-const WORD = /[\p{L}\p{N}][\p{L}\p{N}\p{M}'’]*(?:[.-][\p{L}\p{N}]+)*/gu;
-
-/** The words of a text, in lower case. */
-export function wordsOf(text) {
-  return new Set((text.match(WORD) ?? []).map((word) => word.toLowerCase()));
-}
-
 /** A text as nodes, with the ranges that the service names in `<mark>`; they count code points. */
 export function markedRanges(text, ranges) {
   if (!ranges?.length) return [document.createTextNode(text)];

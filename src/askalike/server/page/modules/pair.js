@@ -1,4 +1,4 @@
-// Two questions side by side: first as the list tells them, then whole, with what they share and where they differ.
+// Two questions side by side: first as the list tells them, then whole, with the words in which they differ.
 
 import { question as fetchQuestion } from "./api.js";
 import { bodyElement } from "./body.js";

@@ -128,7 +128,7 @@ class Queue {
       h(
         "div",
         { class: "row odds" },
-        likelihoodLine({ ...pair, components: pair.cosine === null ? {} : { cosine: pair.cosine } }),
+        likelihoodLine(pair),
         pair.verdict ? h("span", { class: "tag" }, `judged ${VERDICTS[pair.verdict]}`) : null,
       ),
       pairElement(pair, this.texts),
@@ -154,7 +154,7 @@ class Queue {
     return h(
       "div",
       { class: "row verdicts", role: "group", "aria-label": "Your verdict" },
-      button("The same", "y", this.yes, "main"),
+      button("The same", "y", this.yes),
       button("Different", "n", this.no),
       h("span", { class: "gap" }),
       button("Back", "k", this.back, "quiet"),

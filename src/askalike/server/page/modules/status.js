@@ -3,6 +3,7 @@
 import { status } from "./api.js";
 import { fill, h, s } from "./dom.js";
 import { note, waiting, wrong } from "./notes.js";
+import { reliabilityPicture } from "./reliability.js";
 import { count, date, duration, milliseconds, percent, size, whole } from "./words.js";
 
 const EVERY_MS = 5000;
@@ -61,6 +62,7 @@ function draw(place, found) {
       speedTile(found),
       serviceTile(found),
     ),
+    reliabilityCard(found.reliability),
     latencyTable(found.latency_ms),
     h("p", { class: "aside" }, "For monitoring: ", h("a", { href: "metrics" }, "metrics"), " in Prometheus format."),
   );
@@ -121,11 +123,12 @@ function modelTile({ vectors, ranker, rankers }) {
   ]);
 }
 
-function reviewTile({ duplicates, feedback }) {
+function reviewTile({ duplicates, feedback, helped }) {
   return tile("Review", count(duplicates.pairs, "near pair"), [
     ["Judged duplicates", whole(feedback.duplicate)],
     ["Judged different", whole(feedback.different)],
     ["To judge", h("a", { href: "#/review" }, "the queue")],
+    ["Askers who were helped", helped.times ? `${whole(helped.times)}, by ${count(helped.questions, "question")}` : "0"],
   ]);
 }
 
@@ -168,6 +171,45 @@ function spark(points) {
     "svg",
     { class: "spark", viewBox: "0 0 100 24", preserveAspectRatio: "none", "aria-hidden": "true" },
     s("polyline", { points: line }),
+  );
+}
+
+/** What was said of pairs beside what people judged, as a picture and as a table. */
+function reliabilityCard(bins) {
+  const heading = h("h2", { id: "reliability" }, "Do the probabilities hold?");
+  if (!bins.length)
+    return h(
+      "section",
+      { class: "card table" },
+      heading,
+      h("p", { class: "aside" }, "Nobody has judged a pair yet. ", h("a", { href: "#/review" }, "Judge some"), "."),
+    );
+  const head = ["Said", "Judged pairs", "The same", "95 % interval"].map((name) => h("th", { scope: "col" }, name));
+  const rows = bins.map((one) =>
+    h(
+      "tr",
+      {},
+      h("th", { scope: "row" }, `${percent(one.least)} to ${percent(one.below)}`),
+      [whole(one.judged), percent(one.same / one.judged), `${percent(one.low)} to ${percent(one.high)}`].map((value) =>
+        h("td", {}, value),
+      ),
+    ),
+  );
+  return h(
+    "section",
+    { class: "card table", "aria-labelledby": "reliability" },
+    heading,
+    h("p", { class: "aside" }, "Each point is a group of judged pairs. On the line, as many were the same as was said."),
+    h(
+      "div",
+      { class: "reliability" },
+      reliabilityPicture(bins),
+      h(
+        "div",
+        { class: "scrolled", tabindex: "0", role: "region", "aria-label": "Judged pairs by probability" },
+        h("table", {}, h("thead", {}, h("tr", {}, head)), h("tbody", {}, rows)),
+      ),
+    ),
   );
 }
 

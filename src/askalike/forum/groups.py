@@ -1,0 +1,330 @@
+"""The groups of a forum's questions that ask the same, kept in step: what changes touches its neighbourhood alone.
+
+A group's canonical question is the one to answer the others by, that of the greatest worth::
+
+    worth(q) = 3 · [q has an accepted answer] + ln(1 + answers) + ln(1 + votes) + ln(1 + duplicates linked to q)
+
+Votes below 0 count 0. What is linked as a duplicate of another of the group comes after all that are not; of equal
+worth the oldest comes first.
+
+Announcements are a kind of their own: titles that differ in nothing but dates and numbers, asked at regular dates. They
+share words and meaning, and no answer; so they are no group of questions, nor part of one.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+import threading
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from dataclasses import replace
+from datetime import UTC, datetime
+from itertools import chain, pairwise
+from statistics import median
+from typing import Final
+
+import numpy as np
+
+from askalike.errors import SettingError
+from askalike.forum.linkage import Ends, Evidence, Linkage, Node
+from askalike.search.originals import original_of
+from askalike.store import Store
+from askalike.store.pairs import PairStore
+from askalike.types import Answer, Group, GroupKind, Link, Question, WeakestPair
+
+LEAST: Final = 0.5
+"""Pairs below are in no group."""
+
+DEFAULT_MINIMUM: Final = 0.8
+"""Of the pairs that this joins in travel.stackexchange.com without its links, 82 % were read as the same, and 9 of the
+10 that nobody had linked (results/groups.json)."""
+
+MOST_PARTIAL: Final = 5_000
+"""Where more questions than these are near what has changed, all groups are made anew."""
+
+FOLLOWED: Final = ("question", "link", "feedback")
+BATCH: Final = 500
+
+LEAST_OCCASIONS: Final = 4
+REGULAR_SHARE: Final = 0.75
+REGULAR_TOLERANCE: Final = 0.25
+LEAST_PERIOD_S: Final = 43_200.0
+
+_LATEST: Final = datetime.max.replace(tzinfo=UTC)
+_DAYS: Final = "mon|tues|wednes|thurs|fri|satur|sun"
+_MONTHS: Final = "jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?|sept?(?:ember)?"
+_OCCASION: Final = re.compile(
+    rf"(?:\b(?:{_DAYS})day\b|\b(?:{_MONTHS}|oct(?:ober)?|nov(?:ember)?|dec(?:ember)?)\b|\d+(?:st|nd|rd|th)?)"
+    r"(?:[\s,./:-]*(?=\d|#))?",
+    re.IGNORECASE,
+)
+_DATE: Final = re.compile(r"\b((?:19|20)\d\d-\d\d-\d\d)\b")
+
+
+def template(title: str) -> str:
+    """Return a title without the dates and numbers that tell one occasion from the next.
+
+    >>> template("Weekly meeting 2019-05-12") == template("Weekly meeting, 3 June 2020")
+    True
+    >>> template("Error 404 in the log")
+    'error # in the log'
+    """
+    words = re.sub(r"[\W_]+", " ", _OCCASION.sub(" \x00 ", title.casefold()).replace("\x00", "ⵌ"))
+    return re.sub(r"ⵌ(?: ⵌ)*", "#", " ".join(words.split()))
+
+
+def is_regular(moments: Iterable[datetime]) -> bool:
+    """Return whether what happened at these moments happens again and again: four times, at steps of one length.
+
+    >>> weekly = [datetime(2019, 5, day) for day in (5, 12, 19, 26)]
+    >>> is_regular(weekly), is_regular([*weekly[:3], datetime(2019, 9, 1), datetime(2020, 1, 1)])
+    (True, False)
+    """
+    ordered = sorted(moments)
+    steps = [(later - earlier).total_seconds() for earlier, later in pairwise(ordered)]
+    if len(ordered) < LEAST_OCCASIONS:
+        return False
+    period = median(steps)
+    near = sum(abs(step - period) <= REGULAR_TOLERANCE * period for step in steps)
+    return period >= LEAST_PERIOD_S and near >= REGULAR_SHARE * len(steps)
+
+
+def worth(answers: Sequence[Answer], votes: int | None, duplicates: int) -> float:
+    """Return how well a question stands for others that ask the same.
+
+    >>> round(worth([Answer("a", "q", "Yes.", is_accepted=True)], 6, 1), 3)  # 3 + ln 2 + ln 7 + ln 2
+    6.332
+    """
+    accepted = any(answer.is_accepted for answer in answers)
+    return 3.0 * accepted + sum(math.log1p(count) for count in (len(answers), max(0, votes or 0), duplicates))
+
+
+class EvidenceReader:
+    """Reads what is known of some questions, or of all."""
+
+    def __init__(self, records: Store, pairs: PairStore) -> None:
+        self._records = records
+        self._pairs = pairs
+
+    def near(self, nums: Iterable[int], groups: Callable[[int], Collection[int]] = lambda _: ()) -> set[int] | None:
+        """Return all questions that pairs, texts, links and judgements join with these; None for too many.
+
+        Args:
+            groups: a question → those that it was in a group with.
+        """
+        seen: set[int] = set()
+        frontier = set(nums)
+        while frontier:
+            seen |= frontier
+            if len(seen) > MOST_PARTIAL:
+                return None
+            found = {num for pair in self._pairs.among(frontier, LEAST) for num in (pair.first, pair.second)}
+            found.update(chain.from_iterable(self._pairs.texts("hash", frontier)))
+            found.update(chain.from_iterable(self._occasions(frontier)))
+            found.update(chain.from_iterable(map(groups, frontier)))
+            ids = [one.id for one in self._records.questions_by_num(sorted(frontier)).values()]
+            names = set(self._linked(ids))
+            for one in ids:
+                verdicts = self._records.judgements_on(one).items()
+                names.update(other for other, verdict in verdicts if verdict == "duplicate")
+            found.update(self._records.nums_by_id(names).values())
+            frontier = found - seen
+        return seen
+
+    def evidence(self, nums: Collection[int] | None, minimum: float) -> Evidence:
+        """Return what is known of these questions, as far as they are there; None for all."""
+        if nums is None:
+            held = frozenset(self._records.numbers())
+            pairs, links = self._pairs.page(minimum, -1), set(self._records.links())
+        else:
+            questions = self._records.questions_by_num(sorted(nums))
+            held = frozenset(questions)
+            pairs = self._pairs.among(held, minimum)
+            links = {link for one in questions.values() for link in self._records.links_of(one.id)}
+        judged = list(reversed(self._records.judgements()))
+        known = self._records.nums_by_id({name for one in judged for name in (one.question_id, one.candidate_id)})
+        verdicts = [(known[one.question_id], known[one.candidate_id], one.verdict) for one in judged]
+
+        def among(ends: Iterable[Ends]) -> list[Ends]:
+            return [pair for pair in ends if held.issuperset(pair)]
+
+        duplicates = self._originals(link.source_id for link in links if link.kind == "duplicate")
+        related = self._related(links)
+        return Evidence(
+            [
+                replace(pair, score=0.0) if (pair.first, pair.second) in related else pair
+                for pair in pairs
+                if pair.first in held and pair.second in held
+            ],
+            [*among((a, b) for a, b, said in verdicts if said == "duplicate"), *among(duplicates)],
+            among((a, b) for a, b, said in verdicts if said == "different"),
+            [[num for num in text if num in held] for text in self._pairs.texts("hash", nums)],
+            [[num for num in one if num in held] for one in self._occasions(nums)],
+        )
+
+    def _occasions(self, nums: Iterable[int] | None) -> Iterator[list[int]]:
+        """Yield the questions of each template that is asked regularly, and not in one text."""
+        for listed in self._pairs.texts("template", nums):
+            copies = {num for text in self._pairs.texts("hash", listed) for num in text[1:]}
+            if len(listed) - len(copies.intersection(listed)) >= LEAST_OCCASIONS:
+                moments = map(_moment, self._records.questions_by_num(listed).values())
+                if is_regular(moment for moment in moments if moment is not None):
+                    yield listed
+
+    def _linked(self, ids: Sequence[str]) -> Iterator[str]:
+        """Yield the ids of what is linked with these as a duplicate."""
+        for link in chain.from_iterable(map(self._records.links_of, ids)):
+            if link.kind == "duplicate":
+                yield from (link.source_id, link.target_id)
+
+    def _related(self, links: Iterable[Link]) -> set[Ends]:
+        """Return what people linked as merely related: they saw both, and did not say that these are the same."""
+        found = [link for link in links if link.kind == "related"]
+        nums = self._records.nums_by_id({end for link in found for end in (link.source_id, link.target_id)})
+        ends = [(nums[link.source_id], nums[link.target_id]) for link in found]
+        return {(min(pair), max(pair)) for pair in ends}
+
+    def _originals(self, ids: Iterable[str]) -> list[Ends]:
+        """Return each of these that is linked as a duplicate with the one original that stands for it in a search.
+
+        Who linked one question to two originals did not say that these are the same.
+        """
+        targets = self._records.originals_of(list(ids))
+
+        def seniority(identifier: str) -> tuple[float, str]:  # asked where links lead into a circle
+            one = self._records.questions_by_id([identifier]).get(identifier)
+            return (one.created.timestamp() if one is not None and one.created is not None else math.inf, identifier)
+
+        found = [(one, original_of(one, lambda name: targets.get(name, ()), seniority)) for one in targets]
+        nums = self._records.nums_by_id({end for ends in found for end in ends})
+        return sorted((nums[one], nums[other]) for one, other in found if one != other and {one, other} <= nums.keys())
+
+
+def _moment(question: Question) -> datetime | None:
+    if question.created is not None:
+        return question.created
+    try:
+        return datetime.fromisoformat(_DATE.search(question.title)[1]).replace(tzinfo=UTC)  # type: ignore[index]
+    except (TypeError, ValueError):
+        return None
+
+
+class Groups:
+    """The groups of a forum, by what was compared so far; any thread may ask.
+
+    Args:
+        likelihoods: the probabilities of pairs with these scores, by what the forum's people judged meanwhile.
+    """
+
+    def __init__(
+        self, records: Store, pairs: PairStore, likelihoods: Callable[[Sequence[float]], Sequence[float]]
+    ) -> None:
+        self._records = records
+        self._pairs = pairs
+        self._likelihoods = likelihoods
+        self._reader = EvidenceReader(records, pairs)
+        self._guard = threading.Lock()
+        self._begun: str | None = None
+        self._version = self._seen = 0
+        self._nodes: dict[int, Node] = {}
+        self._of: dict[int, Node] = {}
+
+    def found(self, minimum: float = DEFAULT_MINIMUM, *, is_waiting: bool = True) -> list[Node]:
+        """Return the groups in which no pair is less likely than a minimum, largest first, announcements last.
+
+        Args:
+            minimum: from ``LEAST`` to 1.
+            is_waiting: for another thread that brings them in step; else they are as they were.
+
+        Raises:
+            SettingError: the minimum is out of range.
+        """
+        if not LEAST <= minimum <= 1:
+            raise SettingError(f"the minimum is {minimum!r}", f"expected a probability from {LEAST} to 1")
+        if self._guard.acquire(blocking=is_waiting or self._begun is None):
+            try:
+                self._follow()
+            finally:
+                self._guard.release()
+        least = self._least_score(minimum)
+        found = [one for node in list(self._nodes.values()) for one in node.cut(least)]
+        return sorted(found, key=lambda one: (one.is_recurring, -len(one.nums), one.nums))
+
+    def described(self, nodes: Sequence[Node]) -> Iterator[Group]:
+        """Yield groups by the ids of their questions; what was deleted meanwhile is left out."""
+        start = 0
+        while start < len(nodes):
+            stop, size = start, 0
+            while stop < len(nodes) and (stop == start or size + len(nodes[stop].nums) <= BATCH):
+                size += len(nodes[stop].nums)
+                stop += 1
+            yield from self._described(nodes[start:stop])
+            start = stop
+
+    def _described(self, nodes: Sequence[Node]) -> Iterator[Group]:
+        held = self._records.questions_by_num([num for node in nodes for num in node.nums])
+        ids = [one.id for one in held.values()]
+        answers = self._records.answers_of(ids)
+        links = {link for one in ids for link in self._records.links_of(one) if link.kind == "duplicate"}
+        duplicates = Counter(link.target_id for link in links)
+        heights = self._likelihoods([node.height for node in nodes])
+        copies = list(map(set, self._pairs.texts("hash", [node.nums[0] for node in nodes])))
+        for node, height in zip(nodes, heights, strict=True):
+            members = {held[num].id: held[num] for num in node.nums if num in held}
+            linked = {link.source_id for link in links if {link.source_id, link.target_id} <= members.keys()}
+
+            def place(one: Question, linked: set[str] = linked) -> tuple[bool, float, datetime, str]:
+                value = worth(answers.get(one.id, ()), one.score, duplicates[one.id])
+                return (one.id in linked, -value, one.created or _LATEST, one.id)
+
+            ordered = tuple(one.id for one in sorted(members.values(), key=place))
+            weakest = None
+            if node.weakest is not None and held.keys() >= set(node.weakest):
+                weakest = WeakestPair(held[node.weakest[0]].id, held[node.weakest[1]].id, height)
+            is_copied = any(texts.issuperset(node.nums) for texts in copies)
+            kind: GroupKind = (
+                "recurring"
+                if node.is_recurring
+                else "same text"
+                if is_copied
+                else "linked"
+                if node.weakest is None
+                else "same question"
+            )
+            if len(ordered) > 1:
+                yield Group(ordered, ordered[0], weakest, kind)
+
+    def _least_score(self, minimum: float) -> float:
+        """Return the score from which on pairs are at least so likely, by the forum's judgements."""
+        grid = np.linspace(0, 1, 10_001)
+        return float(grid[np.searchsorted(self._likelihoods(grid.tolist()), minimum - 1e-9).clip(max=10_000)])
+
+    def _follow(self) -> None:
+        begun, version = self._pairs.state("begun"), int(self._pairs.state("version") or 0)
+        last = self._records.last_change()
+        changed: set[int] | None = None
+        if begun == self._begun and version >= self._version and last >= self._seen:
+            changes = self._records.changes(self._seen, MOST_PARTIAL, FOLLOWED)
+            touched = self._pairs.touched(self._version) if version > self._version else []
+            changed = {*touched, *(one.num for one in changes)}
+            if not changed:
+                self._version, self._seen = version, last
+                return
+            if len(changes) == MOST_PARTIAL or len(changed) > MOST_PARTIAL:
+                changed = None
+        near = None if changed is None else self._reader.near(changed, self._members)
+        made = Linkage(self._reader.evidence(near, LEAST), LEAST).nodes
+        if near is None:
+            nodes, of = {}, {}
+        else:
+            of = {num: node for num, node in self._of.items() if num not in near}
+            nodes = {num: node for num, node in self._nodes.items() if num not in near}
+        nodes.update((node.nums[0], node) for node in made)
+        of.update((num, node) for node in made for num in node.nums)
+        self._nodes, self._of = nodes, of
+        self._begun, self._version, self._seen = begun, version, last
+
+    def _members(self, num: int) -> tuple[int, ...]:
+        node = self._of.get(num)
+        return () if node is None else node.nums

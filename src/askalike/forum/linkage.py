@@ -1,0 +1,238 @@
+"""Groups in which every question may ask the same as every other: complete linkage, with what people said of pairs.
+
+::
+
+    p(A, B) = min over a ∈ A, b ∈ B of p(a, b)          of two groups: the probability of their least likely pair
+
+The two groups with the greatest ``p(A, B)`` are joined, again and again, while it is at least the minimum. A pair that
+nobody compared has none, so that no group grows by a chain of neighbours. What a person linked or judged a duplicate
+begins as one group, so do questions with the same text; what a person judged different is never joined. Where people
+contradict each other (a = b, b = c, a ≠ c), what is different stays so, and of the rest the first counts.
+
+Source: Sørensen, "A method of establishing groups of equal amplitude in plant sociology", 1948 (complete linkage);
+Wagstaff and Cardie, "Clustering with instance-level constraints", ICML 2000 (must-link and cannot-link).
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from itertools import product
+from typing import Final
+
+from askalike.store.pairs import Pair
+
+Ends = tuple[int, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """What is known of pairs of questions, by their numbers.
+
+    Args:
+        pairs: probabilities; of several for one pair the greatest counts. A pair that people linked as merely related
+            has 0.
+        same: must-links: linked or judged duplicates; the first count most.
+        different: cannot-links.
+        texts: questions with the same text.
+        occasions: questions that announce the same again and again.
+    """
+
+    pairs: list[Pair] = field(default_factory=list)
+    same: list[Ends] = field(default_factory=list)
+    different: list[Ends] = field(default_factory=list)
+    texts: list[list[int]] = field(default_factory=list)
+    occasions: list[list[int]] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """A group, and the two that it was joined from.
+
+    Args:
+        nums: ascending.
+        height: the probability of the least likely pair of it that nothing but its probability joins; 1 where none is.
+        weakest: that pair, the lesser number first.
+        parts: what it was joined from; () where that was at once.
+        is_recurring: an announcement, again and again.
+    """
+
+    nums: tuple[int, ...]
+    height: float = 1.0
+    weakest: Ends | None = None
+    parts: tuple[Node, ...] = ()
+    is_recurring: bool = False
+
+    def cut(self, minimum: float) -> Iterator[Node]:
+        """Yield the groups of two and more questions of which no pair is below a minimum."""
+        if self.height >= minimum:
+            if len(self.nums) > 1:
+                yield self
+            return
+        for part in self.parts:
+            yield from part.cut(minimum)
+
+
+MOST_REFUSED: Final = 20
+"""So many others of the same text are looked at for one from which a question was not judged different."""
+
+
+class _Units:
+    """Questions that are joined before any probability is looked at."""
+
+    def __init__(self, different: Iterable[Ends]) -> None:
+        self._of: dict[int, list[int]] = {}
+        self._enemies: dict[int, set[int]] = {}  # of the questions of a unit, by the first of its list
+        for one, other in different:
+            for num, enemy in ((one, other), (other, one)):
+                self._of.setdefault(num, [num])
+                self._enemies.setdefault(num, set()).add(enemy)
+
+    def of(self, num: int) -> list[int]:
+        """Return the questions of a unit, one list for all of them."""
+        return self._of.setdefault(num, [num])
+
+    def are_apart(self, one: int, other: int) -> bool:
+        """Return whether a question of one unit was judged different from one of the other."""
+        first, second = self.of(one), self.of(other)
+        few, many = sorted((first, second), key=lambda unit: len(self._enemies.get(unit[0], ())))
+        return not self._enemies.get(few[0], set()).isdisjoint(many)
+
+    def unite(self, one: int, other: int) -> None:
+        """Join the units of two questions, unless they are apart."""
+        first, second = sorted((self.of(one), self.of(other)), key=len, reverse=True)
+        if first is second or self.are_apart(one, other):
+            return
+        enemies = self._enemies.pop(second[0], None)
+        if enemies:
+            self._enemies.setdefault(first[0], set()).update(enemies)
+        first.extend(second)
+        for num in second:
+            self._of[num] = first
+
+    def all(self) -> list[list[int]]:
+        """Return all units, by their least number, ascending within."""
+        found = {id(unit): unit for unit in self._of.values()}
+        return sorted(sorted(unit) for unit in found.values())
+
+
+class Linkage:
+    """Complete linkage over what is known.
+
+    >>> a, b, c, d = 1, 2, 3, 4
+    >>> chain = Evidence([Pair(a, b, 0.9), Pair(b, c, 0.8), Pair(a, c, 0.3), Pair(c, d, 0.7)])
+    >>> [(one.nums, one.height) for one in Linkage(chain, 0.5).nodes]  # b and c do not join: a and c are not alike
+    [((1, 2), 0.9), ((3, 4), 0.7)]
+    """
+
+    def __init__(self, evidence: Evidence, minimum: float) -> None:
+        self._units = _Units(evidence.different)
+        for one, other in evidence.same:
+            self._units.unite(one, other)
+        for text in evidence.texts:
+            for place, other in enumerate(text[1:], start=1):
+                fitting = (one for one in text[: min(place, MOST_REFUSED)] if not self._units.are_apart(one, other))
+                self._units.unite(next(fitting, other), other)
+        recurring = set()
+        for occasions in evidence.occasions:
+            for other in occasions[1:]:
+                self._units.unite(occasions[0], other)
+            recurring.add(occasions[0])
+        for pair in evidence.pairs:
+            self._units.of(pair.first), self._units.of(pair.second)
+        self._leaves = [Node(tuple(unit), is_recurring=not recurring.isdisjoint(unit)) for unit in self._units.all()]
+        self._at = {num: place for place, leaf in enumerate(self._leaves) for num in leaf.nums}
+        first = {num: text[0] for text in evidence.texts for num in text}
+        told: dict[Ends, int] = {}
+        self.speaker = {num: told.setdefault((place, first.get(num, num)), num) for num, place in self._at.items()}
+        """Question → the first with its text in its unit, by whose pairs both are known."""
+        self._known = self._scores(evidence.pairs)
+        self.nodes = [one for one in self._linked(minimum) if len(one.nums) > 1]
+        """The groups of two and more questions, by their least number."""
+
+    def _speakers(self, nums: Iterable[int]) -> set[int]:
+        return {self.speaker[num] for num in nums}
+
+    def _scores(self, pairs: Iterable[Pair]) -> dict[Ends, dict[Ends, float]]:
+        """Return for each two units the greatest score of each pair of their texts."""
+        found: dict[Ends, dict[Ends, float]] = {}
+        for pair in pairs:
+            units = self._at[pair.first], self._at[pair.second]
+            if units[0] == units[1] or any(self._leaves[unit].is_recurring for unit in units):
+                continue
+            scores = found.setdefault((min(units), max(units)), {})
+            ends = _ordered(self.speaker[pair.first], self.speaker[pair.second])
+            scores[ends] = max(scores.get(ends, 0.0), pair.score)
+        return found
+
+    def _linked(self, minimum: float) -> list[Node]:
+        nodes = dict(enumerate(self._leaves))
+        near: dict[int, dict[int, tuple[float, Ends]]] = {place: {} for place in nodes}
+        heap: list[tuple[float, int, int, int, int]] = []
+
+        def offer(one: int, other: int, weakest: tuple[float, Ends]) -> None:
+            near[one][other] = near[other][one] = weakest
+            low, high = sorted((one, other), key=lambda place: nodes[place].nums[0])
+            heapq.heappush(heap, (-weakest[0], nodes[low].nums[0], nodes[high].nums[0], low, high))
+
+        for (one, other), scores in self._known.items():
+            whole = len(self._speakers(nodes[one].nums)) * len(self._speakers(nodes[other].nums))
+            weakest = min((score, ends) for ends, score in scores.items())
+            is_apart = self._units.are_apart(nodes[one].nums[0], nodes[other].nums[0])
+            if len(scores) == whole and weakest[0] >= minimum and not is_apart:
+                offer(one, other, weakest)
+        while heap:
+            least, _, _, one, other = heapq.heappop(heap)
+            if one not in nodes or other not in nodes:
+                continue
+            place = len(near)
+            parts = (nodes.pop(one), nodes.pop(other))
+            nums = tuple(sorted((*parts[0].nums, *parts[1].nums)))
+            nodes[place] = Node(nums, -least, near[one][other][1], parts)
+            first, second = sorted((near[one], near[other]), key=len)
+            near[place] = {}
+            near[one], near[other] = {}, {}
+            for third, weakest in first.items():
+                if third in second and third in nodes:
+                    offer(place, third, min(weakest, second[third]))
+            for third in (*first, *second):
+                near[third].pop(one, None), near[third].pop(other, None)
+        return sorted(nodes.values(), key=lambda node: node.nums)
+
+
+LARGEST_FILLED: Final = 200
+"""So many pairs of two groups are compared, so that they may be joined, at most."""
+
+
+def lacking(evidence: Evidence, minimum: float) -> list[Ends]:
+    """Return pairs of texts that nobody compared, and that alone keep two groups from being joined.
+
+    Args:
+        evidence: with the pairs below the minimum too.
+
+    >>> lacking(Evidence([Pair(1, 2, 0.9), Pair(2, 3, 0.8)]), 0.5)
+    [(1, 3)]
+    """
+    linked = Linkage(evidence, minimum)
+    nums = {node.nums[0]: node.nums for node in linked.nodes}
+    group = {num: node.nums[0] for node in linked.nodes for num in node.nums}
+    apart = {num for node in linked.nodes if node.is_recurring for num in node.nums}
+    compared: dict[Ends, set[Ends]] = {}
+    lost = {_ordered(group.get(one, one), group.get(other, other)) for one, other in evidence.different}
+    for pair in evidence.pairs:
+        groups = _ordered(group.get(pair.first, pair.first), group.get(pair.second, pair.second))
+        if groups[0] != groups[1] and apart.isdisjoint((pair.first, pair.second)):
+            compared.setdefault(groups, set()).add(_ordered(linked.speaker[pair.first], linked.speaker[pair.second]))
+            if pair.score < minimum:
+                lost.add(groups)
+    found: list[Ends] = []
+    for (one, other), known in compared.items():
+        sides = [{linked.speaker[num] for num in nums.get(end, (end,))} for end in (one, other)]
+        if (one, other) not in lost and len(sides[0]) * len(sides[1]) <= LARGEST_FILLED:
+            found.extend(sorted({_ordered(*ends) for ends in product(*sides)} - known))
+    return found
+
+
+def _ordered(one: int, other: int) -> Ends:
+    return (one, other) if one < other else (other, one)

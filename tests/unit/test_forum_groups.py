@@ -1,0 +1,255 @@
+"""Groups that hold together: complete linkage by hand; people's word before any probability; in step."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from itertools import combinations
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from askalike import Answer, Forum, Link, Question
+from askalike.errors import SettingError
+from askalike.forum import groups as groups_module
+from askalike.forum.groups import EvidenceReader
+from askalike.forum.linkage import Evidence, Linkage, lacking
+from askalike.forum.pairs import HASHED_BEFORE
+from askalike.store.pairs import Pair
+
+LONG = 60.0
+
+
+def linked(evidence: Evidence, minimum: float = 0.5) -> list[tuple[int, ...]]:
+    return [node.nums for node in Linkage(evidence, minimum).nodes]
+
+
+# -- the linkage, by hand ----------------------------------------------------------------------------------------------
+
+
+def test_a_chain_of_neighbours_is_no_group() -> None:
+    chain = [Pair(num, num + 1, 0.9 - num / 100) for num in range(1, 8)]
+    assert linked(Evidence(chain)) == [(1, 2), (3, 4), (5, 6), (7, 8)]
+
+
+def test_the_two_groups_whose_least_likely_pair_is_likeliest_join_first() -> None:
+    # {1, 2} joins at .9; then {1, 2} + 3 at min(.8, .6) = .6 comes before 3 + 4 at .55, which is then refused
+    pairs = [Pair(1, 2, 0.9), Pair(1, 3, 0.8), Pair(2, 3, 0.6), Pair(3, 4, 0.55)]
+    (node,) = Linkage(Evidence(pairs), 0.5).nodes
+    assert (node.nums, node.height, node.weakest) == ((1, 2, 3), 0.6, (2, 3))
+    assert [one.nums for one in node.cut(0.7)] == [(1, 2)]
+    assert list(node.cut(0.95)) == []
+
+
+def test_what_was_judged_different_never_joins_however_likely() -> None:
+    pairs = [Pair(1, 2, 0.99), Pair(1, 3, 0.9), Pair(2, 3, 0.9)]
+    assert linked(Evidence(pairs, different=[(1, 2)])) == [(1, 3)]
+
+
+def test_what_people_say_of_a_pair_joins_it_however_unlikely_and_needs_all_its_pairs_to_grow() -> None:
+    assert linked(Evidence([Pair(2, 3, 0.9)], same=[(1, 2)])) == [(1, 2)]  # nobody compared 1 and 3
+    assert linked(Evidence([Pair(2, 3, 0.9), Pair(1, 3, 0.7)], same=[(1, 2)])) == [(1, 2, 3)]
+
+
+def test_where_people_contradict_each_other_what_is_different_stays_so() -> None:
+    said = Evidence(same=[(1, 2), (2, 3), (3, 4)], different=[(1, 3)])
+    assert linked(said) == [(1, 2), (3, 4)]
+
+
+def test_copies_join_first_and_the_first_of_them_speaks_for_all() -> None:
+    evidence = Evidence([Pair(1, 9, 0.8)], texts=[[1, 2, 3]])
+    assert linked(evidence) == [(1, 2, 3, 9)]
+    assert linked(Evidence([Pair(1, 9, 0.8)], texts=[[1, 2, 3]], different=[(2, 9)])) == [(1, 2, 3)]
+    assert linked(Evidence(texts=[[1, 2, 3]], different=[(1, 2), (1, 3)])) == [(2, 3)]
+
+
+def test_announcements_are_a_group_of_their_own_and_in_no_other() -> None:
+    pairs = [Pair(1, 2, 0.9), Pair(4, 5, 0.95), Pair(1, 5, 0.9)]
+    nodes = Linkage(Evidence(pairs, occasions=[[1, 2, 3, 4]]), 0.5).nodes
+    assert [(node.nums, node.is_recurring) for node in nodes] == [((1, 2, 3, 4), True)]
+
+
+def test_only_pairs_that_alone_keep_groups_apart_are_lacking() -> None:
+    assert lacking(Evidence([Pair(1, 2, 0.9), Pair(3, 4, 0.9), Pair(1, 3, 0.7)]), 0.5) == [(1, 4), (2, 3), (2, 4)]
+    assert lacking(Evidence([Pair(1, 2, 0.9), Pair(3, 4, 0.9), Pair(1, 3, 0.7), Pair(2, 4, 0.2)]), 0.5) == []
+    assert lacking(Evidence([Pair(1, 2, 0.9), Pair(2, 3, 0.8)], different=[(1, 3)]), 0.5) == []
+
+
+numbers = st.integers(0, 11)
+ends = st.tuples(numbers, numbers).filter(lambda pair: pair[0] < pair[1])
+
+
+@given(
+    st.dictionaries(ends, st.floats(0.3, 1.0), max_size=50),
+    st.lists(ends, max_size=6),
+    st.lists(ends, max_size=6),
+    st.floats(0.5, 1.0),
+)
+def test_no_group_holds_what_is_different_and_every_pair_is_likely_or_joined_by_people(
+    scores: dict[tuple[int, int], float], same: list[tuple[int, int]], different: list[tuple[int, int]], minimum: float
+) -> None:
+    pairs = [Pair(first, second, score) for (first, second), score in scores.items()]
+    nodes = [one for node in Linkage(Evidence(pairs, same, different), 0.5).nodes for one in node.cut(minimum)]
+    joined = Linkage(Evidence([], same, different), 0.5).nodes
+    by_people = {pair for node in joined for pair in combinations(node.nums, 2)}
+    within = {pair for node in nodes for pair in combinations(node.nums, 2)}
+    assert within.isdisjoint(different)
+    assert by_people <= within
+    assert all(scores.get(pair, 0.0) >= minimum for pair in within - by_people)
+    placed = [num for node in nodes for num in node.nums]
+    assert len(placed) == len(set(placed))
+    for node in nodes:
+        likely = [scores[pair] for pair in combinations(node.nums, 2) if pair not in by_people]
+        assert node.height == min(likely, default=1.0)
+
+
+# -- a forum's groups --------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def forum(tmp_path: Path, words_alone: None) -> Iterator[Forum]:
+    with Forum.create(tmp_path / "f") as made:
+        made.add(
+            [
+                Question("a", "wifi drops every evening"),
+                Question("b", "wifi drops every evening"),
+                Question("c", "wifi drops every evening here"),
+                Question("d", "printer prints blank pages"),
+                Question("e", "printer prints blank pages only"),
+            ]
+        )
+        yield made
+
+
+def groups(forum: Forum, minimum: float = 0.5) -> list[set[str]]:
+    assert forum.pairs.advance(LONG) == 0
+    return [set(group.members) for group in forum.groups(minimum)]
+
+
+def test_groups_name_their_canonical_question_their_kind_and_their_weakest_pair(forum: Forum) -> None:
+    forum.add_answers([Answer("1", "c", "Change the channel", is_accepted=True)])
+    assert groups(forum) == [{"a", "b", "c"}, {"d", "e"}]
+    wifi, printer = forum.groups(0.5)
+    assert (wifi.canonical, wifi.members[0], wifi.kind) == ("c", "c", "same question")
+    assert wifi.weakest is not None
+    assert {wifi.weakest.first, wifi.weakest.second} == {"a", "c"}
+    assert 0.5 <= wifi.weakest.probability < 1
+    assert printer.canonical == "d"  # none is answered: the first
+    above = (wifi.weakest.probability + 1) / 2
+    assert [(one.members, one.kind, one.weakest) for one in forum.groups(above)] == [(("a", "b"), "same text", None)]
+
+
+def test_answers_votes_and_duplicates_choose_the_canonical_question_and_no_duplicate_is_it(forum: Forum) -> None:
+    forum.put([Question("e", "printer prints blank pages only", score=6)])
+    assert groups(forum)[-1] == {"d", "e"}
+    assert forum.groups(0.5)[-1].canonical == "e"
+    forum.add_links([Link("e", "d")])
+    assert groups(forum)[-1] == {"d", "e"}
+    printer = forum.groups(0.5)[-1]
+    assert (printer.canonical, printer.weakest, printer.kind) == ("d", None, "linked")
+
+
+def test_one_question_with_two_originals_does_not_join_them(forum: Forum) -> None:
+    forum.add([Question("x", "unlike all others", "and of another kind")])
+    forum.add_links([Link("x", "a"), Link("x", "d")])
+    found = groups(forum)
+    assert not any({"a", "d"} <= group for group in found)
+    assert {"a", "b", "x"} in found  # c was not compared with x
+
+
+def test_what_people_linked_as_merely_related_is_not_joined_by_its_probability(forum: Forum) -> None:
+    forum.add_links([Link("e", "d", "related")])
+    assert groups(forum) == [{"a", "b", "c"}]
+    forum.add_links([Link("e", "d")])
+    assert groups(forum) == [{"a", "b", "c"}, {"d", "e"}]
+
+
+def test_judgements_and_deletions_count_at_once(forum: Forum) -> None:
+    assert groups(forum) == [{"a", "b", "c"}, {"d", "e"}]
+    forum.judge("d", "e", "different")
+    assert [set(one.members) for one in forum.groups(0.5)] == [{"a", "b", "c"}]
+    forum.judge("e", "c", "duplicate")
+    assert {"e", "c"} in [set(one.members) for one in forum.groups(0.5)]
+    forum.judge("e", "c", "withdrawn")
+    forum.delete("b")
+    assert [set(one.members) for one in forum.groups(0.5)] == [{"a", "c"}]
+    forum.judge("d", "e", "withdrawn")
+    assert groups(forum) == [{"a", "c"}, {"d", "e"}]
+
+
+def test_a_meeting_that_is_announced_every_week_is_set_apart(forum: Forum) -> None:
+    first = datetime(2019, 5, 12, tzinfo=UTC)
+    days = [first + timedelta(days=7 * week) for week in range(6)]
+    forum.add([Question(f"m{at}", f"Weekly meeting {day:%Y-%m-%d}", created=day) for at, day in enumerate(days)])
+    odd = [first + timedelta(days=day) for day in (0, 1, 40, 300)]
+    forum.add([Question(f"x{at}", f"Printer shows error {at + 400}", created=day) for at, day in enumerate(odd)])
+    assert forum.pairs.advance(LONG) == 0
+    *others, last = forum.groups(0.5)
+    assert (set(last.members), last.kind, last.weakest) == ({f"m{at}" for at in range(6)}, "recurring", None)
+    assert all(one.kind != "recurring" for one in others)
+
+
+def test_one_title_every_week_with_another_text_each_time_is_set_apart_and_one_text_is_not(forum: Forum) -> None:
+    days = [datetime(2019, 5, 12, tzinfo=UTC) + timedelta(days=7 * week) for week in range(5)]
+    plays = ("band", "circus", "parade", "market", "match")
+    forum.add([Question(f"w{at}", "What goes on this weekend", plays[at], created=day) for at, day in enumerate(days)])
+    forum.add([Question(f"k{at}", "Kettle boils over", "every time", created=day) for at, day in enumerate(days)])
+    assert forum.pairs.advance(LONG) == 0
+    kinds = {group.kind: set(group.members) for group in forum.groups(0.5) if group.members[0][0] in "wk"}
+    assert kinds == {"recurring": {f"w{at}" for at in range(5)}, "same text": {f"k{at}" for at in range(5)}}
+
+
+def test_a_forum_that_was_compared_before_is_read_again_and_not_compared_again(forum: Forum) -> None:
+    found = groups(forum)
+    with forum.pairs.store.writing() as store:
+        store.keep("texts", HASHED_BEFORE)
+    forum.pairs.advance(0.0)
+    assert forum.pairs.waiting() == 0
+    assert groups(forum) == found
+
+
+def test_a_minimum_below_even_odds_is_refused(forum: Forum) -> None:
+    with pytest.raises(SettingError, match=r"minimum is 0\.3"):
+        forum.groups(0.3)
+
+
+def test_groups_in_step_are_those_made_anew_whatever_changes(forum: Forum) -> None:
+    groups(forum)
+    forum.edit(Question("b", "printer prints blank pages every evening"))
+    forum.add([Question(f"n{num}", f"printer prints blank pages number {num}") for num in range(4)])
+    forum.add_links([Link("n1", "a"), Link("c", "d")])
+    forum.judge("n2", "n3", "different")
+    in_step = groups(forum)
+    with Forum.open(forum.path) as anew:
+        assert [set(group.members) for group in anew.groups(0.5)] == in_step
+    forum.remove_links([Link("n1", "a")])
+    forum.delete(["n0", "d"])
+    in_step = groups(forum)
+    with Forum.open(forum.path) as anew:
+        assert [set(group.members) for group in anew.groups(0.5)] == in_step
+
+
+def test_a_change_touches_its_neighbourhood_alone(forum: Forum, monkeypatch: pytest.MonkeyPatch) -> None:
+    groups(forum)
+    read: list[set[int]] = []
+    near = EvidenceReader.near
+
+    def watched(reader: EvidenceReader, *given: object) -> set[int] | None:
+        found = near(reader, *given)  # type: ignore[arg-type]
+        read.append(found or set())
+        return found
+
+    monkeypatch.setattr(groups_module.EvidenceReader, "near", watched)
+    forum.judge("d", "e", "different")
+    forum.groups(0.5)
+    assert read == [set(forum.numbers(["d", "e"]).values())]
+
+
+def test_pairs_that_no_search_finds_are_compared_where_they_alone_keep_groups_apart(
+    forum: Forum, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("askalike.forum.pairs.PARTNERS", 1)
+    forum.add([Question(one, f"{one} kettle boils over on the stove") for one in ("the", "my", "this", "our")])
+    assert {"the", "my", "this", "our"} in groups(forum)

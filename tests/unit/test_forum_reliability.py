@@ -1,0 +1,60 @@
+"""What people judged beside what was said of it; and how often a question answered somebody's."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from askalike import Forum, Question
+from askalike.errors import DamagedForumError, UnknownIdError
+from askalike.forum.reliability import bins, wilson
+
+
+def test_an_interval_holds_its_share_and_grows_narrower_with_more_judgements() -> None:
+    few, many = wilson(3, 4), wilson(300, 400)
+    assert few[0] < many[0] < 0.75 < many[1] < few[1]
+    assert (wilson(0, 5)[0], wilson(5, 5)[1]) == (0.0, pytest.approx(1.0))
+
+
+def test_every_judged_pair_is_in_one_group() -> None:
+    judged = [(p / 20, p % 3 == 0) for p in range(21)]
+    found = bins(judged)
+    assert sum(one.judged for one in found) == 21
+    assert sum(one.same for one in found) == sum(same for _, same in judged)
+    assert all(one.least <= one.mean <= one.below for one in found)
+
+
+def test_judgements_do_not_change_the_probability_that_they_are_compared_with(
+    tmp_path: Path, words_alone: None
+) -> None:
+    with Forum.create(tmp_path / "f") as forum:
+        forum.add([Question("a", "wifi drops every evening"), Question("b", "wifi drops in the evening")])
+        forum.add([Question(f"q{num}", f"printer {num} prints blank pages") for num in range(8)])
+        assert forum.reliability() == ()
+        forum.judge("a", "b", "duplicate")
+        (first,) = forum.reliability()
+        assert (first.judged, first.same) == (1, 1)
+        for num in range(1, 8):
+            forum.judge("q0", f"q{num}", "different")
+        assert sum(one.judged for one in forum.reliability()) == 8
+        forum.judge("a", "b", "withdrawn")
+        assert sum(one.same for one in forum.reliability()) == 0
+
+
+def test_each_asker_who_was_helped_is_counted_whoever_counts_beside(tmp_path: Path, words_alone: None) -> None:
+    with Forum.create(tmp_path / "f") as forum:
+        forum.add([Question("a", "wifi drops"), Question("b", "printer prints")])
+        assert forum.helped() == (0, 0)
+        with ThreadPoolExecutor(4) as others:
+            assert sorted(others.map(lambda _: forum.add_helped("a"), range(8))) == list(range(1, 9))
+        assert forum.add_helped("b") == 1
+        with pytest.raises(UnknownIdError):
+            forum.add_helped("nowhere")
+    with Forum.open(tmp_path / "f") as forum:
+        assert forum.helped() == (9, 2)
+    assert Forum.check(tmp_path / "f").is_sound
+    (tmp_path / "f" / "helped.sqlite").write_bytes(b"no database" * 99)
+    with Forum.open(tmp_path / "f") as forum, pytest.raises(DamagedForumError, match="delete it"):
+        forum.helped()
