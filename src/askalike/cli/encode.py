@@ -85,7 +85,10 @@ def encode(
     ] = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Encode what is not encoded yet; everything, when the model has changed. It can be interrupted and goes on."""
+    """Encode the questions that are not encoded yet.
+
+    These are all of them when the model has changed. It can be interrupted and goes on.
+    """
     began = time.monotonic()
     options = {
         "key_variable": key_variable or None,

@@ -22,7 +22,7 @@ def keys(
     remove: Annotated[str, typer.Option("--remove", help="Revoke the key with this id.")] = "",
     as_json: JsonOption = False,
 ) -> None:
-    """Make, show and take back the keys of a forum's service.
+    """Make, list and revoke the keys of a forum's service.
 
     A key is shown once, when it is made; its hash alone is stored. A service that is running takes note at once.
     """

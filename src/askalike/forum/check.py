@@ -125,7 +125,7 @@ RESTORE: Final = "restore archive.sqlite from a backup, or load what it was fill
 _SQLITE: Final = r"\.sqlite(-wal|-shm|-journal)?"
 _FORUM: Final = Owned(
     rf"(archive|pairs|loading){_SQLITE}|(index|pairs|loading|keys|keys\.json)\.lock|(keys|parts|learned|encoder)\.json(\.\d+\.tmp)?"
-    r"|rejects\.jsonl",
+    r"|rejects\.jsonl|config\.toml(\.\d+\.tmp)?",
     (
         ("lexical", LEXICAL_FILES),
         ("vectors", VECTOR_FILES),

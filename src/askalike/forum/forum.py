@@ -62,7 +62,7 @@ MOST_NAMED = 20
 
 _OWNED = Owned(
     r"(archive|pairs|loading)\.sqlite(-wal|-shm|-journal)?|(index|pairs|loading)\.lock|rejects\.jsonl"
-    r"|encoder\.json(\.\d+\.tmp)?",
+    r"|encoder\.json(\.\d+\.tmp)?|config\.toml(\.\d+\.tmp)?",
     (("lexical", LEXICAL_FILES), ("vectors", VECTOR_FILES)),
 )
 """What a forum's folder holds before anything was learned or keys were made."""
