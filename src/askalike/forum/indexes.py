@@ -21,7 +21,7 @@ from askalike.forum.rerankers import Rerankers
 from askalike.forum.settings import ForumSettings
 from askalike.index.catchup import catch_up, pending
 from askalike.index.encoder_settings import EncoderSettings
-from askalike.index.vector_set import forget_sets, lock_of_makers
+from askalike.index.vector_set import VectorSet, forget_sets, lock_of_makers
 from askalike.index.vector_sets import Vectors, VectorsState
 from askalike.index.word_indexer import WordIndexer, fitting_index, open_index
 from askalike.index.words import WordIndex
@@ -98,12 +98,25 @@ class Indexes:
             NotLearnedError: the forum has no vectors.
             ModelError, EncoderError: its model cannot be read, or its encoder cannot be had.
         """
+        return self._answering().embed(texts, is_query=is_query)
+
+    def _answering(self) -> VectorSet:
+        """Return the set of vectors that answers, or raise NotLearnedError."""
         answering = None if self.vectors is None else self.vectors.answering()
         if answering is None:
             raise NotLearnedError(
                 f"the forum at {self._layout.folder} has no vectors", 'make them with "askalike encode FORUM"'
             )
-        return answering.embed(texts, is_query=is_query)
+        return answering
+
+    def vectors_of(self, nums: list[int]) -> tuple[list[int], NDArray[np.float32]]:
+        """Return those of the questions that have a vector, in the order given, and these vectors.  # (N, D)
+
+        Raises:
+            NotLearnedError: the forum has no vectors.
+        """
+        held, vectors = self._answering().index.vectors(nums)
+        return held.tolist(), vectors
 
     def vector_of(self, num: int) -> NDArray[np.float32]:
         """Return the vector of a question as it is stored, zeros where it has none.  # (D,)"""
