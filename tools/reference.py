@@ -56,6 +56,7 @@ EXAMPLES: Mapping[str, tuple[str, ...]] = {
         "askalike serve my.forum --workers 4 --allow-host similar.example.org --allow-origin https://forum.example.org "
         "--open-read",
     ),
+    "mcp": ("askalike mcp my.forum --name my-forum",),
     "keys": (
         "askalike keys my.forum --add read --name widget",
         "askalike keys my.forum",

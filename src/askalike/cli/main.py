@@ -27,6 +27,7 @@ from askalike.cli import (
     index,
     info,
     keys,
+    mcp,
     reproduce,
     score,
     search,
@@ -58,6 +59,7 @@ app.command("similar")(configured(search.similar))
 app.command("show")(show.show)
 app.command("duplicates")(configured(duplicates.duplicates))
 app.command("serve")(configured(serve.serve))
+app.command("mcp")(mcp.mcp)
 app.command("keys")(keys.keys)
 app.command("info")(info.info)
 app.command("config")(config.config)
