@@ -11,11 +11,23 @@ import numpy as np
 import pytest
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
-from sklearn.utils.estimator_checks import estimator_checks_generator
+from sklearn.utils import estimator_checks
 
 from askalike import Forum
 from askalike.data import bundled_forum, default_model
 from askalike.integrations.sklearn import QuestionVectorizer
+
+LAWS = (
+    "check_no_attributes_set_in_init",
+    "check_parameters_default_constructible",
+    "check_get_params_invariance",
+    "check_set_params",
+    "check_estimator_cloneable",
+    "check_estimator_repr",
+    "check_valid_tag_types",
+    "check_estimator_tags_renamed",
+)
+"""Those of scikit-learn's checks that give an estimator no numbers."""
 
 
 def _module(name: str) -> Any:
@@ -70,6 +82,7 @@ class TestLangChain(_CONTRACT):
 def test_a_haystack_pipeline_finds_stores_and_loads_the_retriever(folder: Path) -> None:
     haystack = pytest.importorskip("haystack")
     retriever = importlib.import_module("askalike.integrations.haystack").AskalikeRetriever
+    importlib.import_module("haystack.core.serialization").allow_deserialization_module(retriever.__module__)
     pipeline = haystack.Pipeline()
     pipeline.add_component("forum", retriever(str(folder), top_k=3))
     again = haystack.Pipeline.from_dict(pipeline.to_dict())
@@ -87,8 +100,8 @@ def test_a_haystack_pipeline_finds_stores_and_loads_the_retriever(folder: Path) 
 
 @pytest.mark.skipif(default_model() is None, reason="the package carries no general model")
 def test_the_vectorizer_keeps_the_laws_of_a_scikit_learn_estimator() -> None:
-    for estimator, check in estimator_checks_generator(QuestionVectorizer()):
-        check(estimator)
+    for law in LAWS:  # check_estimator runs none for texts
+        getattr(estimator_checks, law)("QuestionVectorizer", QuestionVectorizer())
 
 
 @pytest.mark.skipif(default_model() is None, reason="the package carries no general model")
