@@ -29,6 +29,27 @@ EXAMPLES: Mapping[str, tuple[str, ...]] = {
         'askalike search my.forum "Printer vanishes after a power cut" -k 5',
         'askalike search my.forum "Printer vanishes" --body - --tag printer --before 2024-01-01 --json < body.md',
         'askalike search my.forum "My earphones are muffled in Skype" --explain',
+        "askalike search my.forum --batch titles.txt --run hits.trec --unanswered --not-tag wifi",
+    ),
+    "similar": ("askalike similar my.forum q1156 -k 5 --answered",),
+    "show": ("askalike show my.forum q1156",),
+    "duplicates": (
+        "askalike duplicates my.forum --min 0.8 --csv > duplicates.csv",
+        "askalike duplicates my.forum --exact --since 2024-01-01",
+    ),
+    "config": (
+        "askalike config my.forum search.k 5",
+        "askalike config my.forum search.tag printer wifi",
+        "askalike config my.forum search.tag --unset",
+        "askalike config my.forum",
+    ),
+    "link": ("askalike link my.forum q1156 q1045",),
+    "unlink": ("askalike unlink my.forum q1156 q1045",),
+    "judge": ("askalike judge my.forum q1156 q1045 duplicate --by ann",),
+    "source": ("askalike source list my.forum", "askalike source remove my.forum homenet --yes"),
+    "export": (
+        "askalike export my.forum --into export --parquet",
+        "askalike export my.forum --judgements --csv > judgements.csv",
     ),
     "threshold": (
         "askalike threshold my.forum --precision 0.9",
@@ -40,6 +61,7 @@ EXAMPLES: Mapping[str, tuple[str, ...]] = {
         "--open-read",
         "askalike serve folder-of-forums --workers 2",
     ),
+    "mcp": ("askalike mcp my.forum --name my-forum",),
     "keys": (
         "askalike keys my.forum --add read --name widget",
         "askalike keys my.forum",
@@ -80,6 +102,11 @@ def cli_document() -> str:
         "",
         "Every command that prints results takes `--json`. Progress and notes go to the error stream. Exit codes:"
         " 0 done, 1 an error that the message explains, 2 the command was used wrongly.",
+        "",
+        "Before or after any command, `--quiet` leaves notes and progress out, `--verbose` shows the time of each phase"
+        " and the trace of an error, and `--log-json` writes notes, progress and errors as JSON, one object a line.",
+        "",
+        "`askalike --install-completion` lets a shell complete commands, options, forums, rankers and recipes.",
     ]
     for name, command in group.commands.items():
         parts += ["", f"## askalike {name}", "", str(command.help).strip(), "", "```sh", *EXAMPLES[name], "```", ""]

@@ -9,28 +9,81 @@
         print(hit.score, hit.question.title)
 
 Answers are the values of ``askalike.schemas``, as the service sends them; fields that this version does not know are
-left out, so that a newer service may be asked. One client may be shared by threads: each request has its own
-connection.
+left out, so that a newer service may be asked. One client may be shared by threads; connections are kept for the next
+request.
+``AsyncClient`` has the same methods for programs that wait with ``await``.
 """
 
 from __future__ import annotations
 
+import asyncio
 import http.client
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any, TypeVar
+import select
+import threading
+from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial, update_wrapper
+from types import TracebackType
+from typing import Any, Concatenate, Final, ParamSpec, TypeVar
 from urllib.parse import quote, urlencode, urlsplit
 
 import msgspec
 from msgspec.structs import asdict, astuple
 
 from askalike.errors import AskalikeError, SettingError
-from askalike.schemas import Acknowledgement, Error, PairsPage, ShownQuestion, Similar, Status, Written
+from askalike.schemas import (
+    Acknowledgement,
+    Embeddings,
+    Error,
+    GroupsPage,
+    Health,
+    HelpedCount,
+    PairsPage,
+    QuestionsPage,
+    Rank,
+    ShownQuestion,
+    Similar,
+    Status,
+    Written,
+)
 from askalike.types import Draw, Feedback, Question, Verdict
 
 _Answer = TypeVar("_Answer", bound=msgspec.Struct)
+_Found = TypeVar("_Found")
+_Given = ParamSpec("_Given")
 
 BULK = 500
+REPEATABLE: Final = frozenset(["GET", "PUT", "DELETE"])
+"""What may be sent again where the service has closed a kept connection without an answer: twice is as once."""
+
+ROUTES: Final[Mapping[str, str]] = {
+    "POST /v1/similar": "similar",
+    "GET /v1/questions": "questions",
+    "GET /v1/questions/{id}/similar": "similar_to",
+    "GET /v1/questions/{id}": "shown",
+    "PUT /v1/questions/{id}": "put",
+    "DELETE /v1/questions/{id}": "delete",
+    "PUT /v1/questions/{id}/originals/{original}": "mark",
+    "DELETE /v1/questions/{id}/originals/{original}": "unmark",
+    "PUT /v1/answers/{id}": "put_answer",
+    "DELETE /v1/answers/{id}": "delete_answer",
+    "POST /v1/feedback": "judge",
+    "GET /v1/duplicates": "duplicates",
+    "GET /v1/duplicates/groups": "groups",
+    "POST /v1/questions/{id}/helped": "helped",
+    "POST /v1/embeddings": "embeddings",
+    "POST /embed": "embed",
+    "POST /rerank": "rerank",
+    "POST /v1/questions:bulk": "put_many",
+    "GET /v1/feedback": "feedback",
+    "GET /v1/status": "status",
+    "GET /metrics": "metrics",
+    "GET /healthz": "health",
+    "GET /readyz": "ready",
+    "GET /openapi.json": "openapi",
+}
+"""Every route of the service, and the method that asks it."""
 
 
 class ServiceError(AskalikeError):
@@ -78,25 +131,58 @@ class Client:
         self._is_secure = parts.scheme == "https"
         self._key = key
         self._timeout_s = timeout_s
+        self._idle: list[http.client.HTTPConnection] = []
+        self._guard = threading.Lock()
 
-    def similar(self, title: str, body: str = "", k: int = 10, **more: Any) -> Similar:
+    def close(self) -> None:
+        """Close the connections that are kept; the client may be used again."""
+        with self._guard:
+            idle, self._idle = self._idle, []
+        for connection in idle:
+            connection.close()
+
+    def __del__(self) -> None:
+        if hasattr(self, "_guard"):  # else it was refused its address
+            self.close()
+
+    def __enter__(self) -> Client:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def similar(self, /, title: str, body: str = "", k: int = 10, **more: Any) -> Similar:
         """Return earlier questions that ask the same.
 
         Args:
-            more: further fields of the request: markup, tags, before, exclude, ranker, explain, id, draft.
+            more: further fields of the request: markup, tags, not_tags, before, after, answered, closed, minimum,
+                order, exclude, ranker, explain, id, draft.
 
         Raises:
             ServiceError: it was refused.
         """
         return self._ask(Similar, "POST", "/v1/similar", {"title": title, "body": body, "k": k, **more})
 
-    def similar_to(self, identifier: str, k: int = 10) -> Similar:
+    def similar_to(self, /, identifier: str, k: int = 10, **more: Any) -> Similar:
         """Return what is similar to a stored question.
+
+        Args:
+            more: further names of the query: tag, not_tag, before, after, answered, closed, minimum, ranker, explain.
 
         Raises:
             ServiceError: there is none, with status 404, or it was refused.
         """
-        return self._ask(Similar, "GET", f"{_path(identifier)}/similar?{urlencode({'k': k})}")
+        return self._ask(Similar, "GET", f"{_path(identifier)}/similar?{_query(k=k, **more)}")
+
+    def questions(self, after: str | None = None, limit: int = 20) -> QuestionsPage:
+        """Return a page of the forum's questions, newest first; ``after`` is the ``next`` of the page before.
+
+        Raises:
+            ServiceError: it was refused.
+        """
+        return self._ask(QuestionsPage, "GET", f"/v1/questions?{_query(limit=limit, after=after)}")
 
     def question(self, identifier: str) -> Question:
         """Return a stored question.
@@ -104,9 +190,17 @@ class Client:
         Raises:
             ServiceError: there is none, with status 404, or it was refused.
         """
-        return self._ask(ShownQuestion, "GET", _path(identifier)).question
+        return self.shown(identifier).question
 
-    def put(self, identifier: str, title: str, body: str = "", **more: Any) -> Written:
+    def shown(self, identifier: str) -> ShownQuestion:
+        """Return a stored question with its answers and links.
+
+        Raises:
+            ServiceError: there is none, with status 404, or it was refused.
+        """
+        return self._ask(ShownQuestion, "GET", _path(identifier))
+
+    def put(self, /, identifier: str, title: str, body: str = "", **more: Any) -> Written:
         """Add or replace a question; it is on disk when this returns.
 
         Args:
@@ -125,7 +219,7 @@ class Client:
         """
         return self._ask(Written, "DELETE", _path(identifier))
 
-    def put_answer(self, identifier: str, question_id: str, body: str, **more: Any) -> Written:
+    def put_answer(self, /, identifier: str, question_id: str, body: str, **more: Any) -> Written:
         """Add or replace an answer.
 
         Args:
@@ -137,13 +231,29 @@ class Client:
         given = {"question_id": question_id, "body": body, **more}
         return self._ask(Written, "PUT", f"/v1/answers/{quote(identifier, safe='')}", given)
 
-    def mark(self, identifier: str, original: str) -> None:
+    def delete_answer(self, identifier: str) -> Written:
+        """Delete an answer.
+
+        Raises:
+            ServiceError: there is none, with status 404, or it was refused.
+        """
+        return self._ask(Written, "DELETE", f"/v1/answers/{quote(identifier, safe='')}")
+
+    def mark(self, identifier: str, original: str) -> Written:
         """Link a question as a duplicate of another.
 
         Raises:
             ServiceError: one of them is not there, with status 404, or it was refused.
         """
-        self._ask(Written, "PUT", f"{_path(identifier)}/originals/{quote(original, safe='')}")
+        return self._ask(Written, "PUT", f"{_path(identifier)}/originals/{quote(original, safe='')}")
+
+    def unmark(self, identifier: str, original: str) -> Written:
+        """Remove a duplicate link.
+
+        Raises:
+            ServiceError: there is none, with status 404, or it was refused.
+        """
+        return self._ask(Written, "DELETE", f"{_path(identifier)}/originals/{quote(original, safe='')}")
 
     def put_many(self, questions: Iterable[Mapping[str, Any]]) -> Iterator[Acknowledgement]:
         """Add or replace questions, some hundred with each request; yield what became of each, in their order.
@@ -189,9 +299,99 @@ class Client:
         Raises:
             ServiceError: it was refused.
         """
-        asked = {"limit": limit, "minimum": minimum, "sample": str(sample).lower()}
-        asked |= {"cursor": cursor} if cursor else {}
-        return self._ask(PairsPage, "GET", f"/v1/duplicates?{urlencode(asked)}")
+        asked = _query(limit=limit, minimum=minimum, cursor=cursor, sample=str(sample).lower())
+        return self._ask(PairsPage, "GET", f"/v1/duplicates?{asked}")
+
+    def groups(self, cursor: str | None = None, limit: int = 20, minimum: float = 0.8) -> GroupsPage:
+        """Return a page of groups of questions that ask the same, largest first, announcements last.
+
+        Raises:
+            ServiceError: it was refused.
+        """
+        return self._ask(
+            GroupsPage, "GET", f"/v1/duplicates/groups?{_query(limit=limit, minimum=minimum, cursor=cursor)}"
+        )
+
+    def helped(self, identifier: str) -> HelpedCount:
+        """Count that a question answered the one that somebody was about to ask.
+
+        Raises:
+            ServiceError: it was refused.
+        """
+        return self._ask(HelpedCount, "POST", f"{_path(identifier)}/helped")
+
+    def embeddings(self, /, texts: Sequence[str], **more: Any) -> Embeddings:
+        """Return the vectors of texts by the forum's encoder, in OpenAI's shape.
+
+        Args:
+            more: further fields of the request: model, encoding_format, dimensions, input_type.
+
+        Raises:
+            ServiceError: it was refused.
+        """
+        return self._ask(Embeddings, "POST", "/v1/embeddings", {"input": list(texts), **more})
+
+    def embed(self, /, texts: Sequence[str], **more: Any) -> list[list[float]]:
+        """Return the vectors of texts by the forum's encoder, in their order.
+
+        Args:
+            more: further fields of the request: prompt_name ("query" for what is searched for), dimensions.
+
+        Raises:
+            ServiceError: it was refused.
+        """
+        content = json.dumps({"inputs": list(texts), **more}).encode()
+        return _read(self._send("POST", "/embed", content), list[list[float]])
+
+    def rerank(self, /, query: str, texts: Sequence[str], **more: Any) -> list[Rank]:
+        """Return texts by how likely each asks the same as a query, best first.
+
+        Raises:
+            ServiceError: it was refused.
+        """
+        content = json.dumps({"query": query, "texts": list(texts), **more}).encode()
+        return _read(self._send("POST", "/rerank", content), list[Rank])
+
+    def feedback(self) -> list[Feedback]:
+        """Return all judgements, oldest first; who judged is named to keys that may write.
+
+        Raises:
+            ServiceError: it was refused.
+        """
+        return [_read(line, Feedback) for line in self._send("GET", "/v1/feedback").splitlines() if line]
+
+    def metrics(self) -> str:
+        """Return counts and times, as Prometheus reads them.
+
+        Raises:
+            ServiceError: it was refused.
+        """
+        return self._send("GET", "/metrics").decode()
+
+    def health(self) -> Health:
+        """Return that the service lives.
+
+        Raises:
+            ServiceError: it does not.
+        """
+        return self._ask(Health, "GET", "/healthz")
+
+    def ready(self) -> Health:
+        """Return that the service is ready to answer.
+
+        Raises:
+            ServiceError: it is not, with status 503.
+        """
+        return self._ask(Health, "GET", "/readyz")
+
+    def openapi(self) -> dict[str, Any]:
+        """Return the OpenAPI document of the service.
+
+        Raises:
+            ServiceError: it was refused.
+        """
+        found: dict[str, Any] = json.loads(self._send("GET", "/openapi.json"))
+        return found
 
     def status(self) -> Status:
         """Return what the forum holds and how the service does.
@@ -215,27 +415,144 @@ class Client:
         content = None if body is None else json.dumps(body).encode()
         return _read(self._send(method, path, content, "application/json"), kind)
 
-    def _send(self, method: str, path: str, content: bytes | None, kind: str) -> bytes:
-        make = http.client.HTTPSConnection if self._is_secure else http.client.HTTPConnection
-        connection = make(self._host, self._port, timeout=self._timeout_s)
+    def _send(self, method: str, path: str, content: bytes | None = None, kind: str = "application/json") -> bytes:
         headers = {"Content-Type": kind} if content is not None else {}
         if self._key:
             headers["Authorization"] = f"Bearer {self._key}"
         try:
-            connection.request(method, self._prefix + path, content, headers)
-            answer = connection.getresponse()
-            found = answer.read()
+            answer, found = self._exchanged(method, self._prefix + path, content, headers)
         except (OSError, http.client.HTTPException) as error:
             where = f"{self._host}:{self._port}" if self._port else self._host
             raise ServiceError(0, f"the service at {where} gave no answer: {error}", "is it running?") from error
-        finally:
-            connection.close()
         if answer.status >= 400:
             raise _refusal(answer, found)
         return found
 
+    def _exchanged(
+        self, method: str, path: str, content: bytes | None, headers: dict[str, str]
+    ) -> tuple[http.client.HTTPResponse, bytes]:
+        """Return the answer over a kept connection, or a new one where the service has closed that meanwhile."""
+        while True:
+            connection, is_kept = self._connection()
+            try:
+                connection.request(method, path, content, headers)
+                answer = connection.getresponse()
+                found = answer.read()
+            except BaseException as error:
+                connection.close()
+                is_closed = isinstance(error, ConnectionError | http.client.RemoteDisconnected)
+                if is_kept and is_closed and method in REPEATABLE:
+                    continue
+                raise
+            if answer.will_close:
+                connection.close()
+            else:
+                with self._guard:
+                    self._idle.append(connection)
+            return answer, found
 
-def _read(content: bytes, kind: type[_Answer]) -> _Answer:
+    def _connection(self) -> tuple[http.client.HTTPConnection, bool]:
+        """Return a kept connection, or a new one, and which of both."""
+        while True:
+            with self._guard:
+                connection = self._idle.pop() if self._idle else None
+            if connection is None:
+                make = http.client.HTTPSConnection if self._is_secure else http.client.HTTPConnection
+                return make(self._host, self._port, timeout=self._timeout_s), False
+            if connection.sock is not None and not select.select([connection.sock], [], [], 0)[0]:
+                return connection, True
+            connection.close()  # there is something to read before anything was asked: that it was closed
+
+
+def _awaited(
+    method: Callable[Concatenate[Client, _Given], _Found],
+) -> Callable[Concatenate[AsyncClient, _Given], Coroutine[Any, Any, _Found]]:
+    """Return a method of a client as one to wait for."""
+
+    async def asked(self: AsyncClient, /, *given: _Given.args, **named: _Given.kwargs) -> _Found:
+        work = partial(method, self.client, *given, **named)
+        return await asyncio.get_running_loop().run_in_executor(self._threads, work)
+
+    update_wrapper(asked, method)
+    return asked
+
+
+def _put_all(client: Client, questions: Iterable[Mapping[str, Any]]) -> list[Acknowledgement]:
+    """Add or replace questions, some hundred with each request; return what became of each, in their order.
+
+    Raises:
+        ServiceError: as ``Client.put_many``.
+    """
+    return list(client.put_many(questions))
+
+
+class AsyncClient:
+    """Asks a service, for programs with an event loop: the methods of ``Client``, each to be awaited.
+
+    ::
+
+        async with AsyncClient("http://127.0.0.1:8765") as client:
+            found = await client.similar("Wifi drops every evening", k=5)
+
+    Args:
+        address, key, timeout_s: as ``Client`` takes them.
+        connections: so many requests are under way at once; others wait their turn.
+
+    Raises:
+        SettingError: the address is none.
+    """
+
+    def __init__(self, address: str, key: str = "", timeout_s: float = 30.0, connections: int = 16) -> None:
+        self.client = Client(address, key, timeout_s)
+        self._threads = ThreadPoolExecutor(connections, "askalike-client")
+
+    async def close(self) -> None:
+        """Wait for what is under way, and close the connections; the client cannot be used after."""
+        await asyncio.to_thread(self._threads.shutdown)
+        self.client.close()
+
+    async def __aenter__(self) -> AsyncClient:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.close()
+
+    similar = _awaited(Client.similar)
+    similar_to = _awaited(Client.similar_to)
+    questions = _awaited(Client.questions)
+    question = _awaited(Client.question)
+    shown = _awaited(Client.shown)
+    put = _awaited(Client.put)
+    put_many = _awaited(_put_all)
+    delete = _awaited(Client.delete)
+    put_answer = _awaited(Client.put_answer)
+    delete_answer = _awaited(Client.delete_answer)
+    mark = _awaited(Client.mark)
+    unmark = _awaited(Client.unmark)
+    judge = _awaited(Client.judge)
+    feedback = _awaited(Client.feedback)
+    duplicates = _awaited(Client.duplicates)
+    groups = _awaited(Client.groups)
+    helped = _awaited(Client.helped)
+    embeddings = _awaited(Client.embeddings)
+    embed = _awaited(Client.embed)
+    rerank = _awaited(Client.rerank)
+    status = _awaited(Client.status)
+    metrics = _awaited(Client.metrics)
+    health = _awaited(Client.health)
+    ready = _awaited(Client.ready)
+    openapi = _awaited(Client.openapi)
+
+
+def _query(**asked: object) -> str:
+    """Return the query string of what is asked for; None asks for nothing, truth values are JSON's."""
+    named = {name: value for name, value in asked.items() if value is not None}
+    return urlencode({name: str(one).lower() if isinstance(one, bool) else one for name, one in named.items()})
+
+
+def _read(content: bytes, kind: type[_Found]) -> _Found:
     try:
         return msgspec.json.decode(content, type=kind)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:

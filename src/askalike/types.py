@@ -5,9 +5,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from html import escape
 from typing import Literal
 
 import msgspec
@@ -370,6 +371,40 @@ class Hit(msgspec.Struct, frozen=True, rename={"answer": "best_answer", "answer_
     explanation: Explanation | None = None
     notice: str = ""
 
+    def _repr_html_(self) -> str:
+        """Return the hit as a notebook shows it."""
+        return hits_html([self])
+
+
+class Hits(list[Hit]):
+    """Hits, best first; a notebook shows them as a table."""
+
+    def _repr_html_(self) -> str:
+        return hits_html(self)
+
+
+def hits_html(hits: Sequence[Hit]) -> str:
+    """Return hits as a table of HTML, in which every text of the forum is escaped.
+
+    >>> "<b>" in hits_html([Hit(1, 0.5, Question("a", "<b>"))]), hits_html([])
+    (False, '<p>No similar questions found.</p>')
+    """
+    if not hits:
+        return "<p>No similar questions found.</p>"
+    rows = []
+    for hit in hits:
+        question = hit.question
+        title = escape(question.title or "(no title)")
+        if question.url.lower().startswith(("http://", "https://")):  # others may run something
+            title = f'<a href="{escape(question.url)}" rel="noopener noreferrer">{title}</a>'
+        likely = "" if hit.likelihood is None else f"{hit.likelihood:.0%}"
+        when = question.created.date().isoformat() if question.created else ""
+        cells = [str(hit.rank), f"{hit.score:.3g}", likely, title, escape(question.id), when, str(hit.answer_count)]
+        rows.append(f"<tr>{''.join(f'<td>{cell}</td>' for cell in cells)}</tr>")
+    names = ("", "score", "likely", "question", "id", "asked", "answers")
+    heading = "".join(f"<th>{name}</th>" for name in names)
+    return f"<table><thead><tr>{heading}</tr></thead><tbody>{''.join(rows)}</tbody></table>"
+
 
 GroupKind = Literal["same question", "same text", "linked", "recurring"]
 """``same text``: all have one text but for markup, case and white space; ``linked``: links and judgements alone
@@ -445,6 +480,10 @@ class SearchResult:
     has_vectors: bool = False
     seconds: Mapping[Stage, float] = field(default_factory=dict)
     notice: str = ""
+
+    def _repr_html_(self) -> str:
+        """Return the hits as a notebook shows them."""
+        return hits_html(self.hits)
 
 
 Qrels = dict[str, dict[str, int]]

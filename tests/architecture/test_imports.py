@@ -165,6 +165,7 @@ ALLOWED: dict[str, set[str]] = {
         "models.siamese",
         "data",
     },
+    "integrations": {"types", "errors", "forum", "text", "models.encoders", "data"},
     "__init__": {"_version", "types", "errors", "forum", "text", "models.encoders"},
     "__main__": {"cli"},
 }

@@ -15,7 +15,7 @@ from askalike import Forum, Query, Question
 from askalike.errors import SettingError
 from askalike.forum.calibrations import JudgedPair
 from askalike.forum.queue import stratum_of
-from askalike.schemas import DuplicatesQuery, PairsQuery, SimilarRequest
+from askalike.schemas import PairsQuery, SimilarRequest
 from askalike.search.calibration import ENOUGH_JUDGED
 from askalike.search.rankers import OFFSET
 from askalike.search.scorer import USUAL, WORDS
@@ -104,7 +104,6 @@ def test_every_door_takes_a_number_a_promise_or_the_default(forum: Forum, monkey
         assert found == [score for score in whole if score >= least] != []
         assert [one.score for one in engine.similar(SimilarRequest(WIFI[0], minimum=minimum).query).hits] == found
         assert all(one.score >= least for one in engine.pairs(PairsQuery(minimum=minimum)).pairs)
-        assert engine.clusters(DuplicatesQuery(minimum=minimum)).clusters is not None
     assert forum.search(Query("zebra crossing", minimum="default")).hits == ()
     for wrong in ("often", "precision:2"):
         with pytest.raises(SettingError, match="the minimum is"):

@@ -188,7 +188,7 @@ def test_verdicts_are_stored_and_listed(engine: Engine) -> None:
     assert engine.similar_to("1", SimilarQuery(5)).hits == ()
 
 
-def test_pairs_and_clusters_come_page_by_page(engine: Engine) -> None:
+def test_pairs_and_groups_come_page_by_page(engine: Engine) -> None:
     for number in range(4):
         engine.put(Question(f"p{number}", "Printer offline again", created=day(10 + number)))
     engine.forum.add_answers([Answer("z", "p2", "Restart it")])

@@ -12,7 +12,7 @@ from typing import Final
 
 import typer
 
-from askalike.cli.display import errors, print_whole
+from askalike.cli.display import messages
 
 NAME: Final = "askalike"
 _MODULE: Final = Path(__file__).parent.parent / "__main__.py"
@@ -52,7 +52,7 @@ def telling_how_to_go_on(found: Callable[[], tuple[str, str]]) -> Iterator[None]
         yield
     except KeyboardInterrupt:
         kept, again = found()
-        print_whole(f"stopped; {kept}. To go on:\n  {again}", errors)
+        messages.say(f"stopped; {kept}. To go on:\n  {again}", "stopped")
         raise typer.Exit(STOPPED) from None
 
 

@@ -32,7 +32,10 @@ def add(
     duplicate_of: Annotated[str, typer.Option("--duplicate-of", help="Link it as a duplicate of this question.")] = "",
     as_json: JsonOption = False,
 ) -> None:
-    """Add a question (--title), or an answer (--answer-to); it is on disk and found when the command returns."""
+    """Add a question (--title), or an answer (--answer-to).
+
+    It is on disk and found when the command returns.
+    """
     if bool(title) == bool(answer_to):
         raise SettingError("expected either --title or --answer-to", "give one of them")
     if answer_to and (tag or duplicate_of):
@@ -63,7 +66,10 @@ def edit(
     tag: TagOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Change a question's title, body or tags; what is not given stays."""
+    """Change a question's title, body or tags.
+
+    What is not given stays.
+    """
     if title is None and body is None and tag is None:
         raise SettingError("nothing to change was given", "give --title, --body or --tag")
     with Forum.open(forum) as opened:

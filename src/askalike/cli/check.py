@@ -23,7 +23,10 @@ def check(
     ] = False,
     as_json: JsonOption = False,
 ) -> None:
-    """Compare a forum's files with what was written: archive, indexes, pairs, models. The exit code is 1 on damage."""
+    """Look for damage in a forum's files, and repair it.
+
+    Archive, indexes, pairs and models are compared with what was written. The exit code is 1 on damage.
+    """
     with BarProgress() as progress:
         report = Forum.repair(forum, progress=progress) if repair else Forum.check(forum, progress=progress)
     if as_json:

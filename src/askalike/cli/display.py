@@ -22,6 +22,7 @@ import re
 import sys
 import unicodedata
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from datetime import UTC, datetime
 from typing import Any
 
 import msgspec
@@ -43,6 +44,40 @@ _UNSEEN = {"Cc", "Cf", "Cs"}
 
 console = Console(highlight=False, soft_wrap=False)
 errors = Console(stderr=True, highlight=False)
+
+
+class Messages:
+    """What is said on the error stream: notes and progress, for people or, with ``--log-json``, one object a line."""
+
+    is_quiet = is_verbose = is_json = False
+
+    def say(self, text: str, level: str = "info", **fields: object) -> None:
+        """Say something that is worth knowing, unless nothing but errors is wanted."""
+        if self.is_quiet and level not in ("error", "hint", "stopped"):
+            return
+        if self.is_json:
+            moment = datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+            line = {"at": moment, "level": level, "message": text, **fields}
+            sys.stderr.write(json.dumps(line, default=str) + "\n")
+            sys.stderr.flush()
+        else:
+            style = {"error": "red", "debug": "dim", "note": "dim"}.get(level)
+            # a terminal gets whole words a line; a file or pipe gets one line, so that no path is broken
+            errors.print(
+                text, markup=False, style=style, soft_wrap=level not in ("error", "hint") or not errors.is_terminal
+            )
+
+    def note(self, text: str) -> None:
+        """Say a sentence that came with a result."""
+        self.say(text if self.is_json else f"note: {text}", "note")
+
+    @property
+    def has_bars(self) -> bool:
+        """Return whether progress may be drawn."""
+        return not self.is_quiet and not self.is_json
+
+
+messages = Messages()
 
 
 def safe(text: str) -> str:

@@ -166,7 +166,10 @@ def encode(
     ] = "",
     as_json: JsonOption = False,
 ) -> None:
-    """Encode what is not encoded yet; everything, when the model has changed. It can be interrupted and goes on."""
+    """Encode the questions that are not encoded yet.
+
+    These are all of them when the model has changed. It can be interrupted and goes on.
+    """
     began = time.monotonic()
     ranked_by = (
         RerankerSettings.parse(reranker, "" if model else key_variable) if reranker not in ("", "none") else None

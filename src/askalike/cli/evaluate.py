@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from askalike.cli.arguments import ForumArgument, JsonOption
-from askalike.cli.display import console, errors, print_aligned, print_json, print_whole
+from askalike.cli.display import console, messages, print_aligned, print_json
 from askalike.cli.progress import BarProgress
 from askalike.cli.score import comparison_line, comparison_object, notes, report_object, report_table
 from askalike.errors import SettingError
@@ -34,9 +34,10 @@ def evaluate(
     save: Annotated[Path | None, typer.Option("--save", help="Folder for qrels and runs in TREC's format.")] = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Rank the forum's questions for each one that is marked a duplicate, and score the rankings.
+    """Measure how well a forum's known duplicates are found.
 
-    Retrieval searches all other questions. Rerank scores the twenty best that the lexical search found.
+    The forum's questions are ranked for each one that is linked as a duplicate, and the rankings are scored. Retrieval
+    searches all other questions. Rerank scores the twenty best that the lexical search found.
     """
     tasks = tuple(TASKS) if protocol == "both" else (protocol,)
     if unknown := [name for name in tasks if name not in TASKS]:
@@ -58,10 +59,9 @@ def evaluate(
             learned.append((made.learned_queries, len(made.qrels)))
     most, scored = max(learned)
     if most:
-        print_whole(
-            f"note: the forum's own model learned from {most:,} of these {scored:,} questions; --split test "
-            "after askalike train --hold-out-test is honest",
-            errors,
+        messages.note(
+            f"the forum's own model learned from {most:,} of these {scored:,} questions; --split test "
+            "after askalike train --hold-out-test is honest"
         )
     if as_json:
         print_json({"forum": str(forum), "split": split, "seed": seed, "learned_queries": most, **found})
@@ -110,4 +110,4 @@ def _save(made: ForumEvaluation, folder: Path) -> None:
     write_trec_qrels(folder / f"{made.task}.qrels", made.qrels)
     for name, run in made.runs.items():
         write_trec_run(folder / f"{made.task}.{name}.run", run, tag=name)
-    print_whole(f"wrote {made.task} qrels and runs to {folder}", errors)
+    messages.say(f"wrote {made.task} qrels and runs to {folder}")

@@ -92,7 +92,10 @@ def index(
     ] = "",
     as_json: JsonOption = False,
 ) -> None:
-    """Read an archive into a forum: add what is new, update what was edited, delete what has gone."""
+    """Read an archive into a forum, or read it again.
+
+    What is new is added, what was edited is updated, and what has gone is deleted.
+    """
     form = form or ("table" if column else "")  # other formats have no columns to name
     options = ImportOptions(
         format=form,
@@ -164,7 +167,10 @@ def reindex(
     ] = True,
     as_json: JsonOption = False,
 ) -> None:
-    """Build a forum's indexes anew from its archive, whatever state they are in."""
+    """Rebuild a forum's indexes from its archive.
+
+    It does not matter what state they are in.
+    """
     settings = ForumSettings(has_vectors=encode)
     again = command("encode" if encode else "info", forum)  # every command goes on indexing first
     with (

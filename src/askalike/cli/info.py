@@ -28,7 +28,7 @@ UNUSUAL = (
 
 
 def info(forum: ForumArgument, as_json: JsonOption = False) -> None:
-    """Show how much a forum holds, its model, and whether its indexes are in step."""
+    """Show what a forum holds and whether its indexes are in step."""
     with Forum.open(forum) as opened:
         is_ready = opened.rankers()
         found = info_object(opened.info(), [name for name in RERANKERS if is_ready[name]])

@@ -23,7 +23,7 @@ def keys(
     remove: Annotated[str, typer.Option("--remove", help="Revoke the key with this id.")] = "",
     as_json: JsonOption = False,
 ) -> None:
-    """Make, show and take back the keys of a forum's service.
+    """Make, list and revoke the keys of a forum's service.
 
     The keys of a folder of forums are taken for each of them, beside its own.
 

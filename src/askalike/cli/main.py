@@ -8,6 +8,7 @@ from __future__ import annotations
 import io
 import os
 import sys
+import traceback
 from pathlib import Path
 from typing import Annotated
 
@@ -17,6 +18,7 @@ from askalike._version import __version__
 from askalike.cli import (
     change,
     check,
+    config,
     demo,
     duplicates,
     encode,
@@ -25,6 +27,7 @@ from askalike.cli import (
     index,
     info,
     keys,
+    mcp,
     reproduce,
     score,
     search,
@@ -33,7 +36,8 @@ from askalike.cli import (
     threshold,
     train,
 )
-from askalike.cli.display import errors, print_json, safe
+from askalike.cli.config import configured
+from askalike.cli.display import messages, print_json, safe
 from askalike.errors import AskalikeError, SettingError
 
 app = typer.Typer(
@@ -51,14 +55,16 @@ app.command("reindex")(index.reindex)
 app.command("check")(check.check)
 app.command("encode")(encode.encode)
 app.command("train")(train.train)
-app.command("search")(search.search)
-app.command("similar")(search.similar)
+app.command("search")(configured(search.search))
+app.command("similar")(configured(search.similar))
 app.command("show")(show.show)
-app.command("duplicates")(duplicates.duplicates)
-app.command("serve")(serve.serve)
+app.command("duplicates")(configured(duplicates.duplicates))
+app.command("serve")(configured(serve.serve))
 app.command("threshold")(threshold.threshold)
+app.command("mcp")(mcp.mcp)
 app.command("keys")(keys.keys)
 app.command("info")(info.info)
+app.command("config")(config.config)
 app.command("add")(change.add)
 app.command("edit")(change.edit)
 app.command("delete")(change.delete)
@@ -72,6 +78,9 @@ app.command("evaluate")(evaluate.evaluate)
 app.command("reproduce")(reproduce.reproduce)
 
 
+MESSAGES = {"is_quiet": "--quiet", "is_verbose": "--verbose", "is_json": "--log-json"}
+
+
 def _show_version(is_asked: bool) -> None:
     if is_asked:
         typer.echo(f"askalike {__version__}")
@@ -83,8 +92,15 @@ def _root(
     version: Annotated[
         bool, typer.Option("--version", help="Show the version and stop.", callback=_show_version, is_eager=True)
     ] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", help="Before or after a command: errors only, no notes.")] = False,
+    verbose: Annotated[
+        bool, typer.Option("--verbose", help="Before or after a command: the time of each phase, traces of errors.")
+    ] = False,
+    log_json: Annotated[
+        bool, typer.Option("--log-json", help="Before or after a command: notes and progress as JSON, one a line.")
+    ] = False,
 ) -> None:
-    """Take the options that belong to no command."""
+    """Take the options that belong to no command; ``main`` has taken those of messages before."""
 
 
 EXIT_CODES: tuple[tuple[type[AskalikeError], int], ...] = ((SettingError, 2), (AskalikeError, 1))
@@ -101,9 +117,12 @@ def main() -> None:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):  # a letter that the terminal's encoding lacks is written as an escape
             stream.reconfigure(errors="backslashreplace")
+    words = sys.argv[1:]
     try:
-        app()
+        app(args=_taken(words))
     except AskalikeError as error:
+        if messages.is_verbose:
+            traceback.print_exception(error)
         raise SystemExit(_explain(error)) from None
     except BrokenPipeError:
         _is_output_lost()
@@ -120,6 +139,14 @@ def main() -> None:
         where = f"{error.filename}: " if error.filename else "standard output: " if _is_output_lost() else ""
         refused = AskalikeError(f"{where}{error.strerror or error}", "check the path, its rights and the free space")
         raise SystemExit(_explain(refused)) from None
+
+
+def _taken(words: list[str]) -> list[str]:
+    """Return the command line without the options that every command has, which are taken note of."""
+    end = words.index("--") if "--" in words else len(words)
+    for name, option in MESSAGES.items():
+        setattr(messages, name, option in words[:end])
+    return [word for place, word in enumerate(words) if place >= end or word not in MESSAGES.values()]
 
 
 def _open_closed_streams() -> None:
@@ -144,11 +171,12 @@ def _explain(error: AskalikeError) -> int:
     """Say what went wrong and what to do, for programs too when they asked for JSON; return the exit code."""
     if "--json" in sys.argv:
         print_json({"error": error.message, "hint": error.hint})
-    for line in (f"error: {safe(error.message)}", f"hint: {safe(error.hint)}" if error.hint else ""):
-        if line:
-            # a terminal gets whole words a line; a file or pipe gets one line, so that no path is broken
-            style = "red" if line.startswith("error") else None
-            errors.print(line, markup=False, style=style, soft_wrap=not errors.is_terminal)
+    if messages.is_json:
+        messages.say(error.message, "error", hint=error.hint)
+    else:
+        messages.say(f"error: {safe(error.message)}", "error")
+        if error.hint:
+            messages.say(f"hint: {safe(error.hint)}", "hint")
     return next(code for kind, code in EXIT_CODES if isinstance(error, kind))
 
 

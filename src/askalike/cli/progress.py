@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import time
 from types import TracebackType
 
 from rich.progress import BarColumn, Progress, TaskID, TaskProgressColumn, TextColumn, TimeRemainingColumn
 from rich.text import Text
 
-from askalike.cli.display import errors, safe
+from askalike.cli.display import errors, messages, safe
 
 
 class _Rate(TextColumn):
@@ -36,9 +37,10 @@ class BarProgress:
             _Rate(),
             TimeRemainingColumn(compact=True),
             console=errors,
-            disable=not errors.is_terminal,
+            disable=not (errors.is_terminal and messages.has_bars),
         )
         self._task: TaskID | None = None
+        self._began_s = 0.0
 
     def __enter__(self) -> BarProgress:
         self._bars.start()
@@ -55,6 +57,9 @@ class BarProgress:
         """Begin a phase; the one before is shown as done."""
         self._finish()
         self._task = self._bars.add_task(safe(phase), total=total or None, unit=unit)
+        self._began_s = time.monotonic()
+        if messages.is_json:
+            messages.say(safe(phase), "progress", total=total, unit=unit)
 
     def advance(self, count: int) -> None:
         """Move the current phase on."""
@@ -63,9 +68,14 @@ class BarProgress:
 
     def notice(self, text: str) -> None:
         """Show a sentence above the bars."""
-        errors.print(Text(f"note: {safe(text)}", style="dim"), soft_wrap=not errors.is_terminal)
+        messages.note(safe(text))
 
     def _finish(self) -> None:
         if self._task is not None:
-            total = self._bars.tasks[self._task].total
+            task = self._bars.tasks[self._task]
+            total = task.total
+            if messages.is_verbose:
+                spent_s = time.monotonic() - self._began_s
+                messages.say(f"{task.description}: {spent_s:.2f} s", "debug", seconds=round(spent_s, 3))
             self._bars.update(self._task, completed=total if total is not None else 0)
+            self._task = None

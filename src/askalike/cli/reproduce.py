@@ -11,7 +11,7 @@ import typer
 from rich.table import Table as RichTable
 
 from askalike.cli.arguments import JsonOption
-from askalike.cli.display import console, errors, print_aligned, print_json, print_whole
+from askalike.cli.display import console, messages, print_aligned, print_json
 from askalike.cli.progress import BarProgress
 from askalike.errors import SettingError
 from askalike.papers.das2016.table import DAS2016
@@ -72,7 +72,7 @@ def reproduce(
     jobs: Annotated[int, typer.Option("--jobs", help="Parallel training runs, one thread each.", min=1)] = 1,
     as_json: JsonOption = False,
 ) -> None:
-    """Run the rows of a paper's tables and print them beside the reported figures.
+    """Reproduce a paper's tables beside the figures it reports.
 
     What is finished is kept in the output folder: an interrupted run goes on where it was. lei2016: every encoder is
     trained with each seed; word vectors are trained once a seed, and pre-training is done once for each network and
@@ -119,7 +119,7 @@ def reproduce(
     for part in parts:
         _print(part)
     console.print(chosen.legend, style="dim", markup=False)
-    print_whole(f"finished rows are kept in {folder}", errors)
+    messages.say(f"finished rows are kept in {folder}")
 
 
 def _refuse_options(given: Iterable[str], paper: str) -> None:

@@ -29,7 +29,10 @@ def score(
     ] = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Score a run: its means with 95 % bootstrap intervals over queries."""
+    """Score a run against relevance judgements.
+
+    Means come with 95 % bootstrap intervals over queries.
+    """
     measures = tuple(measure or DEFAULT_MEASURES)
     try:
         policy = parse_protocol(protocol)

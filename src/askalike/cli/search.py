@@ -29,7 +29,7 @@ from askalike.cli.arguments import (
     filters_of,
 )
 from askalike.cli.calling import command
-from askalike.cli.display import console, errors, print_hits, print_json, print_whole, query_lines, safe
+from askalike.cli.display import console, messages, print_hits, print_json, print_whole, query_lines, safe
 from askalike.cli.progress import BarProgress
 from askalike.errors import InputError, SettingError
 from askalike.evaluation.files import write_trec_run
@@ -45,7 +45,7 @@ SETTINGS = ForumSettings()
 
 def search(
     forum: ForumArgument,
-    title: Annotated[str, typer.Argument(metavar="[TITLE]", help="The question's title.", show_default=False)] = "",
+    title: Annotated[str, typer.Argument(metavar="TITLE", help="The question's title.", show_default=False)] = "",
     body: Annotated[str, typer.Option("--body", help="Its body, in Markdown; - reads standard input.")] = "",
     k: KOption = 10,
     tag: TagOption = None,
@@ -124,7 +124,7 @@ def _search(forum: Path, query: Query, threshold: str, *, as_json: bool) -> None
         excluded = "" if found.hits else _barred(opened, query.filters)
     notes = [*lacking, *_notes(found)]
     for line in [*notes, f"note: {excluded}"] if as_json and excluded else notes:
-        print_whole(line, errors)
+        messages.say(line)
     if as_json:
         print_json(found.hits)
     elif excluded:
@@ -142,13 +142,13 @@ def _search_many(forum: Path, batch: Path, query: Query, threshold: str, run: Pa
         raise SettingError(f"the id {odd!r} has spaces in it, which a TREC run cannot hold", "use --json instead")
     with BarProgress() as progress, _opened(forum, threshold, progress) as opened:
         for line in _lacking(opened, query.ranker):
-            print_whole(line, errors)
+            messages.say(line)
         queries = [replace(query, title=one.title, body=one.body, markup=one.markup) for one in asked]
         found = dict(zip((one.id for one in asked), opened.similar_many(queries, progress=progress), strict=True))
     if run is not None:
         ranked = {name: [(hit.question.id, hit.score) for hit in one.hits] for name, one in found.items()}
         write_trec_run(run, ranked)
-        print_whole(f"wrote the hits of {len(found):,} questions to {run}", errors)
+        messages.say(f"wrote the hits of {len(found):,} questions to {run}")
     if as_json:
         print_json([{"query": name, "hits": one.hits} for name, one in found.items()])
     elif run is None:
@@ -171,7 +171,7 @@ def questions_of(path: Path) -> list[Question]:
         found = [Question(str(number), line.strip()) for number, line in enumerate(lines, 1) if line.strip()]
     else:
         archive, reader, _ = find_archive(path)
-        context = ReadContext(notice=lambda text: print_whole(f"note: {safe(text)}", errors))
+        context = ReadContext(notice=lambda text: messages.note(safe(text)))
         found = [one for one in reader.read(archive, context) if isinstance(one, Question)]
         if context.rejects.count:
             first = context.rejects.first[0]

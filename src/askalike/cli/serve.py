@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from askalike.cli.display import errors, print_whole
+from askalike.cli.display import messages
 from askalike.errors import MissingExtraError
 
 
@@ -46,11 +46,12 @@ def serve(
     log_titles: Annotated[bool, typer.Option("--log-titles", help="Log the titles that are searched for.")] = False,
     reload_page: Annotated[bool, typer.Option("--reload-page", help="Read the page's files on every request.")] = False,
 ) -> None:
-    """Answer over HTTP: searches, changes, feedback and duplicates of a forum, with a page to look at them.
+    """Serve a forum over HTTP, with a page and a widget.
 
-    It listens on this machine alone, at http://127.0.0.1:8765, unless told otherwise; for any other address, keys are
-    needed: askalike keys makes them. Of a folder of forums, each answers under its own name, with its own keys, and is
-    open while it is asked. Ctrl-C stops it when what is under way is done.
+    Searches, changes, feedback and duplicates are answered. It listens on this machine alone, at http://127.0.0.1:8765,
+    unless told otherwise; for any other address, keys are needed: askalike keys makes them. Of a folder of forums, each
+    answers under its own name, with its own keys, and is open while it is asked. Ctrl-C stops it when what is under way
+    is done.
     """
     _need_extra()
     from askalike.server.settings import Limits, ServeSettings
@@ -71,8 +72,8 @@ def serve(
         limits=Limits(threads=threads, rate=rate, timeout_s=timeout, open_forums=open_forums),
     )
     if insecure:
-        print_whole("warning: without API keys, everyone at this address may read and change the forum", errors)
-    run(settings, lambda: print_whole(f"http://{host}:{port}  (Ctrl-C stops)", errors))
+        messages.say("warning: without API keys, everyone at this address may read and change the forum", "warning")
+    run(settings, lambda: messages.say(f"http://{host}:{port}  (Ctrl-C stops)"))
 
 
 def _need_extra() -> None:

@@ -85,11 +85,9 @@ SOURCE_COLUMNS: Final[Mapping[str, Callable[[SourceCounts], str]]] = {
 
 
 def source(
-    action: Annotated[
-        Literal["list", "remove"], typer.Argument(metavar="list|remove", help="What to do with the sources.")
-    ],
+    action: Annotated[Literal["list", "remove"], typer.Argument(metavar="ACTION", help="list, or remove one.")],
     forum: ForumArgument,
-    name: Annotated[str, typer.Argument(metavar="[NAME]", help="remove: the source's name.", show_default=False)] = "",
+    name: Annotated[str, typer.Argument(metavar="NAME", help="remove: the source's name.", show_default=False)] = "",
     yes: Annotated[bool, typer.Option("--yes", help="remove: do not ask.")] = False,
     as_json: JsonOption = False,
     as_csv: CsvOption = False,

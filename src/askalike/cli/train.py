@@ -54,7 +54,12 @@ _BEGINNINGS: Mapping[Beginning, str] = {
 def train(
     forum: ForumArgument,
     recipe: Annotated[
-        str, typer.Option("--recipe", help=f"A bundled recipe ({', '.join(shipped_recipes())}), or a TOML file.")
+        str,
+        typer.Option(
+            "--recipe",
+            help=f"A bundled recipe ({', '.join(shipped_recipes())}), or a TOML file.",
+            autocompletion=lambda incomplete: [name for name in shipped_recipes() if name.startswith(incomplete)],
+        ),
     ] = DEFAULT,
     begin: Annotated[
         str,
@@ -101,13 +106,13 @@ def train(
     ] = "",
     as_json: JsonOption = False,
 ) -> None:
-    """Train a model on a forum's own questions, answers and duplicate links, and search with it if it is better.
+    """Train a model on a forum's own questions and answers.
 
-    A fifth of the duplicates (the dev split of askalike evaluate --split) is kept apart: training stops by it, and by
-    it the new model is compared with the one before, and taken where it is better by more than chance brings. With
-    fewer than 10 groups of duplicates there is no dev split: every link is learned from, for as many epochs as the
-    recipe says; where a model answered before, its own or the general one, the new one is then taken with --keep
-    alone. askalike encode FORUM --model general leads back.
+    It learns from answers and duplicate links too. A fifth of the duplicates (the dev split of askalike evaluate
+    --split) is kept apart: training stops by it, and by it the new model is compared with the one before, and taken
+    where it is better by more than chance brings. With fewer than 10 groups of duplicates there is no dev split: every
+    link is learned from, for as many epochs as the recipe says; where a model answered before, its own or the general
+    one, the new one is then taken with --keep alone. askalike encode FORUM --model general leads back.
 
     A recipe of a ranker (ramn, scqa, dsqa, lmir, translation, translm, phrase, qatm, sqatm) leaves the model as it is:
     what it makes answers askalike search --ranker with its name; of scqa and dsqa also as t-scqa and t-dsqa. ramn, scqa

@@ -130,7 +130,7 @@ _SQLITE: Final = r"\.sqlite(-wal|-shm|-journal)?"
 _FORUM: Final = Owned(
     rf"(archive|pairs|loading|helped){_SQLITE}|(index|pairs|loading|keys|keys\.json)\.lock"
     r"|(keys|parts|learned|encoder|reranker|queries)\.json(\.\d+\.tmp)?"
-    r"|rejects\.jsonl",
+    r"|rejects\.jsonl|config\.toml(\.\d+\.tmp)?",
     (
         ("lexical", LEXICAL_FILES),
         ("vectors", VECTOR_FILES),

@@ -98,6 +98,13 @@ class LocalEngine:
         by_words = self.index.scores(weights, self.fields, unmatched)
         return by_words, {} if vector is None else self.cosines(vector, far)
 
+    def nearest_many(self, vectors: NDArray[np.float32], limit: int, filters: Filters) -> list[list[Candidate]]:
+        """Return the nearest vectors to each of several; filters are looked at for one after the other."""
+        if filters != Filters():
+            return [self.nearest(vector, limit, filters) for vector in vectors]
+        found = self._near_many(vectors, limit, None, set())
+        return [[Candidate(*one) for one in near] for near in found]
+
     def nearest(self, vector: NDArray[np.float32], limit: int, filters: Filters) -> list[Candidate]:
         """Return the nearest vectors of those that satisfy the filters."""
         if filters == Filters() and limit <= len(known := self.known.get(vector.tobytes(), ())):
@@ -108,18 +115,18 @@ class LocalEngine:
         states = self._states(filters) if filters.has_states else None
         if states is not None:
             allowed = states if admitted == total else states.intersection(self.index.all_admitted(filters))
-            found = self._near(vector, limit, list(allowed), excluded) if allowed else []
+            found = self._near_many(vector[None], limit, list(allowed), excluded)[0] if allowed else []
         elif admitted == total:
-            found = self._near(vector, limit, None, excluded)
+            found = self._near_many(vector[None], limit, None, excluded)[0]
         elif admitted <= FEW_SHARE * total:
-            found = self._near(vector, limit, self.index.all_admitted(filters), excluded)
+            found = self._near_many(vector[None], limit, self.index.all_admitted(filters), excluded)[0]
         else:
             enough = math.ceil(1.5 * limit * total / admitted) + 10
-            near = self._near(vector, enough, None, excluded)
+            near = self._near_many(vector[None], enough, None, excluded)[0]
             kept = self.index.admitted([num for num, _ in near], filters)
             found = [(num, cosine) for num, cosine in near if num in kept][:limit]
             if len(found) < limit and len(near) == enough:  # those that satisfy it are far away
-                found = self._near(vector, limit, self.index.all_admitted(filters), excluded)
+                found = self._near_many(vector[None], limit, self.index.all_admitted(filters), excluded)[0]
         return [Candidate(num, cosine) for num, cosine in found]
 
     def count(self, filters: Filters) -> int:
@@ -183,14 +190,14 @@ class LocalEngine:
     def _excluded(self, filters: Filters) -> set[int]:
         return set(self.store.nums_by_id(filters.exclude_ids).values())
 
-    def _near(
-        self, vector: NDArray[np.float32], limit: int, allowed: Sequence[int] | None, excluded: set[int]
-    ) -> list[tuple[int, float]]:
+    def _near_many(
+        self, vectors: NDArray[np.float32], limit: int, allowed: Sequence[int] | None, excluded: set[int]
+    ) -> list[list[tuple[int, float]]]:
         index = self.vectors
         if index is None:
-            return []
+            return [[] for _ in vectors]
         with one_blas_thread():
-            return index.search(vector[None], limit, allowed, excluded)[0]
+            return index.search(vectors, limit, allowed, excluded)
 
 
 class EncoderWords:
@@ -237,13 +244,24 @@ class TextQueryEncoder:
         Raises:
             EncoderError: the encoder cannot be had, does not answer, or gave something else than vectors.
         """
-        prepared = self._analyzer.prepare(query.title, query.body, query.markup)
-        if not (prepared.title or prepared.body):
-            return np.zeros(self._vectors.dimensions, dtype=np.float32)
+        vector: NDArray[np.float32] = self.encode_many([query])[0]
+        return vector
+
+    def encode_many(self, queries: Sequence[Query]) -> NDArray[np.float32]:
+        """Return the vectors of queries, as ``encode`` does.  # (N, D)
+
+        Raises:
+            EncoderError: as ``encode``.
+        """
         if isinstance(self._student, EncoderError):
             raise self._student
-        texts = self._student or self._vectors.texts
-        return texts.encode_query(Question("", query.title, query.body, query.markup))
+        found = np.zeros((len(queries), self._vectors.dimensions), dtype=np.float32)
+        prepared = [self._analyzer.prepare(one.title, one.body, one.markup) for one in queries]
+        said = [place for place, one in enumerate(prepared) if one.title or one.body]
+        if said:
+            asked = [Question("", one.title, one.body, one.markup) for one in map(queries.__getitem__, said)]
+            found[said] = (self._student or self._vectors.texts).encode_queries(asked)
+        return found
 
 
 class GeneralWords:
@@ -288,14 +306,27 @@ class QueryEncoder:
         Raises:
             ModelError: the model cannot be read.
         """
-        model = self._model
-        asked = Question("", query.title, query.body, query.markup)
-        title = Question("", query.title)  # mostly enough to see that something is known
-        if not any(any(map(self.analyzer.terms, model.known_words(one))) for one in (title, asked)):
-            return np.zeros(model.dimensions, dtype=np.float32)
-        with one_blas_thread():
-            vector: NDArray[np.float32] = model.encode([asked])[0]
+        vector: NDArray[np.float32] = self.encode_many([query])[0]
         return vector
+
+    def encode_many(self, queries: Sequence[Query]) -> NDArray[np.float32]:
+        """Return the vectors of queries, as ``encode`` does.  # (N, D)
+
+        Raises:
+            ModelError: the model cannot be read.
+        """
+        model = self._model
+        found = np.zeros((len(queries), model.dimensions), dtype=np.float32)
+        asked = [Question("", one.title, one.body, one.markup) for one in queries]
+        known = [
+            place
+            for place, one in enumerate(asked)  # the title is mostly enough to see that something is known
+            if any(any(map(self.analyzer.terms, model.known_words(part))) for part in (Question("", one.title), one))
+        ]
+        if known:
+            with one_blas_thread():
+                found[known] = model.encode([asked[place] for place in known])
+        return found
 
     def states(self, query: Query) -> WeighedStates:
         """Return the query word by word.

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import contextlib
 import json
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+import tempfile
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from itertools import islice
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +22,7 @@ from askalike.forum.check import CheckReport, check_forum, clear_damage
 from askalike.forum.duplicates import Duplicate, open_duplicates
 from askalike.forum.encoders import AnyEncoder, AnyReranker, take_encoder
 from askalike.forum.exporting import export_forum, records_of
+from askalike.forum.frames import FrameLibrary, archive_of, frame_of
 from askalike.forum.groups import DEFAULT_MINIMUM, Groups
 from askalike.forum.importing import ImportOptions, ImportReport, import_archive
 from askalike.forum.indexes import Indexes, remove_indexes
@@ -38,6 +40,7 @@ from askalike.index.vector_sets import VectorsState
 from askalike.index.words.index import OWNED as LEXICAL_FILES
 from askalike.models.encoders.model import Model
 from askalike.progress import Progress, SilentProgress
+from askalike.readers.frame import ReadOptions
 from askalike.records import TABLES, Form, batches
 from askalike.search import RANKERS, RERANKERS, Searcher, learned_as
 from askalike.search.calibration import UNMOVED, moved_probabilities, unmoved_probabilities
@@ -62,7 +65,7 @@ from askalike.types import (
     Feedback,
     Filters,
     Group,
-    Hit,
+    Hits,
     Link,
     Markup,
     Query,
@@ -87,7 +90,7 @@ MOST_NAMED = 20
 
 _OWNED = Owned(
     r"(archive|pairs|loading|helped)\.sqlite(-wal|-shm|-journal)?|(index|pairs|loading)\.lock|rejects\.jsonl"
-    r"|(encoder|reranker)\.json(\.\d+\.tmp)?",
+    r"|(encoder|reranker)\.json(\.\d+\.tmp)?|config\.toml(\.\d+\.tmp)?",
     (("lexical", LEXICAL_FILES), ("vectors", VECTOR_FILES)),
 )
 """What a forum's folder holds before anything was learned or keys were made."""
@@ -135,6 +138,7 @@ class Forum:
     def __init__(self, path: Path, store: Store, analyzer: Analyzer, settings: ForumSettings) -> None:
         self.path, self.analyzer, self.settings = path, analyzer, settings
         self._layout = ForumLayout(path)
+        self._is_closed = False
         self._store = store
         self._indexes = Indexes(self._layout, store, analyzer, settings)
         self.pairs = Pairs(self._layout, store, self._indexes)
@@ -178,6 +182,45 @@ class Forum:
         return forum
 
     @classmethod
+    def from_dataframe(
+        cls,
+        path: str | Path,
+        frame: Any,
+        *,
+        columns: Mapping[str, str] | None = None,
+        markup: Markup | None = None,
+        source: str = "dataframe",
+        text: TextSettings | None = None,
+        settings: ForumSettings | None = None,
+        progress: Progress | None = None,
+    ) -> Forum:
+        """Make a forum of the rows of a data frame: of pandas, polars, pyarrow or another that speaks Arrow.
+
+        Args:
+            columns: our field → the frame's column, such as ``{"title": "subject"}``; what is not named is guessed from
+                the columns' names, as from a CSV file's.
+            markup: how bodies are written; None finds out.
+            source: what the rows are known as, for when they are loaded again.
+            text, settings: as ``create`` takes them.
+
+        Raises:
+            SettingError: it is no data frame.
+            InputError: its rows are no questions; the forum is there, and empty.
+            ForumExistsError: the folder holds something already.
+            MissingExtraError: pyarrow is not installed.
+        """
+        read = ReadOptions(mapping=columns or {}, markup=markup)
+        with tempfile.TemporaryDirectory(prefix="askalike-") as folder:
+            archive = archive_of(frame, Path(folder))
+            forum = cls.create(path, text=text, settings=settings)
+            try:
+                forum.load(archive, options=ImportOptions("table", source, read=read), progress=progress)
+            except BaseException:
+                forum.close()
+                raise
+        return forum
+
+    @classmethod
     def open(
         cls,
         path: str | Path,
@@ -213,6 +256,7 @@ class Forum:
 
     def close(self) -> None:
         """Close the forum's files; everything is on disk already."""
+        self._is_closed = True
         self.pairs.close()
         self._store.close()
 
@@ -235,6 +279,20 @@ class Forum:
     ) -> None:
         self.close()
 
+    def __len__(self) -> int:
+        """Return how many questions the forum holds."""
+        return self.size()
+
+    def __bool__(self) -> bool:
+        """Return True: an empty forum is one too."""
+        return True
+
+    def __repr__(self) -> str:
+        if self._is_closed:
+            return f"<Forum {str(self.path)!r}, closed>"
+        model = self.vectors.model or "words alone"
+        return f"<Forum {str(self.path)!r}: {len(self):,} questions, {self.analyzer.settings.language}, {model}>"
+
     # -- searching ---------------------------------------------------------------------------------------------
 
     def similar(
@@ -246,7 +304,7 @@ class Forum:
         markup: Markup = "plain",
         filters: Filters | None = None,
         ranker: str | None = None,
-    ) -> list[Hit]:
+    ) -> Hits:
         """Return the ``k`` earlier questions that are most similar to a new one, best first: ``search`` in short.
 
         A question that is linked as a duplicate gives way to its original.
@@ -257,7 +315,7 @@ class Forum:
         Raises:
             SettingError, ForumError, ModelError: as ``search``.
         """
-        return list(self.search(Query(title, body, markup, k, filters or Filters(), ranker)).hits)
+        return Hits(self.search(Query(title, body, markup, k, filters or Filters(), ranker)).hits)
 
     def search(self, query: Query) -> SearchResult:
         """Return the earlier questions that are most similar to a new one, and how the query was read.
@@ -362,13 +420,13 @@ class Forum:
         """Return the names of the archives that were loaded, and "manual" where something was added by hand."""
         return self._store.sources()
 
-    def question(self, identifier: str) -> Question:
-        """Return one question.
+    def question(self, identifier: str | int) -> Question:
+        """Return one question; a whole number is taken for an id of its digits.
 
         Raises:
             UnknownIdError: there is no such question.
         """
-        return self._store.question(identifier)
+        return self._store.question(_id(identifier))
 
     def questions(self) -> Iterator[Question]:
         """Yield every question in the order of its coming, without holding them all."""
@@ -386,17 +444,17 @@ class Forum:
         """Return how many questions the forum holds."""
         return self._store.count_questions()
 
-    def answers(self, question_id: str) -> list[Answer]:
+    def answers(self, question_id: str | int) -> list[Answer]:
         """Return a question's answers, best first: accepted, then most voted, then oldest."""
-        return self._store.answers_of([question_id]).get(question_id, [])
+        return self._store.answers_of([_id(question_id)]).get(_id(question_id), [])
 
     def links(self) -> list[Link]:
         """Return all links between questions that the forum holds."""
         return self._store.links()
 
-    def links_of(self, question_id: str) -> list[Link]:
+    def links_of(self, question_id: str | int) -> list[Link]:
         """Return the links from or to one question."""
-        return self._store.links_of(question_id)
+        return self._store.links_of(_id(question_id))
 
     def feedback(self) -> Iterator[Feedback]:
         """Yield every verdict that people gave on pairs, oldest first; the newest on a pair counts."""
@@ -537,6 +595,15 @@ class Forum:
         text = self.analyzer.settings.to_json()
         return export_forum(self._store, Path(folder), form, tables, text, progress or SilentProgress())
 
+    def to_dataframe(self, table: str = "questions", library: FrameLibrary = "pandas") -> Any:
+        """Return one of ``records.TABLES`` as a data frame of pandas, polars or pyarrow.
+
+        Raises:
+            SettingError: there is no such table or library.
+            MissingExtraError: the library, or pyarrow, is not installed.
+        """
+        return frame_of(self.records(table), TABLES.get(table, Question), library)
+
     def records(self, table: str) -> Iterator[Question | Answer | Link | Feedback]:
         """Yield the records of one of ``records.TABLES``, as ``export`` writes them."""
         return records_of(self._store, table)
@@ -631,7 +698,7 @@ class Forum:
         """
         return self._store.put_questions(_listed(questions), list(gone))
 
-    def delete(self, ids: str | Iterable[str]) -> None:
+    def delete(self, ids: str | int | Iterable[str | int]) -> None:
         """Delete questions with their answers, links and judgements.
 
         A load that no longer holds a question deletes it alone: what people said of it counts again when it is back.
@@ -639,7 +706,7 @@ class Forum:
         Raises:
             UnknownIdError: there is no such question; nothing is deleted then.
         """
-        self._store.put_questions((), [ids] if isinstance(ids, str) else list(ids))
+        self._store.put_questions((), [_id(one) for one in ([ids] if isinstance(ids, str | int) else ids)])
         self.catch_up()
 
     def add_answers(self, answers: Iterable[Answer]) -> None:
@@ -680,7 +747,12 @@ class Forum:
         return self._store.delete_links(list(links))
 
     def judge(
-        self, question_id: str, candidate_id: str, verdict: Verdict, by: str = "", draw: Draw | None = None
+        self,
+        question_id: str | int,
+        candidate_id: str | int,
+        verdict: Verdict,
+        by: str = "",
+        draw: Draw | None = None,
     ) -> Feedback:
         """Store a person's verdict on two questions: a label to train with; a pair that differs is proposed no more.
 
@@ -691,7 +763,7 @@ class Forum:
             UnknownIdError: one of them is not there.
             InputError: they are the same, or a value cannot be stored.
         """
-        return self._store.add_feedback(Feedback(question_id, candidate_id, verdict, by, draw=draw or Draw()))
+        return self._store.add_feedback(Feedback(_id(question_id), _id(candidate_id), verdict, by, draw=draw or Draw()))
 
     def add_helped(self, question_id: str) -> int:
         """Count that a question answered somebody's who was about to ask; return how often it did.
@@ -833,6 +905,24 @@ class Forum:
             NotLearnedError: the forum has no vectors.
         """
         return self._indexes.encoder_name
+
+    def question_vectors(self, ids: Iterable[str | int] | None = None) -> tuple[list[str], NDArray[np.float32]]:
+        """Return the vectors of the forum's questions as they are stored, at length 1.
+
+        Args:
+            ids: of these questions; None for all.
+
+        Returns:
+            the ids of those that have a vector, in the order given or of their coming; (N, D) float32 in that order.
+
+        Raises:
+            NotLearnedError: the forum has no vectors.
+        """
+        named = [question.id for question in self.questions()] if ids is None else [_id(one) for one in ids]
+        numbers = self.numbers(named)
+        held, vectors = self._indexes.vectors_of([numbers[name] for name in dict.fromkeys(named) if name in numbers])
+        known = {num: name for name, num in numbers.items()}
+        return [known[num] for num in held], vectors
 
     def embed(
         self, texts: Sequence[str], *, is_query: bool = False, dimensions: int | None = None
@@ -980,7 +1070,13 @@ class Forum:
 
 
 def _listed(questions: Question | Iterable[Question]) -> Sequence[Question]:
-    return [questions] if isinstance(questions, Question) else list(questions)
+    listed = [questions] if isinstance(questions, Question) else list(questions)
+    return [one if isinstance(one.id, str) else replace(one, id=_id(one.id)) for one in listed]
+
+
+def _id(identifier: str | int) -> str:
+    """Return an id as text: tables often number their questions; what is neither is refused by the store."""
+    return str(identifier) if type(identifier) is int else cast("str", identifier)
 
 
 def _new_store(layout: ForumLayout, text: TextSettings) -> Store:

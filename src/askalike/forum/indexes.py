@@ -153,6 +153,7 @@ class Indexes:
         return answering.name if "@" in answering.name else f"{answering.name}@{answering.fingerprint}"
 
     def _answering(self) -> VectorSet:
+        """Return the set of vectors that answers, or raise NotLearnedError."""
         answering = None if self.vectors is None else self.vectors.answering()
         if answering is None:
             raise NotLearnedError(
@@ -207,6 +208,15 @@ class Indexes:
         logits = searcher.scoring.logits(asked, counts, others, vector, cosines)
         found: list[float] = probability(searcher.scoring.update.moved(logits)).tolist()
         return found
+
+    def vectors_of(self, nums: list[int]) -> tuple[list[int], NDArray[np.float32]]:
+        """Return those of the questions that have a vector, in the order given, and these vectors.  # (N, D)
+
+        Raises:
+            NotLearnedError: the forum has no vectors.
+        """
+        held, vectors = self._answering().index.vectors(nums)
+        return held.tolist(), vectors
 
     def vector_of(self, num: int) -> NDArray[np.float32]:
         """Return the vector of a question as it is stored, zeros where it has none.  # (D,)"""

@@ -65,15 +65,15 @@ class TextQuestions:
         prompt = self.settings.document_prompt or ""
         return self._kept([text_of(one, self.settings.max_characters) for one in questions], prompt, document_vectors)
 
-    def encode_query(self, question: Question) -> Array:
-        """Return the vector of what is searched for.  # (D,) float32
+    def encode_queries(self, questions: Sequence[Question]) -> Array:
+        """Return the vectors of what is searched for, in their order.  # (N, D) float32
 
         Raises:
             EncoderError: as ``encode``.
         """
         prompt = self.settings.query_prompt or ""
-        found = self._kept([text_of(question, self.settings.max_characters)], prompt, query_vectors)
-        return np.asarray(found[0], dtype=np.float32)
+        texts = [text_of(question, self.settings.max_characters) for question in questions]
+        return np.asarray(self._kept(texts, prompt, query_vectors), dtype=np.float32)
 
     def embed(self, texts: Sequence[str], *, is_query: bool) -> Array:
         """Return the vectors of plain texts, as ``encode`` or ``encode_query``.  # (N, D) float32

@@ -32,6 +32,14 @@ class Encoder(Protocol):
 
 
 @runtime_checkable
+class BatchEncoder(Encoder, Protocol):
+    """An encoder that makes the vectors of several queries in less time than one by one."""
+
+    def encode_many(self, queries: Sequence[Query]) -> NDArray[np.float32]:
+        """Return what ``encode`` does for each query.  # (N, D)"""
+
+
+@runtime_checkable
 class WordEncoder(Encoder, Protocol):
     """An encoder that can tell of single words too: askalike's own models can."""
 
@@ -97,6 +105,9 @@ class CandidateSource(Protocol):
 
     def count(self, filters: Filters) -> int:
         """Return how many questions satisfy the filters."""
+
+    def nearest_many(self, vectors: NDArray[np.float32], limit: int, filters: Filters) -> list[list[Candidate]]:
+        """Return what ``nearest`` does for each of ``vectors`` (Q, D)."""
 
     def nearest(self, vector: NDArray[np.float32], limit: int, filters: Filters) -> list[Candidate]:
         """Return the questions of the greatest cosine to ``vector`` (D,), descending; fewer than ``limit``: no more."""

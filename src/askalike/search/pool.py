@@ -109,6 +109,8 @@ def gather(
             found[source] = engine.lexical(asked.weights, limit, filters)
         elif source == "spelling":
             found[source] = engine.misspelt(asked.unknown, limit, filters) if asked.unknown else []
+        elif asked.near is not None and asked.near[0] == limit:
+            found[source] = asked.near[1]
         else:
             found[source] = [] if asked.vector is None else engine.nearest(asked.vector, limit, filters)
         for rank, candidate in enumerate(found[source], start=1):

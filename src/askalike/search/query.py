@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from askalike.errors import SettingError
 from askalike.models.term_weighting import inverse_document_frequency
-from askalike.search.engine import CandidateSource
+from askalike.search.engine import Candidate, CandidateSource
 from askalike.text.analyzer import Prepared
 from askalike.types import Correction, Query
 
@@ -61,6 +61,7 @@ class PreparedQuery:
         vector: (D,) of length 1; None where vectors are not searched, or nothing of the query has one.
         unknown: terms that no question has, in their order; none where spelling is not searched.
         counts: knows all terms of the query; None where no ranker asks.
+        near: so many of the nearest were looked up already, together with those of other queries; and these.
     """
 
     query: Query
@@ -70,6 +71,7 @@ class PreparedQuery:
     vector: NDArray[np.float32] | None = None
     unknown: tuple[str, ...] = ()
     counts: TermCounts | None = None
+    near: tuple[int, list[Candidate]] | None = None
 
 
 @dataclass(slots=True)

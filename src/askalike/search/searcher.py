@@ -7,12 +7,14 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import get_args
 
+import numpy as np
 from msgspec import structs
+from numpy.typing import NDArray
 
 from askalike.errors import EncoderError, NotLearnedError, SettingError
 from askalike.search.correction import Speller, corrected
 from askalike.search.cross_encoder import PairScorer, reranked
-from askalike.search.engine import DuplicateLinks, Encoder, Engine, WordEncoder
+from askalike.search.engine import BatchEncoder, DuplicateLinks, Encoder, Engine, WordEncoder
 from askalike.search.explanation import MOST_MISSING, explanations, informative_words, matches
 from askalike.search.help import by_help
 from askalike.search.originals import Found, canonical
@@ -89,13 +91,13 @@ class Searcher:
             SettingError, ForumError: as ``ranking``; SettingError: there is no such order.
         """
         laps = Laps()
-        if query.order not in get_args(Order):
-            raise SettingError(f"there is no order {query.order!r}", f"expected one of {', '.join(get_args(Order))}")
-        ranked = self.ranking(query, laps)
+        return self._result(self.ranking(query, laps), laps)
+
+    def _result(self, ranked: Ranking, laps: Laps) -> SearchResult:
         hits = self.hits(ranked)
-        if query.order == "help":
+        if ranked.asked.query.order == "help":
             hits = by_help(hits)
-        if query.is_explained and hits:
+        if ranked.asked.query.is_explained and hits:
             explained = self._explanations(ranked, hits)
             hits = [structs.replace(hit, explanation=one) for hit, one in zip(hits, explained, strict=True)]
         laps.end("answer")
@@ -110,7 +112,43 @@ class Searcher:
         Raises:
             SettingError, ForumError: as ``ranking``.
         """
+        for query in queries:
+            _check(query)
+        try:
+            if self.pair_scorer() is None and not any(one.is_draft or one.ranker == CROSS_ENCODER for one in queries):
+                return self._search_many(queries)
+        except EncoderError:
+            pass
         return [self.search(query) for query in queries]
+
+    def _search_many(self, queries: Sequence[Query]) -> list[SearchResult]:
+        """Search with the vectors of all queries made at once, and their nearest questions looked up together."""
+        laps = [Laps() for _ in queries]
+        chosen = [self._chosen(query.ranker) for query in queries]
+        asked = [
+            self._prepared(query, ranker, lap, is_encoded=False)
+            for query, (_, ranker), lap in zip(queries, chosen, laps, strict=True)
+        ]
+        aimed = [place for place, (_, ranker) in enumerate(chosen) if ranker.needs_vectors]
+        if aimed and isinstance(self.encoder, BatchEncoder):
+            vectors = self.encoder.encode_many([asked[place].query for place in aimed])
+            together: dict[tuple[int, Filters], list[tuple[int, NDArray[np.float32]]]] = {}
+            for place, vector in zip(aimed, vectors, strict=True):
+                if vector.any():
+                    key = (self._depth(chosen[place][1], queries[place].k), queries[place].filters)
+                    together.setdefault(key, []).append((place, vector))
+            for (limit, filters), some in together.items():
+                near = self.engine.nearest_many(np.stack([vector for _, vector in some]), limit, filters)
+                for (place, vector), found in zip(some, near, strict=True):
+                    asked[place] = replace(asked[place], vector=vector, near=(limit, found))
+        elif self.encoder is not None:
+            for place in aimed:
+                vector = self.encoder.encode(asked[place].query)
+                asked[place] = replace(asked[place], vector=vector if vector.any() else None)
+        return [
+            self._result(self._ranked(one, name, ranker, lap), lap)
+            for one, (name, ranker), lap in zip(asked, chosen, laps, strict=True)
+        ]
 
     def ranking(self, query: Query, laps: Laps | None = None) -> Ranking:
         """Return the at most ``k`` questions most similar to a query, best first, ties by id.
@@ -130,11 +168,7 @@ class Searcher:
             ForumError: the ranker was named, and the vectors or the model that it needs are not there.
             EncoderError: the ranker was named, and the encoder that it needs cannot be had now.
         """
-        k = query.k
-        if isinstance(k, bool) or not isinstance(k, int) or not 1 <= k <= MAX_HITS:
-            raise SettingError(f"k is {k!r}", f"expected a whole number from 1 to {MAX_HITS}")
-        if isinstance(query.minimum, str) or not query.minimum >= 0:  # nor what is no number
-            raise SettingError(f"the least score of a hit is {query.minimum!r}", "expected 0 or more")
+        _check(query)
         laps = laps or Laps()
         is_named = query.ranker == CROSS_ENCODER
         if not is_named and (query.ranker is not None or self.settings.ranker != PROBABILITY):
@@ -152,7 +186,7 @@ class Searcher:
                 )
             return self._first_ranking(query, laps)
         depth = self.settings.join.reranked
-        ranked = self._first_ranking(replace(query, k=max(k, depth), ranker=None), laps)
+        ranked = self._first_ranking(replace(query, k=max(query.k, depth), ranker=None), laps)
         if scorer is not None:
             try:
                 found = reranked(scorer, ranked.asked.query, ranked.found, depth)
@@ -161,7 +195,7 @@ class Searcher:
                 problem = str(error)
         laps.end("rank")
         notices = [ranked.notice, f"in the order before reranking: {problem}" if problem else ""]
-        return replace(ranked, found=ranked.found[:k], notice="; ".join(filter(None, notices)))
+        return replace(ranked, found=ranked.found[: query.k], notice="; ".join(filter(None, notices)))
 
     def _first_ranking(self, query: Query, laps: Laps) -> Ranking:
         """Return a ranking before the scorer of pairs; see ``ranking``."""
@@ -178,9 +212,12 @@ class Searcher:
             return replace(by_words._ranking(query, laps), notice=f"found by words alone: {error}")
 
     def _ranking(self, query: Query, laps: Laps) -> Ranking:
-        k, filters = query.k, query.filters
         name, ranker = self._chosen(query.ranker)
-        asked = self._prepared(query, ranker, laps)
+        return self._ranked(self._prepared(query, ranker, laps), name, ranker, laps)
+
+    def _ranked(self, asked: PreparedQuery, name: str, ranker: Ranker, laps: Laps) -> Ranking:
+        query = asked.query
+        k, filters = query.k, query.filters
         if not query.is_canonical:
             return Ranking(asked, name, ranker.needs_vectors, self._best(asked, ranker, k, filters, laps))
         limit = min(k + k // 2 + SPARE, MAX_HITS)
@@ -296,7 +333,7 @@ class Searcher:
             )
         return found
 
-    def _prepared(self, query: Query, ranker: Ranker, laps: Laps) -> PreparedQuery:
+    def _prepared(self, query: Query, ranker: Ranker, laps: Laps, *, is_encoded: bool = True) -> PreparedQuery:
         """Prepare a query; its terms are weighed in any case, since they show what matched.
 
         One for a ranker without vectors is not corrected, so that no model is asked what words there are. A vector of
@@ -315,7 +352,8 @@ class Searcher:
             known = counts.look_up(named := dict.fromkeys([*written.title, *written.body]))
             unknown = tuple(term for term in named if not known[term])
         laps.end("lexical")
-        vector = self.encoder.encode(query) if ranker.needs_vectors and self.encoder is not None else None
+        needs_vector = is_encoded and ranker.needs_vectors
+        vector = self.encoder.encode(query) if needs_vector and self.encoder is not None else None
         laps.end("vector")
         weights = {term: found.weight for term, found in terms.items()}
         has_vector = vector is not None and vector.any()
@@ -323,7 +361,7 @@ class Searcher:
 
     def _best(self, asked: PreparedQuery, ranker: Ranker, k: int, filters: Filters, laps: Laps) -> list[Found]:
         has_threshold = self.settings.threshold != ALL
-        limit = max(k, self.settings.join.depth) if ranker.is_joining or has_threshold else k
+        limit = self._depth(ranker, k)
         while True:
             wanted = k if limit <= self.settings.join.depth else limit
             pool = gather(self.engine, asked, ranker.sources, limit, filters, self.encoder, laps, wanted)
@@ -339,6 +377,11 @@ class Searcher:
             if len(found) == k or pool.is_exhausted or has_threshold or is_cut or limit == ranker.most:
                 return found
             limit = min(2 * limit, ranker.most or 2 * limit)
+
+    def _depth(self, ranker: Ranker, k: int) -> int:
+        """Return how many candidates of each source are looked at first."""
+        is_deep = ranker.is_joining or self.settings.threshold != ALL
+        return max(k, self.settings.join.depth) if is_deep else k
 
     def _held(self, pool: Pool, scored: Sequence[Scored], k: int, filters: Filters) -> list[Found]:
         """Return the first ``k`` of which the engine has the record, as the filters want it; equal scores by id."""
@@ -364,3 +407,12 @@ class Searcher:
             return self._learned(ranked.ranker).explain(ranked.asked.query, [hit.question for hit in hits])
         has_matches = ranked.ranker == INTERACTION
         return explanations(ranked.asked.query, hits, self.encoder, has_matches=has_matches)
+
+
+def _check(query: Query) -> None:
+    if isinstance(query.k, bool) or not isinstance(query.k, int) or not 1 <= query.k <= MAX_HITS:
+        raise SettingError(f"k is {query.k!r}", f"expected a whole number from 1 to {MAX_HITS}")
+    if isinstance(query.minimum, str) or not query.minimum >= 0:  # nor what is no number
+        raise SettingError(f"the least score of a hit is {query.minimum!r}", "expected 0 or more")
+    if query.order not in get_args(Order):
+        raise SettingError(f"there is no order {query.order!r}", f"expected one of {', '.join(get_args(Order))}")

@@ -22,6 +22,7 @@ class ForumLayout:
           archive.sqlite      questions, answers, links, change log: the only thing that cannot be rebuilt
           lexical/            word index, rebuilt from the archive at need
           model/              the forum's own model, where it has one
+          config.toml         defaults of the forum's own for options of commands, where some were set
           encoder.json        the text encoder that was named for the forum, where one was
           student/            the student of that encoder, where one was trained; queries.json: who encodes queries
           reranker.json       what puts the best hits in its order, where something was named
@@ -64,6 +65,11 @@ class ForumLayout:
     def model(self) -> Path:
         """Return the folder of the forum's own model; it need not be there."""
         return self.folder / "model"
+
+    @property
+    def config(self) -> Path:
+        """Return the file of the forum's defaults for commands; it need not be there."""
+        return self.folder / "config.toml"
 
     @property
     def encoder(self) -> Path:

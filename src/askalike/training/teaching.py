@@ -383,7 +383,7 @@ def _compared(
     shares, by_words = [], []
     progress.start("comparing", len(titles) + len(material.labelled), "queries")
     for row, one in enumerate(material.compared):
-        asked = np.stack([vectors.texts.encode_query(titles[row]), by_student[row]])
+        asked = np.stack([vectors.texts.encode_queries([titles[row]])[0], by_student[row]])
         near = vectors.index.search(asked, NEAREST, None, [numbers[one.id]])
         wanted, found = ({num for num, _ in one} for one in near)
         query = Query(one.title, k=NEAREST, filters=Filters(exclude_ids=frozenset([one.id])), ranker="lexical")

@@ -1,0 +1,148 @@
+"""A forum's own defaults, the options that every command has, and what a shell completes."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import typer
+from tests.command import Run
+
+from askalike import Forum, Question
+from askalike.cli.arguments import forum_names
+from askalike.cli.config import _FUNCTIONS, CONFIGURABLE
+from askalike.cli.main import app
+
+
+@pytest.fixture
+def forum(tmp_path: Path) -> Path:
+    with Forum.create(tmp_path / "a.forum") as made:
+        made.add(Question(f"q{number}", f"Printer {number} is offline", tags=("x",)) for number in range(5))
+    return tmp_path / "a.forum"
+
+
+def test_a_forums_default_counts_where_an_option_is_not_given(run: Run, forum: Path) -> None:
+    assert run("config", forum, "search.k", 2).out == "search.k = 2\n"
+    assert len(run("search", forum, "printer", "--json").json) == 2
+    assert len(run("search", forum, "printer", "--json", "-k", 3).json) == 3
+    assert len(run("similar", forum, "q1", "--json").json) == 4
+    run("config", forum, "search.tag", "y")
+    assert run("search", forum, "printer", "--json").json == []
+    assert len(run("search", forum, "printer", "--tag", "x", "--json").json) == 2
+    assert run("config", forum, "--json").json == {"search": {"k": 2, "tag": ["y"]}}
+    run("config", forum, "search.tag", "--unset")
+    assert run("config", forum, "search.tag", "--json").json == {}
+    assert run("check", forum).out == "Everything is sound.\n"
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("search.k", "many"),
+        ("search.k", "1", "2"),
+        ("search.k", "1.5"),
+        ("search.answered", "yes"),
+        ("search.ranker", "bm"),
+        ("search.before", "yesterday"),
+        ("search.minimum", "--", "-1"),
+        ("serve.port", "70000"),
+        ("serve.insecure", "true"),
+        ("keys.add", "write"),
+        ("search",),
+    ],
+)
+def test_a_default_that_no_option_takes_is_refused(run: Run, forum: Path, words: tuple[str, ...]) -> None:
+    done = run("config", forum, *words)
+    assert done.code == 2
+    assert "expected" in done.err or "give" in done.err
+    assert not (forum / "config.toml").exists()
+
+
+def test_a_configuration_written_by_hand_is_checked_when_it_is_read(run: Run, forum: Path) -> None:
+    for text, found in (("k = 3", "names 'k'"), ("[search]\nq = 3", "search.q"), ("[", "cannot be read")):
+        (forum / "config.toml").write_text(text)
+        assert found in run("search", forum, "printer").err
+    (forum / "config.toml").write_text('[search]\nk = "three"')
+    assert "expected a whole number" in run("search", forum, "printer").err
+    assert run("info", forum).code == 0
+
+
+def test_every_option_that_may_have_a_default_exists() -> None:
+    for command, options in CONFIGURABLE.items():
+        assert set(options) <= set(_FUNCTIONS[command])
+
+
+def test_notes_and_progress_are_json_lines_or_left_out(run: Run, forum: Path, tmp_path: Path) -> None:
+    (tmp_path / "asked.csv").write_text("id,title\n1,Printer is offline\n", encoding="utf-8")
+    words = ("search", forum, "--batch", tmp_path / "asked.csv", "--json")
+    lines = [json.loads(line) for line in run(*words, "--log-json").err.splitlines()]
+    assert {"note", "progress"} <= {line["level"] for line in lines}
+    assert all({"at", "level", "message"} <= line.keys() for line in lines)
+    assert "note: " in run(*words).err
+    quiet = run("--quiet", *words)
+    assert quiet.err == ""
+    assert quiet.json[0]["query"] == "1"
+    assert "searching: 0." in run(*words, "--verbose").err
+
+
+def test_an_error_is_said_whatever_else_is_not(run: Run, tmp_path: Path) -> None:
+    quiet = run("info", tmp_path / "none", "--quiet")
+    assert (quiet.code, "error: there is no forum" in quiet.err, "hint: " in quiet.err) == (1, True, True)
+    (line,) = run("info", tmp_path / "none", "--log-json").err.splitlines()
+    assert json.loads(line)["level"] == "error"
+    assert json.loads(line)["hint"]
+    assert "Traceback" in run("info", tmp_path / "none", "--verbose").err
+    assert "Traceback" not in run("info", tmp_path / "none").err
+
+
+def test_the_summary_of_every_command_stands_whole_on_one_line(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    shown = run("--help").out
+    assert "..." not in shown.split("Commands:")[1]
+    for name, command in typer.main.get_command(app).commands.items():  # type: ignore[attr-defined]
+        summary = str(command.help).split("\n\n")[0].strip()
+        assert summary.endswith(".")
+        assert len(f"  {name:10}  {summary}") <= 79, name
+        assert summary in shown
+
+
+def test_a_forum_is_completed_to_its_folder_and_a_folder_to_what_is_in_it(
+    forum: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(forum.parent)
+    (forum.parent / "archives").mkdir()
+    assert list(forum_names("")) == ["a.forum", "archives/"]
+    assert list(forum_names("a.")) == ["a.forum"]
+    assert list(forum_names("./a.")) == ["./a.forum"]
+    assert list(forum_names(f"{forum.parent}/a.")) == [str(forum)]
+    assert list(forum_names("nothing/a")) == []
+
+
+@pytest.mark.parametrize(
+    ("typed", "offered"),
+    [
+        ("search my", "my.forum"),
+        ("search my.forum --ranker lex", "lexical"),
+        ("search my.forum --threshold av", "average"),
+        ("train my.forum --recipe ram", "ramn"),
+        ("config my.forum search.k", "search.k"),
+        ("dup", "duplicates"),
+    ],
+)
+def test_a_shell_completes_forums_rankers_and_recipes(tmp_path: Path, typed: str, offered: str) -> None:
+    Forum.create(tmp_path / "my.forum").close()
+    words = ["askalike", *typed.split()]
+    environment = {
+        **os.environ,
+        "_ASKALIKE_COMPLETE": "complete_bash",
+        "COMP_WORDS": " ".join(words),
+        "COMP_CWORD": str(len(words) - 1),
+    }
+    program = "import sys; sys.argv[0] = 'askalike'; from askalike.cli.main import main; main()"
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, env=environment, cwd=tmp_path, check=False
+    )
+    assert offered in done.stdout.split(), done.stderr

@@ -1,0 +1,128 @@
+"""The client of the service: every route has a method, connections are kept, and a program may await it all."""
+
+from __future__ import annotations
+
+import asyncio
+import http.client
+import inspect
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.integration.test_server_process import serving
+
+from askalike import Forum, Question
+from askalike.client import ROUTES, AsyncClient, Client, ServiceError
+from askalike.server.routes import service_document
+
+ROUTE_ARGUMENTS: dict[str, tuple[Any, ...]] = {
+    "similar": ("Wifi drops",),
+    "similar_to": ("1",),
+    "shown": ("1",),
+    "put": ("3", "Scanner is silent"),
+    "put_answer": ("a", "3", "Restart it."),
+    "delete_answer": ("a",),
+    "mark": ("3", "1"),
+    "unmark": ("3", "1"),
+    "judge": ("1", "2", "different"),
+    "put_many": ([{"id": "4", "title": "Disk is full"}],),
+    "delete": ("3",),
+    "helped": ("1",),
+    "embeddings": (["wifi drops"],),
+    "embed": (["wifi drops"],),
+    "rerank": ("wifi drops", ["Wifi is slow"]),
+}
+ORDER = [*ROUTE_ARGUMENTS, *(name for name in ROUTES.values() if name not in ROUTE_ARGUMENTS)]
+
+
+@pytest.fixture(scope="module")
+def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Client]:
+    folder = tmp_path_factory.mktemp("client") / "f.forum"
+    with Forum.create(folder) as forum:
+        forum.add([Question("1", "Wifi drops at night"), Question("2", "Printer prints blank pages", tags=("x",))])
+    with serving(folder, "--insecure") as (_, made):
+        yield made
+
+
+@pytest.fixture
+def sent(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, str, int]]:
+    """Return what was asked since: method, path, and the connection that it went over."""
+    seen: list[tuple[str, str, int]] = []
+    request = http.client.HTTPConnection.request
+
+    def noted(self: http.client.HTTPConnection, method: str, url: str, *more: Any, **named: Any) -> None:
+        seen.append((method, url, id(self)))
+        request(self, method, url, *more, **named)
+
+    monkeypatch.setattr(http.client.HTTPConnection, "request", noted)
+    return seen
+
+
+def test_every_route_of_the_service_has_a_method_of_both_clients() -> None:
+    document: Any = service_document()
+    routes = {f"{method.upper()} {path}" for path, methods in document["paths"].items() for method in methods}
+    assert set(ROUTES) == routes
+    public = {name for name in vars(Client) if not name.startswith("_")}
+    assert public >= set(ROUTES.values())
+    for name in public - {"close"}:
+        assert inspect.iscoroutinefunction(getattr(AsyncClient, name)), name
+
+
+def test_every_method_asks_its_route_over_one_connection(client: Client, sent: list[tuple[str, str, int]]) -> None:
+    client.close()
+    routes = {name: route for route, name in ROUTES.items()}
+    for name in ORDER:
+        sent.clear()
+        found = getattr(client, name)(*ROUTE_ARGUMENTS.get(name, ()))
+        list(found) if name == "put_many" else found
+        ((method, url, _),) = sent
+        path = re.sub(r"\{\w+\}", "[^/?]+", routes[name].split(" ")[1])
+        assert re.fullmatch(rf"{path}(\?.*)?", url), (name, url)
+        assert method == routes[name].split(" ")[0]
+    assert len(client._idle) == 1
+
+
+def test_a_connection_is_used_again_and_replaced_where_the_service_has_closed_it(
+    client: Client, sent: list[tuple[str, str, int]]
+) -> None:
+    client.close()
+    for _ in range(3):
+        client.health()
+    assert len({connection for *_, connection in sent}) == 1
+    client._idle[0].sock.shutdown(2)
+    assert client.health().status == "ok"
+    assert len(client._idle) == 1
+    with pytest.raises(ServiceError, match="no question"):
+        client.question("none")
+    assert len(client._idle) == 1
+
+
+def test_filters_of_both_searches_hold(client: Client) -> None:
+    assert [hit.question.id for hit in client.similar("printer", tags=["x"]).hits] == ["2"]
+    assert client.similar("printer", not_tags=["x"], answered=True).hits == ()
+    assert client.similar("printer", minimum=1.5).hits == ()
+    assert client.similar_to("1", answered=True).hits == ()
+    assert client.similar_to("1", tag="none").hits == ()
+    assert client.similar("printer", closed=False, after="2020-01-01").hits == ()
+    with pytest.raises(ServiceError, match="after"):
+        client.similar_to("1", after="yesterday")
+
+
+def test_many_requests_are_awaited_together(client: Client) -> None:
+    async def ask() -> list[Any]:
+        async with AsyncClient(f"http://{client._host}:{client._port}", connections=4) as asked:
+            found = await asyncio.gather(*(asked.similar("wifi", k=1) for _ in range(20)))
+            assert len(asked.client._idle) <= 4
+            assert [one.id for one in await asked.put_many([{"id": "5", "title": "Fan is loud"}])] == ["5"]
+            with pytest.raises(ServiceError):
+                await asked.question("none")
+            return found
+
+    assert [one.hits[0].question.id for one in asyncio.run(ask())] == ["1"] * 20
+
+
+def test_a_service_that_is_not_there_is_named(tmp_path: Path) -> None:
+    with Client("http://127.0.0.1:9") as nobody, pytest.raises(ServiceError, match="gave no answer"):
+        nobody.health()

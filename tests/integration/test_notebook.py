@@ -1,0 +1,156 @@
+"""A forum in a notebook: data frames in and out, many searches at once, vectors, and what a cell shows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow
+import pytest
+
+from askalike import Filters, Forum, ForumSettings, Hit, Query, Question
+from askalike.data import bundled_forum
+from askalike.errors import InputError, NotLearnedError, SettingError
+from askalike.types import Hits
+
+WORDS = ForumSettings(has_vectors=False)
+
+
+@pytest.fixture(scope="module")
+def forum(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Forum]:
+    with Forum.create(tmp_path_factory.mktemp("notebook") / "homenet.forum") as made:
+        made.load(bundled_forum())
+        yield made
+
+
+def _queries(forum: Forum) -> list[Query]:
+    stored = list(forum.questions())
+    asked = [Query.stored(one, k=7) for one in stored[:30]]
+    asked += [Query(one.title, k=3, ranker="lexical") for one in stored[30:40]]
+    asked += [Query(one.title, filters=Filters(is_answered=False)) for one in stored[40:50]]
+    return [*asked, Query("zzz qqq"), Query("wifi drops", is_canonical=True), Query("routre drops", is_explained=True)]
+
+
+def test_many_questions_find_what_each_finds_alone(forum: Forum) -> None:
+    queries = _queries(forum)
+    for query, found in zip(queries, forum.similar_many(queries), strict=True):
+        alone = forum.search(query)
+        assert [hit.question.id for hit in found.hits] == [hit.question.id for hit in alone.hits]
+        np.testing.assert_allclose([hit.score for hit in found.hits], [hit.score for hit in alone.hits], rtol=1e-4)
+        assert (found.ranker, found.corrections) == (alone.ranker, alone.corrections)
+        assert [hit.matched for hit in found.hits] == [hit.matched for hit in alone.hits]
+        assert [hit.explanation is None for hit in found.hits] == [hit.explanation is None for hit in alone.hits]
+
+
+def test_texts_are_titles_and_what_a_query_may_not_be_is_refused(forum: Forum) -> None:
+    (found,) = forum.similar_many(["wifi drops every evening"])
+    assert len(found.hits) == 10
+    assert forum.similar_many([]) == []
+    with pytest.raises(SettingError, match="k is 0"):
+        forum.similar_many([Query("wifi", k=0)])
+
+
+def test_a_forum_has_a_length_and_says_what_it_is(forum: Forum, tmp_path: Path) -> None:
+    assert len(forum) == 252
+    assert "252 questions, english" in repr(forum)
+    empty = Forum.create(tmp_path / "a.forum")
+    assert bool(empty)
+    assert len(empty) == 0
+    empty.close()
+    assert repr(empty).endswith("closed>")
+
+
+def test_whole_numbers_are_taken_for_ids(tmp_path: Path) -> None:
+    with Forum.create(tmp_path / "a.forum", settings=WORDS) as forum:
+        forum.add([Question(number, f"Printer {number}") for number in (7, 8)])  # type: ignore[arg-type]
+        assert forum.question(7).id == "7"
+        assert forum.answers(7) == []
+        assert forum.links_of(7) == []
+        assert forum.judge(7, 8, "different").question_id == "7"
+        forum.delete(7)
+        forum.delete([8])
+        assert len(forum) == 0
+        with pytest.raises(InputError):
+            forum.add(Question(True, "Printer"))  # type: ignore[arg-type]
+
+
+def test_a_notebook_shows_hits_as_a_table_in_which_nothing_runs(forum: Forum) -> None:
+    hits = forum.similar("wifi drops", k=2)
+    assert isinstance(hits, Hits)
+    assert hits._repr_html_().count("<tr>") == 3
+    assert forum.search(Query("wifi drops", k=2))._repr_html_() == hits._repr_html_()
+    bad = Question("<i>", "<script>alert(1)</script>", url='javascript:alert("1")')
+    shown = Hit(1, 0.5, bad)._repr_html_()
+    assert "<script>" not in shown
+    assert "javascript:" not in shown
+    assert "<i>" not in shown
+    shown = Hit(1, 0.5, replace(bad, url='https://a/"><script>'))._repr_html_()
+    assert "<script>" not in shown
+    assert 'href="https://a/&quot;' in shown
+
+
+def test_vectors_come_as_numpy_in_the_order_asked_for(forum: Forum, tmp_path: Path) -> None:
+    ids, vectors = forum.question_vectors()
+    assert ids == [question.id for question in forum.questions()]
+    assert vectors.shape == (252, forum.embed(["a"]).shape[1])
+    np.testing.assert_allclose(np.linalg.norm(vectors, axis=1), 1, rtol=1e-2)
+    some, part = forum.question_vectors(["q1045", "none", "q1001"])
+    assert some == ["q1045", "q1001"]
+    np.testing.assert_array_equal(part, vectors[[ids.index(one) for one in some]])
+    with Forum.create(tmp_path / "a.forum", settings=WORDS) as words, pytest.raises(NotLearnedError):
+        words.question_vectors()
+
+
+class OnlyInterchange:
+    """A data frame that speaks the older protocol alone."""
+
+    def __init__(self, table: Any) -> None:
+        self._table = table
+
+    def __dataframe__(self, **options: Any) -> Any:
+        return self._table.__dataframe__(**options)
+
+
+def _frame(library: str) -> Any:
+    columns = {
+        "number": [1, 2],
+        "subject": ["Printer is offline", "Wifi drops"],
+        "message": ["After a power cut.", None],
+        "date": [datetime(2024, 1, 1, tzinfo=UTC), None],
+    }
+    if library == "interchange":
+        return OnlyInterchange(pyarrow.table(columns))
+    return pyarrow.table(columns) if library == "pyarrow" else pytest.importorskip(library).DataFrame(columns)
+
+
+@pytest.mark.parametrize("library", ["pyarrow", "interchange", "pandas", "polars"])
+def test_a_data_frame_becomes_a_forum(library: str, tmp_path: Path) -> None:
+    columns = {"id": "number", "title": "subject", "body": "message", "created": "date"}
+    with Forum.from_dataframe(tmp_path / "a.forum", _frame(library), columns=columns, settings=WORDS) as forum:
+        assert list(forum.questions()) == [
+            Question("1", "Printer is offline", "After a power cut.", created=datetime(2024, 1, 1, tzinfo=UTC)),
+            Question("2", "Wifi drops"),
+        ]
+        assert forum.sources() == ("dataframe",)
+
+
+def test_what_is_no_data_frame_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(SettingError, match="list is no data frame"):
+        Forum.from_dataframe(tmp_path / "a.forum", [{"id": 1}])
+    assert not (tmp_path / "a.forum").exists()
+
+
+@pytest.mark.parametrize("library", ["pyarrow", "pandas", "polars"])
+def test_every_table_of_a_forum_becomes_a_data_frame(forum: Forum, library: Any) -> None:
+    pytest.importorskip(library)
+    found = forum.to_dataframe("questions", library)
+    assert len(found) == 252
+    columns = list(getattr(found, "column_names", None) or found.columns)
+    assert columns == ["id", "title", "body", "markup", "tags", "created", "closed", "score", "url", "author"]
+    assert len(forum.to_dataframe("answers", library)) == 279
+    with pytest.raises(SettingError, match="no table"):
+        forum.to_dataframe("people", library)
