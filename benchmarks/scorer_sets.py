@@ -46,7 +46,7 @@ ARCHIVES: Final = {
 }
 POOLED: Final = ("travel", "slicer", "devops", "reddit")
 OTHERS: Final = Path(__file__).with_name("judged.jsonl")
-SETTINGS: Final = ForumSettings(graph=GraphSettings(above=10_000_000))
+SETTINGS: Final = ForumSettings(graph=GraphSettings(above=10_000_000), neighbours="exact")
 BROAD: Final = frozenset({"reddit", "yahoo", "qatar"})
 """Forums in which a title of another forum may well have been asked."""
 SAMPLE: Final = 300
