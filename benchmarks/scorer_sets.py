@@ -126,7 +126,7 @@ class Site:
 
     def some(self, count: int, seed: int) -> list[Question]:
         """Return questions at random."""
-        size = self.forum._archive.last_num() if hasattr(self.forum._archive, "last_num") else self.forum.size()
+        size = self.forum.size()
         drawn = sorted(random.Random(seed).sample(range(1, size + 1), min(2 * count, size)))
         return list(self.forum.questions_by_number(drawn).values())[:count]
 
