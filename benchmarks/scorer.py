@@ -409,7 +409,11 @@ def _scores(scorers: Mapping[str, Scorer], version: str) -> tuple[Score, Score, 
     def logits(one: Pairs) -> Floats:
         return scorers[one.forum].logits(getattr(one, FIELDS[version]))
 
-    return logits, lambda one: probability(logits(one)), lambda one: probability(logits(one) + scorers[one.forum].gap)
+    def same(one: Pairs) -> Floats:
+        scorer = scorers[one.forum]
+        return probability(logits(one) + scorer.same - scorer.related)
+
+    return logits, lambda one: probability(logits(one)), same
 
 
 def _counts(pairs: Sequence[Pairs]) -> dict[str, int]:

@@ -6,7 +6,6 @@ import math
 import threading
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path
 
 import numpy as np
@@ -205,10 +204,6 @@ class QueryEncoder:
     vectors: VectorSet
     analyzer: Analyzer
 
-    @cached_property
-    def _model(self) -> Model:
-        return self.vectors.model
-
     def encode(self, query: Query) -> NDArray[np.float32]:
         """Return the vector (D,) of the query, read as a question of the forum is; zeros where the model knows no
         informative word of it, since such a query would be as near to one question as to another.
@@ -216,7 +211,7 @@ class QueryEncoder:
         Raises:
             ModelError: the model cannot be read.
         """
-        model = self._model
+        model = self.vectors.model
         asked = Question("", query.title, query.body, query.markup)
         title = Question("", query.title)  # mostly enough to see that something is known
         if not any(any(map(self.analyzer.terms, model.known_words(one))) for one in (title, asked)):
@@ -251,7 +246,7 @@ class QueryEncoder:
         Raises:
             ModelError: the model cannot be read.
         """
-        return self._model.rank(word)
+        return self.vectors.model.rank(word)
 
     def word_weights(self, text: str) -> list[tuple[str, float]]:
         """Return how much of each word the model lets in.

@@ -28,7 +28,7 @@ from askalike.index.words import WordIndex
 from askalike.models.text_encoder import TextEncoder
 from askalike.processes import one_blas_thread
 from askalike.progress import Progress
-from askalike.search import Searcher
+from askalike.search import Searcher, SearchSettings
 from askalike.store import ForumLayout, Store
 from askalike.text.analyzer import Analyzer
 
@@ -60,6 +60,7 @@ class Indexes:
         language = analyzer.settings.language
         self.vectors = Vectors(layout, store, settings.graph, language) if settings.has_vectors else None
         self._begun = self._finished = 0
+        self._tuned: dict[str, SearchSettings] = {}
         self._rerankers = Rerankers(layout, settings.search, store.answers_of)
         self._scorings = Scorings(store, analyzer)
         words = default_model() if language == DEFAULT_MODEL_LANGUAGE else None
@@ -76,8 +77,10 @@ class Indexes:
         searcher = Searcher(engine, self._analyzer, None, settings.search, self._rerankers.get, scoring=scoring)
         if answering is None:
             return searcher
-        join = settings.search.join.for_encoder(answering.name)
-        found = replace(searcher, settings=replace(settings.search, join=join))
+        if answering.name not in self._tuned:
+            join = settings.search.join.for_encoder(answering.name)
+            self._tuned[answering.name] = replace(settings.search, join=join)
+        found = replace(searcher, settings=self._tuned[answering.name])
         if answering.settings is not None:
             encoder = TextQueryEncoder(answering, self._analyzer)
             return replace(found, encoder=encoder, speller=self._speller)
@@ -112,7 +115,7 @@ class Indexes:
         return found[0] if len(found) else np.zeros(answering.dimensions, dtype=np.float32)
 
     def ask(self, question: Callable[[Searcher], _Found]) -> _Found:
-        """Return what a searcher finds, on one thread; another is asked once where the first one's model cannot be read.
+        """Return what a searcher finds, on one thread; another is asked where the first one's model cannot be read.
 
         A model is read when it is first needed, and may have gone by then: with its set, for another that answers now.
 
