@@ -45,7 +45,7 @@ def cost(result: Mapping[str, Any]) -> list[str]:
     lines = [
         "## What a search costs, and the scorer in it",
         "",
-        f"Milliseconds of processor time in the median, commit {result['before']} and {result['commit']} asked in turns;"
+        f"Milliseconds of processor time in the median, commits {result['before']} and {result['commit']} in turns;"
         " the machine was busy, so that the ratio says more than either.",
     ]
     for name, one in result["forums"].items():
