@@ -447,13 +447,13 @@ def main() -> None:
         minilm = None
     sites = {name: Site(name, minilm) for name in ARCHIVES}
     judged, known, unseen = judged_pairs(sites), known_pairs(sites, 100, 1, 20), known_pairs(sites, 180, 2, 20)
-    if given.learn:
-        learn(judged, known)
     found = measure(judged, known, unseen, sites)
     for name, row in found["pools"].items():
         print(f"{name:30} {row['ndcg@5']:5} {row.get('related', {})} {row.get('against', {})}")
     print(json.dumps({key: found[key] for key in ("known answers", "travel, open duplicate links", "time")}, indent=1))
     write("scorer", COMMAND, found)
+    if given.learn:  # last: it changes a file of the commit that the results name
+        learn(judged, known)
 
 
 if __name__ == "__main__":
