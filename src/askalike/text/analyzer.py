@@ -141,16 +141,14 @@ class Analyzer:
         >>> Analyzer(TextSettings()).first_among("Mounted disks: mounting disks", {"disk", "mount"})
         {'mount': 'Mounted', 'disk': 'disks'}
         """
-        memory, found, pieces = self._memory, dict[str, str](), text.split()
-        lacking = set(wanted).intersection(chain.from_iterable(map(memory.__getitem__, pieces)))
-        for piece in pieces if lacking else ():
+        memory, found = self._memory, dict[str, str]()
+        lacking = set(wanted)
+        for piece in dict.fromkeys(text.split()):
             if not lacking.isdisjoint(memory[piece]):
                 for start, end, term in self._places(piece):
                     if term in lacking:
                         lacking.remove(term)
                         found[term] = piece[start:end]
-                if not lacking:
-                    break
         return found
 
     def spans_among(self, text: str, wanted: Set[str]) -> list[tuple[int, int]]:
