@@ -123,7 +123,7 @@ def build(name: str, encoder: str) -> Path:
 
 def outcomes(pools: Sequence[Mapping[str, Any]], encoder: str, ranker: str, weight: float | None = None) -> Outcomes:
     """Return forum/query → nDCG@5 of a ranker."""
-    settings = ForumSettings(search=SearchSettings(join=JoinSettings(weight=weight)), neighbours="exact")
+    settings = ForumSettings(search=SearchSettings(join=JoinSettings(weight=weight)))
     found: Outcomes = {}
     for name in FORUMS:
         with Forum.open(build(name, encoder), settings=settings) as forum:

@@ -22,7 +22,6 @@ from numpy.typing import NDArray
 
 from askalike.evaluation.forum.tasks import questions_of
 from askalike.forum import Forum, ForumSettings
-from askalike.index.vectors import GraphSettings
 from askalike.readers.research.judged import read_judged
 from askalike.search.features import FEATURES, Cosines, Floats
 from askalike.search.pool import Laps, gather
@@ -46,7 +45,7 @@ ARCHIVES: Final = {
 }
 POOLED: Final = ("travel", "slicer", "devops", "reddit")
 OTHERS: Final = Path(__file__).with_name("judged.jsonl")
-SETTINGS: Final = ForumSettings(graph=GraphSettings(above=10_000_000), neighbours="exact")
+SETTINGS: Final = ForumSettings()
 BROAD: Final = frozenset({"reddit", "yahoo", "qatar"})
 """Forums in which a title of another forum may well have been asked."""
 SAMPLE: Final = 300

@@ -1,229 +1,293 @@
-"""Nearest vectors: the forms in which they can be stored and searched, side by side in one run.
+"""Nearest vectors: the package's index beside exact search and three graphs, in one run.
 
-Command: ``OMP_NUM_THREADS=2 python -m benchmarks.vector_search`` (needs FAISS). 200,000 vectors in clusters, with 384
-and 400 numbers, and new questions of the same clusters, asked one at a time. Recall@10 is the share of the ten nearest
-by a product of float32 matrices that was found. Graphs are built for 384 numbers only: they take most of the time.
+Command: ``OMP_NUM_THREADS=1 python -m benchmarks.vector_search`` (needs the bench group). The vectors are those of all
+Reddit questions by the general encoder, but for 200 that are asked. The second size are a million: these, and copies
+with noise, by which a copy has a cosine of .8 with what it was made of. Graphs are built for the real ones only. All
+times are processor time of one thread. Recall@10 is the share of the ten nearest by a product of float32 matrices.
 """
 
 from __future__ import annotations
 
 import argparse
+import gzip
+import json
 import os
 import tempfile
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
+from importlib.metadata import version
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
 import faiss
+import hnswlib
 import numpy as np
+import usearch.index
 from numpy.typing import NDArray
 
-from askalike.index.vectors import GraphSettings, VectorIndex
-from benchmarks.record import percentiles, write
+from askalike.data import default_model
+from askalike.index.vectors import VectorIndex
+from askalike.models.encoders.model import Model
+from askalike.types import Question
+from benchmarks.record import WORK, need_data, percentiles, write
 
-COMMAND = "OMP_NUM_THREADS=2 python -m benchmarks.vector_search"
+COMMAND = "OMP_NUM_THREADS=1 python -m benchmarks.vector_search"
 LIMIT = 10
-QUERIES = 100
-BLOCK = 512
-INNER = faiss.METRIC_INNER_PRODUCT
+QUERIES = 200
+SLOW = 40
+"""Queries that are asked of what looks at all vectors."""
+MILLION = 1_000_000
+LIKENESS = 0.8
+LINKS, BREADTH = 16, 80
+"""M, and efConstruction and efSearch, of every graph."""
 Floats = NDArray[np.float32]
 Search = Callable[[Floats], list[int]]
-Made = tuple[str, float, float, Search]
-"""Name, seconds to build, megabytes, and the search for one query (D,)."""
 
 
-def drawn(count: int, dimensions: int) -> tuple[Floats, Floats]:
-    """Return vectors (N, D) and queries (Q, D) of length 1, in clusters of about 50."""
+@dataclass(frozen=True)
+class Made:
+    """Something that finds vectors.
+
+    Args:
+        again: opens what is on disk; where it is, one file or folder.
+    """
+
+    name: str
+    build_s: float
+    path: Path
+    again: Callable[[], Search]
+    queries: int = QUERIES
+
+
+def encoded() -> Floats:
+    """Return the vectors of the Reddit questions (N, D), made once."""
+    kept = WORK / "reddit-vectors.npy"
+    if not kept.exists():
+        folder = default_model()
+        assert folder is not None, "the package carries no general model"
+        model = Model.load(folder)
+        found = []
+        with gzip.open(need_data("reddit/questions.jsonl.gz"), "rt", encoding="utf-8") as lines:
+            rows = map(json.loads, lines)
+            while part := [Question(row["id"], row["title"], row["body"], "markdown") for row in islice(rows, 4096)]:
+                found.append(model.encode(part))
+        WORK.mkdir(parents=True, exist_ok=True)
+        np.save(kept, np.concatenate(found))
+    vectors: Floats = np.load(kept)
+    return vectors
+
+
+def copied(vectors: Floats, count: int) -> Floats:
+    """Return the vectors and noisy copies of them, ``count`` in all."""
     rng = np.random.default_rng(0)
-    # as with trained encoders, a few directions hold most of the variance
-    widths = (1 + np.arange(dimensions, dtype=np.float32)) ** -0.25
-    centres = rng.standard_normal((count // 50, dimensions), np.float32)
-    found = []
-    for size in (count, QUERIES):
-        array = centres[rng.integers(0, len(centres), size)] + rng.standard_normal((size, dimensions), np.float32)
-        array *= widths
-        found.append(array / np.linalg.norm(array, axis=1, keepdims=True))
-    return found[0], found[1]
+    found = np.empty((count, vectors.shape[1]), np.float32)
+    found[: len(vectors)] = vectors
+    spread = (LIKENESS**-2 - 1) ** 0.5 / vectors.shape[1] ** 0.5
+    for start in range(len(vectors), count, len(vectors)):
+        part = vectors[: count - start]
+        noisy = part + spread * rng.standard_normal(part.shape, np.float32)
+        found[start : start + len(part)] = noisy / np.linalg.norm(noisy, axis=1, keepdims=True)
+    return found
 
 
-def blockwise(stored: NDArray[Any], query: Floats) -> Floats:
-    """Return products (N,) of a compact matrix with a query, turned into float32 a block at a time."""
-    scores, buffer = np.empty(len(stored), np.float32), np.empty((BLOCK, stored.shape[1]), np.float32)
-    for start in range(0, len(stored), BLOCK):
-        block = buffer[: len(stored[start : start + BLOCK])]
-        np.copyto(block, stored[start : start + BLOCK])
-        np.dot(block, query, out=scores[start : start + len(block)])
-    return scores
+def spent(work: Callable[[], Any]) -> tuple[float, Any]:
+    """Return the processor time of some work, and what it gave."""
+    began = time.process_time()
+    found = work()
+    return time.process_time() - began, found
 
 
-def top(scores: Floats, limit: int) -> list[int]:
-    """Return the positions of the greatest scores, best first."""
-    near = np.argpartition(scores, len(scores) - limit)[len(scores) - limit :]
-    return [int(at) for at in near[np.argsort(-scores[near])]]
+def ours(vectors: Floats, folder: Path) -> Iterator[Made]:
+    """Give the package's index: as it answers, and exactly."""
 
-
-def in_numpy(vectors: Floats) -> Iterator[Made]:
-    """Give the compact types that were weighed against the one that is used."""
-    started = time.perf_counter()
-    half = vectors.astype(np.float16)
-    yield (
-        "float16, NumPy",
-        time.perf_counter() - started,
-        half.nbytes / 1e6,
-        lambda query: top(blockwise(half, query), LIMIT),
-    )
-    started = time.perf_counter()
-    scale = np.abs(vectors).max(axis=1) / 127
-    small = np.rint(vectors / scale[:, None]).astype(np.int8)
-    seconds = time.perf_counter() - started
-    plain = lambda query: top(blockwise(small, query) * scale, LIMIT)  # noqa: E731
-    yield "int8, NumPy", seconds, (small.nbytes + scale.nbytes) / 1e6, plain
-
-    def scored_again(query: Floats) -> list[int]:
-        near = np.array(top(blockwise(small, query) * scale, 4 * LIMIT))
-        return [int(near[at]) for at in top(half[near].astype(np.float32) @ query, LIMIT)]
-
-    yield "int8, 40 best again in float16, NumPy", seconds, (3 * small.nbytes + scale.nbytes) / 1e6, scored_again
-
-
-def in_faiss(vectors: Floats, has_graphs: bool) -> Iterator[Made]:
-    """Give FAISS's own indexes."""
-    dimensions = vectors.shape[1]
-    made: list[tuple[str, Any]] = [
-        ("FAISS flat", faiss.IndexFlatIP(dimensions)),
-        ("FAISS flat float16", faiss.IndexScalarQuantizer(dimensions, faiss.ScalarQuantizer.QT_fp16, INNER)),
-    ]
-    if has_graphs:
-        made.append(("FAISS HNSW, M 16, 80 / 80", faiss.IndexHNSWFlat(dimensions, 16, INNER)))
-        made[-1][1].hnsw.efConstruction = made[-1][1].hnsw.efSearch = 80
-    while made:
-        name, index = made.pop(0)
-        started = time.perf_counter()
-        if not index.is_trained:
-            index.train(vectors[:1000])
-        index.add(vectors)
-        seconds = time.perf_counter() - started
-        size = len(faiss.serialize_index(index)) / 1e6
-        yield name, seconds, size, lambda query, index=index: index.search(query[None], LIMIT)[1][0].tolist()
-
-
-def ours(vectors: Floats, folder: Path, has_graphs: bool) -> Iterator[Made]:
-    """Give the index of the package: exact, and through its graph."""
-    started = time.perf_counter()
-    index = VectorIndex.create(folder, vectors.shape[1], applied=0, fingerprint="benchmark")
-    with index.writing() as writer:
-        for start in range(0, len(vectors), 50_000):
-            part = vectors[start : start + 50_000]
-            writer.put(np.arange(start, start + len(part)), part)
-            writer.commit(replace(index.cursor, scanned=start))
-    seconds = time.perf_counter() - started
-    yield (
-        "askalike exact, 16 bit",
-        seconds,
-        megabytes(folder),
-        lambda query: [num for num, _ in index.search(query[None], LIMIT)[0]],
-    )
-    if has_graphs:
-        started = time.perf_counter()
-        index.build_graph(GraphSettings())
-        seconds += time.perf_counter() - started
-        index.search_graph(vectors[:1], 1)
-        name = "askalike graph, 8 bit, 40 best again exactly"
-        yield (
-            name,
-            seconds,
-            megabytes(folder),
-            lambda query: [num for num, _ in index.search_graph(query[None], LIMIT)[0]],
-        )
-
-
-def changes(folder: Path, queries: Floats) -> dict[str, Any]:
-    """Measure opening, single changes, and searches under filters of an index that was filled."""
-    started = time.perf_counter()
-    index = VectorIndex(folder)
-    body: dict[str, Any] = {"open_ms": round(1000 * (time.perf_counter() - started), 2), "entries": index.entries}
-    count = index.entries
-    seconds = []
-    for step in range(50):
-        started = time.perf_counter()
+    def build() -> None:
+        index = VectorIndex.create(folder, vectors.shape[1], applied=0, fingerprint="benchmark")
         with index.writing() as writer:
-            writer.put([count + step], queries[step : step + 1])
-            writer.remove([step])
-            writer.commit(index.cursor)
-        seconds.append(time.perf_counter() - started)
-    body["put one, remove one, commit"] = percentiles(seconds)
-    for share in (0.01, 0.1, 0.5):
-        allowed = np.arange(0, count, round(1 / share))
-        filtered = partial(searched, index, allowed)
-        body[f"exact, {share:.0%} allowed"] = percentiles([timed(filtered, query)[0] for query in queries[:20]])
-    started = time.perf_counter()
-    index.search(queries, LIMIT)
-    body["exact, 100 queries at once, ms each"] = round(1000 * (time.perf_counter() - started) / len(queries), 2)
-    return body
+            for start in range(0, len(vectors), 8_192):
+                part = vectors[start : start + 8_192]
+                writer.put(np.arange(start, start + len(part)), part)
+                writer.commit(replace(index.cursor, scanned=start))
+            writer.commit(replace(index.cursor, scanned=0, is_complete=True))
+
+    seconds, _ = spent(build)
+
+    def near() -> Search:
+        index = VectorIndex(folder)
+        return lambda query: [num for num, _ in index.search(query[None], LIMIT)[0]]
+
+    def exactly() -> Search:
+        index = VectorIndex(folder)
+        return lambda query: [num for num, _ in index.search_exactly(query[None], LIMIT)[0]]
+
+    yield Made("askalike: fast scan, best scored exactly", seconds, folder, near)
+    yield Made("askalike: all scored exactly, 16 bit", seconds, folder, exactly, SLOW)
 
 
-def searched(index: VectorIndex, allowed: NDArray[np.int64], query: Floats) -> list[int]:
-    return [num for num, _ in index.search(query[None], LIMIT, allowed)[0]]
+def in_numpy(vectors: Floats, folder: Path) -> Iterator[Made]:
+    """Give a product with a matrix of float32."""
+    path = folder / "vectors.npy"
+    np.save(path, vectors)
+
+    def opened() -> Search:
+        held = np.load(path)
+
+        def search(query: Floats) -> list[int]:
+            scores = held @ query
+            best = np.argpartition(scores, len(scores) - LIMIT)[-LIMIT:]
+            return [int(at) for at in best[np.argsort(-scores[best])]]
+
+        return search
+
+    yield Made("NumPy, float32", 0.0, path, opened, SLOW)
 
 
-def timed(search: Callable[[Floats], Any], query: Floats) -> tuple[float, Any]:
-    started = time.perf_counter()
-    found = search(query)
-    return time.perf_counter() - started, found
+def graphs(vectors: Floats, folder: Path) -> Iterator[Made]:
+    """Give the graphs of three libraries, each with the same links and breadths."""
+    count, dimensions = vectors.shape
+
+    def by_faiss() -> Any:
+        index = faiss.IndexHNSWFlat(dimensions, LINKS, faiss.METRIC_INNER_PRODUCT)
+        index.hnsw.efConstruction = index.hnsw.efSearch = BREADTH
+        index.add(vectors)
+        return index
+
+    path = folder / "faiss"
+    seconds, made = spent(by_faiss)
+    faiss.write_index(made, str(path))
+    del made
+
+    def of_faiss() -> Search:
+        index = faiss.read_index(str(path))
+        return lambda query: index.search(query[None], LIMIT)[1][0].tolist()
+
+    yield Made("FAISS HNSW", seconds, path, of_faiss)
+
+    def by_hnswlib() -> Any:
+        index = hnswlib.Index("ip", dimensions)
+        index.init_index(count, M=LINKS, ef_construction=BREADTH, random_seed=0)
+        index.add_items(vectors, num_threads=1)
+        return index
+
+    other = folder / "hnswlib"
+    seconds, made = spent(by_hnswlib)
+    made.save_index(str(other))
+    del made
+
+    def of_hnswlib() -> Search:
+        index = hnswlib.Index("ip", dimensions)
+        index.load_index(str(other))
+        index.set_ef(BREADTH)
+        return lambda query: index.knn_query(query, LIMIT, num_threads=1)[0][0].tolist()
+
+    yield Made("hnswlib", seconds, other, of_hnswlib)
+
+    def by_usearch() -> Any:
+        index = usearch.index.Index(
+            ndim=dimensions, metric="ip", connectivity=LINKS, expansion_add=BREADTH, expansion_search=BREADTH
+        )
+        index.add(np.arange(count), vectors, threads=1)
+        return index
+
+    third = folder / "usearch"
+    seconds, made = spent(by_usearch)
+    made.save(str(third))
+    del made
+
+    def of_usearch() -> Search:
+        index = usearch.index.Index.restore(str(third))
+        index.expansion_search = BREADTH
+        return lambda query: index.search(query, LIMIT, threads=1).keys.tolist()
+
+    yield Made("usearch", seconds, third, of_usearch)
 
 
-def megabytes(folder: Path) -> float:
-    return sum(path.stat().st_size for path in folder.iterdir()) / 1e6
+def size_of(path: Path) -> int:
+    files = path.iterdir() if path.is_dir() else (path,)
+    return sum(file.stat().st_size for file in files)
 
 
-def measured(made: Made, queries: Floats, nearest: list[set[int]]) -> dict[str, Any]:
+def measured(made: Made, count: int, queries: Floats, nearest: list[set[int]]) -> dict[str, Any]:
     """Return one row of the table."""
-    name, build_s, size_mb, search = made
-    for query in queries[:3]:
-        search(query)
-    runs = [timed(search, query) for query in queries]
-    recall = np.mean([len(set(found) & true) / LIMIT for (_, found), true in zip(runs, nearest, strict=True)])
-    row = {
-        "name": name,
-        "build_s": round(build_s, 1),
-        "size_mb": round(size_mb),
+    open_s, search = spent(made.again)
+    first_s, _ = spent(lambda: search(queries[-1]))
+    runs = [spent(lambda query=query: search(query)) for query in queries[: made.queries]]  # type: ignore[misc]
+    recall = np.mean([len(set(found) & true) / LIMIT for (_, found), true in zip(runs, nearest, strict=False)])
+    row: dict[str, Any] = {
+        "name": made.name,
         "recall_at_10": round(float(recall), 4),
+        "build_s": round(made.build_s, 1),
+        "bytes_a_vector": round(size_of(made.path) / count),
+        "open_s": round(open_s, 3),
+        "first_search_s": round(first_s, 3),
     }
     row |= percentiles([seconds for seconds, _ in runs])
     print(row, flush=True)
     return row
 
 
-def one_size(count: int, dimensions: int, has_graphs: bool) -> dict[str, Any]:
-    vectors, queries = drawn(count, dimensions)
-    nearest = [set(top(vectors @ query, LIMIT)) for query in queries]
-    with tempfile.TemporaryDirectory() as place:
-        folder = Path(place) / "vectors"
-        rows = [measured(made, queries, nearest) for made in ours(vectors, folder, has_graphs)]
-        rows += [measured(made, queries, nearest) for made in in_numpy(vectors)]
-        rows += [measured(made, queries, nearest) for made in in_faiss(vectors, has_graphs)]
-        extra = changes(folder, queries)
-    return {"vectors": count, "dimensions": dimensions, "queries": len(queries), "rows": rows, "changes": extra}
+def changes(folder: Path, queries: Floats) -> dict[str, Any]:
+    """Measure what else is done with an index that was filled: one addition until it is seen, filters, batches."""
+    index, reader = VectorIndex(folder), VectorIndex(folder)
+    count = index.entries
+
+    def added(step: int) -> None:
+        with index.writing() as writer:
+            writer.put([count + step], queries[step : step + 1])
+            writer.remove([step])
+            writer.commit(index.cursor)
+        reader.refresh()
+        assert reader.search(queries[step : step + 1], 1)[0][0][0] == count + step
+
+    seconds = [spent(lambda step=step: added(step))[0] for step in range(50)]  # type: ignore[misc]
+    body: dict[str, Any] = {"add one until it is found": percentiles(seconds)}
+    rng = np.random.default_rng(1)
+    for share in (0.001, 0.01, 0.1, 0.5):
+        allowed = np.flatnonzero(rng.random(count) < share)
+        asked = partial(reader.search, limit=LIMIT, allowed=allowed)
+        runs = [spent(lambda query=query, asked=asked: asked(query[None])[0]) for query in queries[:SLOW]]  # type: ignore[misc]
+        exact = reader.search_exactly(queries[:SLOW], LIMIT, allowed)
+        shared = [len(dict(one).keys() & dict(other).keys()) for (_, one), other in zip(runs, exact, strict=True)]
+        body[f"{share:.1%} allowed"] = percentiles([seconds for seconds, _ in runs]) | {
+            "recall_at_10": round(float(np.mean(shared)) / LIMIT, 4)
+        }
+    body["200 queries at once, ms each"] = round(1000 * spent(lambda: reader.search(queries, LIMIT))[0] / QUERIES, 2)
+    codes = sum(file.stat().st_size for file in folder.glob("*.codes"))
+    body["bytes of codes a vector"] = round(codes / count, 1)
+    return body
+
+
+def one_size(vectors: Floats, queries: Floats, *, has_graphs: bool) -> dict[str, Any]:
+    products = np.concatenate([vectors[start : start + 65_536] @ queries.T for start in range(0, len(vectors), 65_536)])
+    nearest = [set(np.argpartition(-column, LIMIT)[:LIMIT].tolist()) for column in products.T]
+    del products
+    with tempfile.TemporaryDirectory(dir=WORK) as place:
+        folder = Path(place)
+        rows = [measured(made, len(vectors), queries, nearest) for made in ours(vectors, folder / "index")]
+        extra = changes(folder / "index", queries)
+        print(extra, flush=True)
+        rows += [measured(made, len(vectors), queries, nearest) for made in in_numpy(vectors, folder)]
+        if has_graphs:
+            rows += [measured(made, len(vectors), queries, nearest) for made in graphs(vectors, folder)]
+    return {"vectors": len(vectors), "dimensions": vectors.shape[1], "rows": rows, "ours": extra}
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--count", type=int, default=200_000, help="vectors; a smaller number is a trial, not recorded")
+    parser.add_argument("--count", type=int, help="of the real vectors; a trial, not recorded")
     count = parser.parse_args().count
-    threads = int(os.environ.get("OMP_NUM_THREADS", os.cpu_count() or 1))
-    faiss.omp_set_num_threads(threads)
-    sizes = [one_size(count, dimensions, dimensions == 384) for dimensions in (384, 400)]
-    if count == 200_000:
-        body = {
-            "threads": threads,
-            "faiss": faiss.__version__,
-            "load_15_min_at_end": round(os.getloadavg()[2], 2),
-            "sizes": sizes,
-        }
-        write("vector-search", COMMAND, body)
+    faiss.omp_set_num_threads(1)
+    vectors = encoded()
+    order = np.random.default_rng(2).permutation(len(vectors))
+    queries, held = vectors[order[:QUERIES]], vectors[np.sort(order[QUERIES:])][:count]
+    sizes = [one_size(held, queries, has_graphs=True)]
+    if count is None:
+        sizes.append(one_size(copied(held, MILLION), queries, has_graphs=False))
+        versions = {name: version(name) for name in ("faiss-cpu", "hnswlib", "usearch")}
+        load = round(os.getloadavg()[2], 2)
+        write("vector-search", COMMAND, {"rivals": versions, "load_15_min_at_end": load, "sizes": sizes})
 
 
 if __name__ == "__main__":

@@ -78,6 +78,8 @@ class _Handler(BaseHTTPRequestHandler):
             self.server.requests.append((self.path, dict(self.headers), asked))
             failure = self.server.plan.pop(0) if self.server.plan else ""
             self.server.on_request(len(self.server.requests))
+        if self.path.endswith("/rerank"):
+            return self._rerank(asked, failure)
         texts = asked.get("input", asked.get("inputs"))
         if len(texts) > self.server.most_texts:
             return self._say(413, b"too large")
@@ -101,6 +103,23 @@ class _Handler(BaseHTTPRequestHandler):
         elif failure == "ragged":
             rows[0] = rows[0][:-1]
         return self._say(200, json.dumps(self._shaped(rows)).encode())
+
+    def _rerank(self, asked: Any, failure: str) -> None:
+        """Say how many words of each text the query has, among those that it has."""
+        texts = asked.get("texts", asked.get("documents"))
+        words = set(asked["query"].lower().split())
+        scores = [len(words & set(text.lower().split())) / len(text.split()) for text in texts]
+        if failure == "nothing":
+            self.close_connection = True
+            return None
+        if failure.isdigit():
+            return self._say(int(failure), b'{"error": "not now"}')
+        if failure == "nan":
+            scores[-1] = float("nan")
+        name = "relevance_score" if "documents" in asked else "score"
+        rows: Any = [{"index": place, name: score} for place, score in enumerate(scores)][::-1]
+        rows = {"garbage": "oops", "fewer": rows[1:], "twice": [*rows, rows[0]]}.get(failure, rows)
+        return self._say(200, json.dumps({"results": rows} if "documents" in asked else rows).encode())
 
     def _shaped(self, rows: list[list[float]]) -> Any:
         if self.path.endswith("/embeddings"):

@@ -11,7 +11,7 @@ from datetime import UTC, datetime, timedelta
 from msgspec import structs
 
 from askalike.errors import BusyForumError, InputError
-from askalike.store import Change, Counts, LoadCounts, LoadReport, Operation, Position
+from askalike.store import Change, Counts, LoadCounts, LoadReport, Operation, Position, SourceCounts
 from askalike.store.protocol import MANUAL_SOURCE, QUESTIONS, RecordKind
 from askalike.store.rows import (
     answer_values,
@@ -42,7 +42,7 @@ class _Tables:
     links: dict[Link, str] = field(default_factory=dict)
     feedback: list[Feedback] = field(default_factory=list)
     log: list[tuple[Operation, RecordKind, str, int | None]] = field(default_factory=list)
-    sources: dict[str, None] = field(default_factory=dict)
+    sources: dict[str, str] = field(default_factory=dict)
     last_num: int = 0
 
     def put(self, question: Question, source: str) -> Operation | None:
@@ -112,6 +112,31 @@ class MemoryStore:
     def sources(self) -> tuple[str, ...]:
         return tuple(self._now.sources)
 
+    def source_counts(self) -> list[SourceCounts]:
+        now = self._now
+        return [
+            SourceCounts(
+                name,
+                now.sources[name],
+                sum(held[2] == name for held in now.questions.values()),
+                sum(held[1] == name for held in now.answers.values()),
+                sum(held == name for held in now.links.values()),
+            )
+            for name in now.sources
+        ]
+
+    def delete_source(self, name: str) -> SourceCounts:
+        counts = next((one for one in self.source_counts() if one.name == name), None)
+        if counts is None:
+            raise unknown_id("source", name)
+        with self._write() as tables:
+            for one in [key for key, held in tables.questions.items() if held[2] == name]:
+                tables.remove(one)
+            tables.answers = {key: held for key, held in tables.answers.items() if held[1] != name}
+            tables.links = {link: held for link, held in tables.links.items() if held != name}
+            del tables.sources[name]
+        return counts
+
     # -- records -----------------------------------------------------------------------------------------------
 
     def question(self, identifier: str) -> Question:
@@ -127,8 +152,13 @@ class MemoryStore:
     def nums_by_id(self, ids: Iterable[str]) -> dict[str, int]:
         return {one: self._now.questions[one][0] for one in ids if one in self._now.questions}
 
-    def numbers(self) -> list[int]:
-        return [num for num, _ in self.all_questions()]
+    def numbers(self, *, is_answered: bool | None = None, is_closed: bool | None = None) -> list[int]:
+        answered = self.answer_counts(list(self._now.questions))
+        return [
+            num
+            for num, question in self.all_questions()
+            if is_answered in (None, question.id in answered) and is_closed in (None, question.closed is not None)
+        ]
 
     def all_questions(self, after: int = 0) -> Iterator[tuple[int, Question]]:
         held = sorted(self._now.questions.values(), key=lambda one: one[0])
@@ -240,7 +270,7 @@ class MemoryStore:
     def put_questions(self, questions: Sequence[Question], gone: Sequence[str] = ()) -> dict[str, Operation]:
         done: dict[str, Operation] = {}
         with self._write() as tables:
-            tables.sources[MANUAL_SOURCE] = None
+            tables.sources[MANUAL_SOURCE] = "manual"
             for question in questions:
                 if operation := tables.put(question, MANUAL_SOURCE):
                     done.setdefault(question.id, operation)
@@ -362,6 +392,7 @@ class _Load:
         self.questions: dict[str, Question] = {}
         self.answers: dict[str, Answer] = {}
         self.links: dict[Link, None] = {}
+        self.judgements: list[Feedback] = []
         self.unstorable = 0
 
     def refuse(self, counts: LoadCounts, identifier: str, reason: str) -> None:
@@ -369,6 +400,14 @@ class _Load:
         self._reject(Reject(self.source.name, 0, identifier, reason))
 
     def take(self, record: Record) -> None:
+        if isinstance(record, Feedback):
+            try:
+                check_feedback(record)
+                self.judgements.append(record)
+            except InputError as error:
+                self.unstorable += 1
+                self.refuse(self.report.judgements, str(record.question_id), str(error))
+            return
         if isinstance(record, Link):
             try:
                 check_link(record)
@@ -410,7 +449,7 @@ class _Load:
             raise InputError(
                 f"{len(gone)} of the {held_before} questions that came from {name} are not in it any longer"
             )
-        tables.sources[name] = None
+        tables.sources[name] = self.source.format
         for question in self.questions.values():
             self._count(report.questions, tables.put(question, name))
             known = before.questions.get(question.id)
@@ -432,10 +471,18 @@ class _Load:
         for link in gone_links:
             del tables.links[link]
         report.links.deleted = len(gone_links)
+        self._put_judgements(tables)
         here = tables.questions
         report.links_without_question = sum(
             link.source_id not in here or link.target_id not in here for link in self.links
         )
+
+    def _put_judgements(self, tables: _Tables) -> None:
+        for one in self.judgements:
+            is_new = one.at is None or one not in tables.feedback
+            if is_new:
+                tables.feedback.append(structs.replace(one, at=_in_utc(one.at or datetime.now(UTC))))
+            self._count(self.report.judgements, "add" if is_new else None)
 
     @staticmethod
     def _count(counts: LoadCounts, operation: Operation | None) -> None:

@@ -34,6 +34,7 @@ EXAMPLES: Mapping[str, tuple[str, ...]] = {
         "askalike serve my.forum",
         "askalike serve my.forum --workers 4 --allow-host similar.example.org --allow-origin https://forum.example.org "
         "--open-read",
+        "askalike serve folder-of-forums --workers 2",
     ),
     "keys": (
         "askalike keys my.forum --add read --name widget",

@@ -8,6 +8,7 @@ that nothing is nested deeper than its fields are.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Annotated, Final, Literal
 
@@ -28,6 +29,8 @@ from askalike.types import (
 )
 
 MOST_HITS: Final = 100
+MOST_TEXTS: Final = 256
+MOST_RANKED: Final = 100
 _LARGEST: Final = 2**63 - 1
 
 Id = Annotated[str, Meta(min_length=1, max_length=512)]
@@ -42,6 +45,11 @@ Votes = Annotated[int, Meta(ge=-_LARGEST, le=_LARGEST)]
 OwnId = Annotated[Id, Meta(description="May be left out; else the same as in the path.")]
 Limit = Annotated[int, Meta(ge=1, le=100)]
 LeastScore = Annotated[float, Meta(ge=0, le=1, description="The least score of a pair.")]
+LeastHit = Annotated[float, Meta(ge=0, description="The least score of a hit.")]
+Before = Annotated[Moment, Meta(description="Only questions asked before this moment.")]
+After = Annotated[Moment, Meta(description="Only questions asked at this moment or later.")]
+Answered = Annotated[bool, Meta(description="Only questions with an answer, or only those without.")]
+Closed = Annotated[bool, Meta(description="Only closed questions, or only open ones.")]
 Cursor = Annotated[Name, Meta(description="The ``next`` of the page before.")]
 
 
@@ -60,6 +68,27 @@ def parse_moment(name: str, text: str | None) -> datetime | None:
             f"{name} is not a date or time", "expected one such as 2024-05-01 or 2024-05-01T12:30:00Z"
         ) from None
     return found if found.tzinfo is not None else found.replace(tzinfo=UTC)
+
+
+def _listed(tag: str | None) -> tuple[str, ...]:
+    return () if tag is None else (tag,)
+
+
+def _filters(
+    asked: SimilarRequest | SimilarQuery,
+    tags: tuple[str, ...],
+    not_tags: tuple[str, ...],
+    exclude: tuple[str, ...] = (),
+) -> Filters:
+    return Filters(
+        tags,
+        parse_moment("before", asked.before),
+        frozenset(exclude),
+        not_tags,
+        parse_moment("after", asked.after),
+        asked.answered,
+        asked.closed,
+    )
 
 
 def _other_id() -> InputError:
@@ -81,22 +110,35 @@ class SimilarRequest(_Request, frozen=True):
     k: Annotated[int, Meta(ge=1, le=MOST_HITS, description="How many hits.")] = 10
     markup: Annotated[Markup, Meta(description="How the body is written.")] = "plain"
     tags: Annotated[tuple[Tag, ...], Meta(max_length=20, description="Only questions with all of these.")] = ()
-    before: Annotated[Moment, Meta(description="Only questions asked before this moment.")] | None = None
+    before: Before | None = None
     exclude: Annotated[tuple[Id, ...], Meta(max_length=1_000, description="Never these questions.")] = ()
     ranker: Annotated[Name, Meta(description="One of the forum's rankers; its default if omitted.")] | None = None
     explain: Annotated[bool, Meta(description="Report how much each word counts.")] = False
     id: Annotated[Id, Meta(description="The question's own id, where the forum holds it.")] | None = None
+    not_tags: Annotated[tuple[Tag, ...], Meta(max_length=20, description="Only questions with none of these.")] = ()
+    after: After | None = None
+    answered: Answered | None = None
+    closed: Closed | None = None
+    minimum: LeastHit = 0.0
 
     @property
     def query(self) -> Query:
         """Return the search.
 
         Raises:
-            InputError: ``before`` is no moment.
+            InputError: ``before`` or ``after`` is no moment.
         """
-        filters = Filters(self.tags, parse_moment("before", self.before), frozenset(self.exclude))
-        own = self.id or ""
-        return Query(self.title, self.body, self.markup, self.k, filters, self.ranker, own, is_explained=self.explain)
+        return Query(
+            self.title,
+            self.body,
+            self.markup,
+            self.k,
+            _filters(self, self.tags, self.not_tags, self.exclude),
+            self.ranker,
+            self.id or "",
+            is_explained=self.explain,
+            minimum=self.minimum,
+        )
 
 
 class QuestionRequest(_Request, frozen=True):
@@ -188,6 +230,25 @@ class SimilarQuery(_Request, frozen=True):
     k: Annotated[int, Meta(ge=1, le=MOST_HITS)] = 10
     ranker: Name | None = None
     explain: bool = False
+    tag: Annotated[Tag, Meta(description="Only questions with this tag.")] | None = None
+    not_tag: Annotated[Tag, Meta(description="Only questions without this tag.")] | None = None
+    before: Before | None = None
+    after: After | None = None
+    answered: Answered | None = None
+    closed: Closed | None = None
+    minimum: LeastHit = 0.0
+
+    def query(self, one: Question) -> Query:
+        """Return the search for a question that the forum holds.
+
+        Raises:
+            InputError: ``before`` or ``after`` is no moment.
+        """
+        return replace(
+            Query.stored(one, self.k, _filters(self, _listed(self.tag), _listed(self.not_tag)), self.ranker),
+            is_explained=self.explain,
+            minimum=self.minimum,
+        )
 
 
 class QuestionsQuery(_Request, frozen=True):
@@ -203,6 +264,48 @@ class DuplicatesQuery(_Request, frozen=True):
     cursor: Cursor | None = None
     limit: Limit = 20
     minimum: LeastScore = 0.5
+
+
+Text = Annotated[str, Meta(min_length=1, max_length=200_000)]
+Texts = Annotated[tuple[Text, ...], Meta(min_length=1, max_length=MOST_TEXTS)]
+ModelName = Annotated[str, Meta(max_length=500)]
+Dimensions = Annotated[int, Meta(ge=1, le=65_536, description="Keep so many of a vector's first numbers, at length 1.")]
+Side = Literal["query", "document", "passage"]
+
+
+class EmbeddingsRequest(_Request, frozen=True):
+    """Texts to be encoded, in OpenAI's shape."""
+
+    input: Annotated[Text | Texts, Meta(description="Texts; lists of token ids are not taken.")]
+    model: Annotated[ModelName, Meta(description="With a revision (NAME@…) only just that model answers.")] = ""
+    encoding_format: Annotated[Literal["float", "base64"], Meta(description="base64: of little-endian float32.")] = (
+        "float"
+    )
+    dimensions: Dimensions | None = None
+    user: ModelName | None = None
+    input_type: Annotated[Side, Meta(description="query: texts that are searched for.")] = "document"
+
+
+class EmbedRequest(_Request, frozen=True):
+    """Texts to be encoded, in the shape of text-embeddings-inference; texts are cut at what the encoder reads."""
+
+    inputs: Text | Texts
+    prompt_name: Annotated[Side, Meta(description="query: texts that are searched for.")] = "document"
+    dimensions: Dimensions | None = None
+    normalize: Annotated[bool, Meta(description="Vectors have length 1 always: true, if anything.")] = True
+    truncate: bool | None = None
+    truncation_direction: Literal["right", "Right"] = "right"
+
+
+class RerankRequest(_Request, frozen=True):
+    """Texts to be compared with one, in the shape of text-embeddings-inference; a text's first line is its title."""
+
+    query: Text
+    texts: Annotated[tuple[Text, ...], Meta(min_length=1, max_length=MOST_RANKED)]
+    raw_scores: Annotated[bool, Meta(description="Log odds, not probabilities.")] = False
+    return_text: bool = False
+    truncate: bool | None = None
+    truncation_direction: Literal["right", "Right"] = "right"
 
 
 # -- answers -----------------------------------------------------------------------------------------------------------
@@ -269,12 +372,13 @@ class SimilarHit(Struct, frozen=True):
 
 
 class Similar(Struct, frozen=True):
-    """The hits of a search, best first."""
+    """The hits of a search, best first; a notice where the encoder or the reranker could not be asked."""
 
     ranker: str
     took_ms: float
     corrections: tuple[Correction, ...]
     hits: tuple[SimilarHit, ...]
+    notice: str = ""
 
 
 class ShownLink(Struct, frozen=True):
@@ -387,7 +491,79 @@ class ClustersPage(Struct, frozen=True):
     progress: Compared
 
 
+class Embedding(Struct, frozen=True):
+    """The vector of one text, as numbers or in base64."""
+
+    index: int
+    embedding: list[float] | str
+    object: Literal["embedding"] = "embedding"
+
+
+class Usage(Struct, frozen=True):
+    """How much was read, in words and signs."""
+
+    prompt_tokens: int
+    total_tokens: int
+
+
+class Embeddings(Struct, frozen=True):
+    """Vectors in OpenAI's shape, and which model made them."""
+
+    data: tuple[Embedding, ...]
+    model: str
+    usage: Usage
+    object: Literal["list"] = "list"
+
+
+Vectors = list[list[float]]
+
+
+class Rank(Struct, frozen=True):
+    """A text's place in the request, and how likely a good answer to it helps who asks the query."""
+
+    index: int
+    score: float
+    text: str | None
+
+
+Ranks = tuple[Rank, ...]
+
+
+class OpenAIFault(Struct, frozen=True):
+    """Why a request was refused, in OpenAI's words."""
+
+    message: str
+    type: str
+    code: str | None
+    param: None = None
+
+
+class OpenAIError(Struct, frozen=True):
+    """A refusal in OpenAI's shape."""
+
+    error: OpenAIFault
+
+
 # -- the service itself ------------------------------------------------------------------------------------------------
+
+
+class ServedForum(Struct, frozen=True):
+    """One of the forums of a service.
+
+    Args:
+        path: under which it answers.
+        is_open: whether it is open now; it is opened when it is asked for.
+    """
+
+    name: str
+    path: str
+    is_open: bool
+
+
+class Forums(Struct, frozen=True):
+    """The forums of a service that the request may read."""
+
+    forums: tuple[ServedForum, ...]
 
 
 class Health(Struct, frozen=True):
@@ -424,7 +600,6 @@ class VectorsState(Struct, frozen=True):
     entries: int
     waiting: int
     next_model: str
-    has_graph: bool
 
 
 class RankerState(Struct, frozen=True):

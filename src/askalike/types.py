@@ -108,7 +108,7 @@ class Feedback(msgspec.Struct, frozen=True, rename={"question_id": "question", "
     at: datetime | None = None
 
 
-Record = Question | Answer | Link
+Record = Question | Answer | Link | Feedback
 """What a reader yields, in any order that its file has."""
 
 
@@ -144,28 +144,53 @@ class Filters:
     Args:
         tags: every one of these tags.
         before: asked strictly before this moment, in UTC where it names no time zone; questions without a date do not
-            satisfy it.
+            satisfy it, nor ``after``.
         exclude_ids: never these questions.
+        exclude_tags: none of these tags.
+        after: asked at this moment or later.
+        is_answered: whether it has an answer; None where that does not matter.
+        is_closed: whether it was closed.
     """
 
     tags: tuple[str, ...] = ()
     before: datetime | None = None
     exclude_ids: frozenset[str] = frozenset()
+    exclude_tags: tuple[str, ...] = ()
+    after: datetime | None = None
+    is_answered: bool | None = None
+    is_closed: bool | None = None
 
     def __post_init__(self) -> None:
         """Raise SettingError for a text where several are expected: each of its letters would count."""
-        for name in ("tags", "exclude_ids"):
+        for name in ("tags", "exclude_ids", "exclude_tags"):
             if isinstance(getattr(self, name), str):
                 raise SettingError(f"{name} is the text {getattr(self, name)!r}", "give several, such as a tuple")
-        if self.before is not None and self.before.tzinfo is None:
-            object.__setattr__(self, "before", self.before.replace(tzinfo=UTC))
+        for name in ("before", "after"):
+            moment: datetime | None = getattr(self, name)
+            if moment is not None and moment.tzinfo is None:
+                object.__setattr__(self, name, moment.replace(tzinfo=UTC))
 
-    def admits(self, question: Question) -> bool:
-        """Return whether a question satisfies them; the question's date has a time zone."""
-        if self.before is not None and (question.created is None or question.created >= self.before):
-            return False
-        tags = {tag.casefold() for tag in question.tags}
-        return question.id not in self.exclude_ids and all(tag.casefold() in tags for tag in self.tags)
+    @property
+    def has_states(self) -> bool:
+        """Return whether it matters if a question is answered or closed."""
+        return self.is_answered is not None or self.is_closed is not None
+
+    def admits(self, question: Question, *, is_answered: bool | None = None) -> bool:
+        """Return whether a question, whose date has a time zone, satisfies them.
+
+        Args:
+            is_answered: whether it has an answer; None does not ask for that.
+        """
+        created, tags = question.created, {tag.casefold() for tag in question.tags}
+        return not (
+            question.id in self.exclude_ids
+            or not tags.issuperset(map(str.casefold, self.tags))
+            or not tags.isdisjoint(map(str.casefold, self.exclude_tags))
+            or (self.before is not None and (created is None or created >= self.before))
+            or (self.after is not None and (created is None or created < self.after))
+            or (self.is_closed is not None and self.is_closed != (question.closed is not None))
+            or (None not in (self.is_answered, is_answered) and self.is_answered != is_answered)
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,6 +208,8 @@ class Query:
         own: the question's own id, where the forum holds it: neither it nor what was judged different is found.
         is_canonical: a question that is marked a duplicate gives way to its original.
         is_explained: each hit comes with how much each word counts.
+        minimum: the least score of a hit; of the default ranker, its probability of being a duplicate, which counts
+            where a reranker has given it another score, too.
     """
 
     title: str
@@ -194,6 +221,15 @@ class Query:
     own: str = ""
     is_canonical: bool = False
     is_explained: bool = False
+    minimum: float = 0.0
+
+    @classmethod
+    def stored(
+        cls, question: Question, k: int = 10, filters: Filters | None = None, ranker: str | None = None
+    ) -> Query:
+        """Return the search for what is similar to a question that the forum holds."""
+        title = question.title if question.title.strip() or question.body.strip() else "?"
+        return cls(title, question.body, question.markup, k, filters or Filters(), ranker, own=question.id)
 
 
 @dataclass(frozen=True, slots=True)

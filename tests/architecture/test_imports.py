@@ -28,7 +28,8 @@ ALLOWED: dict[str, set[str]] = {
     "client": {"types", "errors", "schemas"},
     "data": {"errors"},
     "text": {"types", "errors", "settings"},
-    "readers": {"types", "errors", "files", "text"},
+    "records": {"types", "errors"},
+    "readers": {"types", "errors", "files", "text", "records"},
     "store": {"types", "errors", "files"},
     "evaluation": {"types", "errors"},
     "models": set(),
@@ -69,6 +70,7 @@ ALLOWED: dict[str, set[str]] = {
     },
     "forum": {
         *BASE,
+        "records",
         *INDEX,
         *LANGUAGE,
         "files",
@@ -140,6 +142,7 @@ ALLOWED: dict[str, set[str]] = {
     "server": {*BASE, "files", "processes", "schemas", "text", "store", "search", "forum"},
     "cli": {
         *BASE,
+        "records",
         *LANGUAGE,
         "files",
         "processes",

@@ -146,6 +146,22 @@ def test_nothing_found_an_error_and_an_unreachable_service_say_what_to_do(opened
     page.wait_for_selector(".hit")
 
 
+def test_what_part_of_the_search_could_not_be_used_is_said_above_the_hits(opened: Opened) -> None:
+    page = opened()
+    ask(page)
+    assert not page.get_by_text("Part of the search could not be used.").is_visible()
+    reason = "found by words alone: the encoder <b>tei:served</b> cannot be reached"
+
+    def with_notice(route: Route) -> None:
+        route.fulfill(json={**route.fetch().json(), "notice": reason})
+
+    page.route("**/v1/similar", with_notice)
+    ask(page, f"{TITLE} again")
+    page.get_by_text(reason).wait_for()
+    assert page.locator(".hit").count() > 0
+    assert accessibility_wrongs(page) == []
+
+
 def test_a_device_that_is_offline_is_told_so_and_the_search_goes_on_when_it_is_back(opened: Opened) -> None:
     page = opened(may_fail=True)
     page.context.set_offline(True)

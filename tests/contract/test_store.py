@@ -484,6 +484,24 @@ def test_what_a_store_holds_is_counted(store: Store) -> None:
     store.check()
 
 
+def test_what_is_counted_follows_every_kind_of_change(store: Store) -> None:
+    def counted() -> tuple[int, ...]:
+        found = store.counts()
+        return (found.questions, found.answers, found.questions_with_answer, found.duplicates, found.judgements)
+
+    assert counted() == counted() == (0, 0, 0, 0, 0)
+    store.put_questions([Question("q1", "t"), Question("q2", "t")])
+    assert counted() == (2, 0, 0, 0, 0)
+    store.put_answers([Answer("a", "q1", "b")])
+    assert counted() == (2, 1, 1, 0, 0)
+    store.put_links([Link("q2", "q1")])
+    assert counted() == (2, 1, 1, 1, 0)
+    store.add_feedback(Feedback("q1", "q2", "different"))
+    assert counted() == (2, 1, 1, 1, 1)
+    store.put_questions([], ["q2"])
+    assert counted() == (1, 1, 1, 0, 0)
+
+
 def test_a_file_that_is_opened_again_holds_the_same(tmp_path: Path) -> None:
     layout = ForumLayout(tmp_path / "forum")
     store = create_store(layout, {})

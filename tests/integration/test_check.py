@@ -192,6 +192,26 @@ def test_damage_of_vectors_is_seen_and_mended(path: Path, pattern: str) -> None:
     assert found(path)["vector"] == before
 
 
+@pytest.mark.parametrize("pattern", ["*.codes", "*.centres"])
+def test_damaged_codes_are_made_anew_without_encoding_a_question(
+    path: Path, pattern: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("askalike.index.vectors.writer.UNCODED", 20)  # of 60 questions
+    monkeypatch.setattr("askalike.index.vectors.nearest.UNCODED", 20)
+    with Forum.open(path) as forum:
+        forum.add([Question(f"q{number}", f"Wifi printer {number}", "silent evening") for number in range(60)])
+    before = found(path)["vector"]
+    target = one(ForumLayout(path).vectors, pattern)
+    segments = {file: file.stat().st_mtime_ns for file in path.rglob("*.segment")}
+    flip(target, target.stat().st_size - 1)
+    assert {part for part, _ in damage(path)} == {"vectors"}
+    report = Forum.repair(path)
+    assert (report.repaired, report.is_sound) == (("vectors",), True)
+    assert found(path)["vector"] == before
+    assert {file: file.stat().st_mtime_ns for file in path.rglob("*.segment")} == segments
+    assert one(ForumLayout(path).vectors, pattern) != target
+
+
 def test_vectors_that_nothing_names_any_more_are_seen(path: Path) -> None:
     (ForumLayout(path).vectors / "current.json").unlink()
     assert damage(path) == [("vectors", "vectors/current.json")]

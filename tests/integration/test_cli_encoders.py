@@ -204,3 +204,35 @@ def test_a_model_in_a_folder_encodes_and_nothing_anew_when_the_folder_has_moved(
     assert run("encode", forum, "--model", written, *options).code == 0
     assert len(read) == 1  # the probe
     assert run("search", forum, "disk is full", "--json").err == ""
+
+
+@pytest.mark.parametrize("written", ["foo:bar", "minilm2", "openapi:http://host#name"])
+def test_an_encoder_that_is_none_is_refused_with_all_kinds_that_there_are(
+    run: Run, tmp_path: Path, archive: Path, written: str
+) -> None:
+    run("index", archive, "--into", tmp_path / "forum")
+    for done in (
+        run("encode", tmp_path / "forum", "--model", written),
+        run("index", archive, "--into", tmp_path / "forum", "--encoder", written),
+    ):
+        said = " ".join(done.err.split())
+        assert done.code == 2
+        assert f"there is no encoder '{written}'" in said
+        for kind in ("minilm", "sentence-transformers:PATH", "model2vec:PATH", "openai:URL#NAME", "tei:URL", "ollama:"):
+            assert kind in said
+
+
+def test_a_forum_by_the_general_model_hints_at_minilm_unless_its_user_chose_that(
+    run: Run, tmp_path: Path, archive: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    forum = tmp_path / "forum"
+    run("index", archive, "--into", forum)  # ASKALIKE_ENCODER says general
+    assert "MiniLM" not in run("info", forum).out
+    monkeypatch.delenv("ASKALIKE_ENCODER")
+    for done in (run("info", forum), run("index", archive, "--into", forum)):
+        said = " ".join(done.out.split())
+        assert "finds more than the general model:" in said
+        assert f"askalike encode {forum} --model minilm" in said
+    other = tmp_path / "german"
+    run("index", archive, "--into", other, "--language", "german", "--encoder", "general")
+    assert "MiniLM" not in run("info", other).out

@@ -28,7 +28,6 @@ from askalike.index.catchup import Steps, catch_up
 from askalike.index.model_source import own_model
 from askalike.index.vector_indexer import VectorIndexer
 from askalike.index.vector_set import VectorSet, forget_sets, make_set
-from askalike.index.vectors import GraphSettings
 from askalike.progress import SilentProgress
 from askalike.search import JoinSettings, Ranking, Searcher, SearchSettings
 from askalike.store import ForumLayout, open_store
@@ -456,18 +455,6 @@ def test_what_is_written_while_a_new_model_encodes_is_found_after_the_switch(sma
     assert small.vectors.waiting == 0
 
 
-def test_what_is_written_while_the_graph_is_built_is_encoded(small: Forum, monkeypatch: pytest.MonkeyPatch) -> None:
-    def build(*_: object) -> None:
-        archive = open_store(ForumLayout(small.path))
-        archive.add_questions([Question("late", "Wlan lost")])
-        archive.close()
-
-    monkeypatch.setattr(vectors_module.Vectors, "_build_graph", build)
-    small.encode()
-    assert small.vectors.waiting == 0
-    assert nearest(small, "wlan") == ["late", "wifi"]
-
-
 def test_one_process_encodes_at_a_time(small: Forum, tmp_path: Path) -> None:
     small.use_model(saved(synonym_model(PRINTERS_ARE_WIRELESS), tmp_path / "new"))
 
@@ -659,50 +646,25 @@ def test_a_model_whose_making_was_killed_between_two_renames_is_still_the_forums
         assert forum.vectors.next_model == ""
 
 
-# -- the neighbour graph -------------------------------------------------------------------------------------------
+# -- likely pairs --------------------------------------------------------------------------------------------------
 
 
-def test_ctrl_c_ends_the_building_of_the_graph_and_the_next_time_it_is_built(path: Path) -> None:
-    class Stopping(SilentProgress):
-        phase = ""
-
-        def start(self, phase: str, total: int, unit: str) -> None:
-            self.phase = phase
-
-        def advance(self, count: int) -> None:
-            if self.phase == "building the vector index":
-                raise KeyboardInterrupt
-
-    pytest.importorskip("faiss")
-    settings = ForumSettings(graph=GraphSettings(above=2))
-    with Forum.open(path, settings=settings) as forum:
-        with pytest.raises(KeyboardInterrupt):
-            forum.encode(progress=Stopping())
-        assert not forum.vectors.has_graph
-        assert nearest(forum, "wireless disconnects") == ["wifi"]
-        forum.encode()
-        assert forum.vectors.has_graph
-        assert nearest(forum, "wireless disconnects") == ["wifi"]
-
-
-def test_a_large_forum_is_searched_through_a_graph_and_what_came_later_beside_it(
+def test_pairs_are_what_a_search_for_each_question_finds_and_nothing_is_encoded_for_them(
     path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    pytest.importorskip("faiss")
-    settings = ForumSettings(graph=GraphSettings(above=50))
     chance = np.random.default_rng(1)
     words = [word for group in SYNONYMS for word in sorted(group)]
-    with Forum.open(path, settings=settings) as forum:
-        forum.add([Question(f"q{number}", " ".join(chance.choice(words, 4))) for number in range(120)])
-        assert not forum.vectors.has_graph
-        forum.encode()
-        assert forum.vectors.has_graph
-        forum.add(Question("late", "wlan"))
-        by_graph = forum.ranking(Query("wireless", k=5, ranker="vector"))
-        assert "late" in [one for one, _ in by_graph]
-    with Forum.open(path, settings=ForumSettings(neighbours="exact")) as forum:
-        exact = forum.ranking(Query("wireless", k=5, ranker="vector"))
-        assert [score for _, score in exact] == pytest.approx([score for _, score in by_graph])
-    monkeypatch.setattr("askalike.forum.engine.has_faiss", lambda: False)
     with Forum.open(path) as forum:
-        assert forum.ranking(Query("wireless", k=5, ranker="vector")) == exact
+        forum.add([Question(f"q{num}", f"{' '.join(chance.choice(words, 4))} number{num}") for num in range(80)])
+        found: list[tuple[str, str]] = []
+        for one in forum.questions():
+            ranked = forum.ranking(Query(one.title, one.body, one.markup, k=6))
+            partners = [(other, score) for other, score in ranked if other != one.id][:5]
+            found.extend((one.id, other) for other, score in partners if score >= 0.1)
+        monkeypatch.setattr("askalike.models.encoders.model.Model.encode", None)
+        assert forum.pairs.advance(60) == 0
+        nums = forum.numbers([one.id for one in forum.questions()])
+        kept = {frozenset((pair.first, pair.second)) for pair in forum.pairs.store.page(0.0, 10_000)}
+    assert len(found) > 100
+    wanted = [frozenset((nums[one], nums[other])) for one, other in found]
+    assert sum(pair in kept for pair in wanted) >= 0.98 * len(wanted)

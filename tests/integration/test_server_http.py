@@ -75,7 +75,7 @@ def test_a_search_answers_as_it_was_agreed(client: TestClient) -> None:
     found = search(client, explain=True)
     assert found.status_code == 200
     (hit,) = found.json()["hits"]
-    assert set(found.json()) == {"ranker", "took_ms", "corrections", "hits"}
+    assert set(found.json()) == {"ranker", "took_ms", "corrections", "hits", "notice"}
     assert set(hit) == {
         "rank",
         "score",
@@ -226,6 +226,7 @@ def test_every_answer_is_of_the_type_that_its_route_names(client: TestClient) ->
         ("GET /v1/questions/{id}/similar", "/v1/questions/1/similar?explain=true", {}),
         ("GET /v1/questions", "/v1/questions?limit=2", {}),
         ("GET /v1/questions/{id}", "/v1/questions/shape", {}),
+        ("POST /rerank", "/rerank", {"query": "wifi", "texts": ["wifi", "printer"]}),
         ("GET /v1/duplicates", "/v1/duplicates?minimum=0.2", {}),
         ("GET /v1/duplicates/clusters", "/v1/duplicates/clusters", {}),
         ("GET /v1/status", "/v1/status", {}),
@@ -236,7 +237,9 @@ def test_every_answer_is_of_the_type_that_its_route_names(client: TestClient) ->
         ("DELETE /v1/questions/{id}", "/v1/questions/shape", {}),
     ]
     lines = {"POST /v1/questions:bulk", "GET /v1/feedback", "GET /metrics", "GET /openapi.json"}
-    assert {name for name, _, _ in asked} | lines == set(kinds)
+    encoded = {"POST /v1/embeddings", "POST /embed"}  # this forum has no encoder
+    assert {name for name, _, _ in asked} | lines | encoded == set(kinds)
+    assert client.post("/v1/embeddings", json={"input": "wifi"}).status_code == 409
     for name, path, body in asked:
         answer = client.request(name.partition(" ")[0], path, json=body or None)
         assert answer.status_code == 200, answer.text
@@ -591,18 +594,18 @@ def test_titles_are_logged_where_that_was_said(other: Any, caplog: pytest.LogCap
 def test_a_service_that_stops_does_not_wait_for_its_background(
     folder: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """A graph over many vectors takes minutes, and is built again when the service starts."""
-    is_building, is_over = threading.Event(), threading.Event()
+    """Encoding many questions takes minutes, and goes on when the service starts."""
+    is_encoding, is_over = threading.Event(), threading.Event()
 
-    def build_graph() -> bool:
-        is_building.set()
+    def encode() -> bool:
+        is_encoding.set()
         return not is_over.wait(60)
 
     monkeypatch.setattr("askalike.server.service.CLOSE_S", 0.05)
     with TestClient(build(ServeSettings(str(folder))), base_url=BASE) as one:
         service = one.app.state.service
-        monkeypatch.setattr(service.maintenance, "keep", build_graph)
-        assert is_building.wait(60)
+        monkeypatch.setattr(service.maintenance, "keep", encode)
+        assert is_encoding.wait(60)
     assert "still under way" in caplog.text
     is_over.set()
     assert service.maintenance.stop(60)

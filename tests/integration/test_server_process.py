@@ -130,6 +130,22 @@ def test_every_worker_sees_each_change_at_once(folder: Path) -> None:
         assert first("kettle leaks at night") == {"Wifi drops at night"}
 
 
+def test_workers_serve_a_folder_of_forums_together(tmp_path: Path) -> None:
+    for name, title in (("travel", "Visa for a layover"), ("cooking", "Rice sticks to the pan")):
+        with Forum.create(tmp_path / "network" / name) as forum:
+            forum.add([Question("1", title)])
+    with serving(tmp_path / "network", "--workers", "2", "--rate", "0") as (process, root):
+        travel, cooking = (Client(f"http://{root._host}:{root._port}/{name}") for name in ("travel", "cooking"))
+        for number in range(10):  # whichever worker is asked
+            travel.put(f"new {number}", f"Toaster number {number}")
+            assert travel.similar(f"toaster number {number}", k=1).hits[0].question.id == f"new {number}"
+            assert [hit.question.title for hit in cooking.similar("rice sticks").hits] == ["Rice sticks to the pan"]
+        counted = root._send("GET", "/metrics", None, "").decode()
+        assert 'askalike_requests_total{forum="travel",route="POST /v1/similar",status="200"} 10.0' in counted
+        os.killpg(process.pid, signal.SIGTERM)
+        assert process.wait(30) in (0, -signal.SIGTERM)
+
+
 def test_the_client_asks_for_everything_and_the_log_holds_no_texts(folder: Path) -> None:
     with serving(folder) as (_, client):
         client.put("a/b", "Wifi drops at day", tags=["net"], created="2024-05-01")

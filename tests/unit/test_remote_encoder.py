@@ -11,7 +11,17 @@ import pytest
 from tests.embedding_server import EmbeddingServer, serving
 
 from askalike.errors import EncoderError
-from askalike.models.remote import CHARACTERS_A_BATCH, TEXTS_A_BATCH, Dialect, Patience, RemoteEncoder, batches
+from askalike.models.remote import (
+    CHARACTERS_A_BATCH,
+    RERANK_DIALECTS,
+    TEXTS_A_BATCH,
+    Dialect,
+    Patience,
+    RemoteEncoder,
+    RemoteReranker,
+    RerankDialect,
+    batches,
+)
 
 TEXTS = [f"question number {number} about printers" for number in range(70)]
 PATHS: dict[Dialect, str] = {"openai": "/v1", "tei": "", "ollama": ""}
@@ -145,5 +155,59 @@ def test_memory_does_not_grow_with_what_was_encoded(server: EmbeddingServer) -> 
     try:
         grown(3)
         assert grown(10) < 10 * 700 * 32 * 4 / 2  # half of what the vectors alone take
+    finally:
+        tracemalloc.stop()
+
+
+PAIR = ["wifi drops", "printer is offline", "wifi drops again"]
+
+
+@pytest.mark.parametrize("dialect", RERANK_DIALECTS)
+def test_a_reranker_of_each_dialect_gives_every_text_its_own_score(
+    server: EmbeddingServer, dialect: RerankDialect
+) -> None:
+    reranker = RemoteReranker(dialect, f"{server.address}/v2", "served", "secret-key")
+    assert reranker.score("wifi drops", PAIR) == pytest.approx([1, 0, 2 / 3])
+    assert reranker.score("wifi drops", []) == []
+    ((path, headers, asked),) = server.requests
+    assert (path, headers["Authorization"]) == ("/v2/rerank", "Bearer secret-key")
+    assert asked.get("model") == ("served" if dialect == "cohere" else None)
+
+
+@pytest.mark.parametrize("dialect", RERANK_DIALECTS)
+@pytest.mark.parametrize("failure", ["429", "500", "garbage", "nan", "nothing", "fewer", "twice"])
+def test_a_reranker_that_fails_is_a_clear_error_and_not_asked_for_a_while(
+    server: EmbeddingServer, dialect: RerankDialect, failure: str
+) -> None:
+    now = [0.0]
+    patience = Patience(query_timeout_s=30, rest_s=30)
+    reranker = RemoteReranker(dialect, server.address, "served", patience=patience, clock=lambda: now[0])
+    server.plan = [failure]
+    with pytest.raises(EncoderError, match=rf"the reranker {dialect}:served at http://127.0.0.1:\d+ "):
+        reranker.score("wifi drops", PAIR)
+    with pytest.raises(EncoderError, match="asked again in 30 s"):
+        reranker.score("wifi drops", PAIR)
+    now[0] = 31.0
+    assert reranker.score("wifi drops", PAIR) == pytest.approx([1, 0, 2 / 3])
+    assert len(server.requests) == 2
+
+
+def test_the_memory_of_a_client_stays_flat_while_its_endpoint_fails_in_every_way(server: EmbeddingServer) -> None:
+    encoder = encoder_of(server, tries=12)
+    encoder.encode_document(["first"])
+
+    def grown(rounds: int) -> int:
+        before = tracemalloc.get_traced_memory()[0]
+        for _ in range(rounds):
+            server.plan = [one for one in FAILURES if one != "429 7"]
+            np.testing.assert_allclose(encoder.encode_document(TEXTS), expected(server, TEXTS), atol=1e-6)
+            server.requests.clear()
+        gc.collect()
+        return tracemalloc.get_traced_memory()[0] - before
+
+    tracemalloc.start()
+    try:
+        grown(2)
+        assert grown(10) < 50_000  # a tenth of what the answers of one round take
     finally:
         tracemalloc.stop()

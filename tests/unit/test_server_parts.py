@@ -759,7 +759,7 @@ def test_metrics_are_as_prometheus_reads_them() -> None:
     metrics.request('GET /"x', 200, 0.003)
     metrics.request('GET /"x', 404, 20.0)
     metrics.stage("rank", 0.5)
-    text = metrics.text([Gauge("askalike_questions", "Questions.", 7)]).decode()
+    text = metrics.text([Gauge("askalike_questions", "Questions.", {"": 7})]).decode()
     lines = text.splitlines()
     route = r'route="GET /\"x"'
     assert f'askalike_requests_total{{{route},status="200"}} 1.0' in lines
@@ -781,7 +781,7 @@ from askalike.server.metrics import Gauge, Metrics
 metrics = Metrics()
 metrics.request("GET /x", 200, 0.1)
 metrics.stage("rank", 0.5)
-sys.stdout.buffer.write(metrics.text([Gauge("askalike_questions", "Questions.", 7)]))
+sys.stdout.buffer.write(metrics.text([Gauge("askalike_questions", "Questions.", {"": 7})]))
 """
 
 

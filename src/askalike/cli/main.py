@@ -18,8 +18,10 @@ from askalike.cli import (
     change,
     check,
     demo,
+    duplicates,
     encode,
     evaluate,
+    export,
     index,
     info,
     keys,
@@ -27,6 +29,7 @@ from askalike.cli import (
     score,
     search,
     serve,
+    show,
     train,
 )
 from askalike.cli.display import errors, print_json, safe
@@ -48,12 +51,20 @@ app.command("check")(check.check)
 app.command("encode")(encode.encode)
 app.command("train")(train.train)
 app.command("search")(search.search)
+app.command("similar")(search.similar)
+app.command("show")(show.show)
+app.command("duplicates")(duplicates.duplicates)
 app.command("serve")(serve.serve)
 app.command("keys")(keys.keys)
 app.command("info")(info.info)
 app.command("add")(change.add)
 app.command("edit")(change.edit)
 app.command("delete")(change.delete)
+app.command("link")(change.link)
+app.command("unlink")(change.unlink)
+app.command("judge")(change.judge)
+app.command("source")(show.source)
+app.command("export")(export.export)
 app.command("score")(score.score)
 app.command("evaluate")(evaluate.evaluate)
 app.command("reproduce")(reproduce.reproduce)

@@ -1,63 +1,128 @@
-"""``askalike search``: earlier questions that ask the same."""
+"""``askalike search`` and ``similar``: earlier questions that ask the same, for one question or many at once."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from askalike.cli.arguments import ForumArgument, JsonOption, body_text, moment
+from askalike.cli.arguments import (
+    NO_THRESHOLD,
+    AfterOption,
+    AnsweredOption,
+    BeforeOption,
+    ClosedOption,
+    ExcludeOption,
+    ExplainOption,
+    ForumArgument,
+    JsonOption,
+    KOption,
+    MinimumOption,
+    NotTagOption,
+    RankerOption,
+    TagOption,
+    ThresholdOption,
+    body_text,
+    filters_of,
+)
 from askalike.cli.calling import command
 from askalike.cli.display import console, errors, print_hits, print_json, print_whole, query_lines, safe
 from askalike.cli.progress import BarProgress
-from askalike.errors import SettingError
+from askalike.errors import InputError, SettingError
+from askalike.evaluation.files import write_trec_run
 from askalike.forum import Forum, ForumSettings
 from askalike.index.vector_sets import VectorsState
-from askalike.search import RANKER_NAMES, RANKERS
-from askalike.search.settings import ALL, THRESHOLDS
-from askalike.types import Filters, Query
+from askalike.readers.detection import find_archive
+from askalike.readers.frame import ReadContext
+from askalike.search import RANKERS
+from askalike.types import Filters, Query, Question, SearchResult
 
-SETTINGS = ForumSettings(neighbours="exact")
-"""A command asks once: looking at all vectors takes less than reading the graph."""
+SETTINGS = ForumSettings()
 
 
 def search(
     forum: ForumArgument,
-    title: Annotated[str, typer.Argument(metavar="TITLE", help="The question's title.", show_default=False)],
+    title: Annotated[str, typer.Argument(metavar="[TITLE]", help="The question's title.", show_default=False)] = "",
     body: Annotated[str, typer.Option("--body", help="Its body, in Markdown; - reads standard input.")] = "",
-    k: Annotated[int, typer.Option("--k", "-k", help="Number of results.")] = 10,
-    tag: Annotated[list[str] | None, typer.Option("--tag", help="Only questions with this tag; repeatable.")] = None,
-    before: Annotated[str | None, typer.Option("--before", help="Only questions asked before this date.")] = None,
-    exclude: Annotated[list[str] | None, typer.Option("--exclude", help="Exclude this id; may be repeated.")] = None,
-    ranker: Annotated[
-        str | None,
-        typer.Option("--ranker", help=f"One of {', '.join(RANKER_NAMES)}; default: probability."),
-    ] = None,
-    threshold: Annotated[
-        str,
+    k: KOption = 10,
+    tag: TagOption = None,
+    not_tag: NotTagOption = None,
+    before: BeforeOption = None,
+    after: AfterOption = None,
+    answered: AnsweredOption = None,
+    closed: ClosedOption = None,
+    exclude: ExcludeOption = None,
+    minimum: MinimumOption = 0.0,
+    ranker: RankerOption = None,
+    threshold: ThresholdOption = NO_THRESHOLD,
+    explain: ExplainOption = False,
+    batch: Annotated[
+        Path | None,
         typer.Option(
-            "--threshold",
-            help=f"One of {', '.join(THRESHOLDS)}: average shows nothing whose score is below the candidates' average.",
+            "--batch",
+            help="Ask all questions of a file: one title a line in a .txt, or any format of archives.",
         ),
-    ] = ALL,
-    explain: Annotated[bool, typer.Option("--explain", help="Show the parts of scores and weights of words.")] = False,
+    ] = None,
+    run: Annotated[Path | None, typer.Option("--run", help="With --batch: write a TREC run to this file.")] = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Show the earlier questions that are most similar to a new one, with their best answers."""
+    """Find the earlier questions most similar to a new one.
+
+    They come with their best answers. Many questions are asked at once with --batch, and answered in one pass.
+    """
     text = body_text(body)
-    if not title.strip() and not text.strip():
+    if batch is not None and (title.strip() or text.strip()):
+        raise SettingError("both a question and --batch were given", "give one of them")
+    if batch is None and not title.strip() and not text.strip():
         raise SettingError("the question is empty", "give a title, or a body with --body")
-    filters = Filters(tuple(tag or ()), moment(before, "--before"), frozenset(exclude or ()))
-    settings = replace(SETTINGS, search=replace(SETTINGS.search, threshold=threshold))
-    with BarProgress() as progress, Forum.open(forum, settings=settings, progress=progress) as opened:
-        lacking = list(_lacking(opened, ranker))
-        found = opened.search(Query(title, text, "markdown", k, filters, ranker, is_explained=explain))
-        excluded = "" if found.hits else _barred(opened, filters)
-    if found.notice:
-        lacking.append(f"note: {safe(found.notice)}")
-    notes = [*lacking, *(safe(f"note: {one.written} was corrected to {one.meant}") for one in found.corrections)]
+    if run is not None and batch is None:
+        raise SettingError("--run goes with --batch alone", "name a file of questions with --batch")
+    filters = filters_of(tag, not_tag, before, after, exclude, answered, closed)
+    query = Query(title, text, "markdown", k, filters, ranker, is_explained=explain, minimum=minimum)
+    if batch is not None:
+        _search_many(forum, batch, query, threshold, run, as_json=as_json)
+    else:
+        _search(forum, query, threshold, as_json=as_json)
+
+
+def similar(
+    forum: ForumArgument,
+    identifier: Annotated[str, typer.Argument(metavar="ID", help="The question's id.")],
+    k: KOption = 10,
+    tag: TagOption = None,
+    not_tag: NotTagOption = None,
+    before: BeforeOption = None,
+    after: AfterOption = None,
+    answered: AnsweredOption = None,
+    closed: ClosedOption = None,
+    exclude: ExcludeOption = None,
+    minimum: MinimumOption = 0.0,
+    ranker: RankerOption = None,
+    threshold: ThresholdOption = NO_THRESHOLD,
+    explain: ExplainOption = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Find the questions most similar to one of the forum.
+
+    It is not among them itself, nor is what people judged different from it.
+    """
+    filters = filters_of(tag, not_tag, before, after, exclude, answered, closed)
+    query = Query("", "", k=k, filters=filters, ranker=ranker, own=identifier, is_explained=explain, minimum=minimum)
+    _search(forum, query, threshold, as_json=as_json)
+
+
+def _search(forum: Path, query: Query, threshold: str, *, as_json: bool) -> None:
+    with BarProgress() as progress, _opened(forum, threshold, progress) as opened:
+        if query.own:
+            stored = Query.stored(opened.question(query.own))
+            query = replace(query, title=stored.title, body=stored.body, markup=stored.markup)
+        lacking = list(_lacking(opened, query.ranker))
+        found = opened.search(query)
+        excluded = "" if found.hits else _barred(opened, query.filters)
+    notes = [*lacking, *_notes(found)]
     for line in [*notes, f"note: {excluded}"] if as_json and excluded else notes:
         print_whole(line, errors)
     if as_json:
@@ -68,7 +133,68 @@ def search(
         first = found.hits[0].explanation if found.hits else None
         if first is not None and (words := query_lines(first)):
             console.print(words, end="\n\n")
-        print_hits(found.hits, has_scores=explain)
+        print_hits(found.hits, has_scores=query.is_explained)
+
+
+def _search_many(forum: Path, batch: Path, query: Query, threshold: str, run: Path | None, *, as_json: bool) -> None:
+    asked = list(questions_of(batch))
+    if run is not None and (odd := next((one.id for one in asked if len(one.id.split()) != 1), None)) is not None:
+        raise SettingError(f"the id {odd!r} has spaces in it, which a TREC run cannot hold", "use --json instead")
+    with BarProgress() as progress, _opened(forum, threshold, progress) as opened:
+        for line in _lacking(opened, query.ranker):
+            print_whole(line, errors)
+        queries = [replace(query, title=one.title, body=one.body, markup=one.markup) for one in asked]
+        found = dict(zip((one.id for one in asked), opened.similar_many(queries, progress=progress), strict=True))
+    if run is not None:
+        ranked = {name: [(hit.question.id, hit.score) for hit in one.hits] for name, one in found.items()}
+        write_trec_run(run, ranked)
+        print_whole(f"wrote the hits of {len(found):,} questions to {run}", errors)
+    if as_json:
+        print_json([{"query": name, "hits": one.hits} for name, one in found.items()])
+    elif run is None:
+        for question, one in zip(asked, found.values(), strict=True):
+            console.rule(f"{safe(question.id)}: “{safe(question.title)}”", align="left", style="dim")
+            print_hits(one.hits, has_scores=query.is_explained)
+
+
+def questions_of(path: Path) -> list[Question]:
+    """Return the questions of a file: a title a line in a ``.txt``, else whatever can be indexed.
+
+    Raises:
+        InputError: it cannot be read, or holds no question.
+    """
+    if path.suffix == ".txt" and path.is_file():
+        try:
+            lines = path.read_text(encoding="utf-8-sig").splitlines()
+        except (OSError, UnicodeDecodeError) as error:
+            raise InputError(f"{path} cannot be read: {error}", "expected UTF-8, one title a line") from error
+        found = [Question(str(number), line.strip()) for number, line in enumerate(lines, 1) if line.strip()]
+    else:
+        archive, reader, _ = find_archive(path)
+        context = ReadContext(notice=lambda text: print_whole(f"note: {safe(text)}", errors))
+        found = [one for one in reader.read(archive, context) if isinstance(one, Question)]
+        if context.rejects.count:
+            first = context.rejects.first[0]
+            raise InputError(
+                f"{context.rejects.count:,} records of {path} cannot be read, the first in line {first.line}:"
+                f" {first.reason}",
+                "correct them, or leave them out",
+            )
+    if not found:
+        raise InputError(f"{path} holds no question", "expected one title a line in a .txt, or an archive")
+    return list({one.id: one for one in found}.values())
+
+
+def _opened(forum: Path, threshold: str, progress: BarProgress) -> Forum:
+    settings = replace(SETTINGS, search=replace(SETTINGS.search, threshold=threshold))
+    return Forum.open(forum, settings=settings, progress=progress)
+
+
+def _notes(found: SearchResult) -> Iterator[str]:
+    if found.notice:
+        yield f"note: {safe(found.notice)}"
+    for one in found.corrections:
+        yield safe(f"note: {one.written} was corrected to {one.meant}")
 
 
 def _lacking(forum: Forum, ranker: str | None) -> Iterator[str]:
@@ -91,15 +217,20 @@ def _lacking(forum: Forum, ranker: str | None) -> Iterator[str]:
 
 
 def _barred(forum: Forum, filters: Filters) -> str:
-    """Return that no question of the forum has the tags and the date that were asked for, "" where one has."""
+    """Return that no question of the forum is as the filters want it, "" where one is."""
     asked = replace(filters, exclude_ids=frozenset())
-    if asked == Filters() or any(map(asked.admits, forum.questions())):
+    if asked == Filters() or forum.count(asked):
         return ""
     wanted = []
-    if asked.tags:
-        wanted.append(f"has the tag{'s' if len(asked.tags) > 1 else ''} {', '.join(map(safe, asked.tags))}")
-    if asked.before:
-        wanted.append(f"was asked before {asked.before.isoformat(' ', 'minutes')}")
+    for names, has in ((asked.tags, "has"), (asked.exclude_tags, "has not")):
+        if names:
+            wanted.append(f"{has} the tag{'s' if len(names) > 1 else ''} {', '.join(map(safe, names))}")
+    for moment, when in ((asked.before, "before"), (asked.after, "after")):
+        if moment:
+            wanted.append(f"was asked {when} {moment.isoformat(' ', 'minutes')}")
+    for is_so, named in ((asked.is_answered, "answered"), (asked.is_closed, "closed")):
+        if is_so is not None:
+            wanted.append(f"is {'' if is_so else 'not '}{named}")
     return f"No question {' and '.join(wanted)}."
 
 

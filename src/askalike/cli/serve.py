@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import importlib.util
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from askalike.cli.arguments import ForumArgument
 from askalike.cli.display import errors, print_whole
 from askalike.errors import MissingExtraError
 
 
 def serve(
-    forum: ForumArgument,
+    forum: Annotated[
+        Path, typer.Argument(metavar="FORUM", help="The forum's folder, or a folder of forums.", show_default=False)
+    ],
     host: Annotated[str, typer.Option("--host", help="The address to listen on.")] = "127.0.0.1",
     port: Annotated[int, typer.Option("--port", help="The port.", min=0, max=65535)] = 8765,
     workers: Annotated[int, typer.Option("--workers", help="Worker processes.", min=1, max=64)] = 1,
@@ -38,13 +40,17 @@ def serve(
     ] = False,
     rate: Annotated[float, typer.Option("--rate", help="Requests per second of one client; 0: no limit.", min=0)] = 50,
     timeout: Annotated[float, typer.Option("--timeout", help="Seconds until a request times out.", min=0.1)] = 10,
+    open_forums: Annotated[
+        int, typer.Option("--open-forums", help="Of a folder of forums, open at once per process.", min=1)
+    ] = 100,
     log_titles: Annotated[bool, typer.Option("--log-titles", help="Log the titles that are searched for.")] = False,
     reload_page: Annotated[bool, typer.Option("--reload-page", help="Read the page's files on every request.")] = False,
 ) -> None:
     """Answer over HTTP: searches, changes, feedback and duplicates of a forum, with a page to look at them.
 
     It listens on this machine alone, at http://127.0.0.1:8765, unless told otherwise; for any other address, keys are
-    needed: askalike keys makes them. Ctrl-C stops it when what is under way is done.
+    needed: askalike keys makes them. Of a folder of forums, each answers under its own name, with its own keys, and is
+    open while it is asked. Ctrl-C stops it when what is under way is done.
     """
     _need_extra()
     from askalike.server.settings import Limits, ServeSettings
@@ -62,7 +68,7 @@ def serve(
         is_read_open=open_read,
         is_page_reread=reload_page,
         has_titles_logged=log_titles,
-        limits=Limits(threads=threads, rate=rate, timeout_s=timeout),
+        limits=Limits(threads=threads, rate=rate, timeout_s=timeout, open_forums=open_forums),
     )
     if insecure:
         print_whole("warning: without API keys, everyone at this address may read and change the forum", errors)

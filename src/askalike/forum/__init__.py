@@ -1,6 +1,7 @@
 """A forum as its users hold it: archive, indexes and search behind one class."""
 
 from askalike.forum.check import CheckReport, Finding
+from askalike.forum.duplicates import Duplicate
 from askalike.forum.forum import Forum, Info
 from askalike.forum.importing import ImportOptions, ImportReport
 from askalike.forum.settings import ForumSettings
@@ -9,6 +10,7 @@ from askalike.progress import Progress
 
 __all__ = [
     "CheckReport",
+    "Duplicate",
     "Finding",
     "Forum",
     "ForumSettings",

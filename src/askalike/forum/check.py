@@ -44,7 +44,7 @@ from askalike.forum.rerankers import MAKERS, load_learned
 from askalike.forum.settings import ForumSettings
 from askalike.index.cursor import Cursor
 from askalike.index.encoder_settings import FILE as ENCODER_FILE
-from askalike.index.encoder_settings import read_settings
+from askalike.index.encoder_settings import RerankerSettings, read_settings
 from askalike.index.model_source import fingerprint as model_fingerprint
 from askalike.index.vector_set import OWNED as VECTOR_FILES
 from askalike.index.vector_set import has_its_model, parse_current, read_current
@@ -57,7 +57,7 @@ from askalike.index.words.texts import TEXTS_FILE, text_faults
 from askalike.models.encoders.folder import OWNED as MODEL_FILES
 from askalike.models.encoders.folder import ModelLayout
 from askalike.models.encoders.model import Model
-from askalike.progress import Progress
+from askalike.progress import Progress, SilentProgress
 from askalike.search.texts import unpacked
 from askalike.store import Contents, ForumLayout, pair_faults, stored_faults
 from askalike.store.layout import not_found
@@ -126,7 +126,7 @@ RESTORE: Final = "restore archive.sqlite from a backup, or load what it was fill
 
 _SQLITE: Final = r"\.sqlite(-wal|-shm|-journal)?"
 _FORUM: Final = Owned(
-    rf"(archive|pairs|loading){_SQLITE}|(index|pairs|loading|keys|keys\.json)\.lock|(keys|parts|learned|encoder)\.json(\.\d+\.tmp)?"
+    rf"(archive|pairs|loading){_SQLITE}|(index|pairs|loading|keys|keys\.json)\.lock|(keys|parts|learned|encoder|reranker)\.json(\.\d+\.tmp)?"
     r"|rejects\.jsonl",
     (
         ("lexical", LEXICAL_FILES),
@@ -345,10 +345,11 @@ def _models(layout: ForumLayout, progress: Progress) -> Iterator[Finding]:
             Model.load(layout.model)
         except (AskalikeError, OSError) as error:
             yield refused("model", layout.model.name, error)
-    try:
-        read_settings(layout.encoder)
-    except AskalikeError as error:
-        yield refused("files", layout.encoder.name, error)
+    for path, read in ((layout.encoder, read_settings), (layout.reranker, RerankerSettings.read)):
+        try:
+            read(path)
+        except AskalikeError as error:
+            yield refused("files", path.name, error)
     rankers = layout.ranker("").resolve()
     for place in sorted(rankers.iterdir()) if rankers.is_dir() else ():
         if place.name in MAKERS:
@@ -409,6 +410,9 @@ def clear_damage(layout: ForumLayout, report: CheckReport, settings: ForumSettin
         done.append("model")
     is_model_whole = not report.damaged("model") or "model" in done
     has_vectors = bool(report.damaged("vectors")) and settings.has_vectors and is_model_whole
+    if has_vectors and _are_sound_without_codes(layout):  # encoding takes long, or costs something
+        has_vectors = False
+        done.append("vectors")
     if report.damaged("words") or has_vectors:
         remove_indexes(layout, replace(settings, has_vectors=has_vectors))
         done.extend(["words", "vectors"] if has_vectors else ["words"])
@@ -416,6 +420,16 @@ def clear_damage(layout: ForumLayout, report: CheckReport, settings: ForumSettin
         _remove_pairs(layout)
         done.append("pairs")
     return tuple(done)
+
+
+def _are_sound_without_codes(layout: ForumLayout) -> bool:
+    """Take away the codes by which vectors are found; return whether nothing else of the vectors is damaged."""
+    if not layout.vectors.is_dir() or is_link(layout.vectors):
+        return False
+    for path in layout.vectors.glob("*/index"):
+        with contextlib.suppress(DamagedForumError):
+            VectorIndex.forget_codes(path)
+    return not any(finding.is_damage for finding in _vectors(layout, SilentProgress(), None))
 
 
 def _restore_model(layout: ForumLayout) -> bool:

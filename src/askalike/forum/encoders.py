@@ -1,25 +1,74 @@
-"""A text encoder is taken for a forum: one that is named, or an object of the program."""
+"""A text encoder or a reranker is taken for a forum: one that is named, or an object of the program."""
 
 from __future__ import annotations
 
+import threading
 from contextlib import suppress
 from dataclasses import replace
 
 import numpy as np
 
 from askalike.errors import EncoderError
-from askalike.forum.indexes import Indexes
-from askalike.index.encoder_settings import REMOTE, EncoderSettings, read_settings
-from askalike.index.text_questions import is_same, taken
+from askalike.files import remove_file, replace_whole, sync_folder
+from askalike.index.encoder_settings import REMOTE, EncoderSettings, RerankerSettings, read_settings
+from askalike.index.text_questions import is_same, loaded_reranker, taken
 from askalike.models.text_encoder import TextEncoder
+from askalike.search import PairScorer
+from askalike.search.cross_encoder import pair_scores
 from askalike.store import ForumLayout
 
 AnyEncoder = TextEncoder | EncoderSettings | str
 """An encoder, or what names one."""
 
+AnyReranker = PairScorer | RerankerSettings | str
+"""What gives pairs of texts scores, or what names one."""
 
-def take_encoder(layout: ForumLayout, indexes: Indexes, encoder: AnyEncoder) -> None:
-    """Let a forum be encoded with a text encoder.
+
+class NamedReranker:
+    """What puts the best hits of a forum in its order; any thread may ask."""
+
+    def __init__(self, layout: ForumLayout) -> None:
+        self._layout = layout
+        self._guard = threading.Lock()
+        self._given: PairScorer | None = None
+        self._read: tuple[RerankerSettings, PairScorer] | None = None
+
+    def take(self, reranker: AnyReranker | None) -> None:
+        """Take a reranker, which is asked once; see ``Forum.use_reranker``."""
+        if reranker is None:
+            self._given = self._read = None
+            remove_file(self._layout.reranker)
+            sync_folder(self._layout.folder)
+            return
+        named = RerankerSettings.parse(reranker) if isinstance(reranker, str) else reranker
+        scorer = loaded_reranker(named, is_named=True) if isinstance(named, RerankerSettings) else named
+        pair_scores(scorer, "Wifi drops every evening", ["Wireless goes down at night", "Printer is offline"])
+        with self._guard:
+            if isinstance(named, RerankerSettings):
+                replace_whole(self._layout.reranker, named.to_bytes())
+                self._given, self._read = None, (named, scorer)
+            else:
+                self._given = scorer
+
+    def get(self) -> PairScorer | None:
+        """Return the reranker that was given or that the forum names now, None where there is none.
+
+        Raises:
+            EncoderError: it cannot be had.
+        """
+        if self._given is not None:
+            return self._given
+        named = RerankerSettings.read(self._layout.reranker)
+        if named is None:
+            return None
+        with self._guard:
+            if self._read is None or self._read[0] != named:
+                self._read = (named, loaded_reranker(named, is_named=False))
+            return self._read[1]
+
+
+def take_encoder(encoder: AnyEncoder, before_in: ForumLayout) -> tuple[EncoderSettings, TextEncoder, bool]:
+    """Return an encoder for a forum, its settings, and whether they are others than the forum names.
 
     Raises:
         SettingError: none is named so.
@@ -34,11 +83,11 @@ def take_encoder(layout: ForumLayout, indexes: Indexes, encoder: AnyEncoder) -> 
         given, wanted = encoder, EncoderSettings("python", name=encoder.name)
     before = None
     with suppress(EncoderError):  # what is damaged is replaced
-        before = read_settings(layout.encoder)
+        before = read_settings(before_in.encoder)
     found, settings = taken(wanted, given)
     if before is not None and _is_same_endpoint(before, settings):
         settings = replace(settings, name=before.name, probe=before.probe)
-    indexes.take(settings, found, is_named=settings != before)
+    return settings, found, settings != before
 
 
 def _is_same_endpoint(before: EncoderSettings, now: EncoderSettings) -> bool:

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import math
 import threading
-from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
-from askalike.forum.settings import Neighbours
 from askalike.index.vector_set import VectorSet
-from askalike.index.vector_sets import has_faiss
 from askalike.index.vectors import VectorSnapshot
 from askalike.index.words import FieldWeights, WordSnapshot
 from askalike.models.encoders.model import Model, WordStates
@@ -31,6 +30,28 @@ FEW_SHARE = 0.2
 more, the nearest vectors are taken first and those that do not satisfy it are dropped."""
 
 
+MOST_LISTED = 2_000
+"""Up to so many questions are named to the word index."""
+
+
+class QuestionStates:
+    """Which questions of a store are answered or closed; looked up anew when the store has changed."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._known: tuple[int, dict[tuple[bool | None, bool | None], frozenset[int]]] = (-1, {})
+
+    def of(self, is_answered: bool | None, is_closed: bool | None) -> frozenset[int]:
+        """Return the numbers of those that are as asked for, None asking for nothing."""
+        last = self._store.last_change()
+        if self._known[0] != last:
+            self._known = (last, {})
+        known, key = self._known[1], (is_answered, is_closed)
+        if key not in known:
+            known[key] = frozenset(self._store.numbers(is_answered=is_answered, is_closed=is_closed))
+        return known[key]
+
+
 @dataclass(frozen=True, slots=True)
 class LocalEngine:
     """``search.Engine`` over a store and one state of its word index and, where there are some, of its vectors."""
@@ -39,7 +60,18 @@ class LocalEngine:
     index: WordSnapshot
     fields: FieldWeights
     vectors: VectorSnapshot | None = None
-    neighbours: Neighbours = "auto"
+    states: QuestionStates | None = None
+    known: Mapping[bytes, list[Candidate]] = field(default_factory=dict)
+
+    def knowing_nearest(self, vectors: NDArray[np.float32], limit: int) -> LocalEngine:
+        """Return this engine with what is nearest to some vectors (N, D), looked for at once."""
+        if self.vectors is None or not len(vectors):
+            return self
+        with one_blas_thread():
+            found = self.vectors.search(vectors, limit)
+        keys = (vector.tobytes() for vector in vectors)
+        listed = ([Candidate(num, cosine) for num, cosine in near] for near in found)
+        return replace(self, known=dict(zip(keys, listed, strict=True)))
 
     def statistics(self, terms: Collection[str]) -> TermStatistics:
         """Return how many questions are in the index, and how many have each of these terms."""
@@ -47,15 +79,11 @@ class LocalEngine:
 
     def lexical(self, weights: Mapping[str, float], limit: int, filters: Filters) -> list[Candidate]:
         """Return the best entries of the lexical index."""
-        excluded = self._excluded(filters) if filters.exclude_ids else set()
-        found = self.index.search(weights, self.fields, limit + len(excluded), filters)
-        return [Candidate(num, score) for num, score in found if num not in excluded][:limit]
+        return self._by_words(partial(self.index.search, weights, self.fields), limit, filters)
 
     def misspelt(self, terms: Sequence[str], limit: int, filters: Filters) -> list[Candidate]:
         """Return the entries of the lexical index that have terms spelled nearly as these."""
-        excluded = self._excluded(filters) if filters.exclude_ids else set()
-        found = self.index.misspelt(terms, self.fields, limit + len(excluded), filters)
-        return [Candidate(num, score) for num, score in found if num not in excluded][:limit]
+        return self._by_words(partial(self.index.misspelt, terms, self.fields), limit, filters)
 
     def scores(
         self,
@@ -70,10 +98,16 @@ class LocalEngine:
 
     def nearest(self, vector: NDArray[np.float32], limit: int, filters: Filters) -> list[Candidate]:
         """Return the nearest vectors of those that satisfy the filters."""
+        if filters == Filters() and limit <= len(known := self.known.get(vector.tobytes(), ())):
+            return list(known[:limit])
         excluded = self._excluded(filters) if filters.exclude_ids else set()
         admitted = self.index.count_admitted(filters)
         total = self.index.entries
-        if admitted == total:
+        states = self._states(filters) if filters.has_states else None
+        if states is not None:
+            allowed = states if admitted == total else states.intersection(self.index.all_admitted(filters))
+            found = self._near(vector, limit, list(allowed), excluded) if allowed else []
+        elif admitted == total:
             found = self._near(vector, limit, None, excluded)
         elif admitted <= FEW_SHARE * total:
             found = self._near(vector, limit, self.index.all_admitted(filters), excluded)
@@ -85,6 +119,13 @@ class LocalEngine:
             if len(found) < limit and len(near) == enough:  # those that satisfy it are far away
                 found = self._near(vector, limit, self.index.all_admitted(filters), excluded)
         return [Candidate(num, cosine) for num, cosine in found]
+
+    def count(self, filters: Filters) -> int:
+        """Return how many questions satisfy the filters."""
+        if filters.exclude_ids or filters.has_states:
+            found = set(self.index.all_admitted(filters)) - self._excluded(filters)
+            return len(found & self._states(filters) if filters.has_states else found)
+        return self.index.count_admitted(filters)
 
     def cosines(self, vector: NDArray[np.float32], keys: Sequence[int]) -> dict[int, float]:
         """Return the cosines of these questions, by the same arithmetic as ``nearest``."""
@@ -112,6 +153,31 @@ class LocalEngine:
         found = sorted({target for one in targets.values() for target in one})
         return DuplicateLinks(targets, self.store.questions_by_id(found) if found else {})
 
+    def _by_words(
+        self, search: Callable[[int, Filters, list[int] | None], list[tuple[int, float]]], limit: int, filters: Filters
+    ) -> list[Candidate]:
+        """Return the best that a search of the word index finds for these filters, however few satisfy them.
+
+        What only the store knows is looked up beforehand where few satisfy it, and otherwise taken away from what is
+        found, of which more is asked for until there is enough.
+        """
+        excluded = self._excluded(filters) if filters.exclude_ids else set()
+        states = self._states(filters) if filters.has_states else None
+        if states is not None and len(states) <= MOST_LISTED:
+            listed = sorted(states - excluded)
+            return [Candidate(*one) for one in search(limit, filters, listed)] if listed else []
+        wanted = limit + len(excluded)
+        while True:
+            found = search(wanted, filters, None)
+            kept = [(num, score) for num, score in found if num not in excluded and (states is None or num in states)]
+            if len(kept) >= limit or len(found) < wanted:
+                return [Candidate(*one) for one in kept[:limit]]
+            wanted *= 4
+
+    def _states(self, filters: Filters) -> frozenset[int]:
+        """Return the questions that are (not) answered or closed as asked for."""
+        return (self.states or QuestionStates(self.store)).of(filters.is_answered, filters.is_closed)
+
     def _excluded(self, filters: Filters) -> set[int]:
         return set(self.store.nums_by_id(filters.exclude_ids).values())
 
@@ -121,10 +187,8 @@ class LocalEngine:
         index = self.vectors
         if index is None:
             return []
-        is_graph = self.neighbours == "auto" and index.has_graph and has_faiss()
         with one_blas_thread():
-            search = index.search_graph if is_graph else index.search
-            return search(vector[None], limit, allowed, excluded)[0]
+            return index.search(vector[None], limit, allowed, excluded)[0]
 
 
 class EncoderWords:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from datetime import datetime
 from itertools import islice
 from pathlib import Path
 from types import TracebackType
@@ -17,7 +18,9 @@ from numpy.typing import NDArray
 from askalike.errors import BusyForumError, EncoderError, ForumExistsError, ForumNotFoundError
 from askalike.files import Owned, remove_owned
 from askalike.forum.check import CheckReport, check_forum, clear_damage
-from askalike.forum.encoders import AnyEncoder, take_encoder
+from askalike.forum.duplicates import Duplicate, open_duplicates
+from askalike.forum.encoders import AnyEncoder, AnyReranker, take_encoder
+from askalike.forum.exporting import export_forum, records_of
 from askalike.forum.importing import ImportOptions, ImportReport, import_archive
 from askalike.forum.indexes import Indexes, remove_indexes
 from askalike.forum.pairs import Pairs
@@ -29,10 +32,20 @@ from askalike.index.vector_sets import VectorsState
 from askalike.index.words.index import OWNED as LEXICAL_FILES
 from askalike.models.encoders.model import Model
 from askalike.progress import Progress, SilentProgress
-from askalike.search import RANKERS, RERANKERS, learned_as
+from askalike.records import TABLES, Form, batches
+from askalike.search import RANKERS, RERANKERS, Searcher, learned_as
 from askalike.search.calibration import UNMOVED, moved_probabilities
-from askalike.search.rankers import INTERACTION
-from askalike.store import Counts, ForumLayout, Operation, Position, Store, create_store, open_store
+from askalike.search.rankers import CROSS_ENCODER, INTERACTION
+from askalike.store import (
+    Counts,
+    ForumLayout,
+    Operation,
+    Position,
+    SourceCounts,
+    Store,
+    create_store,
+    open_store,
+)
 from askalike.text.analyzer import Analyzer
 from askalike.text.settings import TextSettings
 from askalike.types import Answer, Feedback, Filters, Hit, Link, Markup, Query, Question, SearchResult, Verdict
@@ -41,12 +54,15 @@ if TYPE_CHECKING:
     from askalike.training.session import TrainingResult
 
 
+MANY = 256
+"""So many queries are answered together."""
+
 MOST_NAMED = 20
 """So many questions and answers with an unreadable date are named."""
 
 _OWNED = Owned(
     r"(archive|pairs|loading)\.sqlite(-wal|-shm|-journal)?|(index|pairs|loading)\.lock|rejects\.jsonl"
-    r"|encoder\.json(\.\d+\.tmp)?",
+    r"|(encoder|reranker)\.json(\.\d+\.tmp)?",
     (("lexical", LEXICAL_FILES), ("vectors", VECTOR_FILES)),
 )
 """What a forum's folder holds before anything was learned or keys were made."""
@@ -224,6 +240,32 @@ class Forum:
         wanted = self._without_own(query) if query.own else query
         return self._indexes.ask(lambda searcher: searcher.search(wanted))
 
+    def similar_many(self, queries: Iterable[Query | str], *, progress: Progress | None = None) -> list[SearchResult]:
+        """Return what each of many queries finds, in their order; a text is a title, of which 10 hits are found.
+
+        All is of one state of the forum, and takes less than a loop over ``search``.
+
+        Raises:
+            SettingError, ForumError, ModelError: as ``search``.
+        """
+        shown = progress or SilentProgress()
+        asked = [Query(one) if isinstance(one, str) else one for one in queries]
+        wanted = [self._without_own(one) if one.own else one for one in asked]
+        shown.start("searching", len(wanted), "questions")
+
+        def found(searcher: Searcher) -> list[SearchResult]:
+            results: list[SearchResult] = []
+            for batch in batches(wanted, MANY):
+                results += searcher.search_many(batch)
+                shown.advance(len(batch))
+            return results
+
+        return self._indexes.ask(found)
+
+    def count(self, filters: Filters) -> int:
+        """Return how many questions satisfy filters."""
+        return self._indexes.ask(lambda searcher: searcher.engine.count(filters))
+
     def ranking(self, query: Query) -> list[tuple[str, float]]:
         """Return (question id, score) as ``search`` ranks them, without answers and what matched: for evaluation.
 
@@ -304,6 +346,7 @@ class Forum:
         has_vectors = bool(self.vectors.model)
         found = {name: has_vectors or not ranker.needs_vectors for name, ranker in RANKERS.items()}
         found[INTERACTION] = found[INTERACTION] and not self.vectors.is_of_texts
+        found[CROSS_ENCODER] = self._indexes.has_reranker()
         learned = {name: ForumLayout(self.path).ranker(learned_as(name)) for name in RERANKERS}
         return found | {name: any(folder.glob("manifest.json")) for name, folder in learned.items()}
 
@@ -350,7 +393,74 @@ class Forum:
         """Return which model answers, and how much is still to be encoded."""
         return self._indexes.state()
 
+    def source_counts(self) -> list[SourceCounts]:
+        """Return how many questions, answers and links came from each archive, or were added by hand."""
+        return self._store.source_counts()
+
+    def export(
+        self,
+        folder: str | Path,
+        *,
+        form: Form = "jsonl",
+        tables: Collection[str] = tuple(TABLES),
+        progress: Progress | None = None,
+    ) -> dict[str, int]:
+        """Write questions, answers, links and judgements to a folder, which ``load`` reads back as the same forum.
+
+        Args:
+            form: "jsonl", "csv" or "parquet".
+            tables: which of ``records.TABLES`` to write.
+
+        Returns:
+            how many records each table has.
+
+        Raises:
+            SettingError: the folder holds something else, or there is no such form or table.
+            MissingExtraError: Parquet without pyarrow.
+        """
+        text = self.analyzer.settings.to_json()
+        return export_forum(self._store, Path(folder), form, tables, text, progress or SilentProgress())
+
+    def records(self, table: str) -> Iterator[Question | Answer | Link | Feedback]:
+        """Yield the records of one of ``records.TABLES``, as ``export`` writes them."""
+        return records_of(self._store, table)
+
+    def duplicates(
+        self,
+        minimum: float = 0.5,
+        *,
+        since: datetime | None = None,
+        is_exact: bool = False,
+        progress: Progress | None = None,
+    ) -> Iterator[Duplicate]:
+        """Compare all questions that were not compared yet, and yield the pairs that may be duplicates, best first.
+
+        What was compared is kept, so that it can be interrupted and goes on where it was. Pairs that are linked or were
+        judged are left out.
+
+        Args:
+            minimum: the least probability, before what people judged meanwhile.
+            since: only pairs of which a question was asked at this moment or later.
+            is_exact: only questions with the same text, for which nothing else need be compared.
+
+        Raises:
+            BusyForumError: another process has been indexing or comparing for too long.
+        """
+        return open_duplicates(self, minimum, since, progress or SilentProgress(), is_exact=is_exact)
+
     # -- changes -----------------------------------------------------------------------------------------------
+
+    def remove_source(self, name: str) -> SourceCounts:
+        """Delete all that came from an archive; what people judged or linked counts again when its questions return.
+
+        Return how much was deleted.
+
+        Raises:
+            UnknownIdError: there is no such source.
+        """
+        counts = self._store.delete_source(name)
+        self.catch_up()
+        return counts
 
     def load(
         self, archive: str | Path, *, options: ImportOptions | None = None, progress: Progress | None = None
@@ -494,22 +604,62 @@ class Forum:
             SettingError: there is no such encoder.
             EncoderError: it cannot be had, or gives no vectors.
         """
-        take_encoder(self._layout, self._indexes, encoder)
+        settings, found, is_named = take_encoder(encoder, self._layout)
+        self._indexes.take(settings, found, is_named=is_named)
 
-    def embed(self, texts: Sequence[str], *, is_query: bool = False) -> NDArray[np.float32]:
+    def use_reranker(self, reranker: AnyReranker | None) -> None:
+        """Let a scorer of pairs put the 20 best hits of searches that name no ranker in its order, from now on.
+
+        Where it cannot be asked, the order before answers, and hits and ``SearchResult`` say why.
+
+        Args:
+            reranker: "cross-encoder:PATH", a folder of BERT's family with one label; "tei:URL" or "cohere:URL#NAME",
+                an endpoint (Jina's too); ``RerankerSettings`` where a key's variable is to be given too; an object with
+                ``score(query, texts)``, which has to be given again when the forum is opened; None for none.
+
+        Raises:
+            SettingError: there is no such reranker.
+            EncoderError: it cannot be had, or gives no scores.
+        """
+        self._indexes.reranker.take(reranker)
+
+    @property
+    def encoder(self) -> str:
+        """Return the name of what makes the vectors that answer, with its revision.
+
+        Raises:
+            NotLearnedError: the forum has no vectors.
+        """
+        return self._indexes.encoder_name
+
+    def embed(
+        self, texts: Sequence[str], *, is_query: bool = False, dimensions: int | None = None
+    ) -> NDArray[np.float32]:
         """Return the vectors of plain texts by what makes this forum's vectors, at length 1; an empty one has zeros.
 
         Args:
             is_query: they are what is searched for, which some encoders read in another way.
+            dimensions: keep the first so many numbers, for models that were trained for it (Matryoshka).
 
         Returns:
             (N, D) float32, in their order.
 
         Raises:
             NotLearnedError: the forum has no vectors.
+            SettingError: the vectors do not have so many dimensions.
             ModelError, EncoderError: its model cannot be read, or its encoder cannot be had.
         """
-        return self._indexes.embed(list(texts), is_query=is_query)
+        return self._indexes.embed(list(texts), is_query=is_query, dimensions=dimensions)
+
+    def score(self, query: str, texts: Sequence[str]) -> list[float]:
+        """Return how likely each plain text asks the same as a query, in [0, 1], by the forum's reranker or its scorer.
+
+        Whatever the texts are, they need not be the forum's; of each, the first line is the title.
+
+        Raises:
+            ModelError, EncoderError: its model cannot be read, or what scores or encodes cannot be had.
+        """
+        return self._indexes.score(query, list(texts))
 
     def use_ranker(self, name: str, folder: str | Path) -> None:
         """Take a copy of what a ranker of ``rank.RERANKERS`` has learned, or ModelError; it answers from now on."""

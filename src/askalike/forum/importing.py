@@ -40,7 +40,7 @@ class ImportReport:
     """What reading an archive did.
 
     Args:
-        records_in: questions, answers and links that the files hold, readable or not.
+        records_in: questions, answers, links and judgements that the files hold, readable or not.
         rejected: how many of them could not be read or stored; ``first_rejects`` names some, the reject file all.
         skipped: kind → count of what is no question, answer or link.
         repaired: kind → count of values that were mended, such as a date that is none.

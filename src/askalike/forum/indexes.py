@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import replace
 from typing import TypeVar
 
@@ -13,26 +13,33 @@ import numpy as np
 from numpy.typing import NDArray
 
 from askalike.data import DEFAULT_MODEL_LANGUAGE, default_model
-from askalike.errors import BusyForumError, DamagedModelError, NotLearnedError
+from askalike.errors import BusyForumError, DamagedModelError, EncoderError, NotLearnedError, SettingError
 from askalike.files import UnlockableError, held
 from askalike.forum.calibrations import Scorings
-from askalike.forum.engine import GeneralWords, LocalEngine, QueryEncoder, TextQueryEncoder
+from askalike.forum.encoders import NamedReranker
+from askalike.forum.engine import GeneralWords, LocalEngine, QueryEncoder, QuestionStates, TextQueryEncoder
 from askalike.forum.rerankers import Rerankers
 from askalike.forum.settings import ForumSettings
 from askalike.index.catchup import catch_up, pending
 from askalike.index.encoder_settings import EncoderSettings
-from askalike.index.vector_set import forget_sets, lock_of_makers
+from askalike.index.vector_set import VectorSet, forget_sets, lock_of_makers
 from askalike.index.vector_sets import Vectors, VectorsState
 from askalike.index.word_indexer import WordIndexer, fitting_index, open_index
 from askalike.index.words import WordIndex
-from askalike.models.text_encoder import TextEncoder
+from askalike.models.text_encoder import TextEncoder, checked
 from askalike.processes import one_blas_thread
 from askalike.progress import Progress
 from askalike.search import Searcher, SearchSettings
+from askalike.search.cross_encoder import MAX_CHARACTERS, in_unit, pair_scores
+from askalike.search.query import TermCounts
+from askalike.search.scorer import probability
 from askalike.store import ForumLayout, Store
 from askalike.text.analyzer import Analyzer
+from askalike.types import Query, Question
 
 LOCK_TIMEOUT_S = 10.0
+MAX_TITLE = 1_000
+"""So many characters of a plain text's first line are its title: all words of titles are compared."""
 ENCODER_TIMEOUT_S = 600.0
 """Who has encoded for minutes waits for as long as another process may index."""
 
@@ -58,11 +65,13 @@ class Indexes:
         self._lock = filelock.FileLock(layout.lock, thread_local=False)
         self.lexical: WordIndex = self._open_lexical()
         language = analyzer.settings.language
-        self.vectors = Vectors(layout, store, settings.graph, language) if settings.has_vectors else None
+        self.vectors = Vectors(layout, store, language) if settings.has_vectors else None
         self._begun = self._finished = 0
         self._tuned: dict[str, SearchSettings] = {}
+        self.reranker = NamedReranker(layout)
         self._rerankers = Rerankers(layout, settings.search, store.answers_of)
         self._scorings = Scorings(store, analyzer)
+        self._states = QuestionStates(store)
         words = default_model() if language == DEFAULT_MODEL_LANGUAGE else None
         self._speller = None if words is None else GeneralWords(words)
 
@@ -72,9 +81,10 @@ class Indexes:
         answering = None if self.vectors is None else self.vectors.answering()
         settings = self.settings
         index = None if answering is None else answering.index.snapshot()
-        engine = LocalEngine(self._store, self.lexical.snapshot(), settings.fields, index, settings.neighbours)
+        engine = LocalEngine(self._store, self.lexical.snapshot(), settings.fields, index, self._states)
         scoring = self._scorings.of(answering, engine)
-        searcher = Searcher(engine, self._analyzer, None, settings.search, self._rerankers.get, scoring=scoring)
+        learned, named = self._rerankers.get, self.reranker.get
+        searcher = Searcher(engine, self._analyzer, None, settings.search, learned, scoring=scoring, pair_scorer=named)
         if answering is None:
             return searcher
         if answering.name not in self._tuned:
@@ -92,19 +102,71 @@ class Indexes:
         if self.vectors is not None:
             self.vectors.take(settings, encoder, is_named=is_named)
 
-    def embed(self, texts: list[str], *, is_query: bool) -> NDArray[np.float32]:
-        """Return the vectors of plain texts; see ``Forum.embed``.
+    @property
+    def encoder_name(self) -> str:
+        """Return the name of what makes the vectors, with its revision; see ``Forum.encoder``.
 
         Raises:
             NotLearnedError: the forum has no vectors.
-            ModelError, EncoderError: its model cannot be read, or its encoder cannot be had.
         """
+        answering = self._answering()
+        return answering.name if "@" in answering.name else f"{answering.name}@{answering.fingerprint}"
+
+    def _answering(self) -> VectorSet:
         answering = None if self.vectors is None else self.vectors.answering()
         if answering is None:
             raise NotLearnedError(
                 f"the forum at {self._layout.folder} has no vectors", 'make them with "askalike encode FORUM"'
             )
-        return answering.embed(texts, is_query=is_query)
+        return answering
+
+    def embed(self, texts: list[str], *, is_query: bool, dimensions: int | None = None) -> NDArray[np.float32]:
+        """Return the vectors of plain texts; see ``Forum.embed``.
+
+        Raises:
+            NotLearnedError: the forum has no vectors.
+            SettingError: the vectors do not have so many dimensions.
+            ModelError, EncoderError: its model cannot be read, or its encoder cannot be had.
+        """
+        answering = self._answering()
+        found = answering.embed(texts, is_query=is_query)
+        if dimensions is None:
+            return found
+        if not 1 <= dimensions <= found.shape[1]:
+            raise SettingError(f"dimensions is {dimensions}", f"{self.encoder_name} gives {found.shape[1]}")
+        return checked(found[:, :dimensions], len(found), dimensions, answering.name)
+
+    def has_reranker(self) -> bool:
+        """Return whether what re-orders hits can be had, as far as is known without asking it."""
+        with suppress(EncoderError):
+            return self.reranker.get() is not None
+        return False
+
+    def score(self, query: str, texts: list[str]) -> list[float]:
+        """Return how likely each plain text asks the same as a query; see ``Forum.score``.
+
+        Raises:
+            ModelError, EncoderError: the model cannot be read, or the encoder cannot be had.
+        """
+        reranker = self.reranker.get()
+        if reranker is not None:
+            cut = [one.strip()[:MAX_CHARACTERS] for one in (query, *texts)]
+            return in_unit(pair_scores(reranker, cut[0], cut[1:]))
+        searcher = self.searcher()
+        assert searcher.scoring is not None
+        first, *others = [_as_question(one.strip()[:MAX_CHARACTERS]) for one in (query, *texts)]
+        asked = Query(first.title, first.body)
+        counts = TermCounts(searcher.engine)
+        prepared = self._analyzer.prepare(asked.title, asked.body, asked.markup)
+        counts.look_up([*prepared.title, *prepared.body])
+        vector, cosines = None, None
+        answering = None if self.vectors is None else self.vectors.answering()
+        if answering is not None and (prepared.title or prepared.body):
+            vector = answering.embed([query], is_query=True)[0]
+            cosines = (answering.embed(texts, is_query=False) @ vector).tolist()
+        logits = searcher.scoring.logits(asked, counts, others, vector, cosines)
+        found: list[float] = probability(searcher.scoring.update.moved(logits)).tolist()
+        return found
 
     def vector_of(self, num: int) -> NDArray[np.float32]:
         """Return the vector of a question as it is stored, zeros where it has none.  # (D,)"""
@@ -115,7 +177,8 @@ class Indexes:
         return found[0] if len(found) else np.zeros(answering.dimensions, dtype=np.float32)
 
     def ask(self, question: Callable[[Searcher], _Found]) -> _Found:
-        """Return what a searcher finds, on one thread; another is asked where the first one's model cannot be read.
+        """Return what a searcher finds, on one thread; another is asked once where the first one's model cannot be
+        read.
 
         A model is read when it is first needed, and may have gone by then: with its set, for another that answers now.
 
@@ -160,7 +223,7 @@ class Indexes:
                 raise
 
     def encode(self, progress: Progress) -> None:
-        """Encode all that waits, and build the neighbour graph where it pays; nothing without vectors.
+        """Encode all that waits; nothing without vectors.
 
         Raises:
             BusyForumError: another process encodes, or has been indexing for too long.
@@ -221,6 +284,12 @@ class Indexes:
             raise BusyForumError(
                 f"another process is indexing {self._layout.folder}", "wait until it has finished"
             ) from error
+
+
+def _as_question(text: str) -> Question:
+    """Return a plain text as a question: its first line is the title, as far as a title may reach."""
+    title, _, body = text.partition("\n")
+    return Question("", title[:MAX_TITLE], "\n".join(filter(None, (title[MAX_TITLE:], body))))
 
 
 def remove_indexes(layout: ForumLayout, settings: ForumSettings) -> None:

@@ -13,6 +13,7 @@ are settled, and are not listed.
 from __future__ import annotations
 
 import hashlib
+import math
 import threading
 import time
 from collections.abc import Callable, Iterable
@@ -25,10 +26,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from askalike.files import held
+from askalike.forum.engine import LocalEngine
 from askalike.forum.indexes import Indexes
 from askalike.search import Query, Searcher
 from askalike.search.calibration import UNMOVED
-from askalike.search.engine import WordEncoder
 from askalike.search.originals import reached
 from askalike.search.pool import Scored
 from askalike.search.rankers import PROBABILITY
@@ -104,6 +105,8 @@ FOLLOWED: Final = ("question", "link", "feedback")
 """What changes about a question so that its pairs are made anew."""
 TEXTS: Final = 200
 AT_ONCE: Final = 20
+RAREST: Final = 12
+"""So many of a question's most informative words are looked for in others."""
 
 HASHED: Final = "title and body, no markup, case folded, 1"
 """How a text's hash is made; another way makes every hash anew."""
@@ -152,6 +155,18 @@ class Pairs:
         finally:
             self._guard.release()
 
+    def read_texts(self) -> bool:
+        """Find the questions with the same text, comparing next to nothing else; return whether all texts were read.
+
+        They were not while another process is at it.
+        """
+        self.advance(math.inf, lambda: not self.store.next_unread(1))
+        return not self._is_new() and not self.store.next_unread(1)
+
+    def are_copies(self, pair: Pair) -> bool:
+        """Return whether two questions have the same text."""
+        return self.store.copies(pair.first, 1) == self.store.copies(pair.second, 1) != []
+
     def page(
         self, minimum: float, limit: int, after: PairPosition | None = None
     ) -> tuple[list[Pair], PairPosition | None]:
@@ -197,11 +212,14 @@ class Pairs:
             self._read(nums)
             if (is_stopped() or time.monotonic() > end) and self.store.next_unread(1):
                 return self.store.waiting()
+
+        def is_over() -> bool:
+            return is_stopped() or time.monotonic() > end
+
         while nums := self.store.next_waiting(AT_ONCE):
-            for num in nums:
-                self._compare(num)
-                if is_stopped() or time.monotonic() > end:
-                    return self.store.waiting()
+            self._compare(nums, is_over)
+            if is_over():
+                break
         return self.store.waiting()
 
     def _is_new(self) -> bool:
@@ -269,16 +287,20 @@ class Pairs:
                 if len(copies) == 2:  # it is the first of several, or one of those after it
                     store.put(self._twin(max(num, copies[1])) or [])
 
-    def _compare(self, num: int) -> None:
-        question = self._records.questions_by_num([num]).get(num)
-        partners = self._twin(num)
-        if partners is None:  # no other is compared for it
-            partners = [] if question is None else self._partners(num, question)
-        settled = [pair for pair in self.store.of(num) if self.is_settled(pair)]
+    def _compare(self, nums: list[int], is_over: Callable[[], bool]) -> None:
+        """Compare these questions, one at least; those that are left when it is over go on waiting."""
+        held = self._records.questions_by_num(nums)
+        partners = {num: self._twin(num) for num in nums}
+        alone = {num: held[num] for num, twins in partners.items() if twins is None and num in held}
+        if alone:  # no others are compared for those that have a twin
+            partners |= self._indexes.ask(partial(self._searched, questions=alone, is_over=is_over))
+        done = {num: pairs or [] for num, pairs in partners.items() if pairs is not None or num not in held}
+        settled = [pair for num in done for pair in self.store.of(num) if self.is_settled(pair)]
         with self.store.writing() as store:
             store.remove(settled)
-            store.put([pair for pair in partners if not self.is_settled(pair)])
-            store.remove_waiting(num)
+            for num, pairs in done.items():
+                store.put([pair for pair in pairs if not self.is_settled(pair)])
+                store.remove_waiting(num)
 
     def _twin(self, num: int) -> list[Pair] | None:
         """Return the pair of a question with the first of the same text, none where it is settled that both ask the
@@ -296,14 +318,24 @@ class Pairs:
                 return []
         return None
 
-    def _partners(self, num: int, question: Question) -> list[Pair]:
+    def _searched(
+        self, searcher: Searcher, questions: dict[int, Question], is_over: Callable[[], bool]
+    ) -> dict[int, list[Pair] | None]:
+        """Return the pairs of the questions that were compared before it was over, one at least."""
+        finder = _Finder(searcher, list(questions))
+        found: dict[int, list[Pair] | None] = {}
+        for num, question in questions.items():
+            found[num] = self._partners(finder, num, question)
+            if is_over():
+                break
+        return found
+
+    def _partners(self, finder: _Finder, num: int, question: Question) -> list[Pair]:
         """Return the pairs of a question with the best of other texts; of several with one text the first counts."""
         found: dict[int, Pair] = {}
-        query, limit = Query(question.title, question.body, question.markup), PARTNERS + 1
+        limit = PARTNERS + 1
         while True:
-            ranked = self._indexes.ask(
-                partial(_ranked, query=replace(query, k=limit), num=num, stored=self._indexes.vector_of)
-            )
+            ranked = finder.ranked(num, Query(question.title, question.body, question.markup, k=limit))
             for scored in ranked:
                 first = next(iter(self.store.copies(scored.key, 1)), scored.key)
                 if first not in (num, *found) and len(found) < PARTNERS:
@@ -314,24 +346,41 @@ class Pairs:
             limit = min(4 * limit, MAX_HITS)
 
 
+class _Finder:
+    """Finds what is like questions that are held: by the vectors that they have, and by their rarest words.
+
+    Args:
+        nums: of the questions; what is nearest to them is looked for at once.
+    """
+
+    def __init__(self, searcher: Searcher, nums: list[int]) -> None:
+        scoring = None if searcher.scoring is None else replace(searcher.scoring, update=UNMOVED)
+        query = replace(searcher.settings.query, max_terms=RAREST)
+        settings = replace(searcher.settings, query=query)
+        self._searcher = replace(searcher, speller=None, scoring=scoring, settings=settings)
+        self._vectors: dict[int, NDArray[np.float32]] = {}
+        engine = searcher.engine
+        if searcher.encoder is not None and isinstance(engine, LocalEngine) and engine.vectors is not None:
+            held, vectors = engine.vectors.vectors(nums)
+            self._vectors = dict(zip(held.tolist(), vectors, strict=True))
+            self._searcher = replace(self._searcher, engine=engine.knowing_nearest(vectors, settings.join.depth))
+
+    def ranked(self, num: int, query: Query) -> list[Scored]:
+        """Return the best as they are written, by what the package's scorer says of them."""
+        encoder = self._searcher.encoder and _Stored(self._vectors.get(num, np.zeros(1, dtype=np.float32)))
+        searcher = replace(self._searcher, encoder=encoder)
+        return [one.scored for one in searcher.ranking(replace(query, ranker=PROBABILITY)).found]
+
+
 @dataclass(frozen=True, slots=True)
 class _Stored:
-    """``search.Encoder`` by the vector that a question has already: a text encoder takes long, or costs something."""
+    """``search.Encoder`` by the vector that a question has already: encoding takes long, or costs something."""
 
     vector: NDArray[np.float32]
 
     def encode(self, query: Query) -> NDArray[np.float32]:
         """Return the vector, whatever is asked."""
         return self.vector
-
-
-def _ranked(searcher: Searcher, query: Query, num: int, stored: Callable[[int], NDArray[np.float32]]) -> list[Scored]:
-    """Return the best as they are written, by what the package's scorer says of them."""
-    scoring = None if searcher.scoring is None else replace(searcher.scoring, update=UNMOVED)
-    searcher = replace(searcher, speller=None, scoring=scoring)
-    if searcher.encoder is not None and not isinstance(searcher.encoder, WordEncoder):
-        searcher = replace(searcher, encoder=_Stored(stored(num)))
-    return [one.scored for one in searcher.ranking(replace(query, ranker=PROBABILITY)).found]
 
 
 def _hash(question: Question) -> bytes | None:

@@ -5,16 +5,12 @@ from __future__ import annotations
 import json
 from contextlib import closing
 from dataclasses import dataclass, field
-from typing import Literal
 
 from askalike.errors import ForumVersionError, SettingError
-from askalike.index.vectors import GraphSettings
 from askalike.index.words import FieldWeights
 from askalike.search import SearchSettings
 from askalike.store import ForumLayout, Store, open_store
 from askalike.text.settings import TextSettings
-
-Neighbours = Literal["auto", "exact"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,16 +22,11 @@ class ForumSettings:
         search: rankers and what they are tuned by.
         has_vectors: False searches and keeps words alone: no model is read, and vectors that are there fall behind
             until the forum is opened with them again.
-        neighbours: ``auto`` finds the nearest vectors through a graph where there is one and FAISS is installed;
-            ``exact`` looks at all of them, which is faster for a single search, since reading a graph takes longer.
-        graph: when and how a graph is built. Above 60,000 vectors, looking at all of them takes 10 ms and more.
     """
 
     fields: FieldWeights = field(default_factory=FieldWeights)
     search: SearchSettings = field(default_factory=SearchSettings)
     has_vectors: bool = True
-    neighbours: Neighbours = "auto"
-    graph: GraphSettings = field(default_factory=lambda: GraphSettings(above=60_000))
 
 
 def stored_language(layout: ForumLayout) -> str:

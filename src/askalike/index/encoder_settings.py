@@ -22,6 +22,7 @@ from askalike.errors import EncoderError, SettingError
 from askalike.files import replace_whole
 
 Kind = Literal["minilm", "sentence-transformers", "model2vec", "openai", "tei", "ollama", "python"]
+RerankerKind = Literal["cross-encoder", "tei", "cohere"]
 Precision = Literal["float32", "int8"]
 
 FILE: Final = "encoder.json"
@@ -32,6 +33,7 @@ ENCODING_VERSION: Final = 1
 REMOTE: Final[tuple[Kind, ...]] = ("openai", "tei", "ollama")
 FOLDERS: Final[tuple[Kind, ...]] = ("sentence-transformers", "model2vec")
 SHAPES: Final = "minilm, general, sentence-transformers:PATH, model2vec:PATH, openai:URL#NAME, tei:URL or ollama:NAME"
+RERANKER_SHAPES: Final = "cross-encoder:PATH, tei:URL or cohere:URL#NAME"
 OLLAMA: Final = "http://127.0.0.1:11434"
 AGREED_VARIABLE: Final = "ASKALIKE_ENCODERS"
 
@@ -123,7 +125,7 @@ class EncoderSettings:
         for folder in FOLDERS:
             if rest and kind == folder:
                 return cls(folder, str(Path(rest).expanduser().resolve()))
-        raise SettingError(f"there is no encoder {written!r}", f"expected {SHAPES}")
+        raise SettingError(f"there is no encoder {written[:200]!r}", f"expected {SHAPES}")
 
     @property
     def written(self) -> str:
@@ -185,6 +187,85 @@ class EncoderSettings:
         return cls(**{name: _value(name, value) for name, value in found.items()})
 
 
+@dataclass(frozen=True, slots=True)
+class RerankerSettings:
+    """What puts the best hits of a forum in its order, as ``reranker.json`` keeps it.
+
+    Args:
+        target, model, key_variable: as those of ``EncoderSettings``.
+
+    Raises:
+        SettingError: a value is out of range.
+    """
+
+    kind: RerankerKind
+    target: str
+    model: str = ""
+    key_variable: str = ""
+    format: int = FORMAT
+
+    def __post_init__(self) -> None:
+        if self.kind not in get_args(RerankerKind):
+            raise SettingError(f"there is no reranker {str(self.kind)[:200]!r}", f"expected {RERANKER_SHAPES}")
+        if self.kind != "cross-encoder":
+            _check_address(self.target)
+
+    @classmethod
+    def parse(cls, written: str, key_variable: str = "") -> RerankerSettings:
+        """Return the reranker that a user named.
+
+        >>> RerankerSettings.parse("cohere:https://api.jina.ai/v1#jina-reranker-v2").model
+        'jina-reranker-v2'
+
+        Raises:
+            SettingError: it names none.
+        """
+        kind, _, rest = written.partition(":")
+        if kind == "cross-encoder" and rest:
+            return cls("cross-encoder", str(Path(rest).expanduser().resolve()))
+        address, _, model = rest.partition("#")
+        if (kind, bool(model)) not in (("tei", False), ("cohere", True)):
+            raise SettingError(f"there is no reranker {written[:200]!r}", f"expected {RERANKER_SHAPES}")
+        return cls("tei" if kind == "tei" else "cohere", address.rstrip("/"), model, key_variable)
+
+    @property
+    def written(self) -> str:
+        """Return it as a user names it."""
+        return f"{self.kind}:{self.target}" + (f"#{self.model}" if self.model else "")
+
+    @property
+    def agreement(self) -> str:
+        """Return what a user agrees to, as ``EncoderSettings.agreement``."""
+        return f"{self.written} {self.key_variable}".strip()
+
+    @classmethod
+    def read(cls, path: Path) -> RerankerSettings | None:
+        """Return the reranker that a file names, None where there is no file.
+
+        Raises:
+            EncoderError: it cannot be read.
+        """
+        give = 'give the reranker again with "askalike encode FORUM --reranker RERANKER"'
+        try:
+            with path.open("rb") as file:
+                found = json.loads(file.read(_MAX_BYTES))
+            if not isinstance(found, dict) or found.keys() != {field.name for field in fields(cls)}:
+                raise ValueError("it does not have the fields that are expected")
+            if found.pop("format") != FORMAT or not all(
+                isinstance(one, str) and len(one) <= _LONGEST_TEXT for one in found.values()
+            ):
+                raise ValueError("its format is another, or a field is no text")
+            return cls(**found)
+        except (FileNotFoundError, NotADirectoryError):
+            return None
+        except (OSError, ValueError, RecursionError, SettingError) as error:
+            raise EncoderError(f"{path} cannot be read: {error}", give) from error
+
+    def to_bytes(self) -> bytes:
+        """Return the content of ``reranker.json``."""
+        return json.dumps(asdict(self), indent=1).encode()
+
+
 def read_settings(path: Path) -> EncoderSettings | None:
     """Return the encoder that a file names, None where there is no file.
 
@@ -205,19 +286,19 @@ def read_settings(path: Path) -> EncoderSettings | None:
 # -- what the user has agreed to -----------------------------------------------------------------------------------
 
 
-def needs_agreement(settings: EncoderSettings) -> bool:
-    """Return whether the encoder lies at a place that the settings name."""
-    return settings.kind in REMOTE or settings.kind in FOLDERS
+def needs_agreement(settings: EncoderSettings | RerankerSettings) -> bool:
+    """Return whether the encoder or reranker lies at a place that the settings name."""
+    return isinstance(settings, RerankerSettings) or settings.kind in REMOTE or settings.kind in FOLDERS
 
 
-def is_agreed(settings: EncoderSettings) -> bool:
-    """Return whether this user named just this encoder before; see the rule above."""
+def is_agreed(settings: EncoderSettings | RerankerSettings) -> bool:
+    """Return whether this user named just this encoder or reranker before; see the rule above."""
     variable = os.environ.get(AGREED_VARIABLE, "")
     return settings.agreement in {one.strip() for one in variable.split(",")} | set(_agreed())
 
 
-def agree(settings: EncoderSettings) -> None:
-    """Keep in the user's own settings that this encoder may be used, whichever forum names it.
+def agree(settings: EncoderSettings | RerankerSettings) -> None:
+    """Keep in the user's own settings that this encoder or reranker may be used, whichever forum names it.
 
     Raises:
         OSError: it cannot be written.

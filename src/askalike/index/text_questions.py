@@ -17,14 +17,16 @@ from askalike.index.encoder_settings import (
     REMOTE,
     EncoderSettings,
     Kind,
+    RerankerSettings,
     is_agreed,
     needs_agreement,
 )
-from askalike.models.remote import Dialect, RemoteEncoder
+from askalike.models.remote import Dialect, RemoteEncoder, RemoteReranker, key_in
 from askalike.models.static import StaticEncoder
 from askalike.models.text_encoder import Array, TextEncoder, checked, document_vectors, query_vectors
 from askalike.models.transformer.folder import read_folder
-from askalike.models.transformer.runtime import Transformer
+from askalike.models.transformer.runtime import CrossEncoder, Transformer
+from askalike.search import PairScorer
 from askalike.text.markup import plain_text
 from askalike.types import Question
 
@@ -222,7 +224,31 @@ def loaded(settings: EncoderSettings) -> TextEncoder:
     return encoder
 
 
-def _key_option(settings: EncoderSettings) -> str:
+def loaded_reranker(settings: RerankerSettings, *, is_named: bool) -> PairScorer:
+    """Return a reranker.
+
+    Args:
+        is_named: by this user in this call; a stored one needs their agreement.
+
+    Raises:
+        EncoderError: it cannot be had, or the user has not agreed to it.
+    """
+    if not is_named and not is_agreed(settings):
+        raise EncoderError(
+            f"the forum names the reranker {settings.agreement}, which you have not agreed to use",
+            f'agree with "askalike encode FORUM --reranker {settings.written}{_key_option(settings)}" or'
+            f' {AGREED_VARIABLE}="{settings.agreement}"',
+        )
+    if settings.kind != "cross-encoder":
+        key = key_in(settings.key_variable, settings.target)
+        return RemoteReranker(settings.kind, settings.target, settings.model, key)
+    try:
+        return CrossEncoder(read_folder(Path(settings.target), is_of_pairs=True))
+    except (ModelError, MissingExtraError) as error:
+        raise EncoderError(error.message, error.hint) from error
+
+
+def _key_option(settings: EncoderSettings | RerankerSettings) -> str:
     return f" --key-variable {settings.key_variable}" if settings.key_variable else ""
 
 

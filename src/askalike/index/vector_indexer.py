@@ -17,7 +17,7 @@ STEPS_OF_TEXTS = Steps(batch=64, scan=512, changes=64)
 """The same for text encoders, which take some ten times as long."""
 
 PATIENCE_S = 10.0
-"""How long to wait for who puts a new graph in place, which takes milliseconds."""
+"""How long to wait for another writer."""
 
 
 class VectorIndexer:

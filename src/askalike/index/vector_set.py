@@ -23,6 +23,7 @@ import threading
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from weakref import WeakValueDictionary
 
 import filelock
 import numpy as np
@@ -72,6 +73,9 @@ _TRIES = 3
 _HEADER_BYTES = 4_096
 _COPIED_AT_ONCE = 1 << 20
 _REBUILD = 'rebuild the vectors with "askalike reindex FORUM"'
+_MODELS: WeakValueDictionary[str, Model] = WeakValueDictionary()
+"""The models of all open forums, by their fingerprints."""
+_SHARING = threading.Lock()
 
 
 @dataclass(frozen=True, slots=True)
@@ -228,14 +232,19 @@ class VectorSet:
         """
         with self._loading:
             if self._model is None:
-                try:
-                    model = Model.load(self.folder / "model")
-                except ModelError as error:
-                    raise DamagedModelError(error.message, _REBUILD) from error
-                if not has_its_model(self.folder):
-                    raise DamagedModelError(f"the model in {self.folder} is not the one of its vectors", _REBUILD)
-                self._model = model
+                with _SHARING:  # one in memory for all forums that have the same
+                    self._model = _MODELS.get(self.fingerprint) or self._read()
+                    _MODELS[self.fingerprint] = self._model
             return self._model
+
+    def _read(self) -> Model:
+        try:
+            model = Model.load(self.folder / "model")
+        except ModelError as error:
+            raise DamagedModelError(error.message, _REBUILD) from error
+        if not has_its_model(self.folder):
+            raise DamagedModelError(f"the model in {self.folder} is not the one of its vectors", _REBUILD)
+        return model
 
     @property
     def states(self) -> KeptStates:

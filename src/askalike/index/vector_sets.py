@@ -11,7 +11,6 @@ old set answering or the new one; making a set goes on from its cursor.
 
 from __future__ import annotations
 
-import importlib.util
 import secrets
 import threading
 from collections.abc import Callable, Iterator
@@ -21,12 +20,12 @@ from itertools import islice
 
 import filelock
 
-from askalike.errors import BusyForumError, DamagedForumError, EncoderError, ModelNotFoundError
+from askalike.errors import BusyForumError, DamagedForumError, EncoderError, ForumError, ModelNotFoundError
 from askalike.files import held
 from askalike.index.catchup import catch_up, pending
 from askalike.index.encoder_settings import REMOTE, EncoderSettings
 from askalike.index.model_source import ModelSource, name_encoder, quick_model, wanted_model
-from askalike.index.vector_indexer import VectorIndexer
+from askalike.index.vector_indexer import PATIENCE_S, VectorIndexer
 from askalike.index.vector_set import (
     Current,
     VectorSet,
@@ -37,7 +36,7 @@ from askalike.index.vector_set import (
     read_current,
     remove_sets,
 )
-from askalike.index.vectors import GraphSettings, VectorIndex
+from askalike.index.vectors import VectorIndex
 from askalike.models.text_encoder import TextEncoder
 from askalike.progress import Progress
 from askalike.store import ChangeLog, ForumLayout
@@ -66,7 +65,6 @@ class VectorsState:
         next_model: the model whose vectors are still to be made, or "".
         next_entries: vectors by the next model that are made already; they answer when all are.
         waiting: questions and changes that are still to be encoded, for the model that is wanted.
-        has_graph: whether a neighbour graph was built.
         problem: what keeps queries from being encoded, so that words alone answer, and what mends it; or "".
         is_of_texts: a text encoder made what answers, which knows nothing of single words.
     """
@@ -75,7 +73,6 @@ class VectorsState:
     entries: int = 0
     next_model: str = ""
     waiting: int = 0
-    has_graph: bool = False
     next_entries: int = 0
     problem: str = ""
     is_of_texts: bool = False
@@ -84,11 +81,10 @@ class VectorsState:
 class Vectors:
     """The sets of vectors in a forum's folder; any thread may ask, one process at a time makes a set."""
 
-    def __init__(self, layout: ForumLayout, log: ChangeLog, graph: GraphSettings, language: str) -> None:
+    def __init__(self, layout: ForumLayout, log: ChangeLog, language: str) -> None:
         self._layout = layout
         self._folder = layout.vectors
         self._log = log
-        self._graph = graph
         self._language = language
         self._opening = threading.Lock()
         self._seen: bytes | None = None
@@ -159,6 +155,13 @@ class Vectors:
         if answering is not None and self._waiting(answering.index) <= _at_once(answering.settings):
             with suppress(EncoderError):
                 catch_up(self._log, VectorIndexer(answering), progress)
+        if answering is not None and answering.index.wants_codes:
+            try:
+                answering.index.make_codes(PATIENCE_S)
+            except DamagedForumError:
+                raise
+            except ForumError:
+                pass  # as on a full disk: until they can be written, all vectors are looked at
         with suppress(EncoderError):
             source = wanted_model(self._layout, self._language)
             if source is None or (answering is not None and answering.fingerprint == source.fingerprint):
@@ -198,8 +201,6 @@ class Vectors:
                     self._seen = None
                 self._finish_changes(answering, progress, locked)
                 remove_sets(self._folder, [source.fingerprint])
-            self._build_graph(answering, progress)  # until it is built, all vectors are looked at
-            self._finish_changes(answering, progress, locked)  # what was written while it was built
 
     def _make_quick(
         self, answering: VectorSet | None, wanted: ModelSource, progress: Progress, locked: Locked
@@ -239,7 +240,6 @@ class Vectors:
             entries=index.entries,
             next_model="" if is_wanted or source is None else source.shown,
             waiting=self._waiting(index if is_wanted else begun),
-            has_graph=index.has_graph,
             next_entries=made,
             is_of_texts=answering.settings is not None,
         )
@@ -292,11 +292,6 @@ class Vectors:
                 catch_up(self._log, indexer, progress, indexer.steps.changes)
             waiting = self._waiting(answering.index)
 
-    def _build_graph(self, of: VectorSet, progress: Progress) -> None:
-        if of.index.wants_graph(self._graph) and has_faiss():
-            progress.start("building the vector index", of.index.entries, "vectors")
-            of.index.build_graph(self._graph, progress.advance)
-
     @contextmanager
     def _making(self, *, is_waiting: bool) -> Iterator[bool]:
         """Hold the lock of makers; gives False, or raises, where another process holds it.
@@ -315,11 +310,6 @@ class Vectors:
                     ) from error
                 is_ours = False
             yield is_ours
-
-
-def has_faiss() -> bool:
-    """Return whether FAISS is installed; without it vectors are searched exactly."""
-    return importlib.util.find_spec("faiss") is not None
 
 
 @contextmanager

@@ -1,13 +1,14 @@
-"""Embedding endpoints as encoders of texts: the dialects of OpenAI, text-embeddings-inference and Ollama.
+"""Endpoints as encoders of texts and as scorers of pairs: OpenAI's, text-embeddings-inference's, Ollama's, Cohere's.
 
 Documents are patient: their batches are asked for again after 408, 425, 429, 5xx, time-outs, broken connections and
-answers that are no vectors, each time later, or when ``Retry-After`` says. Queries are not, since words can answer:
-they have one short try, and after a failure none is made for a while.
+answers that are no vectors, each time later, or when ``Retry-After`` says. Queries are not, since words can answer, and
+neither are scores, since the first order can: they have one short try, and after a failure none is made for a while.
 """
 
 from __future__ import annotations
 
 import json
+import math
 import os
 import random
 import threading
@@ -19,7 +20,7 @@ from dataclasses import dataclass
 from email.message import Message
 from email.utils import parsedate_to_datetime
 from http.client import HTTPException
-from typing import Any, Final, Literal
+from typing import Any, Final, Literal, TypeVar
 from urllib.parse import urlsplit
 
 import numpy as np
@@ -28,6 +29,8 @@ from askalike.errors import EncoderError
 from askalike.models.text_encoder import Array, checked
 
 Dialect = Literal["openai", "tei", "ollama"]
+RerankDialect = Literal["tei", "cohere"]
+_Found = TypeVar("_Found")
 
 TEXTS_A_BATCH: Final = 32
 CHARACTERS_A_BATCH: Final = 60_000
@@ -73,6 +76,13 @@ DIALECTS: Final[Mapping[Dialect, _Shape]] = {
 }
 
 
+RERANK_DIALECTS: Final[Mapping[RerankDialect, Callable[[str, str, Sequence[str]], dict[str, Any]]]] = {
+    "tei": lambda _, query, texts: {"query": query, "texts": list(texts), "truncate": True},
+    "cohere": lambda model, query, texts: {"model": model, "query": query, "documents": list(texts)},
+}
+"""Dialect → what is asked at its path ``/rerank``; Jina, vLLM and llama.cpp speak Cohere's."""
+
+
 @dataclass(frozen=True, slots=True)
 class Patience:
     """How long an endpoint is waited for.
@@ -108,7 +118,99 @@ class _TooLargeError(Exception):
     """The endpoint takes no request of this size."""
 
 
-class RemoteEncoder:
+class _Endpoint:
+    """An address that is asked by POST; any thread may ask.
+
+    Args:
+        name: as errors call it, with what it is.
+        key: sent as a bearer token, or "".
+        pause: waits so many seconds.
+        clock: seconds of any beginning.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        address: str,
+        path: str,
+        key: str,
+        patience: Patience | None,
+        pause: Callable[[float], None],
+        clock: Callable[[], float],
+    ) -> None:
+        self._shown, self._path, self._key = name, path, key
+        self._address = address.rstrip("/")
+        self._patience = patience or Patience()
+        self._pause, self._clock = pause, clock
+        self._resting_until = float("-inf")
+        is_local = urlsplit(address).hostname in _LOCAL
+        proxies = [urllib.request.ProxyHandler({})] if is_local else []
+        self._opener = urllib.request.build_opener(_NoRedirect(), *proxies)
+
+    def _at_once(self, ask: Callable[[], _Found]) -> _Found:
+        """Return what one try gives; none is made for a while after one failed.
+
+        Raises:
+            EncoderError: it does not answer, or did not shortly before.
+        """
+        now = self._clock()
+        if now < self._resting_until:
+            raise self._error(f"did not answer shortly before, and is asked again in {self._resting_until - now:.0f} s")
+        try:
+            return ask()
+        except (_FailedError, _TooLargeError) as error:
+            self._resting_until = self._clock() + self._patience.rest_s
+            raise self._error(str(error)) from error
+
+    def _sent(self, content: bytes, count: int, timeout_s: float) -> bytes:
+        headers = {"Content-Type": "application/json", "Accept": "application/json", "User-Agent": "askalike"}
+        if self._key:
+            headers["Authorization"] = f"Bearer {self._key}"
+        request = urllib.request.Request(self._address + self._path, content, headers, method="POST")
+        until = self._clock() + timeout_s
+        try:
+            with self._opener.open(request, timeout=timeout_s) as answer:
+                return self._read(answer, _ANSWER_BYTES_A_TEXT * (count + 1), until)
+        except urllib.error.HTTPError as error:
+            with error:
+                raise self._refused(error) from error
+        except (OSError, HTTPException, ValueError) as error:  # URLError and TimeoutError are OSErrors
+            reason = getattr(error, "reason", None) or error
+            raise _FailedError(f"cannot be reached: {self._quoted(str(reason) or type(reason).__name__)}") from error
+
+    def _read(self, answer: Any, most: int, until: float) -> bytes:
+        parts, size = [], 0
+        while part := answer.read1(_READ_AT_ONCE):
+            size += len(part)
+            if size > most:
+                raise _FailedError(f"gave an answer of more than {most:,} bytes")
+            if self._clock() > until:
+                raise _FailedError("did not finish its answer in time")
+            parts.append(part)
+        return b"".join(parts)
+
+    def _refused(self, error: urllib.error.HTTPError) -> Exception:
+        try:
+            said = error.read(_READ_AT_ONCE).decode(errors="replace")
+        except (OSError, HTTPException):
+            said = ""
+        what = f"answered {error.code}: {self._quoted(said) or error.reason}"
+        if error.code in AGAIN:
+            return _FailedError(what, _retry_after(error.headers))
+        if error.code == TOO_LARGE:
+            return _TooLargeError(what)
+        return self._error(what, "check its address, its model and its key")
+
+    def _quoted(self, text: str) -> str:
+        if self._key:
+            text = text.replace(self._key, "…")
+        return " ".join(text.split())[:_QUOTED]
+
+    def _error(self, what: str, hint: str = _AGAIN_LATER) -> EncoderError:
+        return EncoderError(f"the {self._shown} at {self._address} {what}", hint)
+
+
+class RemoteEncoder(_Endpoint):
     """An endpoint; any thread may ask.
 
     Args:
@@ -134,16 +236,9 @@ class RemoteEncoder:
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self.name = f"{dialect}:{model or urlsplit(address).hostname}"
-        self._shape = DIALECTS[dialect]
-        self._address, self._model, self._key = address.rstrip("/"), model, key
-        self._dimensions = dimensions
-        self._patience = patience or Patience()
-        self._pause, self._clock = pause, clock
-        self._resting_until = float("-inf")
+        self._shape, self._model, self._dimensions = DIALECTS[dialect], model, dimensions
         self._guard = threading.Lock()
-        is_local = urlsplit(address).hostname in _LOCAL
-        proxies = [urllib.request.ProxyHandler({})] if is_local else []
-        self._opener = urllib.request.build_opener(_NoRedirect(), *proxies)
+        super().__init__(f"encoder {self.name}", address, self._shape.path, key, patience, pause, clock)
 
     @classmethod
     def of(
@@ -154,12 +249,7 @@ class RemoteEncoder:
         Raises:
             EncoderError: there is no such variable.
         """
-        key = os.environ.get(key_variable, "") if key_variable else ""
-        if key_variable and not key:
-            raise EncoderError(
-                f"the key of the encoder at {address} is not in the environment", f"set {key_variable} to it"
-            )
-        return cls(dialect, address, model, key, dimensions=dimensions)
+        return cls(dialect, address, model, key_in(key_variable, address), dimensions=dimensions)
 
     @property
     def dimensions(self) -> int:
@@ -172,14 +262,8 @@ class RemoteEncoder:
         Raises:
             EncoderError: it does not answer, or did not shortly before.
         """
-        now = self._clock()
-        if now < self._resting_until:
-            raise self._error(f"did not answer shortly before, and is asked again in {self._resting_until - now:.0f} s")
-        try:
-            parts = [self._answer(batch, self._patience.query_timeout_s) for batch in batches(texts)]
-        except (_FailedError, _TooLargeError) as error:
-            self._resting_until = self._clock() + self._patience.rest_s
-            raise self._error(str(error)) from error
+        timeout_s = self._patience.query_timeout_s
+        parts = self._at_once(lambda: [self._answer(batch, timeout_s) for batch in batches(texts)])
         return _joined(parts, self._dimensions)
 
     def encode_document(self, texts: Sequence[str]) -> Array:
@@ -227,52 +311,66 @@ class RemoteEncoder:
             self._dimensions = self._dimensions or width
         return found
 
-    def _sent(self, content: bytes, count: int, timeout_s: float) -> bytes:
-        headers = {"Content-Type": "application/json", "Accept": "application/json", "User-Agent": "askalike"}
-        if self._key:
-            headers["Authorization"] = f"Bearer {self._key}"
-        request = urllib.request.Request(self._address + self._shape.path, content, headers, method="POST")
-        until = self._clock() + timeout_s
+
+class RemoteReranker(_Endpoint):
+    """An endpoint that says how well texts answer to a query; any thread may ask.
+
+    Args:
+        dialect: a name in ``RERANK_DIALECTS``.
+        address: without ``/rerank``; for Cohere's dialect with its version, such as ``/v2``.
+        model, key, patience, pause, clock: as ``RemoteEncoder``; a request may take as long as one for a query.
+    """
+
+    def __init__(
+        self,
+        dialect: RerankDialect,
+        address: str,
+        model: str = "",
+        key: str = "",
+        *,
+        patience: Patience | None = None,
+        pause: Callable[[float], None] = time.sleep,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self.name = f"{dialect}:{model or urlsplit(address).hostname}"
+        self._dialect, self._model = dialect, model
+        super().__init__(f"reranker {self.name}", address, "/rerank", key, patience, pause, clock)
+
+    def score(self, query: str, texts: Sequence[str]) -> list[float]:
+        """Return a finite number for each text, higher where it fits better.
+
+        Raises:
+            EncoderError: it does not answer, or did not shortly before.
+        """
+        return self._at_once(lambda: self._scores(query, texts)) if texts else []
+
+    def _scores(self, query: str, texts: Sequence[str]) -> list[float]:
+        asked = RERANK_DIALECTS[self._dialect](self._model, query, texts)
+        content = self._sent(json.dumps(asked).encode(), len(texts), self._patience.query_timeout_s)
         try:
-            with self._opener.open(request, timeout=timeout_s) as answer:
-                return self._read(answer, _ANSWER_BYTES_A_TEXT * (count + 1), until)
-        except urllib.error.HTTPError as error:
-            with error:
-                raise self._refused(error) from error
-        except (OSError, HTTPException, ValueError) as error:  # URLError and TimeoutError are OSErrors
-            reason = getattr(error, "reason", None) or error
-            raise _FailedError(f"cannot be reached: {self._quoted(str(reason) or type(reason).__name__)}") from error
+            answer = json.loads(content)
+            rows = answer if self._dialect == "tei" else answer["results"]
+            name = "score" if self._dialect == "tei" else "relevance_score"
+            found = {row["index"]: float(row[name]) for row in rows}
+            if found.keys() != set(range(len(texts))) or len(rows) != len(texts):
+                raise ValueError(f"{len(rows)} scores for {len(texts)} texts")
+            if not all(map(math.isfinite, found.values())):
+                raise ValueError("a score is not finite")
+        except (ValueError, TypeError, KeyError, RecursionError, OverflowError) as error:
+            raise _FailedError(f"gave an answer that is no scores: {self._quoted(str(error))}") from error
+        return [found[place] for place in range(len(texts))]
 
-    def _read(self, answer: Any, most: int, until: float) -> bytes:
-        parts, size = [], 0
-        while part := answer.read1(_READ_AT_ONCE):
-            size += len(part)
-            if size > most:
-                raise _FailedError(f"gave an answer of more than {most:,} bytes")
-            if self._clock() > until:
-                raise _FailedError("did not finish its answer in time")
-            parts.append(part)
-        return b"".join(parts)
 
-    def _refused(self, error: urllib.error.HTTPError) -> Exception:
-        try:
-            said = error.read(_READ_AT_ONCE).decode(errors="replace")
-        except (OSError, HTTPException):
-            said = ""
-        what = f"answered {error.code}: {self._quoted(said) or error.reason}"
-        if error.code in AGAIN:
-            return _FailedError(what, _retry_after(error.headers))
-        if error.code == TOO_LARGE:
-            return _TooLargeError(what)
-        return self._error(what, "check its address, its model and its key")
+def key_in(variable: str, address: str) -> str:
+    """Return an endpoint's key, the value of an environment variable; "" where none is named.
 
-    def _quoted(self, text: str) -> str:
-        if self._key:
-            text = text.replace(self._key, "…")
-        return " ".join(text.split())[:_QUOTED]
-
-    def _error(self, what: str, hint: str = _AGAIN_LATER) -> EncoderError:
-        return EncoderError(f"the encoder {self.name} at {self._address} {what}", hint)
+    Raises:
+        EncoderError: there is no such variable.
+    """
+    key = os.environ.get(variable, "") if variable else ""
+    if variable and not key:
+        raise EncoderError(f"the key of the endpoint at {address} is not in the environment", f"set {variable} to it")
+    return key
 
 
 class _NoRedirect(urllib.request.HTTPRedirectHandler):

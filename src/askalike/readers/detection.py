@@ -18,6 +18,7 @@ from typing import Final, NamedTuple
 
 from askalike.errors import FormatError, InputError
 from askalike.readers.discourse import DiscourseReader
+from askalike.readers.exported import ExportReader
 from askalike.readers.files import first_bytes, plain_suffix
 from askalike.readers.frame import Reader
 from askalike.readers.jsonl import ARRAY_HINT, JsonlReader, load_object
@@ -138,6 +139,7 @@ def _lacking(header: list[str], path: Path) -> Cause:
 
 
 _ALL: tuple[Reader, ...] = (
+    ExportReader(),
     StackExchangeReader(),
     DiscourseReader(),
     SemEvalReader(),

@@ -1,5 +1,6 @@
 """From a question to ranked similar questions, over any engine that gives candidates and records."""
 
+from askalike.search.cross_encoder import PairScorer
 from askalike.search.engine import Candidate, Encoder, Engine
 from askalike.search.query import QuerySettings, QueryTerm
 from askalike.search.rankers import RANKER_NAMES, RANKERS
@@ -16,6 +17,7 @@ __all__ = [
     "Encoder",
     "Engine",
     "JoinSettings",
+    "PairScorer",
     "Query",
     "QuerySettings",
     "QueryTerm",

@@ -95,6 +95,9 @@ class CandidateSource(Protocol):
     def misspelt(self, terms: Sequence[str], limit: int, filters: Filters) -> list[Candidate]:
         """Return the questions with terms spelled nearly as these, most first; fewer than ``limit``: no more."""
 
+    def count(self, filters: Filters) -> int:
+        """Return how many questions satisfy the filters."""
+
     def nearest(self, vector: NDArray[np.float32], limit: int, filters: Filters) -> list[Candidate]:
         """Return the questions of the greatest cosine to ``vector`` (D,), descending; fewer than ``limit``: no more."""
 

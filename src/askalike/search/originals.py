@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from askalike.search.engine import DuplicateLinks
 from askalike.search.pool import Scored
-from askalike.types import Filters, Question
+from askalike.types import Question
 
 Originals = Callable[[str], Sequence[str]]
 """A question's id → the ids of what it is marked a duplicate of, in the order of their ids."""
@@ -64,7 +64,9 @@ class Found(NamedTuple):
     via: Question | None = None
 
 
-def canonical(found: Iterable[Found], links: DuplicateLinks, filters: Filters, k: int) -> list[Found]:
+def canonical(
+    found: Iterable[Found], links: DuplicateLinks, is_admitted: Callable[[Question], bool], k: int
+) -> list[Found]:
     """Return the first ``k`` with duplicates replaced by their originals, each question once.
 
     An original has the score of its best duplicate unless it was found with a better one itself, and has to satisfy the
@@ -73,7 +75,7 @@ def canonical(found: Iterable[Found], links: DuplicateLinks, filters: Filters, k
     shown: dict[str, Found] = {}
     for one in found:
         original = _original(links, one.question)
-        if original is not None and original.id not in shown and filters.admits(original):
+        if original is not None and original.id not in shown and is_admitted(original):
             shown[original.id] = one if original is one.question else Found(one.scored, original, one.question)
             if len(shown) == k:
                 break

@@ -182,5 +182,8 @@ RANKERS: Mapping[str, Ranker] = {
     "vector": Ranker(("vectors",), _by_component("cosine"), "meaning alone"),
 }
 
-RANKER_NAMES = (*RANKERS, *RERANKERS)
-"""All names that a search takes: those that every forum has, then those that a forum has learned."""
+CROSS_ENCODER = "cross-encoder"
+"""The ranker that puts the best of the probability in the order of a scorer of pairs; see ``cross_encoder``."""
+
+RANKER_NAMES = (*RANKERS, CROSS_ENCODER, *RERANKERS)
+"""All names that a search takes: those that every forum has, what its user named for it, what it has learned."""

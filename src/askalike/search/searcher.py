@@ -10,12 +10,14 @@ from msgspec import structs
 
 from askalike.errors import EncoderError, NotLearnedError, SettingError
 from askalike.search.correction import Speller, corrected
+from askalike.search.cross_encoder import PairScorer, reranked
 from askalike.search.engine import DuplicateLinks, Encoder, Engine, WordEncoder
 from askalike.search.explanation import MOST_MISSING, explanations, informative_words, matches
 from askalike.search.originals import Found, canonical
 from askalike.search.pool import Laps, Pool, Scored, Source, gather
 from askalike.search.query import PreparedQuery, TermCounts, weigh
 from askalike.search.rankers import (
+    CROSS_ENCODER,
     HYBRID,
     INTERACTION,
     LEXICAL,
@@ -29,7 +31,7 @@ from askalike.search.reranker import BY_LETTERS, RERANKERS, Reranker, learned_as
 from askalike.search.scorer import Scoring
 from askalike.search.settings import ALL, MAX_HITS, THRESHOLDS, SearchSettings
 from askalike.text.analyzer import Analyzer
-from askalike.types import Correction, Explanation, Filters, Hit, Query, SearchResult
+from askalike.types import Correction, Explanation, Filters, Hit, Query, Question, SearchResult
 
 SPARE = 5
 """Half as many again as are asked for, and so many more, are looked at: duplicates of one original fall together."""
@@ -64,6 +66,7 @@ class Searcher:
         reranker: name in ``RERANKERS`` → what the forum has learned of it, None where that is nothing.
         speller: knows the words by which misspelt ones are corrected; None where nothing does.
         scoring: what the default ranker scores by; None is the package's scorer over words alone.
+        pair_scorer: gives what re-orders the best hits, None where nothing was named; or raises EncoderError.
     """
 
     engine: Engine
@@ -73,6 +76,7 @@ class Searcher:
     reranker: Callable[[str], Reranker | None] = lambda _: None
     speller: Speller | None = None
     scoring: Scoring | None = None
+    pair_scorer: Callable[[], PairScorer | None] = lambda: None
 
     def search(self, query: Query) -> SearchResult:
         """Return what a query finds, with what matched, the best answers, and explanations where asked for.
@@ -92,6 +96,14 @@ class Searcher:
             tuple(hits), corrections, ranked.ranker, ranked.has_vectors, laps.seconds, notice=ranked.notice
         )
 
+    def search_many(self, queries: Sequence[Query]) -> list[SearchResult]:
+        """Return what each query finds, as ``search`` does, in their order.
+
+        Raises:
+            SettingError, ForumError: as ``ranking``.
+        """
+        return [self.search(query) for query in queries]
+
     def ranking(self, query: Query, laps: Laps | None = None) -> Ranking:
         """Return the at most ``k`` questions most similar to a query, best first, ties by id.
 
@@ -100,13 +112,50 @@ class Searcher:
         candidate search saw it is left out, so that nothing is shown that the forum no longer holds. A threshold of the
         settings is that of as many candidates as a joining ranker looks at, whichever ranker answers.
 
-        Where no ranker was named and the encoder cannot be had now, ``lexical`` answers, and the notice says why.
+        Where no ranker was named and the encoder cannot be had now, words answer, and the notice says why. Where the
+        forum has a scorer of pairs, it puts the best in its order unless another ranker was named; where it cannot be
+        asked now, the order is the first one's, and the notice says why.
 
         Raises:
             SettingError: k is not between 1 and ``MAX_HITS``, or there is no such ranker.
             ForumError: the ranker was named, and the vectors or the model that it needs are not there.
             EncoderError: the ranker was named, and the encoder that it needs cannot be had now.
         """
+        k = query.k
+        if isinstance(k, bool) or not isinstance(k, int) or not 1 <= k <= MAX_HITS:
+            raise SettingError(f"k is {k!r}", f"expected a whole number from 1 to {MAX_HITS}")
+        if not query.minimum >= 0:  # nor what is no number
+            raise SettingError(f"the least score of a hit is {query.minimum!r}", "expected 0 or more")
+        laps = laps or Laps()
+        is_named = query.ranker == CROSS_ENCODER
+        if not is_named and (query.ranker is not None or self.settings.ranker != PROBABILITY):
+            return self._first_ranking(query, laps)
+        problem, scorer = "", None
+        try:
+            scorer = self.pair_scorer()
+        except EncoderError as error:
+            problem = str(error)
+        if scorer is None and not problem:
+            if is_named:
+                raise NotLearnedError(
+                    f"this forum has nothing for the ranker {CROSS_ENCODER!r}",
+                    'name a cross-encoder or an endpoint with "askalike encode FORUM --reranker"',
+                )
+            return self._first_ranking(query, laps)
+        depth = self.settings.join.reranked
+        ranked = self._first_ranking(replace(query, k=max(k, depth), ranker=None), laps)
+        if scorer is not None:
+            try:
+                found = reranked(scorer, ranked.asked.query, ranked.found, depth)
+                ranked = replace(ranked, ranker=CROSS_ENCODER, found=found)
+            except EncoderError as error:
+                problem = str(error)
+        laps.end("rank")
+        notices = [ranked.notice, f"in the order before reranking: {problem}" if problem else ""]
+        return replace(ranked, found=ranked.found[:k], notice="; ".join(filter(None, notices)))
+
+    def _first_ranking(self, query: Query, laps: Laps) -> Ranking:
+        """Return a ranking before the scorer of pairs; see ``ranking``."""
         try:
             return self._ranking(query, laps)
         except EncoderError as error:
@@ -115,10 +164,8 @@ class Searcher:
             by_words = replace(self, encoder=None, speller=None, scoring=Scoring(self.analyzer))
             return replace(by_words._ranking(query, laps), notice=f"found by words alone: {error}")
 
-    def _ranking(self, query: Query, laps: Laps | None) -> Ranking:
-        k, filters, laps = query.k, query.filters, laps or Laps()
-        if isinstance(k, bool) or not isinstance(k, int) or not 1 <= k <= MAX_HITS:
-            raise SettingError(f"k is {k!r}", f"expected a whole number from 1 to {MAX_HITS}")
+    def _ranking(self, query: Query, laps: Laps) -> Ranking:
+        k, filters = query.k, query.filters
         name, ranker = self._chosen(query.ranker)
         asked = self._prepared(query, ranker, laps)
         if not query.is_canonical:
@@ -127,10 +174,17 @@ class Searcher:
         while True:
             found = self._best(asked, ranker, limit, filters, laps)
             links = self.engine.duplicate_links([one.question.id for one in found])
-            shown = canonical(found, links, filters, k)
+            shown = canonical(found, links, self._admission(filters, found, links), k)
             if len(shown) == k or len(found) < limit or limit == MAX_HITS:
                 return Ranking(asked, name, ranker.needs_vectors, shown, links)
             limit = min(2 * limit, MAX_HITS)
+
+    def _admission(self, filters: Filters, found: Sequence[Found], links: DuplicateLinks) -> Callable[[Question], bool]:
+        """Return what tells whether a question that was found, or an original of one, satisfies the filters."""
+        if filters.is_answered is None:
+            return filters.admits
+        answered = self.engine.answers([*(one.question.id for one in found), *links.questions])
+        return lambda question: filters.admits(question, is_answered=question.id in answered)
 
     def hits(self, ranked: Ranking) -> list[Hit]:
         """Return a ranking as hits: with what matched, the best answer, and what a question is a duplicate of."""
@@ -141,7 +195,7 @@ class Searcher:
         links = ranked.links
         if links is None:
             links = self.engine.duplicate_links(ids) if ids else DuplicateLinks()
-        is_probability = ranked.ranker == PROBABILITY
+        likely = {PROBABILITY: "score", CROSS_ENCODER: "first"}.get(ranked.ranker)
         hits: list[Hit] = []
         for rank, (scored, question, via) in enumerate(ranked.found, start=1):
             matched = matches(question, terms, analyzer)
@@ -159,7 +213,7 @@ class Searcher:
                     components=scored.components,
                     matched=tuple(listed),
                     missing=tuple(missing)[:MOST_MISSING],
-                    likelihood=scored.score if is_probability else None,
+                    likelihood=scored.components.get(likely, scored.score) if likely else None,
                     answer=given[0] if given else None,
                     answer_count=len(given),
                     duplicate_of=links.targets.get(question.id, ()),
@@ -243,16 +297,20 @@ class Searcher:
             wanted = k if limit <= self.settings.join.depth else limit
             pool = gather(self.engine, asked, ranker.sources, limit, filters, self.encoder, laps, wanted)
             shown = THRESHOLDS[self.settings.threshold](ranker.score(pool, self.settings.join))
-            scored = sorted((one for one in shown if one.score > 0), key=lambda one: (-one.score, one.key))
+            least = asked.query.minimum
+            scored = sorted(
+                (one for one in shown if one.score > 0 and one.score >= least), key=lambda one: (-one.score, one.key)
+            )
             laps.end("rank")
-            found = self._held(pool, scored, k)
+            found = self._held(pool, scored, k, filters)
             laps.end("answer")
-            if len(found) == k or pool.is_exhausted or has_threshold or limit == ranker.most:
+            is_cut = len(scored) < sum(one.score > 0 for one in shown)  # by the least score: others have less
+            if len(found) == k or pool.is_exhausted or has_threshold or is_cut or limit == ranker.most:
                 return found
             limit = min(2 * limit, ranker.most or 2 * limit)
 
-    def _held(self, pool: Pool, scored: Sequence[Scored], k: int) -> list[Found]:
-        """Return the first ``k`` of which the engine has the record, equal scores by id."""
+    def _held(self, pool: Pool, scored: Sequence[Scored], k: int, filters: Filters) -> list[Found]:
+        """Return the first ``k`` of which the engine has the record, as the filters want it; equal scores by id."""
         held: list[Found] = []
         start = 0
         while start < len(scored) and len(held) < k:
@@ -261,7 +319,11 @@ class Searcher:
                 stop += 1  # which of these comes first is decided by their ids
             part = scored[start:stop]
             questions = pool.questions([one.key for one in part])
-            held.extend(Found(one, questions[one.key]) for one in part if one.key in questions)
+            held.extend(
+                Found(one, question)
+                for one in part
+                if (question := questions.get(one.key)) is not None and filters.admits(question)
+            )
             start = stop
         return sorted(held, key=lambda one: (-one.scored.score, one.question.id))[:k]
 

@@ -73,6 +73,7 @@ class JoinSettings:
             best for the encoder (``joining.MEASURED``), and for one that is not known that of askalike's own models.
         depth: candidates taken from each source, or as many as hits are asked for where that is more.
         scored: candidates that the scorer compares, the best of the weighted sum, or as many as hits are asked for.
+        reranked: hits that a scorer of pairs puts in its order, where the forum has one.
         fusion_constant: of reciprocal rank fusion, > 0.
         interaction_weight: of cosine and late interaction together in their weighted sum with BM25, in [0, 1].
         interaction_depth: candidates that are compared word by word, the best of the weighted sum.
@@ -84,6 +85,7 @@ class JoinSettings:
     weight: float | None = None
     depth: int = 50
     scored: int = 20
+    reranked: int = 20
     fusion_constant: float = 60.0
     interaction_weight: float = 0.7
     interaction_depth: int = 20
@@ -94,11 +96,12 @@ class JoinSettings:
             and 1 <= self.depth <= MAX_HITS
             and self.fusion_constant > 0
             and self.scored > 0
+            and 1 <= self.reranked <= MAX_HITS
         ):
             raise SettingError(
                 f"weight is {self.weight}, depth {self.depth}, scored {self.scored}, "
-                f"fusion_constant {self.fusion_constant}",
-                f"expected weight from 0 to 1, depth from 1 to {MAX_HITS}, scored and fusion_constant > 0",
+                f"reranked {self.reranked}, fusion_constant {self.fusion_constant}",
+                f"expected weight from 0 to 1, depth and reranked from 1 to {MAX_HITS}, scored and fusion_constant > 0",
             )
         if not (0 <= self.interaction_weight <= 1 and 1 <= self.interaction_depth <= MAX_HITS):
             raise SettingError(

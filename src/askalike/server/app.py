@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -82,18 +83,32 @@ def build(settings: ServeSettings) -> Starlette:
     @contextlib.asynccontextmanager
     async def lifespan(app: Starlette) -> AsyncIterator[None]:
         service = Service.open(settings)
-        app.state.service, app.state.files = service, static_files()
+        app.state.service = service
         service.start()
         try:
             yield
         finally:
             service.close()
 
+    return application(forum_routes(), static_files(), lifespan)
+
+
+def forum_routes() -> list[StarletteRoute]:
+    """Return what is answered for a forum."""
     paths: dict[str, dict[str, Route]] = {}
     for row in ROUTES:
         paths.setdefault(row.path, {})[row.method] = row
-    routes = [StarletteRoute(path, endpoint(rows), methods=list(rows)) for path, rows in paths.items()]
+    return [StarletteRoute(path, endpoint(rows), methods=list(rows)) for path, rows in paths.items()]
+
+
+def application(
+    routes: Sequence[StarletteRoute],
+    files: Mapping[str, StaticFile],
+    lifespan: Callable[[Starlette], AbstractAsyncContextManager[None]] | None = None,
+) -> Starlette:
+    """Return an application of these routes and files; its ``state.service`` is set before it is asked."""
     app = Starlette(routes=routes, lifespan=lifespan, exception_handlers={HTTPException: _without_route})
+    app.state.files = files
     app.router.redirect_slashes = False
     app.add_middleware(Middleware)
     return app
@@ -105,15 +120,19 @@ async def _without_route(request: Request, error: Exception) -> Response:
     if error.status_code == 404 and request.method in ("GET", "HEAD"):
         return _file(request)
     found = "this path does not know that method" if error.status_code == 405 else str(error.detail)
-    return problem_response(Problem(error.status_code, found, "see /openapi.json", error.headers or {}))
+    return problem_response(
+        Problem(error.status_code, found, "see /openapi.json", error.headers or {}), request.scope["path"]
+    )
 
 
 def _file(request: Request) -> Response:
     state = request.app.state
-    files: dict[str, StaticFile] = static_files() if state.service.settings.is_page_reread else state.files
+    files: Mapping[str, StaticFile] = static_files() if state.service.settings.is_page_reread else state.files
     found = files.get(request.scope["path"])
     if found is None:
-        return problem_response(Problem(404, "there is nothing at this path", "the paths are in /openapi.json"))
+        return problem_response(
+            Problem(404, "there is nothing at this path", "the paths are in /openapi.json"), request.scope["path"]
+        )
     request.scope["state"]["route"] = "GET page"
     headers = {"ETag": found.tag, "Cache-Control": "no-cache", "Content-Security-Policy": CONTENT_POLICY}
     if found.is_embedded:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import base64
 import contextlib
+import math
 import re
+import struct
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
@@ -15,12 +18,22 @@ from msgspec import structs
 from askalike.errors import AskalikeError, BusyForumError, SettingError, UnknownIdError
 from askalike.forum import Forum
 from askalike.schemas import (
+    Embedding,
+    Embeddings,
+    EmbeddingsRequest,
+    EmbedRequest,
     FeedbackRequest,
     QuestionsPage,
+    Rank,
+    Ranks,
+    RerankRequest,
     ShownLink,
     ShownQuestion,
+    Side,
     Similar,
     SimilarQuery,
+    Usage,
+    Vectors,
     Written,
 )
 from askalike.server.duplicates import DuplicatePages
@@ -36,6 +49,13 @@ PROBE_CHARACTERS: Final = 200
 
 _PLACE: Final = re.compile("(-?[0-9]{1,19})?_([0-9]{1,19})")
 """A cursor: microseconds or nothing, and a number."""
+
+_TOKEN: Final = re.compile(r"\w+|[^\w\s]")
+ENCODED_AT_ONCE: Final = 32
+DECIMALS: Final = 8
+"""Of numbers in a vector: as many as tell one float32 of a unit vector from the next."""
+_NEAREST_TO_CERTAIN: Final = 1e-9
+"""Log odds of probabilities nearer to 0 or 1 are those of this."""
 
 _WORDS: Mapping[str, Literal["added", "edited"]] = {"add": "added", "edit": "edited"}
 
@@ -71,7 +91,7 @@ class Engine:
         ended = time.perf_counter()
         for name, spent in found.seconds.items():
             self._on_stage(name, spent + (ended - searched if name == "answer" else 0.0))
-        return Similar(found.ranker, round(1000 * (ended - began), 2), found.corrections, hits)
+        return Similar(found.ranker, round(1000 * (ended - began), 2), found.corrections, hits, found.notice)
 
     def similar_to(self, identifier: str, query: SimilarQuery) -> Similar:
         """Return what is similar to a question that the forum holds, later questions too.
@@ -80,10 +100,65 @@ class Engine:
             UnknownIdError: there is no such question.
             SettingError, ForumError, ModelError: as ``similar``.
         """
-        one = self.forum.question(identifier)
-        title = one.title if one.title.strip() or one.body.strip() else "?"
-        asked = Query(title, one.body, one.markup, query.k, ranker=query.ranker, own=one.id, is_explained=query.explain)
-        return self.similar(asked)
+        return self.similar(query.query(self.forum.question(identifier)))
+
+    # -- endpoints in the dialects of others -------------------------------------------------------------------
+
+    def embeddings(self, given: EmbeddingsRequest, until_s: float) -> Embeddings:
+        """Return the vectors of texts as OpenAI's endpoint does.
+
+        Raises:
+            UnknownIdError: a model with a revision is named that does not answer.
+            SettingError: a text is blank, or there are not so many dimensions.
+            NotLearnedError, ModelError, EncoderError: as ``Forum.embed``.
+        """
+        texts = _texts(given.input)
+        model = self.forum.encoder
+        if "@" in given.model and given.model != model:
+            raise UnknownIdError(f"there is no model {given.model!r}", f"this forum is encoded by {model!r}")
+        vectors = self._vectors(texts, given.input_type, given.dimensions, until_s)
+        rows: list[list[float] | str] = list(vectors)
+        if given.encoding_format == "base64":
+            rows = [base64.b64encode(struct.pack(f"<{len(one)}f", *one)).decode() for one in vectors]
+        read = sum(sum(1 for _ in _TOKEN.finditer(text)) for text in texts)
+        data = tuple(Embedding(place, row) for place, row in enumerate(rows))
+        return Embeddings(data, model, Usage(read, read))
+
+    def embed(self, given: EmbedRequest, until_s: float) -> Vectors:
+        """Return the vectors of texts as text-embeddings-inference does.
+
+        Raises:
+            SettingError: they are to be of another length than 1, or as ``embeddings``.
+            NotLearnedError, ModelError, EncoderError: as ``Forum.embed``.
+        """
+        if not given.normalize:
+            raise SettingError("normalize is false, and vectors have length 1 here", "leave it out")
+        return self._vectors(_texts(given.inputs), given.prompt_name, given.dimensions, until_s)
+
+    def _vectors(self, texts: list[str], side: Side, dimensions: int | None, until_s: float) -> Vectors:
+        """Return vectors, encoding no further once nobody waits for them."""
+        rows: Vectors = []
+        for begin in range(0, len(texts), ENCODED_AT_ONCE):
+            if time.monotonic() > until_s:
+                raise BusyForumError("there was no time to encode all texts", "send fewer at once")
+            part = texts[begin : begin + ENCODED_AT_ONCE]
+            found = self.forum.embed(part, is_query=side == "query", dimensions=dimensions)
+            rows += found.astype(float).round(DECIMALS).tolist()
+        return rows
+
+    def rerank(self, given: RerankRequest) -> Ranks:
+        """Return texts by how likely each asks the same as a query, the likeliest first.
+
+        Raises:
+            SettingError: a text is blank.
+            ModelError, EncoderError: as ``Forum.score``.
+        """
+        texts = _texts(given.texts)
+        scores = self.forum.score(_texts(given.query)[0], texts)
+        if given.raw_scores:
+            scores = [_log_odds(one) for one in scores]
+        order = sorted(range(len(texts)), key=lambda place: (-scores[place], place))
+        return tuple(Rank(place, scores[place], texts[place] if given.return_text else None) for place in order)
 
     def warm_up(self) -> None:
         """Search once, so that the first who asks need not wait for the model to be read; what fails, fails then."""
@@ -238,6 +313,19 @@ class Engine:
             self.forum.catch_up()
             return True
         return False
+
+
+def _texts(given: str | tuple[str, ...]) -> list[str]:
+    texts = [given] if isinstance(given, str) else list(given)
+    blank = next((place for place, text in enumerate(texts) if not text.strip()), None)
+    if blank is not None:
+        raise SettingError(f"text {blank + 1} of {len(texts)} is blank", "leave it out")
+    return texts
+
+
+def _log_odds(probability: float) -> float:
+    held = min(max(probability, _NEAREST_TO_CERTAIN), 1 - _NEAREST_TO_CERTAIN)
+    return math.log(held / (1 - held))
 
 
 def _cursor(moment: int | None, num: int) -> str:

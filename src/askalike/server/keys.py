@@ -47,10 +47,15 @@ class _File(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Keys:
-    """The keys of one forum; any thread may ask."""
+    """The keys of one forum, or of a folder of forums; any thread may ask.
 
-    def __init__(self, folder: Path) -> None:
+    Args:
+        service: the keys of all forums of the service, which are taken too.
+    """
+
+    def __init__(self, folder: Path, service: Keys | None = None) -> None:
         self._path = ForumLayout(folder).keys
+        self._service = service
         self._guard = threading.Lock()
         self._seen: tuple[int, int] | None = None
         self._keys: tuple[Key, ...] = ()
@@ -80,7 +85,7 @@ class Keys:
             if hmac.compare_digest(key.sha256, given):
                 found = key
         if found is None:
-            return None
+            return None if self._service is None else self._service.rights(secret)
         return frozenset(["read", "write"]) if found.may == "write" else frozenset(["read"])
 
     def add(self, name: str, may: Right) -> tuple[Key, str]:

@@ -20,7 +20,7 @@ LOG: Final = logging.getLogger("askalike.server")
 PAUSE_S: Final = 0.5
 SLICE_S: Final = 0.2
 """Of comparing, between two pauses while there is something to compare."""
-SHORT_PAUSE_S: Final = 0.3
+SHORT_PAUSE_S: Final = 0.05
 
 
 class _Stopped(Exception):
@@ -32,11 +32,13 @@ class MaintenanceWorker:
 
     Args:
         is_busy: whether searches are under way.
+        turn: held while something is done, so that of several forums one has its turn.
     """
 
-    def __init__(self, engine: Engine, is_busy: Callable[[], bool]) -> None:
+    def __init__(self, engine: Engine, is_busy: Callable[[], bool], turn: threading.Lock | None = None) -> None:
         self._engine = engine
         self._is_busy = is_busy
+        self._turn = turn or threading.Lock()
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._run, name="maintenance", daemon=True)
 
@@ -56,7 +58,8 @@ class MaintenanceWorker:
         told = ""
         while not self._stop.wait(pause_s):
             try:
-                pause_s = SHORT_PAUSE_S if self.keep() else PAUSE_S
+                with self._turn:
+                    pause_s = SHORT_PAUSE_S if self.keep() else PAUSE_S
                 told = ""
             except _Stopped:
                 return

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import threading
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
 
@@ -28,61 +28,109 @@ from prometheus_client.registry import Collector
 BUCKETS_S: Final = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
 KEPT: Final = 1_000
 """So many of the newest times of a route give its percentiles."""
+FORUM: Final = "forum"
+"""The label that says which forum, where a service has several."""
 SHARED: Final = "PROMETHEUS_MULTIPROC_DIR"
 """The environment's name for the folder that the workers of one service share."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Gauge(Collector):
     """A number that goes up and down, as it is when it is asked for."""
 
     name: str
     about: str
-    value: float
+    values: Mapping[str, float]
+    """By forum; the empty name where there is one forum."""
 
     def collect(self) -> Iterator[Metric]:
         """Yield it."""
-        yield GaugeMetricFamily(self.name, self.about, self.value)
+        family = GaugeMetricFamily(self.name, self.about, labels=[FORUM] if any(self.values) else [])
+        for forum, value in self.values.items():
+            family.add_metric([forum] if forum else [], value)
+        yield family
+
+
+class Counters:
+    """What a worker process counts, for one forum or for several.
+
+    Args:
+        is_by_forum: every count has its forum's name.
+    """
+
+    def __init__(self, *, is_by_forum: bool = False) -> None:
+        disable_created_metrics()  # type: ignore[no-untyped-call]
+        self._registry = CollectorRegistry()
+        first = [FORUM] if is_by_forum else []
+        self.requests = Counter(
+            "askalike_requests", "Requests by route and status.", [*first, "route", "status"], registry=self._registry
+        )
+        self.routes, self.stages = (
+            Histogram(name, about, [*first, label], buckets=BUCKETS_S, registry=self._registry)
+            for name, about, label in (
+                ("askalike_request_seconds", "Time to answer by route.", "route"),
+                ("askalike_stage_seconds", "Time of the stages of a search.", "stage"),
+            )
+        )
+
+    def text(self, gauges: Iterable[Gauge] = (), forum: str = "") -> bytes:
+        """Return everything that all workers have counted, and the gauges, as Prometheus reads it.
+
+        Args:
+            forum: only its counts, where counts are by forum.
+        """
+        registry: Collector = self._registry
+        if SHARED in os.environ:
+            registry = MultiProcessCollector(CollectorRegistry())  # type: ignore[no-untyped-call]
+        counted, current = CollectorRegistry(), CollectorRegistry()
+        counted.register(_OfForum(registry, forum))
+        for gauge in gauges:
+            current.register(gauge)
+        return generate_latest(counted) + generate_latest(current)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _OfForum(Collector):
+    """The counts of one forum, or all of them."""
+
+    counted: Collector
+    forum: str
+
+    def collect(self) -> Iterator[Metric]:
+        """Yield them."""
+        for family in self.counted.collect():
+            if self.forum:
+                family.samples = [one for one in family.samples if one.labels.get(FORUM) == self.forum]
+            yield family
 
 
 class Metrics:
-    """The counts of one worker process, and the newest times of its routes; any thread may count."""
+    """The counts of a forum in one worker process, and the newest times of its routes; any thread may count.
 
-    def __init__(self) -> None:
-        disable_created_metrics()  # type: ignore[no-untyped-call]
-        self._registry = CollectorRegistry()
-        self._requests = Counter(
-            "askalike_requests", "Requests by route and status.", ["route", "status"], registry=self._registry
-        )
-        self._routes = Histogram(
-            "askalike_request_seconds",
-            "Time to answer by route.",
-            ["route"],
-            buckets=BUCKETS_S,
-            registry=self._registry,
-        )
-        self._stages = Histogram(
-            "askalike_stage_seconds",
-            "Time of the stages of a search.",
-            ["stage"],
-            buckets=BUCKETS_S,
-            registry=self._registry,
-        )
+    Args:
+        counters: of the process, where it has several forums.
+        forum: its name then.
+    """
+
+    def __init__(self, counters: Counters | None = None, forum: str = "") -> None:
+        self._counters = counters or Counters()
+        self.forum = forum
+        self._labels = (forum,) if forum else ()
         self._guard = threading.Lock()
         self._counts: dict[str, int] = {}
         self._newest: dict[str, deque[float]] = {}
 
     def request(self, route: str, status: int, seconds: float) -> None:
         """Count a request that was answered."""
-        self._requests.labels(route, str(status)).inc()
-        self._routes.labels(route).observe(seconds)
+        self._counters.requests.labels(*self._labels, route, str(status)).inc()
+        self._counters.routes.labels(*self._labels, route).observe(seconds)
         with self._guard:
             self._counts[route] = self._counts.get(route, 0) + 1
             self._newest.setdefault(route, deque(maxlen=KEPT)).append(seconds)
 
     def stage(self, name: str, seconds: float) -> None:
         """Count a stage of a search."""
-        self._stages.labels(name).observe(seconds)
+        self._counters.stages.labels(*self._labels, name).observe(seconds)
 
     def requests(self) -> int:
         """Return how many requests this worker has answered."""
@@ -100,15 +148,8 @@ class Metrics:
         return found
 
     def text(self, gauges: Iterable[Gauge] = ()) -> bytes:
-        """Return everything that all workers have counted, and the forum's gauges, as Prometheus reads it."""
-        registry = CollectorRegistry() if SHARED in os.environ else self._registry
-        if registry is not self._registry:
-            MultiProcessCollector(registry)  # type: ignore[no-untyped-call]
-        found = generate_latest(registry)
-        current = CollectorRegistry()
-        for gauge in gauges:
-            current.register(gauge)
-        return found + generate_latest(current)
+        """Return everything that all workers have counted for the forum, and its gauges, as Prometheus reads it."""
+        return self._counters.text(gauges, self.forum)
 
 
 def percentile(ascending: list[float], share: float) -> float:

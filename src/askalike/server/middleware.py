@@ -7,18 +7,19 @@ import logging
 import secrets
 import time
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 import msgspec
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from askalike.schemas import Error
+from askalike.schemas import Error, OpenAIError, OpenAIFault
 from askalike.server.guards import check_host
+from askalike.server.metrics import Metrics
 from askalike.server.problem import Problem, problem_of
 from askalike.server.proxies import client_of, rate_key
-from askalike.server.service import Service
+from askalike.server.settings import Network, ServeSettings
 
 LOG: Final = logging.getLogger("askalike.server")
 REQUESTS: Final = logging.getLogger("askalike.server.requests")
@@ -44,6 +45,24 @@ PREFLIGHT: Final[Mapping[str, str]] = {
 }
 
 
+class Served(Protocol):
+    """What the application answers for."""
+
+    settings: ServeSettings
+    metrics: Metrics
+    proxies: tuple[Network, ...]
+    host_names: frozenset[str]
+
+
+OPENAI_PATH: Final = "/v1/embeddings"
+OPENAI_FAULTS: Final[Mapping[int, tuple[str, str]]] = {
+    401: ("invalid_request_error", "invalid_api_key"),
+    404: ("invalid_request_error", "model_not_found"),
+    429: ("rate_limit_error", "rate_limit_exceeded"),
+}
+"""Status → type and code of OpenAI's refusals; others are invalid requests, or the server's errors from 500 on."""
+
+
 class Middleware:
     """Wraps the application."""
 
@@ -56,7 +75,7 @@ class Middleware:
             await self.app(scope, receive, send)
             return
         began = time.perf_counter()
-        service: Service = scope["app"].state.service
+        service: Served = scope["app"].state.service
         # parts of a path stay percent-encoded until they were told apart: an id may hold a slash
         raw: bytes = scope.get("raw_path") or scope["path"].encode()
         path = raw.partition(b"?")[0].decode("latin-1").replace("%3A", ":").replace("%3a", ":")
@@ -98,12 +117,12 @@ class Middleware:
                 LOG.exception("request %s", identifier)
             if status:
                 raise  # the answer has begun: the connection is cut, so that nobody takes a part for the whole
-            await problem_response(problem)(scope, receive, send_on)
+            await problem_response(problem, path)(scope, receive, send_on)
         finally:
             log_request(service, scope, identifier, status, time.perf_counter() - began)
 
 
-def log_request(service: Service, scope: Mapping[str, Any], identifier: str, status: int, seconds: float) -> None:
+def log_request(service: Served, scope: Mapping[str, Any], identifier: str, status: int, seconds: float) -> None:
     """Count and log a request that was answered; its path's values and its texts are left out."""
     route = scope["state"].get("route") or "none"
     service.metrics.request(route, status, seconds)
@@ -119,7 +138,12 @@ def log_request(service: Service, scope: Mapping[str, Any], identifier: str, sta
     REQUESTS.info("", extra={"fields": fields})
 
 
-def problem_response(problem: Problem) -> Response:
-    """Return why a request was refused, as JSON."""
-    content = msgspec.json.encode(Error(problem.error, problem.hint))
+def problem_response(problem: Problem, path: str) -> Response:
+    """Return why a request was refused, as JSON in the dialect of its path."""
+    found: Error | OpenAIError = Error(problem.error, problem.hint)
+    if path == OPENAI_PATH:
+        kind, code = OPENAI_FAULTS.get(problem.status, ("invalid_request_error", None))
+        kind = "server_error" if problem.status >= 500 else kind
+        found = OpenAIError(OpenAIFault("; ".join(filter(None, (problem.error, problem.hint))), kind, code))
+    content = msgspec.json.encode(found)
     return Response(content, problem.status, dict(problem.headers), media_type="application/json")

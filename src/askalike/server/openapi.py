@@ -21,6 +21,7 @@ ALL_REFUSALS: Final = (400, 405, 413, 421, 429, 500, 503, 504)
 WITH_KEY: Final = (401, 403)
 WITH_BODY: Final = (408, 415, 422)
 
+JSON: Final = "application/json"
 _REF: Final = "#/components/schemas/{name}"
 _NAME: Final = re.compile(r"{(\w+)}")
 _PATH_VALUE: Final = {"type": "string", "minLength": 1, "maxLength": 512}
@@ -29,13 +30,13 @@ _PATH_VALUE: Final = {"type": "string", "minLength": 1, "maxLength": 512}
 def openapi_document(routes: Sequence[Route]) -> dict[str, object]:
     """Return the OpenAPI 3.1 document of these routes."""
     sent = _described([route.body for route in routes if route.body is not None])
-    answered = _described([route.returns for route in routes if route.returns not in (str, dict)] + [schemas.Error])
+    answered = _described([one for route in routes for one in (route.returns, route.refused_as)])
     for shape in answered.values():  # whatever has a default is sent all the same
         shape["required"] = list(shape["properties"])
     paths: dict[str, dict[str, Any]] = {}
     for route in routes:
         paths.setdefault(route.path, {})[route.method.lower()] = _operation(route)
-    error = {"application/json": {"schema": _reference(schemas.Error)}}
+    error = {JSON: {"schema": _reference(schemas.Error)}}
     refused = {name for path in paths.values() for one in path.values() for name in one["responses"]} - {"200"}
     return {
         "openapi": "3.1.0",
@@ -80,7 +81,7 @@ def _operation(route: Route) -> dict[str, Any]:
         found["parameters"] = parameters
     if route.body is not None:
         schema = _reference(route.body)
-        if route.media != "application/json":
+        if route.media != JSON:
             schema = {"type": "string", "description": f"Each line as {schema['$ref']}."}
         found["requestBody"] = {"required": True, "content": {route.media: {"schema": schema}}}
     if route.permission is not None:
@@ -90,11 +91,7 @@ def _operation(route: Route) -> dict[str, Any]:
 
 
 def _answer(route: Route) -> dict[str, Any]:
-    plain: dict[type, dict[str, str]] = {str: {"type": "string"}, dict: {"type": "object"}}
-    return {
-        "description": "Done.",
-        "content": {route.media: {"schema": plain.get(route.returns) or _reference(route.returns)}},
-    }
+    return {"description": "Done.", "content": {route.media: {"schema": _reference(route.returns)}}}
 
 
 def _refusals(route: Route) -> dict[str, Any]:
@@ -105,8 +102,13 @@ def _refusals(route: Route) -> dict[str, Any]:
         statuses |= {*WITH_BODY}
     if route.query is not None or "{" in route.path:
         statuses |= {422}
-    return {str(one): {"$ref": f"#/components/responses/{one}"} for one in sorted(statuses)}
+    if route.refused_as is schemas.Error:
+        return {str(one): {"$ref": f"#/components/responses/{one}"} for one in sorted(statuses)}
+    content = {JSON: {"schema": _reference(route.refused_as)}}
+    return {str(one): {"description": HTTPStatus(one).phrase, "content": content} for one in sorted(statuses)}
 
 
-def _reference(kind: type) -> dict[str, str]:
-    return {"$ref": _REF.format(name=kind.__name__)}
+def _reference(kind: Any) -> dict[str, Any]:
+    """Return a reference to a shape, or how a plain type is described."""
+    ((found,), _) = msgspec.json.schema_components([kind], ref_template=_REF)
+    return found

@@ -18,6 +18,7 @@ STATUSES: Final[tuple[tuple[type[errors.AskalikeError], int], ...]] = (
     (errors.DamagedForumError, 500),
     (errors.ForumVersionError, 500),
     (errors.NotLearnedError, 409),
+    (errors.EncoderError, 503),
     (errors.MissingExtraError, 501),
     (errors.AskalikeError, 500),
 )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from functools import cache, partial
@@ -49,12 +50,13 @@ class Route:
         permission: the right that a key needs; None where none is needed.
         media: the type of the answer, and of the body where there is one.
         refusals: statuses that it may be refused with, beside those that all may.
+        refused_as: the shape of refusals.
     """
 
     method: Literal["GET", "POST", "PUT", "DELETE"]
     path: str
     about: str
-    returns: type
+    returns: Any
     handler: Callable[[Engine, Call], Any] | None = None
     respond: Callable[[Request, Service, frozenset[str]], Awaitable[Response]] | None = None
     body: type[msgspec.Struct] | None = None
@@ -62,6 +64,7 @@ class Route:
     permission: Right | None = "read"
     media: str = JSON
     refusals: tuple[int, ...] = ()
+    refused_as: type[msgspec.Struct] = schemas.Error
 
 
 def endpoint(rows: dict[str, Route]) -> Callable[[Request], Awaitable[Response]]:
@@ -86,7 +89,7 @@ def endpoint(rows: dict[str, Route]) -> Callable[[Request], Awaitable[Response]]
         if service.settings.has_titles_logged:
             request.scope["state"]["title"] = getattr(body, "title", "")
         path = path_values(request.path_params) if request.path_params else {}
-        call = Call(path, query, body, rights)
+        call = Call(path, query, body, rights, time.monotonic() + limits.timeout_s)
         pool = service.writer if row.permission == "write" else service.readers
         assert row.handler is not None
         work = partial(row.handler, service.engine, call)
@@ -258,6 +261,33 @@ ROUTES: Final[tuple[Route, ...]] = (
         schemas.ClustersPage,
         lambda engine, call: engine.duplicates.clusters(call.query.cursor, call.query.limit, call.query.minimum),
         query=schemas.DuplicatesQuery,
+    ),
+    Route(
+        "POST",
+        "/v1/embeddings",
+        "The vectors of texts by the forum's encoder, as OpenAI's endpoint of this name answers.",
+        schemas.Embeddings,
+        lambda engine, call: engine.embeddings(call.body, call.until_s),
+        body=schemas.EmbeddingsRequest,
+        refusals=(404, 409),
+        refused_as=schemas.OpenAIError,
+    ),
+    Route(
+        "POST",
+        "/embed",
+        "The vectors of texts by the forum's encoder, as text-embeddings-inference answers.",
+        schemas.Vectors,
+        lambda engine, call: engine.embed(call.body, call.until_s),
+        body=schemas.EmbedRequest,
+        refusals=(409,),
+    ),
+    Route(
+        "POST",
+        "/rerank",
+        "Texts by how likely each asks the same as a query, as text-embeddings-inference answers.",
+        schemas.Ranks,
+        lambda engine, call: engine.rerank(call.body),
+        body=schemas.RerankRequest,
     ),
     Route(
         "POST",

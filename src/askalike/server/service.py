@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -100,24 +101,37 @@ class Service:
     began_s: float = field(default_factory=time.monotonic)
 
     @classmethod
-    def open(cls, settings: ServeSettings) -> Service:
+    def open(
+        cls,
+        settings: ServeSettings,
+        metrics: Metrics | None = None,
+        keys: Keys | None = None,
+        is_busy: Callable[[], bool] = lambda: False,
+        turn: threading.Lock | None = None,
+    ) -> Service:
         """Open a forum and what answers for it.
+
+        Args:
+            metrics: of a forum among several.
+            keys: taken beside the forum's own.
+            is_busy: whether other forums of the service are being searched.
+            turn: whose turn it is to work in the background.
 
         Raises:
             ForumError: it cannot be opened.
         """
-        metrics, limits = Metrics(), settings.limits
+        metrics, limits = metrics or Metrics(), settings.limits
         engine = Engine(Forum.open(settings.folder), metrics.stage)
         readers = Pool("search", limits.threads, limits.waiting)
         return cls(
             settings=settings,
             engine=engine,
             metrics=metrics,
-            keys=Keys(settings.folder),
+            keys=Keys(settings.folder, keys),
             rates=Rates(limits.rate / settings.workers, limits.burst),
             readers=readers,
             writer=Pool("write", WRITERS, limits.waiting),
-            maintenance=MaintenanceWorker(engine, lambda: readers.busy > 0),
+            maintenance=MaintenanceWorker(engine, lambda: readers.busy > 0 or is_busy(), turn),
             proxies=settings.proxies,
             host_names=host_names(settings),
             rights_without_key=rights_without_key(settings),

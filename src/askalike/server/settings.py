@@ -40,6 +40,9 @@ class Limits:
         linger_s: for what is left of a body once its request is answered.
         write_s: until a client that does not read its answer is cut off; in this time it must take 64 kB, or all.
         stream_s: between two lines of a bulk stream, and until a client reads what it is told of them.
+        open_forums: of a folder of forums, open at once in each worker; for another, the one that was asked least
+            recently is closed.
+        forum_idle_s: a forum of several that nobody has asked for so long is closed.
     """
 
     body_bytes: int = 1_000_000
@@ -58,6 +61,8 @@ class Limits:
     linger_s: float = 5.0
     write_s: float = 20.0
     stream_s: float = 60.0
+    open_forums: int = 100
+    forum_idle_s: float = 900.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +70,7 @@ class ServeSettings:
     """How a service is run.
 
     Args:
-        forum: the forum's folder.
+        forum: the forum's folder, or a folder of forums.
         host: the address that it listens on.
         allow_origins: other sites whose pages may ask, as "https://forum.example.org".
         allow_hosts: names under which it is reached, beside those of the loopback; keys are asked for then.

@@ -5,11 +5,12 @@ from __future__ import annotations
 import os
 import time
 from collections import Counter
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 
 from askalike import schemas
 from askalike._version import __version__
 from askalike.search import RANKERS, RERANKERS
+from askalike.search.rankers import CROSS_ENCODER
 from askalike.server.metrics import Gauge
 from askalike.server.service import Service
 from askalike.store.rows import from_microseconds
@@ -27,6 +28,7 @@ def status(service: Service, rights: Collection[str]) -> schemas.Status:
     verdicts = Counter(one.verdict for one in forum.verdicts())
     compared = service.engine.duplicates.progress()
     about = {name: ranker.about for name, ranker in RANKERS.items()} | dict(RERANKERS)
+    about[CROSS_ENCODER] = "the best by probability, each read together with the query by a reranker"
     return schemas.Status(
         version=__version__,
         forum=schemas.ForumState(
@@ -42,9 +44,7 @@ def status(service: Service, rights: Collection[str]) -> schemas.Status:
             size_bytes=info.size_bytes,
         ),
         index=schemas.IndexState(info.behind),
-        vectors=schemas.VectorsState(
-            vectors.model, vectors.entries, vectors.waiting, vectors.next_model, has_graph=vectors.has_graph
-        ),
+        vectors=schemas.VectorsState(vectors.model, vectors.entries, vectors.waiting, vectors.next_model),
         rankers=tuple(
             schemas.RankerState(name, about.get(name, ""), available) for name, available in forum.rankers().items()
         ),
@@ -64,21 +64,25 @@ def status(service: Service, rights: Collection[str]) -> schemas.Status:
     )
 
 
-def gauges(service: Service) -> list[Gauge]:
-    """Return what Prometheus watches beside the counts of requests."""
-    forum = service.engine.forum
-    vectors = forum.vectors
-    return [
-        Gauge("askalike_questions", "Questions in the forum.", forum.size()),
-        Gauge("askalike_index_behind", "Changes that no search sees yet.", forum.behind),
-        Gauge("askalike_vectors", "Vectors in the set that answers.", vectors.entries),
-        Gauge("askalike_vectors_waiting", "Questions that wait to be encoded.", vectors.waiting),
-        Gauge("askalike_pairs", "Pairs that may ask the same.", forum.pairs.store.count()),
-        Gauge("askalike_pairs_waiting", "Questions that wait to be compared.", forum.pairs.waiting()),
-        Gauge("askalike_workers", "Worker processes.", service.settings.workers),
-    ]
+def gauges(services: Sequence[Service]) -> list[Gauge]:
+    """Return what Prometheus watches beside the counts of requests, of each forum."""
+    found: dict[str, tuple[str, dict[str, float]]] = {}
+    for service in services:
+        forum = service.engine.forum
+        vectors = forum.vectors
+        for name, about, value in (
+            ("questions", "Questions in the forum.", forum.size()),
+            ("index_behind", "Changes that no search sees yet.", forum.behind),
+            ("vectors", "Vectors in the set that answers.", vectors.entries),
+            ("vectors_waiting", "Questions that wait to be encoded.", vectors.waiting),
+            ("pairs", "Pairs that may ask the same.", forum.pairs.store.count()),
+            ("pairs_waiting", "Questions that wait to be compared.", forum.pairs.waiting()),
+            ("workers", "Worker processes.", service.settings.workers),
+        ):
+            found.setdefault(f"askalike_{name}", (about, {}))[1][service.metrics.forum] = value
+    return [Gauge(name, about, values) for name, (about, values) in found.items()]
 
 
 def metrics_text(service: Service) -> bytes:
     """Return everything that is counted, by all workers, as Prometheus reads it."""
-    return service.metrics.text(gauges(service))
+    return service.metrics.text(gauges([service]))

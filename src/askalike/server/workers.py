@@ -26,10 +26,12 @@ from askalike.errors import SettingError
 from askalike.forum import Forum
 from askalike.processes import end_with_parent
 from askalike.server.app import build
+from askalike.server.forums import Forums
 from askalike.server.keys import Keys
 from askalike.server.metrics import SHARED
 from askalike.server.server import GRACE_S, Server, listen
 from askalike.server.settings import ServeSettings, is_loopback
+from askalike.store.layout import forum_names
 
 LOG: Final = logging.getLogger("askalike.server")
 
@@ -53,7 +55,8 @@ def run(settings: ServeSettings, on_start: Callable[[], None] = lambda: None) ->
         ForumError: the forum cannot be opened.
     """
     check_open(settings)
-    Forum.open(settings.folder).close()  # refused here, with a message, rather than in a worker
+    if not forum_names(settings.folder):
+        Forum.open(settings.folder).close()  # refused here, with a message, rather than in a worker
     listening = listen(settings.host, settings.port)
     on_start()
     few_arenas()
@@ -73,11 +76,13 @@ def check_open(settings: ServeSettings) -> None:
     Raises:
         SettingError: there is no key.
     """
-    if settings.needs_keys and not settings.is_read_open and not Keys(settings.folder).all():
+    folders = [settings.folder / name for name in forum_names(settings.folder)] or [settings.folder]
+    keyless = [folder for folder in folders if not Keys(folder).all()]
+    if settings.needs_keys and not settings.is_read_open and keyless and not Keys(settings.folder).all():
         where = settings.host if not is_loopback(settings.host) else ", ".join(settings.allow_hosts)
         raise SettingError(
             f"refusing to listen on {where} without an API key",
-            f'create one with "askalike keys {settings.folder} --add write", or say --open-read if everyone may '
+            f'create one with "askalike keys {keyless[0]} --add write", or say --open-read if everyone may '
             "read, or --insecure if everyone may read and change the forum",
         )
 
@@ -124,8 +129,13 @@ def set_up_logs(level: str = "INFO") -> None:
 
 def answer(settings: ServeSettings, listening: list[socket.socket]) -> None:
     """Answer in this process until it is told to stop."""
-    app = build(settings)
-    Server(app, settings.limits, settings.proxies, lambda: app.state.service.stop_soon()).run(sockets=listening)
+    limits, proxies = settings.limits, settings.proxies
+    if forum_names(settings.folder):
+        several = Forums(settings)
+        Server(several, limits, proxies, several.stop_soon).run(sockets=listening)
+    else:
+        app = build(settings)
+        Server(app, limits, proxies, lambda: app.state.service.stop_soon()).run(sockets=listening)
 
 
 def work(settings: ServeSettings, listening: list[socket.socket]) -> None:

@@ -14,6 +14,7 @@ from askalike.store.protocol import (
     LoadReport,
     Operation,
     Position,
+    SourceCounts,
     Store,
 )
 from askalike.store.rows import check_question
@@ -31,6 +32,7 @@ __all__ = [
     "LoadReport",
     "Operation",
     "Position",
+    "SourceCounts",
     "Store",
     "check_question",
     "create_store",

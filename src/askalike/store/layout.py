@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from pathlib import Path
 
 from askalike.errors import ForumError, ForumNotFoundError
+
+NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
+"""What the folder of one of several forums may be called, which is part of its address."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,6 +23,7 @@ class ForumLayout:
           lexical/            word index, rebuilt from the archive at need
           model/              the forum's own model, where it has one
           encoder.json        the text encoder that was named for the forum, where one was
+          reranker.json       what puts the best hits in its order, where something was named
           vectors/            the questions' vectors and the model that made them, rebuilt from the archive at need
           rankers/NAME/       what a ranker that learns has learned, where one was trained
           loading.lock        held by who loads an archive; loading.sqlite: what was read of it so far, gone at the end
@@ -62,6 +67,11 @@ class ForumLayout:
     def encoder(self) -> Path:
         """Return the file that names the forum's text encoder; it need not be there."""
         return self.folder / "encoder.json"
+
+    @property
+    def reranker(self) -> Path:
+        """Return the file that names the forum's reranker; it need not be there."""
+        return self.folder / "reranker.json"
 
     def ranker(self, name: str) -> Path:
         """Return the folder of what a ranker has learned; it need not be there."""
@@ -110,6 +120,18 @@ class ForumLayout:
     def rejects(self) -> Path:
         """Return the file that keeps what the last load could not read."""
         return self.folder / "rejects.jsonl"
+
+
+def forum_names(folder: Path) -> list[str]:
+    """Return the names of the forums in a folder, in order; none where the folder is a forum itself."""
+    if not folder.is_dir() or ForumLayout(folder).archive.exists():
+        return []
+    return sorted(path.name for path in folder.iterdir() if holds_forum(folder, path.name))
+
+
+def holds_forum(folder: Path, name: str) -> bool:
+    """Return whether a folder of forums has one of this name."""
+    return NAME.fullmatch(name) is not None and ForumLayout(folder / name).archive.is_file()
 
 
 def not_found(archive: Path) -> ForumNotFoundError:

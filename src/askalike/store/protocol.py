@@ -71,7 +71,19 @@ class LoadReport:
     questions: LoadCounts = field(default_factory=LoadCounts)
     answers: LoadCounts = field(default_factory=LoadCounts)
     links: LoadCounts = field(default_factory=LoadCounts)
+    judgements: LoadCounts = field(default_factory=LoadCounts)
     links_without_question: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class SourceCounts:
+    """How much of a store came from one source."""
+
+    name: str
+    format: str
+    questions: int
+    answers: int
+    links: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,6 +181,16 @@ class Store(ChangeLog, Protocol):
     def sources(self) -> tuple[str, ...]:
         """Return the names of the sources that records came from, in the order of their first use."""
 
+    def source_counts(self) -> list[SourceCounts]:
+        """Return how much came from each source, in the order of ``sources``."""
+
+    def delete_source(self, name: str) -> SourceCounts:
+        """Delete all records of a source, as a load does that no longer holds them; return how many there were.
+
+        Raises:
+            UnknownIdError: there is no such source.
+        """
+
     # -- records -----------------------------------------------------------------------------------------------
 
     def question(self, identifier: str) -> Question:
@@ -180,8 +202,8 @@ class Store(ChangeLog, Protocol):
     def nums_by_id(self, ids: Iterable[str]) -> dict[str, int]:
         """Return the numbers of those ids that are there."""
 
-    def numbers(self) -> list[int]:
-        """Return the numbers of all questions, ascending."""
+    def numbers(self, *, is_answered: bool | None = None, is_closed: bool | None = None) -> list[int]:
+        """Return the numbers of all questions, or of those that are (not) answered or closed, ascending."""
 
     def newest(self, limit: int, after: Position | None = None) -> list[tuple[Position, Question]]:
         """Return questions, newest first by date; those without a date are last, the last stored first.
@@ -279,7 +301,8 @@ class Store(ChangeLog, Protocol):
         every record could be read and stored: one that could not may be among those that seem to have gone.
 
         Args:
-            records: in any order; held one at a time.
+            records: in any order; held one at a time. Judgements are added, whatever their questions, unless the
+                same one is there; none is deleted.
             source: what these records belong to; the same name at the next load.
             reject: called with each record that cannot be stored.
             unread: asked after the last record: how many records of the source could not be read.

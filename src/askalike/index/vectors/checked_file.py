@@ -20,17 +20,21 @@ import zlib
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from askalike.files import writing_whole
-from askalike.index.vectors.folder import FORMAT, FileEntry, damage, unread
+from askalike.index.vectors.folder import FileEntry, damage, unread
 
 _MAGIC = b"askalike"
 _HEADER = struct.Struct("<8s8sIIQQQII")
 _ALIGNMENT = 64
+
+FILE_FORMAT: Final = 2
+READ_FORMATS: Final = (1, 2)
+"""A segment of format 1 also says which commit brought each row."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,11 +42,13 @@ class CheckedFile:
     """A file that was opened and whose header and front are sound.
 
     Args:
+        form: the number of its format.
         front: all of it, in memory.
         payload: (bytes,) uint8, mapped from the file.
     """
 
     path: Path
+    form: int
     dimensions: int
     front: bytes
     payload: NDArray[np.uint8]
@@ -59,16 +65,20 @@ class CheckedFile:
 
 
 def write_file(
-    path: Path, kind: str, dimensions: int, front: Iterable[NDArray[Any]], payload: Iterable[NDArray[Any]]
+    path: Path,
+    kind: str,
+    dimensions: int,
+    rows: int,
+    front: Iterable[NDArray[Any]],
+    payload: Iterable[NDArray[Any]],
 ) -> FileEntry:
     """Write a new file, block after block; return what the manifest must say of it.
 
     Args:
-        front: contiguous arrays of one length, which is the number of rows.
+        front: arrays that are read whenever the file is opened.
         payload: contiguous arrays, written one after the other.
     """
-    arrays = list(front)
-    head = b"".join(array.tobytes() for array in arrays)
+    head = b"".join(array.tobytes() for array in front)
     size = total = 0
     with writing_whole(path) as file:
         file.write(bytes(_ALIGNMENT))
@@ -77,11 +87,11 @@ def write_file(
             file.write(block.data)
             total = zlib.crc32(block.data, total)
             size += block.nbytes
-        fields = (FORMAT, dimensions, len(arrays[0]), len(head), size, zlib.crc32(head), total)
+        fields = (FILE_FORMAT, dimensions, rows, len(head), size, zlib.crc32(head), total)
         header = _HEADER.pack(_MAGIC, kind.encode(), *fields).ljust(_ALIGNMENT, b"\0")
         file.seek(0)
         file.write(header)
-    return FileEntry(path.name, len(arrays[0]), _digest(header))
+    return FileEntry(path.name, rows, _digest(header))
 
 
 def read_file(path: Path, kind: str, entry: FileEntry) -> CheckedFile:
@@ -101,8 +111,8 @@ def read_file(path: Path, kind: str, entry: FileEntry) -> CheckedFile:
             )
             if magic != _MAGIC or kind_found.rstrip(b"\0") != kind.encode():
                 raise damage(path, f"is not a {kind} file of askalike")
-            if form != FORMAT:
-                raise damage(path, f"has format {form}, expected {FORMAT}")
+            if form not in READ_FORMATS:
+                raise damage(path, f"has format {form}, expected {FILE_FORMAT}")
             if _digest(header) != entry.digest or rows != entry.rows:
                 raise damage(path, f"is not the file that the manifest names: {rows} rows, expected {entry.rows}")
             start = _ALIGNMENT + front_bytes + -front_bytes % _ALIGNMENT
@@ -116,7 +126,7 @@ def read_file(path: Path, kind: str, entry: FileEntry) -> CheckedFile:
         raise unread(path, error) from error
     if zlib.crc32(front) != front_sum:
         raise damage(path, "does not hold what was written: the sum of its numbers differs")
-    return CheckedFile(path, dimensions, front, _map(path, start, payload_bytes), payload_sum)
+    return CheckedFile(path, form, dimensions, front, _map(path, start, payload_bytes), payload_sum)
 
 
 def _map(path: Path, start: int, size: int) -> NDArray[np.uint8]:

@@ -14,7 +14,7 @@ from collections.abc import Collection, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, Final, Literal
+from typing import Any, Final
 
 import filelock
 
@@ -22,11 +22,11 @@ from askalike.errors import BusyForumError, DamagedForumError, ForumError
 from askalike.files import REFUSED, Owned, replace_whole
 from askalike.index.cursor import CURSOR_FILE, Cursor, read_cursor_file
 
-FORMAT: Final = 1
+FORMAT: Final = 2
 REBUILD: Final = 'rebuild it with "askalike reindex FORUM"'
 
 _NAME: Final = r"\d{8,}-[0-9a-f]{8}"
-_FILE: Final = re.compile(rf"{_NAME}\.(segment|dead|graph|building)")
+_FILE: Final = re.compile(rf"{_NAME}\.(segment|dead|codes|centres)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,10 +44,11 @@ class FileEntry:
 
 @dataclass(frozen=True, slots=True)
 class SegmentEntry:
-    """A segment, and the file of its tombstones where rows of it are dead."""
+    """A segment, the file of its tombstones where rows of it are dead, and that of its codes where it is large."""
 
     file: FileEntry
     dead: FileEntry | None = None
+    codes: FileEntry | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,9 +57,9 @@ class Manifest:
 
     Args:
         identity: drawn when the index is made, so that one made anew at the same place is told apart.
-        generation: how many commits changed entries; each row remembers the one that brought it.
-        graph: the neighbour graph's file, or None.
-        graph_covers: the generation of the entries that the graph was built from.
+        generation: how many commits wrote files.
+        centres: the file of the centroids by which all codes are made, or None.
+        trained_at: how many entries there were when they were learned.
     """
 
     cursor: Cursor
@@ -66,13 +67,13 @@ class Manifest:
     identity: str
     generation: int = 0
     segments: tuple[SegmentEntry, ...] = ()
-    graph: FileEntry | None = None
-    graph_covers: int = 0
+    centres: FileEntry | None = None
+    trained_at: int = 0
 
     def names(self) -> set[str]:
         """Return the names of all files that count."""
-        files = [entry for segment in self.segments for entry in (segment.file, segment.dead)]
-        return {entry.name for entry in (*files, self.graph) if entry is not None}
+        files = [entry for segment in self.segments for entry in (segment.file, segment.dead, segment.codes)]
+        return {entry.name for entry in (*files, self.centres) if entry is not None}
 
     def write(self, folder: Path) -> None:
         """Make this manifest the index's, at once and for good."""
@@ -92,20 +93,36 @@ class Manifest:
         found = json.loads(state)
         if not isinstance(found, dict):
             raise ValueError(f"{CURSOR_FILE} does not hold a cursor")
+        if isinstance(found.get("mark"), dict) and found["mark"].get("format") == 1:
+            found = _upgrade_1_to_2(found)
         manifest = cls(
             cursor=Cursor.from_json(found.get("mark"), FORMAT),
             dimensions=int(found["dimensions"]),
             identity=str(found["identity"]),
             generation=int(found["generation"]),
             segments=tuple(
-                SegmentEntry(FileEntry(**entry["file"]), _file(entry["dead"])) for entry in found["segments"]
+                SegmentEntry(FileEntry(**entry["file"]), _file(entry["dead"]), _file(entry["codes"]))
+                for entry in found["segments"]
             ),
-            graph=_file(found["graph"]),
-            graph_covers=int(found["graph_covers"]),
+            centres=_file(found["centres"]),
+            trained_at=int(found["trained_at"]),
         )
         if manifest.dimensions < 1:
             raise ValueError(f"{CURSOR_FILE} says {manifest.dimensions} dimensions, expected at least 1")
+        if manifest.centres is None and any(entry.codes for entry in manifest.segments):
+            raise ValueError(f"{CURSOR_FILE} names codes, but no centroids")
         return manifest
+
+
+def _upgrade_1_to_2(found: dict[str, Any]) -> dict[str, Any]:
+    """Return a manifest of format 1 as one of format 2: its neighbour graph goes, codes are still to be made."""
+    return {
+        "mark": found["mark"] | {"format": 2},
+        **{key: found[key] for key in ("dimensions", "identity", "generation")},
+        "segments": [entry | {"codes": None} for entry in found["segments"]],
+        "centres": None,
+        "trained_at": 0,
+    }
 
 
 def read_manifest_file(folder: Path) -> bytes | None:
@@ -153,12 +170,9 @@ def _file(entry: dict[str, Any] | None) -> FileEntry | None:
     return None if entry is None else FileEntry(**entry)
 
 
-_DOING = {"write": "is being written", "build": "is having its neighbour graph built"}
-
-
 @contextmanager
-def alone(folder: Path, task: Literal["write", "build"], patience_s: float = 0) -> Iterator[None]:
-    """Hold the lock of this task; the system frees it when the process dies.
+def alone(folder: Path, patience_s: float = 0) -> Iterator[None]:
+    """Hold the lock of who writes; the system frees it when the process dies.
 
     Args:
         patience_s: how long to wait for it.
@@ -167,12 +181,12 @@ def alone(folder: Path, task: Literal["write", "build"], patience_s: float = 0) 
         BusyForumError: it is held, in this process or another.
         ForumError: the system does not let it be taken.
     """
-    lock = filelock.FileLock(folder / f"{task}.lock", thread_local=False)
+    lock = filelock.FileLock(folder / "write.lock", thread_local=False)
     try:
         lock.acquire(timeout=patience_s)
     except filelock.Timeout as error:
         raise BusyForumError(
-            f"the vector index in {folder} {_DOING[task]} by another process", "wait until it has finished"
+            f"the vector index in {folder} is being written by another process", "wait until it has finished"
         ) from error
     except (OSError, NotImplementedError) as error:
         raise ForumError(
@@ -184,10 +198,10 @@ def alone(folder: Path, task: Literal["write", "build"], patience_s: float = 0) 
         lock.release()
 
 
-_COMMITTED: Final = rf"{_NAME}\.(segment|dead|graph)|mark\.json\.\d+\.tmp"
-BUILDING: Final = rf"{_NAME}\.building"
+_COMMITTED: Final = rf"{_NAME}\.(segment|dead|codes|centres|graph|building)|mark\.json\.\d+\.tmp"
+"""Graphs were kept by format 1, whose manifest names them."""
 
-OWNED: Final = Owned(rf"{_COMMITTED}|{BUILDING}|mark\.json|(write|build)\.lock")
+OWNED: Final = Owned(rf"{_COMMITTED}|mark\.json|(write|build)\.lock")
 """What lies in an index's folder."""
 
 
@@ -196,9 +210,9 @@ def file_name(generation: int, kind: str) -> str:
     return f"{generation:08d}-{secrets.token_hex(4)}.{kind}"
 
 
-def clear_orphaned_files(folder: Path, pattern: str = _COMMITTED, *, named: Collection[str] = ()) -> None:
-    """Delete files of ours that are not ``named``; only who holds the lock of their writers may call this."""
+def clear_orphaned_files(folder: Path, named: Collection[str]) -> None:
+    """Delete files of ours that are not ``named``; only who holds the lock of writers may call this."""
     for path in folder.iterdir():
-        if path.name not in named and re.fullmatch(pattern, path.name):
+        if path.name not in named and re.fullmatch(_COMMITTED, path.name):
             with suppress(PermissionError, IsADirectoryError):  # Windows: a reader has it open; the next writer tries
                 path.unlink(missing_ok=True)

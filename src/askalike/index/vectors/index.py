@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import secrets
 import threading
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -19,24 +19,18 @@ from numpy.typing import ArrayLike, NDArray
 from askalike.errors import DamagedForumError, SettingError
 from askalike.index.cursor import Cursor, has_cursor
 from askalike.index.vectors.codes import decode, finite_vectors
-from askalike.index.vectors.exact import Neighbour, directions, search_exactly
 from askalike.index.vectors.folder import (
-    BUILDING,
     REBUILD,
     Manifest,
     alone,
     clear_orphaned_files,
     damage,
-    file_name,
     read_manifest_file,
     writing,
 )
-from askalike.index.vectors.graph import Graph, GraphSearch, GraphSettings, build_graph
+from askalike.index.vectors.nearest import Neighbour, directions, search, search_exactly
 from askalike.index.vectors.snapshot import Snapshot
-from askalike.index.vectors.writer import VectorWriter, whole_numbers
-
-PATIENCE_S = 600.0
-"""How long a graph that took minutes to build waits for the writer before it is thrown away."""
+from askalike.index.vectors.writer import VectorWriter, wants_codes, whole_numbers
 
 _Numbers = Collection[int] | NDArray[np.int64]
 
@@ -48,7 +42,6 @@ class State:
     state: bytes | None
     manifest: Manifest
     snapshot: Snapshot
-    graph: GraphSearch | None
 
 
 class VectorSnapshot:
@@ -76,7 +69,8 @@ class VectorSnapshot:
     def numbers(self) -> NDArray[np.int64]:
         """Return the numbers of all entries, ascending."""
         snapshot = self._now.snapshot
-        return np.sort(snapshot.nums[snapshot.is_alive])
+        held = [part.segment.rows.nums[part.is_alive] for part in snapshot.parts]
+        return np.sort(np.concatenate([*held, np.zeros(0, np.int64)]))
 
     def search(
         self,
@@ -85,7 +79,9 @@ class VectorSnapshot:
         allowed: _Numbers | None = None,
         excluded: _Numbers = (),
     ) -> list[list[Neighbour]]:
-        """Return the entries with the greatest cosine, ``cos(q, v) = q · v / (‖q‖ ‖v‖)``; exact.
+        """Return the entries with the greatest cosine, ``cos(q, v) = q · v / (‖q‖ ‖v‖)``; now and then one is missed.
+
+        Every cosine is exact; up to some thousand entries, or where a filter leaves no more, so is the answer.
 
         Args:
             queries: (Q, D); their lengths do not matter, and a query of zeros finds nothing.
@@ -98,37 +94,21 @@ class VectorSnapshot:
 
         Raises:
             SettingError: a shape does not fit, or a value is NaN or infinite.
+            DamagedForumError: what is read for the first time is not what was written.
         """
-        now = self._now
-        aims, rows, excluded = _asked(now.snapshot, queries, limit, allowed, excluded)
-        return search_exactly(now.snapshot, aims, limit, rows, excluded)
+        snapshot = self._now.snapshot
+        return search(snapshot, *_asked(snapshot, queries, limit, allowed, excluded))
 
-    def search_graph(
+    def search_exactly(
         self,
         queries: ArrayLike,
         limit: int,
         allowed: _Numbers | None = None,
         excluded: _Numbers = (),
     ) -> list[list[Neighbour]]:
-        """Return near entries as ``search`` does, through the neighbour graph: faster, and now and then misses one.
-
-        What was written after the graph was built is searched exactly, deleted entries are never found, every
-        cosine is exact, and a filter that leaves little is answered exactly.
-
-        Raises:
-            SettingError: as ``search``; or no graph was built.
-            MissingExtraError: FAISS is not installed.
-        """
-        now = self._now
-        if now.graph is None:
-            raise SettingError(f"the vector index in {self.folder} has no neighbour graph, expected one to be built")
-        aims, rows, excluded = _asked(now.snapshot, queries, limit, allowed, excluded)
-        return now.graph.search(aims, limit, rows, excluded)
-
-    @property
-    def has_graph(self) -> bool:
-        """Return whether ``search_graph`` can be used."""
-        return self._now.graph is not None
+        """Return what ``search`` approximates, after looking at every entry."""
+        snapshot = self._now.snapshot
+        return search_exactly(snapshot, *_asked(snapshot, queries, limit, allowed, excluded))
 
     def vectors(self, nums: ArrayLike) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
         """Return those of the numbers that are held, in the order given, and their vectors (n, D) of length 1."""
@@ -144,19 +124,19 @@ def _asked(
     limit: int,
     allowed: _Numbers | None,
     excluded: _Numbers,
-) -> tuple[NDArray[np.float64], NDArray[np.int64] | None, NDArray[np.int64]]:
-    """Return directions, the rows to look at (None for all), and the rows that must not be found."""
+) -> tuple[NDArray[np.float64], int, NDArray[np.int64] | None, NDArray[np.int64]]:
+    """Return directions, the limit, the rows to look at (None for all), and the rows that must not be found."""
     if limit < 1:
         raise SettingError(f"limit {limit}, expected at least 1")
     aims = directions(finite_vectors(queries, snapshot.dimensions, "query"))
     refused = snapshot.locate(whole_numbers(excluded))
     excluded = refused[refused >= 0]
     if allowed is None:
-        return aims, None, excluded
+        return aims, limit, None, excluded
     located = snapshot.locate(whole_numbers(allowed))
     is_allowed = np.zeros(snapshot.size, np.bool_)
     is_allowed[located[located >= 0]] = True
-    return aims, np.flatnonzero(is_allowed), excluded
+    return aims, limit, np.flatnonzero(is_allowed), excluded
 
 
 class VectorIndex(VectorSnapshot):
@@ -190,11 +170,11 @@ class VectorIndex(VectorSnapshot):
             raise SettingError(f"{dimensions} dimensions, expected at least 1")
         with writing(folder):
             folder.mkdir(parents=True, exist_ok=True)
-        with alone(folder, "write"), writing(folder):
+        with alone(folder), writing(folder):
             cursor = Cursor(applied=applied, scanned=0, is_complete=False, fingerprint=fingerprint)
             manifest = Manifest(cursor, dimensions, secrets.token_hex(8))
             manifest.write(folder)
-            clear_orphaned_files(folder, named=manifest.names())
+            clear_orphaned_files(folder, manifest.names())
         return cls(folder)
 
     @staticmethod
@@ -240,57 +220,51 @@ class VectorIndex(VectorSnapshot):
         """Give the writer; what it has committed stays, the rest is dropped at the end.
 
         Args:
-            patience_s: how long to wait for another writer, such as one who puts a new graph in place.
+            patience_s: how long to wait for another writer.
 
         Raises:
             BusyForumError: another writer is open, in this process or another.
         """
-        with alone(self.folder, "write", patience_s):
+        with alone(self.folder, patience_s):
             self.reopen()
-            clear_orphaned_files(self.folder, named=self._now.manifest.names())
+            clear_orphaned_files(self.folder, self._now.manifest.names())
             try:
-                yield VectorWriter(self.folder, self._now.manifest, self._now.snapshot)
+                yield VectorWriter(self.folder, self._now.snapshot)
             finally:
                 self.reopen()
 
-    def wants_graph(self, settings: GraphSettings) -> bool:
-        """Return whether a graph should be built now: the index is large, and has none or a worn one."""
-        now = self._now
-        if now.snapshot.entries < settings.above:
-            return False
-        return now.graph is None or now.graph.wear() > settings.worn_share
+    @property
+    def wants_codes(self) -> bool:
+        """Return whether large segments have no codes yet, as in an index of format 1; any commit makes them."""
+        return wants_codes(self._now.snapshot)
 
-    def build_graph(self, settings: GraphSettings, on_linked: Callable[[int], None] = lambda _: None) -> None:
-        """Build the neighbour graph of the entries as they are on disk now, and keep it with the index.
-
-        Writers go on meanwhile; only putting the result in place needs them to wait. It takes minutes for
-        hundreds of thousands of entries.
-
-        Args:
-            on_linked: told some times a second how many more entries are linked; what it raises ends the building, and
-                leaves the index as it was.
+    def make_codes(self, patience_s: float = 0) -> None:
+        """Make the codes that are missing, in some seconds for a million vectors.
 
         Raises:
-            MissingExtraError: FAISS is not installed.
-            BusyForumError: another process builds a graph, or a writer was open when the graph was ready.
-            ForumError: it cannot be written.
+            BusyForumError, ForumError: as ``writing`` and ``VectorWriter.commit``.
         """
-        with alone(self.folder, "build"), writing(self.folder):
-            clear_orphaned_files(self.folder, BUILDING)
-            self.reopen()
-            before = self._now.manifest
-            path = self.folder / file_name(before.generation, "building")  # what no writer takes for orphaned_files
-            entry = build_graph(self._now.snapshot, settings, path, on_linked)
-            with alone(self.folder, "write", PATIENCE_S):
-                manifest = Manifest.parse(read_manifest_file(self.folder))
-                if manifest.identity == before.identity:  # else it was made anew meanwhile, with other entries
-                    entry = replace(entry, name=path.with_suffix(".graph").name)
-                    path.replace(self.folder / entry.name)
-                    manifest = replace(manifest, graph=entry, graph_covers=before.generation)
-                    manifest.write(self.folder)
-                    clear_orphaned_files(self.folder, named=manifest.names())
-            path.unlink(missing_ok=True)
-        self.reopen()
+        with self.writing(patience_s) as writer:
+            writer.commit(self.cursor)
+
+    @staticmethod
+    def forget_codes(folder: Path) -> None:
+        """Take away all codes, damaged or not, from vectors that are sound; the next commit makes them anew.
+
+        Raises:
+            DamagedForumError: more than codes cannot be read; nothing is changed.
+            BusyForumError, ForumError: another process writes the index, or it cannot be written.
+        """
+        with alone(folder), writing(folder):
+            try:
+                found = Manifest.parse(read_manifest_file(folder))
+                segments = tuple(replace(entry, codes=None) for entry in found.segments)
+                bare = replace(found, segments=segments, centres=None, trained_at=0)
+                Snapshot.read(folder, bare, None)
+            except (ValueError, KeyError, TypeError, FileNotFoundError) as error:
+                raise damage(folder, f"cannot be read: {error}") from error
+            bare.write(folder)
+            clear_orphaned_files(folder, bare.names())
 
     def check(self) -> None:
         """Read every vector and compare the sums; opening an index checks all but the vectors of large segments.
@@ -299,28 +273,22 @@ class VectorIndex(VectorSnapshot):
             DamagedForumError: a file does not hold what was written, or two entries have one number.
         """
         snapshot = self._now.snapshot
-        for segment in snapshot.segments:
-            segment.stored.check_payload()
-        if self._now.graph is not None:
-            self._now.graph.graph.check()
-            if missed := self._now.graph.missed():
-                raise damage(self.folder, f"has {missed:,} entries that its neighbour graph does not know")
+        for part in snapshot.parts:
+            part.segment.stored.check_payload()
+            if part.codes is not None:
+                part.codes.check()
         numbers = self.numbers()
         if (numbers[1:] == numbers[:-1]).any():
             raise damage(self.folder, "holds a number twice")
 
     def _open(self, before: State | None) -> State:
         """Open what the manifest names; look again where a writer has replaced it under our eyes."""
-        known = {} if before is None else {part.entry.digest: part for part in before.snapshot.segments}
         while True:
             state = read_manifest_file(self.folder)
             try:
                 manifest = Manifest.parse(state)
-                snapshot = Snapshot.read(self.folder, manifest, known)
-                old = None if before is None or before.graph is None else before.graph.graph
-                graph = Graph.read(self.folder, manifest, old)
-                search = None if graph is None else GraphSearch(graph, snapshot)
-                return State(state, manifest, snapshot, search)
+                snapshot = Snapshot.read(self.folder, manifest, None if before is None else before.snapshot)
+                return State(state, manifest, snapshot)
             except FileNotFoundError as error:
                 if read_manifest_file(self.folder) == state:
                     raise damage(Path(str(error.filename)), "is not there, and the manifest names it") from error

@@ -28,12 +28,10 @@ class Rows:
 
     Args:
         nums: (N,) int64, the store's numbers.
-        born: (N,) int64, the generation of the commit that brought each.
         codes: (N, D) int16.
     """
 
     nums: NDArray[np.int64]
-    born: NDArray[np.int64]
     codes: NDArray[np.int16]
 
 
@@ -58,11 +56,11 @@ class Segment:
         count = entry.rows
         if stored.dimensions != dimensions:
             raise damage(stored.path, f"has {stored.dimensions} dimensions, expected {dimensions}")
-        if len(stored.front) != 20 * count or len(stored.payload) != 2 * count * dimensions or count == 0:
+        skipped = 8 * count if stored.form == 1 else 0  # which commit brought each row
+        if len(stored.front) != 12 * count + skipped or len(stored.payload) != 2 * count * dimensions or count == 0:
             raise damage(stored.path, f"does not have the size of {count} rows of {dimensions} numbers")
         nums = np.frombuffer(stored.front, "<i8", count)
-        born = np.frombuffer(stored.front, "<i8", count, 8 * count)
-        factors = np.frombuffer(stored.front, "<f4", count, 16 * count)
+        factors = np.frombuffer(stored.front, "<f4", count, 8 * count + skipped)
         if (nums[1:] <= nums[:-1]).any():
             raise damage(stored.path, "holds numbers that do not ascend")
         if not np.isfinite(factors).all():
@@ -70,7 +68,7 @@ class Segment:
         if len(stored.payload) <= CHECKED_BYTES:
             stored.check_payload()
         codes = stored.payload.view("<i2").reshape(count, dimensions)
-        return cls(entry, Rows(nums, born, codes), factors, stored)
+        return cls(entry, Rows(nums, codes), factors, stored)
 
 
 def write_segment(path: Path, dimensions: int, parts: Sequence[tuple[Rows, NDArray[np.int64]]]) -> FileEntry:
@@ -80,7 +78,6 @@ def write_segment(path: Path, dimensions: int, parts: Sequence[tuple[Rows, NDArr
         parts: (rows, (n,) int64 positions of those that are taken); no number is taken twice.
     """
     nums = np.concatenate([rows.nums[taken] for rows, taken in parts])
-    born = np.concatenate([rows.born[taken] for rows, taken in parts])
     part = np.repeat(np.arange(len(parts)), [len(taken) for _, taken in parts])
     position = np.concatenate([taken for _, taken in parts])
     order = np.argsort(nums)
@@ -96,13 +93,13 @@ def write_segment(path: Path, dimensions: int, parts: Sequence[tuple[Rows, NDArr
             yield block
 
     factors = np.concatenate([inverse_norms(block) for block in blocks()]).astype("<f4")
-    front = (nums[order].astype("<i8"), born[order].astype("<i8"), factors)
-    return write_file(path, "segment", dimensions, front, blocks())
+    front = (nums[order].astype("<i8"), factors)
+    return write_file(path, "segment", dimensions, len(order), front, blocks())
 
 
 def write_dead(path: Path, dead: NDArray[np.int64]) -> FileEntry:
     """Write the positions (ascending) of a segment's dead rows."""
-    return write_file(path, "dead", 0, [dead.astype("<i8")], [])
+    return write_file(path, "dead", 0, len(dead), [dead.astype("<i8")], [])
 
 
 def read_dead(folder: Path, entry: FileEntry | None, rows: int) -> NDArray[np.int64]:

@@ -5,7 +5,8 @@ A *row* is a position in the segments laid end to end.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TypeVar
@@ -13,76 +14,99 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from askalike.index.vectors.folder import Manifest
+from askalike.index.vectors.folder import Manifest, SegmentEntry
+from askalike.index.vectors.scan import Codes, Quantiser
 from askalike.index.vectors.segment import Segment, read_dead
 
-_Number = TypeVar("_Number", np.int64, np.float32)
+_Kind = TypeVar("_Kind", bound=np.generic)
+
+
+@dataclass(frozen=True, eq=False)
+class Part:
+    """A segment in one commit.
+
+    Args:
+        dead: (n,) int64 ascending positions of its dead rows.
+        codes: None where it is small, or has not got any yet.
+        start: its first row.
+    """
+
+    segment: Segment
+    dead: NDArray[np.int64]
+    codes: Codes | None
+    start: int
+
+    @property
+    def size(self) -> int:
+        """Return how many rows it has, dead ones too."""
+        return self.segment.entry.rows
+
+    @cached_property
+    def is_alive(self) -> NDArray[np.bool_]:
+        """Whether each row (size,) is an entry."""
+        alive = np.ones(self.size, np.bool_)
+        alive[self.dead] = False
+        return alive
+
+    @cached_property
+    def is_found(self) -> NDArray[np.bool_]:
+        """Whether each row (size,) can be found: an entry whose vector is not zeros."""
+        found: NDArray[np.bool_] = self.is_alive & (self.segment.factors != 0)
+        return found
+
+    @cached_property
+    def open(self) -> int:
+        """How many rows can be found."""
+        return int(np.count_nonzero(self.is_found))
 
 
 class Snapshot:
     """The entries of one commit.
 
     Args:
-        segments: those that count.
-        dead: for each segment, (n,) int64 ascending positions of its dead rows.
+        parts: in the order of their rows.
+        manifest: that names them.
+        quantiser: by which their codes are made, None where there are none.
     """
 
-    def __init__(self, segments: Sequence[Segment], dead: Sequence[NDArray[np.int64]], dimensions: int) -> None:
-        self.segments = tuple(segments)
-        self.dead = tuple(dead)
-        self.dimensions = dimensions
-        self.offsets = np.cumsum([0, *(segment.entry.rows for segment in segments)])
-        self.size = int(self.offsets[-1])
-        self.entries = self.size - sum(len(rows) for rows in dead)
+    def __init__(self, parts: Mapping[SegmentEntry, Part], manifest: Manifest, quantiser: Quantiser | None) -> None:
+        self.known = parts
+        self.parts = tuple(parts.values())
+        self.manifest = manifest
+        self.quantiser = quantiser
+        self.dimensions = manifest.dimensions
+        self.size = sum(part.size for part in self.parts)
+        self.entries = self.size - sum(len(part.dead) for part in self.parts)
 
     @classmethod
-    def read(cls, folder: Path, manifest: Manifest, known: Mapping[str, Segment]) -> Snapshot:
-        """Open what the manifest names; segments in ``known`` (by digest) are not opened again.
+    def read(cls, folder: Path, manifest: Manifest, before: Snapshot | None) -> Snapshot:
+        """Open what the manifest names; what ``before`` holds already is not opened again.
 
         Raises:
             FileNotFoundError: a file is not there.
             DamagedForumError: a file is not what was written.
         """
-        segments = [
-            known.get(entry.file.digest) or Segment.read(folder, entry.file, manifest.dimensions)
-            for entry in manifest.segments
-        ]
-        dead = [read_dead(folder, entry.dead, entry.file.rows) for entry in manifest.segments]
-        return cls(segments, dead, manifest.dimensions)
-
-    @cached_property
-    def nums(self) -> NDArray[np.int64]:
-        """The number of each row (size,), dead ones too."""
-        return _joined([segment.rows.nums for segment in self.segments], np.int64)
-
-    @cached_property
-    def born(self) -> NDArray[np.int64]:
-        """The generation that brought each row (size,)."""
-        return _joined([segment.rows.born for segment in self.segments], np.int64)
-
-    @cached_property
-    def factors(self) -> NDArray[np.float32]:
-        """``1 / ‖codes‖`` of each row (size,), 0 for vectors of zeros."""
-        return _joined([segment.factors for segment in self.segments], np.float32)
-
-    @cached_property
-    def is_alive(self) -> NDArray[np.bool_]:
-        """Whether each row (size,) is an entry."""
-        alive = np.ones(self.size, np.bool_)
-        for dead, offset in zip(self.dead, self.offsets[:-1], strict=True):
-            alive[dead + offset] = False
-        return alive
-
-    @cached_property
-    def is_found(self) -> NDArray[np.bool_]:
-        """Whether each row (size,) can be found: an entry whose vector is not zeros."""
-        found: NDArray[np.bool_] = self.is_alive & (self.factors != 0)
-        return found
-
-    @cached_property
-    def hidden(self) -> NDArray[np.int64]:
-        """The rows that cannot be found, ascending."""
-        return np.flatnonzero(~self.is_found)
+        centres = manifest.centres
+        known: Mapping[SegmentEntry, Part] = {} if before is None else before.known
+        quantiser = None if before is None or before.manifest.centres != centres else before.quantiser
+        if centres is not None and quantiser is None:
+            quantiser = Quantiser.read(folder, centres, manifest.dimensions)
+        segments = {entry.file: part for entry, part in known.items()}
+        parts: dict[SegmentEntry, Part] = {}
+        start = 0
+        for entry in manifest.segments:
+            same = known.get(entry)
+            if same is None:
+                held = segments.get(entry.file)
+                segment = Segment.read(folder, entry.file, manifest.dimensions) if held is None else held.segment
+                codes = None
+                if entry.codes is not None and quantiser is not None:
+                    old = [part.codes for one, part in known.items() if one.codes == entry.codes]
+                    codes = old[0] if old else Codes.read(folder, entry.codes, entry.file.rows, quantiser)
+                same = Part(segment, read_dead(folder, entry.dead, entry.file.rows), codes, start)
+            parts[entry] = same if same.start == start else replace(same, start=start)
+            start += entry.file.rows
+        return cls(parts, manifest, quantiser)
 
     def locate(self, nums: ArrayLike) -> NDArray[np.int64]:
         """Return the row of the entry with each number, -1 where there is none.
@@ -92,44 +116,50 @@ class Snapshot:
         """
         wanted = np.asarray(nums, np.int64)
         found = np.full(len(wanted), -1, np.int64)
-        for segment, dead, offset in zip(self.segments, self.dead, self.offsets[:-1], strict=True):
-            held = segment.rows.nums
+        for part in self.parts:
+            held, dead = part.segment.rows.nums, part.dead
             at = np.searchsorted(held, wanted)
             np.minimum(at, len(held) - 1, out=at)
             is_here = held[at] == wanted
             if len(dead):
                 is_here &= dead[np.minimum(np.searchsorted(dead, at), len(dead) - 1)] != at
-            found[is_here] = at[is_here] + offset
+            found[is_here] = at[is_here] + part.start
         return found
+
+    def nums(self, rows: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return the numbers of these rows, in their order."""
+        return self._filled(np.empty(len(rows), np.int64), rows, lambda part: part.segment.rows.nums)
 
     def codes(self, rows: NDArray[np.int64]) -> NDArray[np.int16]:
         """Return the codes (n, D) of these rows, in their order."""
         found = np.empty((len(rows), self.dimensions), np.int16)
-        for segment, start, stop in zip(self.segments, self.offsets[:-1], self.offsets[1:], strict=True):
-            is_here = (rows >= start) & (rows < stop)
+        return self._filled(found, rows, lambda part: part.segment.rows.codes)
+
+    def is_found(self, rows: NDArray[np.int64]) -> NDArray[np.bool_]:
+        """Return whether each of these rows can be found, in their order."""
+        return self._filled(np.empty(len(rows), np.bool_), rows, lambda part: part.is_found)
+
+    def _filled(
+        self, found: NDArray[_Kind], rows: NDArray[np.int64], column: Callable[[Part], NDArray[_Kind]]
+    ) -> NDArray[_Kind]:
+        for part in self.parts:
+            is_here = (rows >= part.start) & (rows < part.start + part.size)
             if is_here.any():
-                found[is_here] = segment.rows.codes[rows[is_here] - start]
+                found[is_here] = column(part)[rows[is_here] - part.start]
         return found
 
-    def blocks(self, size: int, rows: NDArray[np.int64] | None = None) -> Iterator[tuple[slice, NDArray[np.int16]]]:
-        """Give the codes in blocks of at most ``size``, with where each lies in the answer.
+    def blocks(
+        self, size: int, rows: NDArray[np.int64] | None
+    ) -> Iterator[tuple[slice, Part, NDArray[np.int64] | slice]]:
+        """Give rows in blocks of at most ``size``: where each lies in the answer, its part, and its positions there.
 
         Args:
             rows: ascending; None for all rows.
         """
-        for segment, start, stop in zip(self.segments, self.offsets[:-1], self.offsets[1:], strict=True):
-            low, high = (start, stop) if rows is None else np.searchsorted(rows, (start, stop))
-            take = _taker(segment.rows.codes, None if rows is None else rows[low:high] - start)
-            for first in range(0, int(high - low), size):
-                last = min(first + size, int(high - low))
-                yield slice(int(low) + first, int(low) + last), take(first, last)
-
-
-def _taker(codes: NDArray[np.int16], rows: NDArray[np.int64] | None) -> Callable[[int, int], NDArray[np.int16]]:
-    if rows is None:
-        return lambda first, last: codes[first:last]
-    return lambda first, last: codes[rows[first:last]]
-
-
-def _joined(arrays: Sequence[NDArray[_Number]], kind: type[_Number]) -> NDArray[_Number]:
-    return np.concatenate(arrays) if arrays else np.zeros(0, kind)
+        for part in self.parts:
+            start, stop = part.start, part.start + part.size
+            low, high = (start, stop) if rows is None else np.searchsorted(rows, (start, stop)).tolist()
+            for first in range(low, high, size):
+                last = min(first + size, high)
+                taken = slice(first - start, last - start) if rows is None else rows[first:last] - start
+                yield slice(first, last), part, taken

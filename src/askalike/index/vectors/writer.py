@@ -16,13 +16,17 @@ from numpy.typing import ArrayLike, NDArray
 
 from askalike.errors import SettingError
 from askalike.index.cursor import Cursor
-from askalike.index.vectors.codes import encode, finite_vectors
+from askalike.index.vectors.codes import decode, encode, finite_vectors
 from askalike.index.vectors.folder import FileEntry, Manifest, SegmentEntry, clear_orphaned_files, file_name, writing
+from askalike.index.vectors.nearest import UNCODED
+from askalike.index.vectors.scan import SAMPLE, Quantiser, write_codes
 from askalike.index.vectors.segment import Rows, write_dead, write_segment
 from askalike.index.vectors.snapshot import Snapshot
 
 SMALL = 512
 """Below this, writing anew costs no more than the file does."""
+OUTGROWN = 4
+"""Centroids are learned anew when there are so many times as many entries as when they were."""
 
 
 def segments_to_merge(sizes: Sequence[tuple[int, int]], arriving: int) -> list[int]:
@@ -54,12 +58,26 @@ def segments_to_merge(sizes: Sequence[tuple[int, int]], arriving: int) -> list[i
     return sorted(chosen)
 
 
+def wants_codes(snapshot: Snapshot) -> bool:
+    """Return whether a commit would make codes, were nothing written: of large segments that have none, or of all.
+
+    While an index is filled its segments are merged again and again, and nobody asks it: codes are made at the end.
+    """
+    if not snapshot.manifest.cursor.is_complete:
+        return False
+    return any(part.codes is None and part.open > UNCODED for part in snapshot.parts) or _has_outgrown(snapshot)
+
+
+def _has_outgrown(snapshot: Snapshot) -> bool:
+    """Return whether the centroids were learned from so few entries that others may fit better by now."""
+    return snapshot.quantiser is not None and snapshot.entries > OUTGROWN * snapshot.manifest.trained_at
+
+
 class VectorWriter:
     """Adds, replaces and removes entries; nothing is seen or kept before ``commit``."""
 
-    def __init__(self, folder: Path, manifest: Manifest, snapshot: Snapshot) -> None:
+    def __init__(self, folder: Path, snapshot: Snapshot) -> None:
         self._folder = folder
-        self._manifest = manifest
         self._snapshot = snapshot
         self._batches: list[NDArray[np.int16]] = []
         self._arriving: dict[int, tuple[int, int]] = {}  # number → (batch, position in it)
@@ -76,7 +94,7 @@ class VectorWriter:
             SettingError: counts or dimensions do not fit, a number is given twice, a value is NaN or infinite.
         """
         numbers = whole_numbers(nums)
-        array = finite_vectors(vectors, self._manifest.dimensions, "vector")
+        array = finite_vectors(vectors, self._snapshot.dimensions, "vector")
         if len(numbers) != len(array):
             raise SettingError(f"{len(numbers)} numbers but {len(array)} vectors, expected as many")
         if len(np.unique(numbers)) != len(numbers):
@@ -103,49 +121,70 @@ class VectorWriter:
     def _commit(self, cursor: Cursor) -> None:
         touched = self._snapshot.locate(np.array([*self._leaving, *self._arriving], np.int64))
         touched = np.unique(touched[touched >= 0])
-        manifest = self._write(touched) if len(touched) or self._arriving else self._manifest
-        manifest = replace(manifest, cursor=cursor)
+        manifest = replace(self._snapshot.manifest, cursor=cursor)
+        if len(touched) or self._arriving:
+            manifest = self._write(touched, manifest)
+        snapshot = Snapshot.read(self._folder, manifest, self._snapshot)
+        if wants_codes(snapshot):
+            manifest = self._write_codes(snapshot)
+            snapshot = Snapshot.read(self._folder, manifest, snapshot)
         manifest.write(self._folder)
-        known = {segment.entry.digest: segment for segment in self._snapshot.segments}
-        self._snapshot = Snapshot.read(self._folder, manifest, known)
-        self._manifest = manifest
+        self._snapshot = snapshot
         self._batches, self._arriving, self._leaving = [], {}, set()
-        clear_orphaned_files(self._folder, named=manifest.names())
+        clear_orphaned_files(self._folder, manifest.names())
 
-    def _write(self, touched: NDArray[np.int64]) -> Manifest:
-        """Write segments and tombstones, and return manifest that name them."""
-        snapshot, generation = self._snapshot, self._manifest.generation + 1
+    def _write(self, touched: NDArray[np.int64], manifest: Manifest) -> Manifest:
+        """Write segments and tombstones, and return a manifest that names them."""
+        parts, generation = self._snapshot.parts, manifest.generation + 1
         dead = [
-            np.union1d(old, touched[(touched >= start) & (touched < stop)] - start)
-            for old, start, stop in zip(snapshot.dead, snapshot.offsets[:-1], snapshot.offsets[1:], strict=True)
+            np.union1d(part.dead, touched[(touched >= part.start) & (touched < part.start + part.size)] - part.start)
+            for part in parts
         ]
-        sizes = [
-            (segment.entry.rows - len(gone), len(gone)) for segment, gone in zip(snapshot.segments, dead, strict=True)
-        ]
+        sizes = [(part.size - len(gone), len(gone)) for part, gone in zip(parts, dead, strict=True)]
         merged = segments_to_merge(sizes, len(self._arriving))
         entries: list[SegmentEntry] = []
-        for position, old in enumerate(self._manifest.segments):
+        for position, old in enumerate(manifest.segments):
             if position not in merged:
-                is_same = len(dead[position]) == len(snapshot.dead[position])
+                is_same = len(dead[position]) == len(parts[position].dead)
                 entries.append(old if is_same else replace(old, dead=self._write_dead(dead[position], generation)))
-        parts = [self._new_rows(generation)] if self._arriving else []
+        taken = [self._new_rows()] if self._arriving else []
         for position in merged:
-            rows = snapshot.segments[position].rows
-            parts.append((rows, np.setdiff1d(np.arange(len(rows.nums)), dead[position], assume_unique=True)))
-        if any(len(taken) for _, taken in parts):
+            rows = parts[position].segment.rows
+            taken.append((rows, np.setdiff1d(np.arange(len(rows.nums)), dead[position], assume_unique=True)))
+        if any(len(chosen) for _, chosen in taken):
             path = self._folder / file_name(generation, "segment")
-            entries.append(SegmentEntry(write_segment(path, self._manifest.dimensions, parts)))
-        return replace(self._manifest, generation=generation, segments=tuple(entries))
+            entries.append(SegmentEntry(write_segment(path, manifest.dimensions, taken)))
+        return replace(manifest, generation=generation, segments=tuple(entries))
+
+    def _write_codes(self, snapshot: Snapshot) -> Manifest:
+        """Write the codes that are missing, with centroids learned anew where there are none or the old ones are."""
+        manifest, quantiser = snapshot.manifest, snapshot.quantiser
+        is_new = quantiser is None or _has_outgrown(snapshot)
+        generation = manifest.generation + 1
+        if quantiser is None or is_new:
+            entries = np.concatenate([np.flatnonzero(part.is_found) + part.start for part in snapshot.parts])
+            sample = entries[np.linspace(0, len(entries) - 1, min(SAMPLE, len(entries))).astype(np.int64)]
+            quantiser = Quantiser.train(decode(snapshot.codes(sample)))
+            centres = quantiser.write(self._folder / file_name(generation, "centres"))
+            manifest = replace(manifest, centres=centres, trained_at=snapshot.entries)
+        written = []
+        for entry, part in zip(manifest.segments, snapshot.parts, strict=True):
+            if part.open > UNCODED and (entry.codes is None or is_new):
+                path = self._folder / file_name(generation, "codes")
+                written.append(replace(entry, codes=write_codes(path, quantiser, part.segment.rows.codes)))
+            else:
+                written.append(entry)
+        return replace(manifest, generation=generation, segments=tuple(written))
 
     def _write_dead(self, dead: NDArray[np.int64], generation: int) -> FileEntry:
         return write_dead(self._folder / file_name(generation, "dead"), dead)
 
-    def _new_rows(self, generation: int) -> tuple[Rows, NDArray[np.int64]]:
+    def _new_rows(self) -> tuple[Rows, NDArray[np.int64]]:
         nums = np.fromiter(self._arriving, np.int64, len(self._arriving))
         starts = np.cumsum([0, *(len(batch) for batch in self._batches)])
         taken = np.array([starts[batch] + position for batch, position in self._arriving.values()], np.int64)
         codes = np.concatenate(self._batches)[taken]
-        return Rows(nums, np.full(len(nums), generation, np.int64), codes), np.arange(len(nums))
+        return Rows(nums, codes), np.arange(len(nums))
 
 
 def whole_numbers(nums: ArrayLike | Iterable[int]) -> NDArray[np.int64]:

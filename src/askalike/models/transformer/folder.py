@@ -73,6 +73,25 @@ class Dense:
 
 
 @dataclass(frozen=True, slots=True)
+class Head:
+    """What makes one number of the first piece's state: ``out · activation(W s + b) + c``.
+
+    Args:
+        weight, bias: W (D, D) and b (D,).
+        out, constant: out (D,) and c.
+        is_relu: the activation; tanh where not.
+        is_probability: a sigmoid follows.
+    """
+
+    weight: Array
+    bias: Array
+    out: Array
+    constant: float
+    is_relu: bool
+    is_probability: bool
+
+
+@dataclass(frozen=True, slots=True)
 class TransformerFolder:
     """What a folder contains.
 
@@ -93,10 +112,14 @@ class TransformerFolder:
     dense: tuple[Dense, ...] = ()
     prompts: Mapping[str, str] = field(default_factory=dict)
     digest: str = ""
+    head: Head | None = None
 
 
-def read_folder(path: Path) -> TransformerFolder:
+def read_folder(path: Path, *, is_of_pairs: bool = False) -> TransformerFolder:
     """Read a folder.
+
+    Args:
+        is_of_pairs: it is a cross-encoder: its head is read too.
 
     Raises:
         ModelNotFoundError: there is no such model.
@@ -113,7 +136,9 @@ def read_folder(path: Path) -> TransformerFolder:
     digest = hashlib.sha256()
     weights = _weights(root / "model.safetensors", digest)
     shape = _shape(settings, root / "config.json")
-    weights = _checked(shape, _without_prefix(weights), root / "model.safetensors")
+    weights = _without_prefix(weights)
+    head = _head(path, root, settings, shape, weights) if is_of_pairs else None
+    weights = _checked(shape, weights, root / "model.safetensors")
     tokenizer = _text(root / "tokenizer.json")
     pooling = _pooling(modules["Pooling"][0] / "config.json") if "Pooling" in modules else ("mean",)
     dense = tuple(_dense(one, digest) for one in modules.get("Dense", []))
@@ -124,7 +149,9 @@ def read_folder(path: Path) -> TransformerFolder:
     found = _optional(path / "config_sentence_transformers.json").get("prompts")
     prompts = {str(name): str(text) for name, text in found.items()} if isinstance(found, dict) else {}
     digest.update(json.dumps([settings, tokenizer, pooling, limit, prompts], sort_keys=True).encode())
-    return TransformerFolder(path, shape, weights, tokenizer, pooling, limit, dense, prompts, digest.hexdigest())
+    if head is not None:
+        digest.update(f"pairs {head.is_probability}".encode())
+    return TransformerFolder(path, shape, weights, tokenizer, pooling, limit, dense, prompts, digest.hexdigest(), head)
 
 
 def _modules(path: Path) -> dict[str, list[Path]]:
@@ -303,6 +330,38 @@ def _dense(folder: Path, digest: Any) -> Dense:
     if weight is None or weight.ndim != 2:
         raise DamagedModelError(f"{folder} has no linear.weight of two dimensions", _AGAIN)
     return Dense(weight, weights.get("linear.bias"), activation == "Tanh")
+
+
+_HEADS: Final[Mapping[Family, tuple[str, str]]] = {
+    "bert": ("pooler.dense", "classifier"),
+    "roberta": ("classifier.dense", "classifier.out_proj"),
+    "mpnet": ("classifier.dense", "classifier.out_proj"),
+    "distilbert": ("pre_classifier", "classifier"),
+}
+"""Family → the two layers of its head."""
+
+
+def _head(path: Path, root: Path, settings: Mapping[str, Any], shape: Shape, weights: Mapping[str, Array]) -> Head:
+    size, (inner, outer) = shape.hidden_size, _HEADS[shape.family]
+    wanted = {f"{inner}.weight": (size, size), f"{inner}.bias": (size,), f"{outer}.weight": (1, size)}
+    wanted[f"{outer}.bias"] = (1,)
+    for name, expected in wanted.items():
+        if name not in weights or weights[name].shape != expected:
+            found = weights[name].shape if name in weights else "nothing"
+            raise ModelError(
+                f"{root} has {found} as {name}, expected {expected}",
+                "name the folder of a cross-encoder with one label, such as ms-marco-MiniLM",
+            )
+    older = settings.get("sentence_transformers")
+    named = _optional(path / "config_sentence_transformers.json").get("activation_fn") or (
+        older.get("activation_fn") if isinstance(older, dict) else settings.get("sbert_ce_default_activation_function")
+    )
+    activation = str(named or "Sigmoid").rsplit(".", 1)[-1]
+    if activation not in ("Sigmoid", "Identity"):
+        raise ModelError(f"{path} asks for the activation {activation!r}, expected Sigmoid or Identity", "take another")
+    weight, bias, out, constant = (weights[name] for name in wanted)
+    is_relu = shape.family == "distilbert"
+    return Head(weight, bias, out[0], float(constant[0]), is_relu, is_probability=activation == "Sigmoid")
 
 
 def _object(path: Path) -> Mapping[str, Any]:

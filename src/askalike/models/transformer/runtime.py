@@ -58,9 +58,7 @@ class Transformer:
         if precision not in ("float32", "int8"):
             raise SettingError(f"there is no precision {precision!r}", "expected float32 or int8")
         self._folder = folder
-        self._tokenizer = _tokenizer(folder)
-        self._session = _session(folder, precision, threads)
-        self._bias = _RelativeBias(folder) if folder.shape.family == "mpnet" else None
+        self._network = _Network(folder, precision, threads)
         self.name = f"sentence-transformers:{folder.path.name}@{folder.digest[:12]}" + (
             "" if precision == "float32" else f"+{precision}"
         )
@@ -87,27 +85,82 @@ class Transformer:
 
     def _encode(self, texts: Sequence[str], prompt: str) -> Array:
         found = np.zeros((len(texts), self.dimensions), dtype=np.float32)  # (N, D)
-        pieces = [one.ids for one in self._tokenizer.encode_batch([prompt + text for text in texts])]
-        for places in _batches([len(one) for one in pieces]):
-            found[places] = self._vectors([pieces[place] for place in places])
+        for places, states, mask in self._network.states([prompt + text for text in texts]):
+            vectors = np.concatenate([POOLINGS[one](states, mask) for one in self._folder.pooling], axis=1)  # (B, D)
+            for layer in self._folder.dense:
+                vectors = _dense(layer, vectors)
+            found[places] = normalised(vectors)
         return found
 
-    def _vectors(self, pieces: Sequence[Sequence[int]]) -> Array:
-        longest = max(map(len, pieces))
-        ids = np.zeros((len(pieces), longest), dtype=np.int64)  # (B, T)
-        mask = np.zeros((len(pieces), longest), dtype=bool)  # (B, T)
-        for row, one in enumerate(pieces):
-            ids[row, : len(one)] = one
-            mask[row, : len(one)] = True
-        bias = np.where(mask, np.float32(0), MASKED)[:, None, None, :]  # (B, 1, 1, T)
-        if self._bias is not None:
-            bias = bias + self._bias.of(longest)  # (B, H, T, T)
-        positions = np.arange(longest) + self._folder.shape.first_position
-        states = self._session.run(None, {"ids": ids, "positions": positions, "bias": bias})[0]  # (B, T, D)
-        vectors = np.concatenate([POOLINGS[one](states, mask) for one in self._folder.pooling], axis=1)  # (B, D)
-        for layer in self._folder.dense:
-            vectors = _dense(layer, vectors)
-        return normalised(vectors)
+
+class CrossEncoder:
+    """A model that reads two texts together and gives one number: higher where they fit better.
+
+    Args:
+        folder: as ``read_folder(…, is_of_pairs=True)`` returns it.
+        precision, threads: as ``Transformer``.
+
+    Raises:
+        MissingExtraError, DamagedModelError: as ``Transformer``.
+    """
+
+    def __init__(self, folder: TransformerFolder, *, precision: Precision = "float32", threads: int = 1) -> None:
+        assert folder.head is not None
+        self.name = f"cross-encoder:{folder.path.name}@{folder.digest[:12]}"
+        self._head = folder.head
+        self._network = _Network(folder, precision, threads)
+
+    def score(self, query: str, texts: Sequence[str]) -> list[float]:
+        """Return a number for each text, as sentence-transformers' ``CrossEncoder.predict`` does."""
+        head, found = self._head, np.zeros(len(texts))
+        for places, states, _ in self._network.states([(query, text) for text in texts]):
+            inner = states[:, 0] @ head.weight.T + head.bias  # (B, D)
+            inner = np.maximum(inner, 0) if head.is_relu else np.tanh(inner)
+            found[places] = inner @ head.out + head.constant
+        return (1 / (1 + np.exp(-found)) if head.is_probability else found).tolist()  # type: ignore[no-any-return]
+
+
+class _Network:
+    """Texts, or pairs of texts, → the states of their pieces.
+
+    Raises:
+        SettingError, MissingExtraError, DamagedModelError: as ``Transformer``.
+    """
+
+    def __init__(self, folder: TransformerFolder, precision: Precision, threads: int) -> None:
+        self._first_position = folder.shape.first_position
+        self._types = types_of(folder)
+        self._tokenizer = _tokenizer(folder)
+        self._session = _session(folder, precision, threads)
+        self._bias = _RelativeBias(folder) if folder.shape.family == "mpnet" else None
+
+    def states(
+        self, texts: Sequence[str] | Sequence[tuple[str, str]]
+    ) -> Iterator[tuple[list[int], Array, NDArray[np.bool_]]]:
+        """Yield places of texts, the states of their pieces (B, T, D), and which of them are pieces (B, T)."""
+        read = self._tokenizer.encode_batch(texts)
+        for places in _batches([len(one.ids) for one in read]):
+            part = [read[place] for place in places]
+            longest = max(len(one.ids) for one in part)
+            ids = np.zeros((len(part), longest), dtype=np.int64)  # (B, T)
+            types = np.zeros_like(ids)  # (B, T)
+            mask = np.zeros((len(part), longest), dtype=bool)  # (B, T)
+            for row, one in enumerate(part):
+                ids[row, : len(one.ids)] = one.ids
+                types[row, : len(one.ids)] = one.type_ids
+                mask[row, : len(one.ids)] = True
+            bias = np.where(mask, np.float32(0), MASKED)[:, None, None, :]  # (B, 1, 1, T)
+            if self._bias is not None:
+                bias = bias + self._bias.of(longest)  # (B, H, T, T)
+            given = {"ids": ids, "positions": np.arange(longest) + self._first_position, "bias": bias}
+            if self._types is not None:
+                given["types"] = np.minimum(types, len(self._types) - 1)
+            yield places, self._session.run(None, given)[0], mask
+
+
+def types_of(folder: TransformerFolder) -> Array | None:
+    """Return what tells the first text of a pair from the second, where the model reads pairs.  # (2, D)"""
+    return None if folder.head is None else folder.weights.get("embeddings.token_type_embeddings.weight")
 
 
 def normalised(vectors: Array) -> Array:
@@ -303,6 +356,7 @@ class _Graph:
             raise _missing("onnx") from error
         self._onnx = onnx
         self._weights, self._shape = folder.weights, folder.shape
+        self._types = types_of(folder)
         self._nodes: list[Any] = []
         self._constants: list[Any] = []
 
@@ -317,6 +371,7 @@ class _Graph:
         self._add("Identity", [states], "states")
         float32, int64 = onnx.TensorProto.FLOAT, onnx.TensorProto.INT64
         value = onnx.helper.make_tensor_value_info
+        types = [] if self._types is None else [value("types", int64, ["B", "T"])]
         graph = onnx.helper.make_graph(
             self._nodes,
             "transformer",
@@ -324,6 +379,7 @@ class _Graph:
                 value("ids", int64, ["B", "T"]),
                 value("positions", int64, ["T"]),
                 value("bias", float32, ["B", "H", "Q", "T"]),
+                *types,
             ],
             [value("states", float32, ["B", "T", shape.hidden_size])],
             self._constants,
@@ -335,11 +391,14 @@ class _Graph:
         types = weights.get("embeddings.token_type_embeddings.weight")
         places = weights["embeddings.position_embeddings.weight"]
         self._constant("words", weights["embeddings.word_embeddings.weight"])
-        self._constant("places", places if types is None else places + types[0])
+        self._constant("places", places if types is None or self._types is not None else places + types[0])
         self._add("Gather", ["words", "ids"], "of_words")
         self._add("Gather", ["places", "positions"], "of_places")
-        self._add("Add", ["of_words", "of_places"], "summed")
-        return self._norm("summed", "embeddings.LayerNorm", "embedded")
+        summed = self._add("Add", ["of_words", "of_places"], "summed")
+        if self._types is not None:
+            self._constant("kinds", self._types)
+            summed = self._add("Add", [summed, self._add("Gather", ["kinds", "types"], "of_types")], "summed_types")
+        return self._norm(summed, "embeddings.LayerNorm", "embedded")
 
     def _layer(self, states: str, layer: int) -> str:
         names, at = layer_names(self._shape, layer), f"layer{layer}_"

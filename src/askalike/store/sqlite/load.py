@@ -23,8 +23,15 @@ from askalike.files import narrow, writing_named
 from askalike.store import rows
 from askalike.store.protocol import LoadCounts, LoadReport
 from askalike.store.sqlite.schema import BUSY_TIMEOUT_S, refusal, roll_back
-from askalike.store.sqlite.writes import PostKind, delete_answer, delete_link, remove_question, source_number
-from askalike.types import Answer, Link, Question, Record, Reject, Source
+from askalike.store.sqlite.writes import (
+    PostKind,
+    delete_answer,
+    delete_link,
+    put_feedback,
+    remove_question,
+    source_number,
+)
+from askalike.types import Answer, Feedback, Link, Question, Record, Reject, Source
 
 if TYPE_CHECKING:
     from askalike.store.sqlite.store import SqliteStore
@@ -189,6 +196,7 @@ class _Loading:
         self.gone_questions: list[str] = []
         self.gone_answers: list[str] = []
         self.gone_links: list[Link] = []
+        self.judgements: list[Feedback] = []
 
     # -- reading -----------------------------------------------------------------------------------------------
 
@@ -196,7 +204,10 @@ class _Loading:
         """Note one record, or reject it. All are counted as unchanged until the differences are applied."""
         counts, identifier = self._counts_of(record)
         try:
-            if isinstance(record, Link):
+            if isinstance(record, Feedback):
+                rows.check_feedback(record)
+                self.judgements.append(record)
+            elif isinstance(record, Link):
                 self.staged.take_link(record)
             elif not self.staged.take(record):
                 self._refuse(counts, identifier, "a record with this id came before in the same archive")
@@ -274,6 +285,7 @@ class _Loading:
         report.answers.deleted = sum(delete_answer(connection, one) for one in self.gone_answers)
         self._put_links(number)
         report.links.deleted = sum(delete_link(connection, one) for one in self.gone_links)
+        self._put_judgements()
 
     def _check_contested(self) -> None:
         """Refuse ids that another source has with other content."""
@@ -348,6 +360,21 @@ class _Loading:
         self.report.links.added = added
         self.report.links.unchanged -= added
 
+    def _put_judgements(self) -> None:
+        """Add the judgements that are not there, at their own moments."""
+        now, counts = time.time_ns() // 1000, self.report.judgements
+        known = (
+            "SELECT 1 FROM feedback WHERE question_id = ? AND candidate_id = ? AND verdict = ? AND judge = ?"
+            " AND at_us = ?"
+        )
+        for one in self.judgements:
+            at_us = rows.to_microseconds(one.at)
+            values = (one.question_id, one.candidate_id, one.verdict, one.by, at_us)
+            if not self.connection.execute(known, values).fetchone():
+                put_feedback(self.connection, one, now if at_us is None else at_us)
+                counts.added += 1
+                counts.unchanged -= 1
+
     # -- what was done -------------------------------------------------------------------------------------------
 
     def finished_report(self) -> LoadReport:
@@ -363,6 +390,8 @@ class _Loading:
             return self.report.questions, str(record.id)
         if isinstance(record, Answer):
             return self.report.answers, str(record.id)
+        if isinstance(record, Feedback):
+            return self.report.judgements, str(record.question_id)
         return self.report.links, str(record.source_id)
 
     def _refuse(self, counts: LoadCounts, identifier: str, reason: str) -> None:

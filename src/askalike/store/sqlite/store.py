@@ -18,7 +18,16 @@ from askalike.errors import BusyForumError, DamagedForumError, ForumError, Forum
 from askalike.files import narrow, writing_named
 from askalike.store import rows
 from askalike.store.layout import not_found
-from askalike.store.protocol import QUESTIONS, Change, Counts, LoadReport, Operation, Position, RecordKind
+from askalike.store.protocol import (
+    QUESTIONS,
+    Change,
+    Counts,
+    LoadReport,
+    Operation,
+    Position,
+    RecordKind,
+    SourceCounts,
+)
 from askalike.store.rows import unreadable_date
 from askalike.store.sqlite import schema, writes
 from askalike.store.sqlite.load import is_loading, load
@@ -51,6 +60,7 @@ class SqliteStore:
         self._identity = schema.identity(path)
         self._connections = ThreadConnections(partial(schema.connect, path))
         self._turn = threading.Lock()
+        self._counted: tuple[int, Counts] | None = None
         if not schema.is_finished(self.connection):
             self.close()
             raise ForumNotFoundError(f"the forum at {path.parent} was not created completely", "create it again")
@@ -135,6 +145,29 @@ class SqliteStore:
     def sources(self) -> tuple[str, ...]:
         """Return the names of the sources that records came from, in the order of their first use."""
         return tuple(row["name"] for row in self.rows("SELECT name FROM sources ORDER BY num"))
+
+    def source_counts(self) -> list[SourceCounts]:
+        """Return how much came from each source, in the order of ``sources``."""
+        held = ", ".join(
+            f"(SELECT count(*) FROM {table} WHERE source = sources.num)" for table in ("questions", "answers", "links")
+        )
+        return [SourceCounts(*row) for row in self.rows(f"SELECT name, format, {held} FROM sources ORDER BY num")]
+
+    def delete_source(self, name: str) -> SourceCounts:
+        """Delete all records of a source, as a load does that no longer holds them; return how many there were."""
+        with self.write() as connection:
+            counts = next((one for one in self.source_counts() if one.name == name), None)
+            if counts is None:
+                raise rows.unknown_id("source", name)
+            of = "WHERE source = (SELECT num FROM sources WHERE name = ?)"
+            for (one,) in connection.execute(f"SELECT id FROM answers {of}", (name,)).fetchall():
+                writes.delete_answer(connection, one)
+            for row in connection.execute(f"SELECT source_id, target_id, kind FROM links {of}", (name,)).fetchall():
+                writes.delete_link(connection, Link(*row))
+            for (one,) in connection.execute(f"SELECT id FROM questions {of}", (name,)).fetchall():
+                writes.remove_question(connection, one)
+            connection.execute("DELETE FROM sources WHERE name = ?", (name,))
+        return counts
 
     # -- changes -----------------------------------------------------------------------------------------------
 
@@ -274,9 +307,16 @@ class SqliteStore:
         """Return the numbers of those ids that are there."""
         return dict(self._rows_of_ids("SELECT id, num FROM questions WHERE id IN ({wanted})", ids))
 
-    def numbers(self) -> list[int]:
-        """Return the numbers of all questions, ascending."""
-        return [row["num"] for row in self.rows("SELECT num FROM questions ORDER BY num")]
+    def numbers(self, *, is_answered: bool | None = None, is_closed: bool | None = None) -> list[int]:
+        """Return the numbers of all questions, or of those that are (not) answered or closed, ascending."""
+        asked = {
+            "id IN (SELECT question_id FROM answers)": is_answered,
+            "closed_us IS NOT NULL": is_closed,
+        }
+        conditions = [f"({one}) IS {wanted:d}" for one, wanted in asked.items() if wanted is not None]
+        return [
+            row[0] for row in self.rows(f"SELECT num FROM questions WHERE {' AND '.join(conditions) or 1} ORDER BY 1")
+        ]
 
     def all_questions(self, after: int = 0) -> Iterator[tuple[int, Question]]:
         """Yield (number, question) for numbers > ``after``, in their order, without holding them all."""
@@ -366,16 +406,10 @@ class SqliteStore:
         """Store a person's judgement on two questions; return it with its moment."""
         rows.check_feedback(given)
         at_us = time.time_ns() // 1000
-        pair = (given.question_id, given.candidate_id)
         with self.write() as connection:
-            for identifier in pair:
+            for identifier in (given.question_id, given.candidate_id):
                 writes.require_question(connection, identifier)
-            connection.execute(
-                "INSERT INTO feedback (question_id, candidate_id, verdict, judge, at_us) VALUES (?, ?, ?, ?, ?)",
-                (*pair, given.verdict, given.by, at_us),
-            )
-            for identifier in pair:
-                writes.log_change(connection, "feedback", "add", identifier, None)
+            writes.put_feedback(connection, given, at_us)
         return structs.replace(given, at=rows.from_microseconds(at_us))
 
     def all_feedback(self) -> Iterator[Feedback]:
@@ -415,7 +449,13 @@ class SqliteStore:
     # -- what is there -----------------------------------------------------------------------------------------
 
     def counts(self) -> Counts:
-        """Return how much the store holds."""
+        """Return how much the store holds; counted again only after a change, since it reads every table."""
+        last = self.last_change()
+        if self._counted is None or self._counted[0] != last:
+            self._counted = (last, self._count())
+        return self._counted[1]
+
+    def _count(self) -> Counts:
         created, closed = unreadable_date("created_us"), unreadable_date("closed_us")
         (one,) = self.rows(
             "SELECT count(*) AS questions, min(created_us) FILTER (WHERE NOT odd) AS first,"

@@ -13,7 +13,7 @@ from typing import Literal
 from askalike.errors import InputError
 from askalike.store import rows
 from askalike.store.protocol import MANUAL_SOURCE, Operation, RecordKind
-from askalike.types import Answer, Link, Question
+from askalike.types import Answer, Feedback, Link, Question
 
 PostKind = Literal["question", "answer"]
 
@@ -107,6 +107,17 @@ def put_links(connection: sqlite3.Connection, links: Sequence[Link]) -> int:
             added += 1
             log_change(connection, "link", "add", link.source_id, None)
     return added
+
+
+def put_feedback(connection: sqlite3.Connection, given: Feedback, at_us: int) -> None:
+    """Store a judgement, logged under both questions."""
+    pair = (given.question_id, given.candidate_id)
+    connection.execute(
+        "INSERT INTO feedback (question_id, candidate_id, verdict, judge, at_us) VALUES (?, ?, ?, ?, ?)",
+        (*pair, given.verdict, given.by, at_us),
+    )
+    for identifier in pair:
+        log_change(connection, "feedback", "add", identifier, None)
 
 
 def delete_question(connection: sqlite3.Connection, identifier: str) -> None:

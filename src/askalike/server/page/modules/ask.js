@@ -140,10 +140,12 @@ function draw({ results, took, weights }, answer) {
   const found = answer.hits.length ? [`${count(answer.hits.length, "question")} in ${milliseconds(answer.took_ms)}`] : [];
   fill(took, [...readAs, ...found].join(" · "));
   drawWeights(weights, answer.hits[0]?.attended);
+  const lacking = answer.notice ? note("Part of the search could not be used.", answer.notice) : null;
   if (!answer.hits.length) {
     announce("No similar question found");
     fill(
       results,
+      lacking,
       note(
         "No similar questions.",
         "No similar questions found. Your question looks new.",
@@ -154,6 +156,7 @@ function draw({ results, took, weights }, answer) {
   announce(`${count(answer.hits.length, "similar question")} found`);
   fill(
     results,
+    lacking,
     h(
       "ol",
       { class: "hits" },

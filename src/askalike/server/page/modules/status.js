@@ -113,7 +113,6 @@ function modelTile({ vectors, ranker, rankers }) {
     kind ? ["Kind", kind] : null,
     ["Vectors", whole(vectors.entries)],
     vectors.next_model ? ["Being taken", vectors.next_model] : null,
-    ["Search", vectors.has_graph ? "through a graph" : "exact"],
     ["Ranker", ranker],
     ["At hand", isThere.join(", ")],
   ]);

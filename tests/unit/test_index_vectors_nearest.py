@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from askalike.index.vectors.codes import decode, encode
-from askalike.index.vectors.exact import shortlist
+from askalike.index.vectors.nearest import shortlist
 
 
 def test_codes_keep_the_direction_to_a_part_in_ten_thousand_and_better() -> None:

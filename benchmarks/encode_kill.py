@@ -1,0 +1,160 @@
+"""Kill test of encoding: a process that encodes a forum with MiniLM is killed (SIGKILL) on the way, again and again.
+
+Command: ``OMP_NUM_THREADS=1 nice -n 19 python -m benchmarks.encode_kill`` (10,000 questions of Reddit, 5 kills). The
+same forum is encoded twice: once without a break, and once by processes that are killed, at moments spread over the
+work and drawn within a commit, each next one going on where the last one was. Then every question must have one vector
+in both, the vectors must be alike, and the killed processes together must not have encoded much twice.
+
+In 8 bits a vector depends a little on the texts that run beside it (its scale is the batch's), and after a kill other
+texts run together: vectors are the same where their cosine is at least .98, and where no other question's vector is
+nearer to the unbroken one. How many are the same to the last bit is told too.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gzip
+import json
+import random
+import shutil
+import subprocess
+import sys
+import time
+from itertools import islice
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from askalike.forum import Forum, ForumSettings
+from askalike.index.vector_indexer import STEPS_OF_TEXTS
+from askalike.index.vectors import VectorIndex
+from askalike.store import ForumLayout
+from askalike.types import Question
+from benchmarks.record import WORK, need_data, write
+
+LEAST_COSINE = 0.98
+WORKER = "import sys; from benchmarks.encode_kill import worker; worker(sys.argv[1])"
+
+
+class Told:
+    """Progress as lines of output."""
+
+    def start(self, phase: str, total: int, unit: str) -> None:
+        """Tell it."""
+        print(f"start {total} {phase}", flush=True)
+
+    def advance(self, count: int) -> None:
+        """Tell it."""
+        print(f"done {count}", flush=True)
+
+    def notice(self, text: str) -> None:
+        """Tell it."""
+        print(f"notice {text}", flush=True)
+
+
+def worker(folder: str) -> None:
+    with Forum.open(folder, encoder="minilm") as forum:
+        forum.encode(progress=Told())
+
+
+def encode(folder: Path, kill_after: int | None) -> int:
+    """Let a process encode, killed after so many questions; return how many it encoded by the text encoder."""
+    done, is_text = 0, False
+    with subprocess.Popen([sys.executable, "-c", WORKER, str(folder)], stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        phases = 0
+        for line in process.stdout:
+            word, _, rest = line.partition(" ")
+            if word == "start":  # the general encoder's vectors come first, in the first process
+                phases += 1
+                is_text = phases > 1 or has_quick_set(folder)
+            elif word == "done" and is_text:
+                done += int(rest)
+            if kill_after is not None and done >= kill_after:
+                process.kill()
+                break
+        process.stdout.read()
+    assert process.returncode == (0 if kill_after is None else -9), process.returncode
+    return done
+
+
+def has_quick_set(folder: Path) -> bool:
+    return (ForumLayout(folder).vectors / "current.json").exists()
+
+
+def vectors_of(folder: Path, names: list[str]) -> NDArray[np.float32]:
+    """Return the vectors of the set that answers, in the order of the ids; all must be there, once."""
+    with Forum.open(folder, settings=ForumSettings()) as forum:
+        state = forum.vectors
+        assert (state.entries, state.waiting, state.next_model) == (len(names), 0, ""), state
+        assert state.model.startswith("minilm:"), state.model
+        numbers = forum.numbers(names)
+    (place,) = ForumLayout(folder).vectors.glob("*/index")
+    held, found = VectorIndex(place).vectors([numbers[name] for name in names])
+    rows = {int(number): row for row, number in enumerate(held)}
+    assert len(rows) == len(held) == len(names)
+    return found[[rows[numbers[name]] for name in names]]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--questions", type=int, default=10_000)
+    parser.add_argument("--kills", type=int, default=5)
+    parser.add_argument("--seed", type=int, default=0)
+    given = parser.parse_args()
+    chance = random.Random(given.seed)
+    folder = WORK / "encode-kill"
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+    with gzip.open(need_data("reddit/questions.jsonl.gz"), "rt", encoding="utf-8") as lines:
+        questions = [
+            Question(str(one["id"]), one["title"], one["body"], "markdown")
+            for one in map(json.loads, islice(lines, given.questions))
+        ]
+    names = [one.id for one in questions]
+    with Forum.create(folder / "whole", settings=ForumSettings(has_vectors=False)) as forum:
+        forum.add(questions)
+    shutil.copytree(folder / "whole", folder / "killed")
+    began = time.monotonic()
+    encode(folder / "whole", None)
+    whole_s = time.monotonic() - began
+    print(f"unbroken after {whole_s:.0f} s", flush=True)
+    began, runs = time.monotonic(), []
+    for kill in range(given.kills):
+        left = len(names) - sum(runs)
+        runs.append(
+            encode(folder / "killed", left // (given.kills + 1 - kill) + chance.randrange(STEPS_OF_TEXTS.scan - 64))
+        )
+        print(f"killed after {runs[-1]} more", flush=True)
+    runs.append(encode(folder / "killed", None))
+    killed_s = time.monotonic() - began
+    first, second = (vectors_of(folder / name, names) for name in ("whole", "killed"))
+    cosines = (first * second).sum(axis=1)
+    nearest = np.concatenate([(part @ second.T).max(axis=1) for part in np.array_split(first, 20)])
+    wrong = int(((cosines < LEAST_COSINE) | (cosines < nearest - 1e-3)).sum())
+    lost = sum(runs) - len(names)
+    assert wrong == 0, f"{wrong} vectors are wrong"
+    assert 0 <= lost <= given.kills * (STEPS_OF_TEXTS.scan + STEPS_OF_TEXTS.batch), runs
+    write(
+        "encode-kill",
+        "OMP_NUM_THREADS=1 nice -n 19 python -m benchmarks.encode_kill"
+        + (f" --questions {given.questions} --kills {given.kills}" if given.questions != 10_000 else ""),
+        {
+            "questions": len(names),
+            "kills": given.kills,
+            "encoded_by_each_process": runs,
+            "encoded_twice": lost,
+            "missing": len(names) - len(second),
+            "wrong": wrong,
+            "same_to_the_bit": int((first == second).all(axis=1).sum()),
+            "least_cosine": round(float(cosines.min()), 5),
+            "unbroken_s": round(whole_s, 1),
+            "killed_s": round(killed_s, 1),
+            "questions_a_second_unbroken": round(len(names) / whole_s, 1),
+        },
+    )
+
+
+if __name__ == "__main__":
+    main()

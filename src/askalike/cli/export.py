@@ -1,0 +1,55 @@
+"""``askalike export``: a forum's records as JSON Lines, CSV or Parquet, to read back or to work with elsewhere."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from askalike.cli.arguments import CsvOption, ForumArgument, ParquetOption, form_of
+from askalike.cli.calling import command
+from askalike.cli.display import print_file, print_json, print_whole
+from askalike.cli.progress import BarProgress
+from askalike.errors import SettingError
+from askalike.forum import Forum
+from askalike.records import TABLES
+
+
+def export(
+    forum: ForumArgument,
+    into: Annotated[
+        Path | None, typer.Option("--into", help="A folder for one file per table; without it, one table is printed.")
+    ] = None,
+    questions: Annotated[bool, typer.Option("--questions", help="Export the questions.")] = False,
+    answers: Annotated[bool, typer.Option("--answers", help="Export the answers.")] = False,
+    links: Annotated[bool, typer.Option("--links", help="Export the links.")] = False,
+    judgements: Annotated[bool, typer.Option("--judgements", help="Export the judgements, with who judged.")] = False,
+    as_csv: CsvOption = False,
+    as_parquet: ParquetOption = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Report what was written as JSON.")] = False,
+) -> None:
+    """Write questions, answers, links and judgements to files.
+
+    All of them where none is named, as JSON Lines unless --csv or --parquet is given. "askalike index" reads the folder
+    back: the same forum comes out.
+    """
+    given = zip(TABLES, (questions, answers, links, judgements), strict=True)
+    tables = [name for name, is_wanted in given if is_wanted]
+    form = form_of(False, as_csv, as_parquet) or "jsonl"
+    if into is None and len(tables) != 1:
+        raise SettingError("expected one table, or a folder with --into", f"name one of --{', --'.join(TABLES)}")
+    if into is None and as_json:
+        raise SettingError("--json reports what was written to a folder", "name one with --into, or leave --json out")
+    with BarProgress() as progress, Forum.open(forum, progress=progress) as opened:
+        if into is None:
+            print_file(opened.records(tables[0]), TABLES[tables[0]], form)
+            return
+        written = opened.export(into, form=form, tables=tables or tuple(TABLES), progress=progress)
+    if as_json:
+        print_json({"into": str(into), "form": form, "tables": written})
+    else:
+        print_whole(
+            f"{', '.join(f'{count:,} {name}' for name, count in written.items())} are in {into}; read back with"
+        )
+        print_whole(f"  {command('index', into, '--into', 'NEW.forum')}")

@@ -1,0 +1,103 @@
+"""The likely duplicates of an archive as values, compared on demand: for notebooks and the command line."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Final
+
+from askalike.errors import BusyForumError
+from askalike.progress import Progress
+from askalike.store.pairs import Pair
+from askalike.types import Question
+
+if TYPE_CHECKING:
+    from askalike.forum.forum import Forum
+
+SLICE_S: Final = 0.5
+PAUSE_S: Final = 0.01
+PATIENCE_S: Final = 60.0
+"""So long another process that compares may get nowhere."""
+_PAGE: Final = 500
+_LATEST: Final = datetime.max.replace(tzinfo=UTC)
+
+
+@dataclass(frozen=True, slots=True)
+class Duplicate:
+    """Two questions that may be duplicates.
+
+    Args:
+        question: the later one.
+        candidate: the earlier one, which may have its answers.
+        score: the probability of being duplicates, in [0, 1], before what people judged meanwhile.
+        likelihood: the same with what they judged.
+        cosine: of their vectors, None where they have none.
+        is_exact: they have the same text.
+    """
+
+    question: Question
+    candidate: Question
+    score: float
+    likelihood: float
+    cosine: float | None
+    is_exact: bool
+
+
+def compare(forum: Forum, progress: Progress, *, is_exact: bool = False) -> None:
+    """Compare all questions that wait, or read all texts that were not read.
+
+    Raises:
+        BusyForumError: another process has been at it, or indexing, for too long.
+    """
+    left = forum.pairs.waiting()
+    progress.start("reading texts" if is_exact else "comparing questions", 0 if is_exact else left, "questions")
+    moved_s = time.monotonic()
+    while not (forum.pairs.read_texts() if is_exact else _is_compared(forum)):
+        before, left = left, forum.pairs.waiting()
+        if left < before:
+            progress.advance(before - left)
+            moved_s = time.monotonic()
+        elif time.monotonic() - moved_s > PATIENCE_S:
+            raise BusyForumError(
+                f"another process is comparing or indexing {forum.path}",
+                "wait until it has finished; what was compared is kept",
+            )
+    progress.advance(left)
+
+
+def _is_compared(forum: Forum) -> bool:
+    """Compare for a while; return whether nothing is left, for which another process is waited for too."""
+    if not forum.pairs.advance(SLICE_S) and not forum.pairs.waiting():
+        return True
+    time.sleep(PAUSE_S)
+    return False
+
+
+def open_duplicates(
+    forum: Forum, minimum: float, since: datetime | None, progress: Progress, *, is_exact: bool
+) -> Iterator[Duplicate]:
+    """Compare what waits, and yield the pairs that are neither linked nor judged; see ``Forum.duplicates``."""
+    forum.catch_up(progress=progress)
+    compare(forum, progress, is_exact=is_exact)
+    since = since.replace(tzinfo=UTC) if since is not None and since.tzinfo is None else since
+    position = None
+    while True:
+        pairs, position = forum.pairs.page(1.0 if is_exact else minimum, _PAGE, position)
+        held = forum.questions_by_number(list({num for pair in pairs for num in (pair.first, pair.second)}))
+        pairs = [pair for pair in pairs if held.keys() >= {pair.first, pair.second}]
+        for pair, likelihood in zip(pairs, forum.likelihoods([pair.score for pair in pairs]), strict=True):
+            found = _duplicate(forum, pair, held[pair.first], held[pair.second], likelihood)
+            moments = (found.question.created, found.candidate.created)
+            is_recent = since is None or any(one is not None and one >= since for one in moments)
+            if is_recent and (found.is_exact or not is_exact):
+                yield found
+        if position is None:
+            return
+
+
+def _duplicate(forum: Forum, pair: Pair, first: Question, second: Question, likelihood: float) -> Duplicate:
+    earlier, later = sorted((first, second), key=lambda one: (one.created or _LATEST, one is second))
+    is_exact = pair.score == 1.0 and forum.pairs.are_copies(pair)
+    return Duplicate(later, earlier, pair.score, likelihood, pair.cosine, is_exact)

@@ -1,0 +1,191 @@
+"""Approximate cosines of many vectors: product quantisation at four bits, read by FAISS's fast scan.
+
+A vector is cut into parts of four numbers; of each part only the nearest of 16 centroids is kept, so that 300 numbers
+take 38 bytes, and a table of a query's 16 products with each part's centroids lies in the processor's registers while
+the codes are read. What the codes propose is scored again by the vectors themselves (``nearest.py``).
+
+Source: Jégou, Douze and Schmid 2011, Product quantization for nearest neighbor search; André, Kermarrec and Le
+Scouarnec 2017, Accelerated nearest neighbor search with Quick ADC.
+
+FAISS reads no file: centroids and codes lie in files of ours, and it is given arrays whose sums and sizes were checked.
+"""
+
+from __future__ import annotations
+
+import importlib
+import threading
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from askalike.index.vectors.checked_file import CheckedFile, read_file, write_file
+from askalike.index.vectors.codes import decode
+from askalike.index.vectors.folder import FileEntry, damage
+
+CENTROIDS: Final = 16
+SAMPLE: Final = 8_192
+"""So many vectors train the centroids: twice as many found as much in the real ones of Reddit, half as many less."""
+_SEED: Final = 1234
+_ENCODED_AT_ONCE: Final = 16_384
+
+
+def part_width(dimensions: int) -> int:
+    """Return how many numbers share a code: fewer in short vectors, of which too few parts would tell too little.
+
+    >>> [part_width(dimensions) for dimensions in (8, 64, 300)]
+    [1, 2, 4]
+    """
+    return 4 if dimensions >= 128 else 2 if dimensions >= 64 else 1
+
+
+class Quantiser:
+    """The centroids by which vectors of one index are coded.
+
+    Args:
+        centroids: (parts, 16, width) float32.
+        dimensions: D of the vectors; zeros fill the last part.
+    """
+
+    def __init__(self, centroids: NDArray[np.float32], dimensions: int) -> None:
+        self.centroids = centroids
+        self.dimensions = dimensions
+
+    @property
+    def code_bytes(self) -> int:
+        """Return how many bytes a vector takes."""
+        return (len(self.centroids) + 1) // 2
+
+    @classmethod
+    def train(cls, vectors: NDArray[np.float32]) -> Quantiser:
+        """Learn from a sample of vectors (n, D) of length 1, n ≥ 16; the same sample gives the same centroids."""
+        dimensions = vectors.shape[1]
+        width = part_width(dimensions)
+        parts = -(-dimensions // width)
+        inner = _faiss().IndexPQ(parts * width, parts, 4)
+        inner.pq.cp.seed = _SEED
+        inner.pq.cp.max_points_per_centroid = max(1, len(vectors) // CENTROIDS)
+        inner.pq.cp.min_points_per_centroid = 1  # say nothing of few
+        inner.train(_filled(vectors, parts * width))
+        found = _faiss().vector_to_array(inner.pq.centroids).reshape(parts, CENTROIDS, width)
+        return cls(found, dimensions)
+
+    @classmethod
+    def read(cls, folder: Path, entry: FileEntry, dimensions: int) -> Quantiser:
+        """Open the centroids that the manifest names.
+
+        Raises:
+            FileNotFoundError: they are not there.
+            DamagedForumError: they are not what was written.
+        """
+        stored = read_file(folder / entry.name, "centres", entry)
+        width = part_width(dimensions)
+        parts = -(-dimensions // width)
+        if stored.dimensions != dimensions or len(stored.front) != 4 * parts * CENTROIDS * width:
+            raise damage(stored.path, f"does not fit vectors of {dimensions} numbers")
+        centroids = np.frombuffer(stored.front, "<f4").reshape(parts, CENTROIDS, width)
+        if not (np.abs(centroids) < 2).all():  # not of NaN either
+            raise damage(stored.path, "holds numbers that are no centroids of vectors of length 1")
+        return cls(centroids.astype(np.float32), dimensions)
+
+    def write(self, path: Path) -> FileEntry:
+        """Write the centroids as a new file."""
+        return write_file(path, "centres", self.dimensions, CENTROIDS, [self.centroids.astype("<f4")], [])
+
+    def encode(self, vectors: NDArray[np.float32]) -> NDArray[np.uint8]:
+        """Return the codes (n, ``code_bytes``) of vectors (n, D) of length 1."""
+        inner = self._index()
+        found: NDArray[np.uint8] = inner.sa_encode(_filled(vectors, inner.d))
+        return found
+
+    def filled(self, aims: NDArray[np.float64]) -> NDArray[np.float32]:
+        """Return directions (Q, D) as FAISS takes them."""
+        parts, _, width = self.centroids.shape
+        return _filled(aims.astype(np.float32), parts * width)
+
+    def scanned(self, codes: NDArray[np.uint8]) -> Any:
+        """Return FAISS's index over codes (n, ``code_bytes``)."""
+        library, inner = _faiss(), self._index()
+        library.copy_array_to_vector(np.ascontiguousarray(codes).ravel(), inner.codes)
+        inner.ntotal = len(codes)
+        return library.IndexPQFastScan(inner)
+
+    def _index(self) -> Any:
+        parts, _, width = self.centroids.shape
+        inner = _faiss().IndexPQ(parts * width, parts, 4)
+        _faiss().copy_array_to_vector(self.centroids.ravel(), inner.pq.centroids)
+        inner.is_trained = True
+        return inner
+
+
+class Codes:
+    """The codes of one segment; they are read and checked when they are first searched."""
+
+    def __init__(self, stored: CheckedFile, rows: int, quantiser: Quantiser) -> None:
+        self._stored = stored
+        self._rows = rows
+        self._quantiser = quantiser
+        self._loading = threading.Lock()
+        self._loaded: Any = None
+
+    @classmethod
+    def read(cls, folder: Path, entry: FileEntry, rows: int, quantiser: Quantiser) -> Codes:
+        """Open the codes that the manifest names for a segment.
+
+        Raises:
+            FileNotFoundError: they are not there.
+            DamagedForumError: they are not what was written.
+        """
+        stored = read_file(folder / entry.name, "codes", entry)
+        if entry.rows != rows or len(stored.payload) != rows * quantiser.code_bytes or stored.front:
+            raise damage(stored.path, f"does not have the size of {rows} codes of {quantiser.code_bytes} bytes")
+        return cls(stored, rows, quantiser)
+
+    def near(self, aims: NDArray[np.float64], count: int) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
+        """Return the squared distances (Q, count), ascending, and the positions of the vectors that seem nearest.
+
+        Args:
+            count: at most as many as there are codes.
+
+        Raises:
+            DamagedForumError: the file does not hold what was written.
+        """
+        distances, positions = self._index().search(self._quantiser.filled(aims), count)
+        return distances, positions
+
+    def check(self) -> None:
+        """Read all codes and compare their sum.
+
+        Raises:
+            DamagedForumError: they are not what was written.
+        """
+        self._stored.check_payload()
+
+    def _index(self) -> Any:
+        with self._loading:
+            if self._loaded is None:
+                self._stored.check_payload()
+                codes = self._stored.payload.reshape(self._rows, self._quantiser.code_bytes)
+                self._loaded = self._quantiser.scanned(codes)
+            return self._loaded
+
+
+def write_codes(path: Path, quantiser: Quantiser, stored: NDArray[np.int16]) -> FileEntry:
+    """Write the codes of a segment's vectors (n, D)."""
+    starts = range(0, len(stored), _ENCODED_AT_ONCE)
+    blocks = (quantiser.encode(decode(stored[start : start + _ENCODED_AT_ONCE])) for start in starts)
+    return write_file(path, "codes", quantiser.dimensions, len(stored), [], blocks)
+
+
+def _filled(vectors: NDArray[np.float32], width: int) -> NDArray[np.float32]:
+    if vectors.shape[1] == width:
+        return np.ascontiguousarray(vectors)
+    found = np.zeros((len(vectors), width), np.float32)
+    found[:, : vectors.shape[1]] = vectors
+    return found
+
+
+def _faiss() -> Any:
+    """Return the module FAISS, which takes a fifth of a second to load: small forums never need it."""
+    return importlib.import_module("faiss")

@@ -1,0 +1,154 @@
+"""Records as tables: JSON Lines, CSV and Parquet, written so that what is read back is what was written.
+
+A column is a field of the record's type, under its name in JSON. In CSV a list is JSON, and an empty cell of a number,
+moment or truth value is None; texts are quoted where they need it, and keep their line ends.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cache
+from itertools import islice
+from typing import Any, BinaryIO, Final, Literal, TypeVar, cast, get_args
+
+import msgspec
+from msgspec import inspect
+
+from askalike.errors import MissingExtraError, SettingError
+from askalike.types import Answer, Feedback, Link, Question
+
+Form = Literal["jsonl", "csv", "parquet"]
+FORMS: Final = cast("tuple[Form, ...]", get_args(Form))
+
+TABLES: Final[Mapping[str, type]] = {"questions": Question, "answers": Answer, "links": Link, "judgements": Feedback}
+"""What an export holds: name of the table → its records."""
+
+_Record = TypeVar("_Record")
+_BATCH: Final = 2_000
+
+_KINDS: Final[Mapping[type, str]] = {
+    inspect.IntType: "int64",
+    inspect.FloatType: "float64",
+    inspect.BoolType: "bool",
+    inspect.DateTimeType: "moment",
+    inspect.VarTupleType: "texts",
+}
+
+
+@cache
+def columns_of(kind: Any) -> dict[str, str]:
+    """Return the names of a record's columns, each with what is in it: a kind of number, "moment", "texts", "text".
+
+    >>> columns_of(Link)
+    {'source_id': 'text', 'target_id': 'text', 'kind': 'text'}
+    """
+    found = inspect.type_info(kind)
+    assert isinstance(found, inspect.StructType | inspect.DataclassType)
+    kinds: dict[str, str] = {}
+    for field in found.fields:
+        types = field.type.types if isinstance(field.type, inspect.UnionType) else (field.type,)
+        kinds[field.encode_name] = next((_KINDS[type(one)] for one in types if type(one) in _KINDS), "text")
+    return kinds
+
+
+def write_records(records: Iterable[Any], kind: type, form: Form, file: BinaryIO) -> int:
+    """Write records as a table; return how many.
+
+    Raises:
+        SettingError: there is no such form.
+        MissingExtraError: Parquet without pyarrow.
+    """
+    if form not in FORMS:
+        raise SettingError(f"there is no form {form!r}", f"expected one of {', '.join(FORMS)}")
+    if form == "parquet":
+        return _write_parquet(records, kind, file)
+    written = 0
+    if form == "jsonl":
+        for record in records:
+            file.write(msgspec.json.encode(record) + b"\n")
+            written += 1
+        return written
+    columns = columns_of(kind)
+    text = io.TextIOWrapper(file, encoding="utf-8", newline="", write_through=True)
+    try:
+        writer = csv.writer(text)
+        writer.writerow(columns)
+        for record in records:
+            row = msgspec.to_builtins(record)
+            writer.writerow([_cell(row.get(name)) for name in columns])
+            written += 1
+    finally:
+        text.detach()  # whose file stays open
+    return written
+
+
+def _cell(value: object) -> object:
+    if isinstance(value, bool | list | tuple):
+        return json.dumps(value, ensure_ascii=False)
+    return value
+
+
+def _write_parquet(records: Iterable[Any], kind: type, file: BinaryIO) -> int:
+    try:
+        import pyarrow
+        from pyarrow import parquet
+    except ImportError as error:
+        raise MissingExtraError("Parquet files are written by pyarrow, which is not installed", "parquet") from error
+    schema = arrow_schema(kind)
+    written, waiting = 0, iter(records)
+    with parquet.ParquetWriter(file, schema, compression="zstd") as writer:
+        while batch := list(islice(waiting, _BATCH)):
+            writer.write_table(pyarrow.Table.from_pylist(arrow_rows(batch), schema=schema))
+            written += len(batch)
+    return written
+
+
+def arrow_schema(kind: type) -> Any:
+    """Return the columns of a record's type as Arrow has them."""
+    import pyarrow
+
+    special = {"moment": pyarrow.timestamp("us", tz="UTC"), "texts": pyarrow.list_(pyarrow.string())}
+    types = {"text": pyarrow.string(), "bool": pyarrow.bool_(), **special}
+    return pyarrow.schema([(name, types.get(what, what)) for name, what in columns_of(kind).items()])
+
+
+def arrow_rows(records: Iterable[Any]) -> list[dict[str, Any]]:
+    """Return records as Arrow takes them: moments stay moments."""
+    from datetime import datetime
+
+    return [msgspec.to_builtins(record, builtin_types=(datetime,)) for record in records]
+
+
+def record_of(row: Mapping[str, object], kind: type[_Record]) -> _Record:
+    """Return the record of a row of Parquet or JSON.
+
+    Raises:
+        msgspec.ValidationError: a value does not fit.
+    """
+    return msgspec.convert(row, kind)
+
+
+def record_of_cells(header: Sequence[str], cells: Sequence[object], kind: type[_Record]) -> _Record:
+    """Return the record of a row of CSV.
+
+    Raises:
+        msgspec.ValidationError, ValueError: a value does not fit.
+    """
+    columns, row = columns_of(cast("Any", kind)), dict[str, object]()
+    for name, cell in zip(header, cells, strict=True):
+        what = columns.get(name, "text")
+        if what == "texts":
+            row[name] = json.loads(str(cell or "[]"))
+        elif what == "text" or cell != "":
+            row[name] = cell
+    return msgspec.convert(row, kind, strict=False)
+
+
+def batches(records: Iterable[_Record], size: int) -> Iterator[list[_Record]]:
+    """Yield records so many at a time."""
+    waiting = iter(records)
+    while batch := list(islice(waiting, size)):
+        yield batch

@@ -1,0 +1,256 @@
+"""Several forums in one service: each under a path of its own, opened when it is asked for, closed when it is idle.
+
+::
+
+    /                the forums, as a page; /v1/forums as JSON
+    /NAME/…          a forum, as ``askalike serve FOLDER/NAME`` answers for it alone
+    /healthz /readyz /metrics
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import html
+import logging
+import threading
+import time
+from collections.abc import AsyncIterator
+from dataclasses import dataclass, field, replace
+from http import HTTPStatus
+from typing import Final
+
+import msgspec
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import RedirectResponse, Response
+from starlette.routing import Route
+from starlette.types import Receive, Scope, Send
+
+from askalike import schemas
+from askalike.errors import AskalikeError
+from askalike.server.app import CONTENT_POLICY, application, forum_routes, static_files
+from askalike.server.guards import CHALLENGE, host_names, rights_of, rights_without_key
+from askalike.server.keys import Keys
+from askalike.server.metrics import Counters, Metrics
+from askalike.server.problem import Refused
+from askalike.server.requests import JSON
+from askalike.server.routes import PROMETHEUS
+from askalike.server.service import Service
+from askalike.server.settings import Network, ServeSettings
+from askalike.server.status import gauges
+from askalike.store.layout import forum_names, holds_forum
+
+LOG: Final = logging.getLogger("askalike.server")
+
+LOOK_S: Final = 5.0
+"""Between two looks for forums that are idle."""
+OPENED_AT_ONCE: Final = 2
+UNOPENED: Final = "/-"
+"""The path under which a forum is refused that cannot be opened; no forum is called so."""
+
+_PAGE: Final = """<!doctype html>
+<html lang="en">
+  <head>
+    <meta charset="utf-8">
+    <meta name="viewport" content="width=device-width, initial-scale=1">
+    <meta name="color-scheme" content="light dark">
+    <title>Forums · askalike</title>
+    <link rel="icon" href="icon.svg" type="image/svg+xml">
+    <link rel="stylesheet" href="style.css">
+  </head>
+  <body>
+    <main class="frame"><h1>Forums</h1>{content}</main>
+  </body>
+</html>
+"""
+
+
+@dataclass(slots=True)
+class _Open:
+    """A forum that is open.
+
+    Args:
+        busy: requests that it answers now.
+    """
+
+    app: Starlette
+    service: Service
+    busy: int = 0
+    used_s: float = field(default_factory=time.monotonic)
+
+
+class Forums:
+    """The application of a folder of forums.
+
+    Args:
+        settings: whose ``forum`` is that folder.
+    """
+
+    def __init__(self, settings: ServeSettings) -> None:
+        self.settings = settings
+        self.proxies: tuple[Network, ...] = settings.proxies
+        self.host_names = host_names(settings)
+        self._counters = Counters(is_by_forum=True)
+        self.metrics = Metrics(self._counters, "-")
+        self._keys = Keys(settings.folder)
+        self._routes, self._files = forum_routes(), static_files()
+        self._open: dict[str, _Open] = {}
+        self._opening: dict[str, asyncio.Task[None]] = {}
+        self._turns = asyncio.Semaphore(OPENED_AT_ONCE)
+        self._background = threading.Lock()
+        self._is_stopping = False
+        paths = {
+            "/": self._page,
+            "/v1/forums": self._list,
+            "/healthz": self._health,
+            "/readyz": self._ready,
+            "/metrics": self._metrics,
+        }
+        files = {path: file for path, file in self._files.items() if not path.endswith(".html") and path not in paths}
+        routes = [Route(path, answer, methods=["GET", "HEAD"]) for path, answer in paths.items()]
+        self._root = application([*routes, Route(UNOPENED, _refuse)], files, self._lifespan)
+        self._root.state.service = self
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer a request: what lies under a forum's path, by that forum."""
+        raw: bytes = (scope.get("raw_path") or scope.get("path", "").encode()).partition(b"?")[0]
+        first, slash, rest = raw.removeprefix(b"/").partition(b"/")
+        name = first.decode("latin-1")
+        if scope["type"] != "http" or not holds_forum(self.settings.folder, name):
+            await self._root(scope, receive, send)
+        elif not slash:
+            await RedirectResponse(f"{name}/", HTTPStatus.TEMPORARY_REDIRECT)(scope, receive, send)
+        else:
+            try:
+                opened = await self._opened(name)
+            except (AskalikeError, Refused) as error:
+                refused = {**scope, "path": UNOPENED, "raw_path": UNOPENED.encode(), "askalike.error": error}
+                await self._root(refused, receive, send)
+                return
+            opened.busy += 1
+            try:
+                under = {**scope, "path": f"/{rest.decode('latin-1')}", "raw_path": b"/" + rest}
+                await opened.app(under, receive, send)
+            finally:
+                opened.busy -= 1
+                opened.used_s = time.monotonic()
+
+    def stop_soon(self) -> None:
+        """Answer no longer that it is ready, and begin nothing new in the background."""
+        self._is_stopping = True
+        for one in self._open.values():
+            one.service.stop_soon()
+
+    async def _opened(self, name: str) -> _Open:
+        """Return a forum that is open, whoever opened it.
+
+        Raises:
+            AskalikeError: it cannot be opened.
+            Refused: the service stops.
+        """
+        while (found := self._open.get(name)) is None:
+            if (task := self._opening.get(name)) is None:
+                task = self._opening[name] = asyncio.create_task(self._open_forum(name))
+                task.add_done_callback(lambda _: self._opening.pop(name, None))
+            await asyncio.shield(task)
+        return found
+
+    async def _open_forum(self, name: str) -> None:
+        async with self._turns:
+            if self._is_stopping:
+                raise Refused(503, "the service stops", "try again soon", {"Retry-After": "1"})
+            idle = sorted((one for one in self._open.items() if not one[1].busy), key=lambda one: one[1].used_s)
+            for other, _ in idle[: len(self._open) + 1 - self.settings.limits.open_forums]:
+                await self._close(other)
+            service = await asyncio.to_thread(self._begin, name)
+            app = application(self._routes, self._files)
+            app.state.service = service
+            self._open[name] = _Open(app, service)
+
+    def _begin(self, name: str) -> Service:
+        settings = replace(self.settings, forum=str(self.settings.folder / name))
+        service = Service.open(settings, Metrics(self._counters, name), self._keys, self._is_busy, self._background)
+        service.start()
+        return service
+
+    def _is_busy(self) -> bool:
+        return any(one.busy for one in list(self._open.values()))
+
+    async def _close(self, name: str) -> None:
+        if (going := self._open.pop(name, None)) is not None:
+            await asyncio.to_thread(going.service.close)
+
+    async def _close_idle(self) -> None:
+        """Close what nobody has asked for some time, again and again."""
+        while True:
+            await asyncio.sleep(LOOK_S)
+            latest_s = time.monotonic() - self.settings.limits.forum_idle_s
+            for name in [name for name, one in self._open.items() if not one.busy and one.used_s < latest_s]:
+                await self._close(name)
+
+    @contextlib.asynccontextmanager
+    async def _lifespan(self, app: Starlette) -> AsyncIterator[None]:
+        closing = asyncio.create_task(self._close_idle())
+        try:
+            yield
+        finally:
+            closing.cancel()
+            self.stop_soon()
+            await asyncio.gather(*self._opening.values(), return_exceptions=True)
+            await asyncio.gather(*map(self._close, list(self._open)))
+
+    # -- what is answered for all of them ----------------------------------------------------------------------
+
+    def _readable(self, request: Request) -> list[str]:
+        """Return the names of the forums that the request may read.
+
+        Raises:
+            Refused: 401, a key was sent that opens none of them.
+        """
+        folder, without_key = self.settings.folder, rights_without_key(self.settings)
+        found: list[str] = []
+        refused: Refused | None = None
+        for name in forum_names(folder):
+            try:
+                if "read" in rights_of(request.headers, Keys(folder / name, self._keys), without_key):
+                    found.append(name)
+            except Refused as error:
+                refused = error
+        if refused is not None and not found:
+            raise refused
+        return found
+
+    async def _list(self, request: Request) -> Response:
+        names = await asyncio.to_thread(self._readable, request)
+        listed = schemas.Forums(tuple(schemas.ServedForum(name, f"/{name}/", name in self._open) for name in names))
+        return Response(msgspec.json.encode(listed), media_type=JSON)
+
+    async def _page(self, request: Request) -> Response:
+        names = await asyncio.to_thread(self._readable, request)
+        links = "".join(f'<li><a href="{html.escape(name)}/">{html.escape(name)}</a></li>' for name in names)
+        content = f"<ul>{links}</ul>" if names else "<p>No forum can be read without a key.</p>"
+        headers = {"Content-Security-Policy": CONTENT_POLICY}
+        return Response(_PAGE.replace("{content}", content), headers=headers, media_type="text/html; charset=utf-8")
+
+    async def _health(self, request: Request) -> Response:
+        return Response(msgspec.json.encode(schemas.Health("ok")), media_type=JSON)
+
+    async def _ready(self, request: Request) -> Response:
+        if self._is_stopping:
+            raise Refused(503, "the service is not ready", "try again soon", {"Retry-After": "1"})
+        return Response(msgspec.json.encode(schemas.Health("ready")), media_type=JSON)
+
+    async def _metrics(self, request: Request) -> Response:
+        if "read" not in rights_of(request.headers, self._keys, rights_without_key(self.settings)):
+            raise Refused(
+                401, "a key of the whole service is needed", "send it as Authorization: Bearer KEY", CHALLENGE
+            )
+        services = [one.service for one in self._open.values()]
+        text = await asyncio.to_thread(lambda: self._counters.text(gauges(services)))
+        return Response(text, media_type=PROMETHEUS)
+
+
+async def _refuse(request: Request) -> Response:
+    """Say why a forum cannot be opened."""
+    raise request.scope.get("askalike.error") or Refused(404, "there is nothing at this path")

@@ -1,0 +1,203 @@
+"""The commands that list, show, link, judge, export and ask many questions at once, on the bundled forum."""
+
+from __future__ import annotations
+
+import contextlib
+import csv
+import io
+import json
+import sys
+from pathlib import Path
+
+import pytest
+from pyarrow import parquet
+from tests.command import Run
+
+from askalike import Forum, Question
+from askalike.cli.main import main
+from askalike.data import bundled_forum
+
+ASKED = "ssh asks for the passphrase of my key every single time"
+
+
+@pytest.fixture(scope="module")
+def homenet(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("commands") / "homenet.forum"
+    with Forum.create(path) as forum:
+        forum.load(bundled_forum())
+        list(forum.duplicates(1.0))
+    return path
+
+
+@pytest.fixture
+def small(tmp_path: Path) -> Path:
+    with Forum.create(tmp_path / "small.forum") as forum:
+        forum.add(
+            [
+                Question("a", "Printer is offline after a power cut", created=None),
+                Question("b", "Printer is offline after a power cut"),
+                Question("c", "Wifi drops every evening"),
+            ]
+        )
+    return tmp_path / "small.forum"
+
+
+def test_duplicates_come_best_first_and_none_of_them_is_linked(run: Run, homenet: Path) -> None:
+    found = run("duplicates", homenet, "--min", 0.3, "--json").json
+    assert [one["score"] for one in found] == sorted((one["score"] for one in found), reverse=True)
+    assert (found[0]["id"], found[0]["original_id"]) == ("q1156", "q1045")
+    assert all(one["score"] >= 0.3 for one in found)
+    with Forum.open(homenet) as forum:
+        linked = {frozenset((link.source_id, link.target_id)) for link in forum.links() if link.kind == "duplicate"}
+    assert not linked & {frozenset((one["id"], one["original_id"])) for one in found}
+    table = run("duplicates", homenet, "--min", 0.3, "--limit", 1)
+    assert ASKED.split()[0] in table.out
+    assert "q1156" in table.out
+
+
+def test_a_pair_in_csv_and_parquet_is_that_in_json(run: Run, homenet: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    found = run("duplicates", homenet, "--min", 0.5, "--json")
+    listed = json.loads(found.out)
+    rows = list(csv.DictReader(io.StringIO(run("duplicates", homenet, "--min", 0.5, "--csv").out)))
+    assert [one["id"] for one in rows] == [one["id"] for one in listed]
+    assert [float(one["score"]) for one in rows] == [one["score"] for one in listed]
+    file = io.BytesIO()
+    with monkeypatch.context() as patched:
+        patched.setattr(sys, "argv", ["askalike", "duplicates", str(homenet), "--min", "0.5", "--parquet"])
+        patched.setattr(sys, "stdout", io.TextIOWrapper(file))
+        with contextlib.suppress(SystemExit):
+            main()
+        assert parquet.read_table(io.BytesIO(file.getvalue())).to_pylist() == listed
+
+
+def test_only_one_form_is_printed(run: Run, homenet: Path) -> None:
+    done = run("duplicates", homenet, "--json", "--csv")
+    assert done.code == 2
+    assert "exclude each other" in done.err
+
+
+def test_exact_duplicates_are_those_with_the_same_text(run: Run, small: Path, homenet: Path) -> None:
+    found = run("duplicates", small, "--exact", "--json").json
+    assert [(one["id"], one["original_id"], one["exact"], one["score"]) for one in found] == [("b", "a", True, 1.0)]
+    assert run("duplicates", homenet, "--exact", "--json").json == []
+
+
+def test_since_keeps_pairs_of_which_one_is_as_new(run: Run, tmp_path: Path) -> None:
+    forum = tmp_path / "dated.forum"
+    run("index", bundled_forum(), "--into", forum, "--no-encode")
+    for number, date in enumerate(("2020-01-01", "2021-01-01", "2022-01-01")):
+        run("add", forum, "--title", f"Zebra crossing {number // 2}", "--id", f"z{number}", "--created", date)
+    run("add", forum, "--title", "Zebra crossing 0", "--id", "z3", "--created", "2023-06-01")
+    found = run("duplicates", forum, "--exact", "--since", "2023-01-01", "--json").json
+    assert {(one["id"], one["original_id"]) for one in found} == {("z3", "z0")}
+    assert len(run("duplicates", forum, "--exact", "--json").json) == 2
+
+
+def test_show_tells_all_that_belongs_to_a_question(run: Run, small: Path) -> None:
+    run("add", small, "--answer-to", "a", "--body", "Give it a **fixed** address.", "--id", "answer-1")
+    assert run("link", small, "b", "a").out == "linked: b is a duplicate of a\n"
+    assert run("link", small, "b", "a").out == "already linked: b is a duplicate of a\n"
+    assert run("judge", small, "c", "a", "different", "--by", "ann").code == 0
+    shown = run("show", small, "a").out
+    for needed in (
+        "Printer is offline",
+        "Give it a fixed address.",
+        "duplicate: b",
+        "judged different by ann beside c",
+    ):
+        assert needed in shown
+    found = run("show", small, "a", "--json").json
+    assert [one["id"] for one in found["answers"]] == ["answer-1"]
+    assert found["links"] == [{"source_id": "b", "target_id": "a", "kind": "duplicate"}]
+    assert [one["verdict"] for one in found["judgements"]] == ["different"]
+    assert run("show", small, "none").code == 1
+
+
+def test_a_link_that_is_removed_is_gone_and_one_that_is_not_there_is_an_error(run: Run, small: Path) -> None:
+    run("link", small, "b", "a", "--related")
+    assert run("unlink", small, "b", "a").code == 1
+    assert run("unlink", small, "b", "a", "--related", "--json").json["done"] == "unlinked"
+    assert run("show", small, "a", "--json").json["links"] == []
+
+
+def test_a_pair_that_is_judged_different_is_listed_no_more(run: Run, small: Path) -> None:
+    assert len(run("duplicates", small, "--json").json) == 1
+    assert run("judge", small, "b", "a", "different", "--json").json["verdict"] == "different"
+    assert run("duplicates", small, "--json").json == []
+    run("judge", small, "b", "a", "withdrawn")
+    assert len(run("duplicates", small, "--json").json) == 1
+    assert run("judge", small, "b", "a", "maybe").code == 2
+
+
+def test_similar_finds_what_is_like_a_stored_question_and_not_that_itself(run: Run, homenet: Path) -> None:
+    found = run("similar", homenet, "q1156", "-k", 3, "--json").json
+    assert found[0]["question"]["id"] == "q1045"
+    assert "q1156" not in {one["question"]["id"] for one in found}
+    assert run("similar", homenet, "none").code == 1
+
+
+@pytest.mark.parametrize("command", [("search", ASKED), ("similar", "q1156")])
+def test_filters_hold_for_what_a_command_finds(run: Run, homenet: Path, command: tuple[str, str]) -> None:
+    name, asked = command
+    options = ("-k", 20, "--unanswered", "--not-tag", "ssh", "--after", "2021-01-01", "--open", "--json")
+    found = run(name, homenet, asked, *options).json
+    assert found
+    for hit in found:
+        assert hit["answers"] == 0
+        assert "ssh" not in hit["question"]["tags"]
+        assert hit["question"]["created"] >= "2021-01-01"
+        assert hit["question"]["closed"] is None
+    assert run(name, homenet, asked, "--minimum", 0.999, "--json").json == []
+    nothing = run(name, homenet, asked, "--tag", "none-has-this", "--answered").out
+    assert "No question has the tag none-has-this and is answered." in nothing
+
+
+def test_many_questions_are_answered_in_one_pass_as_each_alone(run: Run, homenet: Path, tmp_path: Path) -> None:
+    file = tmp_path / "asked.txt"
+    file.write_text(f"{ASKED}\n\nWifi drops every evening\n", encoding="utf-8")
+    trec = tmp_path / "out.trec"
+    found = run("search", homenet, "--batch", file, "--run", trec, "-k", 3, "--json").json
+    assert [one["query"] for one in found] == ["1", "3"]
+    for title, one in zip((ASKED, "Wifi drops every evening"), found, strict=True):
+        alone = run("search", homenet, title, "-k", 3, "--json").json
+        assert [hit["question"]["id"] for hit in one["hits"]] == [hit["question"]["id"] for hit in alone]
+    lines = [line.split() for line in trec.read_text().splitlines()]
+    assert [line[0] for line in lines] == ["1"] * 3 + ["3"] * 3
+    assert [line[2] for line in lines] == [hit["question"]["id"] for one in found for hit in one["hits"]]
+
+
+def test_a_batch_may_be_any_archive_and_says_what_is_wrong_with_it(run: Run, homenet: Path, tmp_path: Path) -> None:
+    table = tmp_path / "asked.csv"
+    table.write_text(f"id,title\nfirst,{ASKED}\n", encoding="utf-8")
+    assert [one["query"] for one in run("search", homenet, "--batch", table, "-k", 1, "--json").json] == ["first"]
+    assert ASKED in run("search", homenet, "--batch", table, "-k", 1).out
+    (tmp_path / "empty.txt").write_text("\n")
+    for words in (("--batch", tmp_path / "empty.txt"), ("title", "--batch", table), ("title", "--run", "out")):
+        assert run("search", homenet, *words).code in (1, 2)
+    table.write_text(f"id,title\na b,{ASKED}\n", encoding="utf-8")
+    assert "spaces" in run("search", homenet, "--batch", table, "--run", tmp_path / "out").err
+
+
+def test_an_export_is_read_back_by_index(run: Run, homenet: Path, tmp_path: Path) -> None:
+    done = run("export", homenet, "--into", tmp_path / "export", "--csv", "--json").json
+    assert done["tables"] == {"questions": 252, "answers": 279, "links": 85, "judgements": 0}
+    assert run("index", tmp_path / "export", "--into", tmp_path / "new.forum", "--no-encode").code == 0
+    printed = [run("export", forum, "--answers").out for forum in (homenet, tmp_path / "new.forum")]
+    assert printed[0] == printed[1]
+    assert len(printed[0].splitlines()) == 279
+    assert run("export", homenet).code == 2
+    assert run("export", homenet, "--links", "--json").code == 2
+
+
+def test_sources_are_listed_and_one_is_removed_with_all_that_came_from_it(run: Run, tmp_path: Path) -> None:
+    forum = tmp_path / "a.forum"
+    for name in ("one", "two"):
+        (tmp_path / f"{name}.csv").write_text(f"id,title\n{name}-1,Printer is offline\n", encoding="utf-8")
+        run("index", tmp_path / f"{name}.csv", "--into", forum, "--source", name, "--no-encode")
+    assert [one["name"] for one in run("source", "list", forum, "--json").json] == ["one", "two"]
+    assert "questions" in run("source", "list", forum).out
+    assert run("source", "remove", forum, "one", stdin=b"n\n").code != 0
+    assert run("source", "remove", forum, "three", "--yes").code == 1
+    assert "1 questions" in run("source", "remove", forum, "one", "--yes").out
+    assert [one["name"] for one in run("source", "list", forum, "--json").json] == ["two"]
+    assert [one["question"]["id"] for one in run("search", forum, "printer", "--json").json] == ["two-1"]

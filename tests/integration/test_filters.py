@@ -1,0 +1,121 @@
+"""What a filter asks for holds for every hit, and whatever satisfies it is found, however little that is."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from askalike import Answer, Filters, Forum, Link, Query, Question
+from askalike.errors import SettingError
+from askalike.forum import engine
+from askalike.search import RANKERS
+
+SIZE = 300
+DAY = timedelta(days=1)
+FIRST = datetime(2024, 1, 1, tzinfo=UTC)
+
+
+def _question(number: int) -> Question:
+    return Question(
+        f"q{number}",
+        f"Printer number {number} is offline",
+        tags=("Even", "rare") if number == 200 else ("even",) if number % 2 == 0 else ("odd",),
+        created=None if number % 11 == 0 else FIRST + number * DAY,
+        closed=FIRST if number % 7 == 0 else None,
+    )
+
+
+@pytest.fixture(scope="module")
+def forum(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Forum]:
+    with Forum.create(tmp_path_factory.mktemp("filters") / "a.forum") as made:
+        made.add(map(_question, range(SIZE)))
+        made.add_answers(Answer(f"a{number}", f"q{number}", "Restart it.") for number in range(0, SIZE, 3))
+        made.encode()
+        yield made
+
+
+def _wanted(filters: Filters) -> set[str]:
+    found = map(_question, range(SIZE))
+    return {one.id for one in found if filters.admits(one, is_answered=int(one.id[1:]) % 3 == 0)}
+
+
+FLAGS = st.sampled_from([None, True, False])
+MOMENTS = st.none() | st.integers(-5, SIZE + 5).map(lambda day: FIRST + day * DAY)
+TAGS = st.lists(st.sampled_from(["even", "ODD", "rare", "none"]), max_size=2).map(tuple)
+FILTERS = st.builds(
+    Filters,
+    tags=TAGS,
+    before=MOMENTS,
+    exclude_ids=st.sets(st.integers(0, SIZE).map("q{}".format), max_size=9).map(frozenset),
+    exclude_tags=TAGS,
+    after=MOMENTS,
+    is_answered=FLAGS,
+    is_closed=FLAGS,
+)
+
+
+@pytest.mark.parametrize("most_listed", [0, 60, 2_000])
+@given(filters=FILTERS, k=st.sampled_from([1, 10, SIZE]), ranker=st.sampled_from(["lexical", "vector", "probability"]))
+def test_what_satisfies_a_filter_is_found_and_nothing_else(
+    forum: Forum, most_listed: int, filters: Filters, k: int, ranker: str
+) -> None:
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(engine, "MOST_LISTED", most_listed)
+        found = [hit.question.id for hit in forum.similar("printer offline", k=k, filters=filters, ranker=ranker)]
+    wanted = _wanted(filters)
+    assert set(found) <= wanted
+    assert len(found) == min(k, len(wanted))
+
+
+@pytest.mark.parametrize("ranker", sorted(set(RANKERS) - {"interaction"}))
+def test_one_question_of_many_is_found_by_what_only_it_satisfies(forum: Forum, ranker: str) -> None:
+    only = Filters(tags=("rare",), is_answered=False, is_closed=False, after=FIRST + 200 * DAY)
+    assert [hit.question.id for hit in forum.similar("offline", k=5, filters=only, ranker=ranker)] == ["q200"]
+
+
+def test_after_takes_its_own_moment_in_and_before_leaves_it_out(forum: Forum) -> None:
+    moment = FIRST + 10 * DAY
+    parts = [Filters(before=moment), Filters(after=moment)]
+    early, late = ({hit.question.id for hit in forum.similar("printer", k=SIZE, filters=one)} for one in parts)
+    assert "q10" in late - early
+    assert not early & late
+    assert len(early | late) == sum(_question(number).created is not None for number in range(SIZE))
+
+
+def test_an_answer_that_comes_or_goes_counts_at_once(tmp_path: Path) -> None:
+    with Forum.create(tmp_path / "a.forum") as forum:
+        forum.add(Question("q", "Printer is offline"))
+        answered, unanswered = Filters(is_answered=True), Filters(is_answered=False)
+        assert not forum.similar("printer", filters=answered)
+        forum.add_answers([Answer("a", "q", "Restart it.")])
+        assert [hit.question.id for hit in forum.similar("printer", filters=answered)] == ["q"]
+        forum.delete_answers(["a"])
+        assert not forum.similar("printer", filters=answered)
+        assert [hit.question.id for hit in forum.similar("printer", filters=unanswered)] == ["q"]
+
+
+def test_an_original_that_stands_for_a_duplicate_satisfies_the_filter_too(tmp_path: Path) -> None:
+    with Forum.create(tmp_path / "a.forum") as forum:
+        forum.add([Question("first", "Scanner is silent"), Question("again", "Printer is offline")])
+        forum.add_links([Link("again", "first")])
+        forum.add_answers([Answer("a", "again", "Restart it.")])
+        query = Query("printer offline", filters=Filters(is_answered=True), is_canonical=True)
+        assert not forum.search(query).hits
+        forum.add_answers([Answer("b", "first", "Restart it.")])
+        assert [hit.question.id for hit in forum.search(query).hits] == ["first"]
+
+
+def test_no_hit_is_below_the_least_score(forum: Forum) -> None:
+    query = Query("printer number 12", k=100, ranker="probability")
+    scores = [hit.score for hit in forum.search(query).hits]
+    middle = scores[len(scores) // 2]
+    kept = [hit.score for hit in forum.search(replace(query, minimum=middle)).hits]
+    assert kept == [score for score in scores if score >= middle]
+    with pytest.raises(SettingError, match="least score"):
+        forum.search(replace(query, minimum=float("nan")))

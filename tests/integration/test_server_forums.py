@@ -1,0 +1,194 @@
+"""Several forums in one service: their paths, keys and counts, opened when they are asked for and closed when idle."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from pathlib import Path
+
+import pytest
+from starlette.testclient import TestClient
+from tests.command import Run
+
+from askalike import Forum, Question
+from askalike.server.forums import Forums
+from askalike.server.keys import Keys
+from askalike.server.settings import Limits, ServeSettings
+from askalike.store.layout import forum_names
+
+pytestmark = pytest.mark.usefixtures("words_alone")
+
+LIMITS = Limits(rate=0, timeout_s=30)
+Serve = Callable[..., TestClient]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory, words_alone: None) -> Path:
+    path = tmp_path_factory.mktemp("network")
+    for name, title in (("travel", "Visa for a layover in Doha"), ("cooking", "Rice sticks to the pan")):
+        with Forum.create(path / name) as forum:
+            forum.add([Question(f"{name}/1", title)])
+    (path / "notes").mkdir()
+    return path
+
+
+@pytest.fixture
+def serve(folder: Path) -> Iterator[Serve]:
+    with ExitStack() as stack:
+
+        def start(**settings: object) -> TestClient:
+            given = ServeSettings(str(folder), **{"limits": LIMITS, **settings})  # type: ignore[arg-type]
+            return stack.enter_context(TestClient(Forums(given), base_url="http://localhost:8765"))
+
+        yield start
+
+
+def test_each_forum_answers_under_its_own_name(serve: Serve) -> None:
+    client = serve()
+    for name, title in (("travel", "visa layover"), ("cooking", "rice sticks")):
+        hits = client.post(f"/{name}/v1/similar", json={"title": title}).json()["hits"]
+        assert [hit["question"]["id"] for hit in hits] == [f"{name}/1"]
+        assert client.get(f"/{name}/v1/questions/{name}%2F1").json()["question"]["id"] == f"{name}/1"
+        assert client.get(f"/{name}/v1/status").json()["forum"]["name"] == name
+        assert "askalike" in client.get(f"/{name}/").text
+    assert client.get("/travel", follow_redirects=False).headers["location"] == "travel/"
+
+
+def test_what_holds_no_forum_is_not_found(serve: Serve) -> None:
+    client = serve()
+    for path in ("/notes/", "/nothing/v1/status", "/..%2F/x", "/%00/", "/-", "/v1/similar"):
+        answer = client.get(path)
+        assert answer.status_code == 404, path
+        assert answer.json()["error"]
+
+
+def test_all_forums_are_listed(serve: Serve) -> None:
+    client = serve()
+    client.get("/travel/v1/status")
+    assert client.get("/v1/forums").json()["forums"] == [
+        {"name": "cooking", "path": "/cooking/", "is_open": False},
+        {"name": "travel", "path": "/travel/", "is_open": True},
+    ]
+    page = client.get("/")
+    assert page.headers["content-type"].startswith("text/html")
+    assert '<a href="travel/">travel</a>' in page.text
+    assert client.get("/style.css").status_code == 200
+    assert client.get("/healthz").json() == {"status": "ok"}
+    assert client.get("/readyz").json() == {"status": "ready"}
+
+
+def test_a_forum_opens_with_its_own_keys_or_with_those_of_the_service(serve: Serve, folder: Path, run: Run) -> None:
+    own = Keys(folder / "travel").add("", "read")[1]
+    assert run("keys", folder, "--add", "read").code == 0
+    of_all = Keys(folder).add("", "read")[1]
+    client = serve(host="0.0.0.0")
+    assert client.get("/travel/v1/status").status_code == 401
+    for name, key, expected in (
+        ("travel", own, 200),
+        ("cooking", own, 401),
+        ("travel", of_all, 200),
+        ("cooking", of_all, 200),
+    ):
+        answer = client.get(f"/{name}/v1/status", headers={"Authorization": f"Bearer {key}"})
+        assert answer.status_code == expected, (name, expected)
+    listed = client.get("/v1/forums", headers={"Authorization": f"Bearer {own}"}).json()["forums"]
+    assert [one["name"] for one in listed] == ["travel"]
+    assert client.get("/v1/forums").json()["forums"] == []
+    assert client.get("/v1/forums", headers={"Authorization": "Bearer x"}).status_code == 401
+    assert client.get("/metrics", headers={"Authorization": f"Bearer {own}"}).status_code == 401
+    assert client.get("/metrics", headers={"Authorization": f"Bearer {of_all}"}).status_code == 200
+
+
+def test_counts_are_kept_by_forum(serve: Serve) -> None:
+    client = serve()
+    for name in ("travel", "travel", "cooking"):
+        client.get(f"/{name}/v1/status")
+    every = client.get("/metrics").text
+    assert 'askalike_requests_total{forum="travel",route="GET /v1/status",status="200"} 2.0' in every
+    assert 'askalike_questions{forum="cooking"} 1.0' in every
+    assert every.count("# TYPE askalike_requests_total") == 1
+    own = client.get("/cooking/metrics").text
+    assert 'askalike_requests_total{forum="cooking",route="GET /v1/status",status="200"} 1.0' in own
+    assert "travel" not in own
+
+
+def test_what_was_asked_least_recently_is_closed_for_another(serve: Serve) -> None:
+    client = serve(limits=Limits(rate=0, timeout_s=30, open_forums=1))
+    for name in ("travel", "cooking", "travel"):
+        assert client.get(f"/{name}/v1/status").status_code == 200
+        opened = [one["name"] for one in client.get("/v1/forums").json()["forums"] if one["is_open"]]
+        assert opened == [name]
+
+
+def test_what_is_idle_is_closed_and_opens_again(serve: Serve, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("askalike.server.forums.LOOK_S", 0.01)
+    client = serve(limits=Limits(rate=0, timeout_s=30, forum_idle_s=0.0))
+    assert client.get("/travel/v1/status").status_code == 200
+    for _ in range(1_000):
+        if not any(one["is_open"] for one in client.get("/v1/forums").json()["forums"]):
+            break
+        threading.Event().wait(0.01)
+    else:
+        pytest.fail("it stays open")
+    assert client.get("/travel/v1/status").status_code == 200
+
+
+def test_many_who_ask_at_once_open_a_forum_once(serve: Serve, monkeypatch: pytest.MonkeyPatch) -> None:
+    client = serve()
+    opened: list[object] = []
+    begin = Forums._begin
+    monkeypatch.setattr(Forums, "_begin", lambda self, name: (opened.append(name), begin(self, name))[1])
+    statuses: list[int] = []
+    threads = [
+        threading.Thread(target=lambda: statuses.append(client.get("/travel/v1/status").status_code)) for _ in range(8)
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert statuses == [200] * 8
+    assert opened == ["travel"]
+
+
+def test_a_damaged_forum_keeps_no_other_from_answering(serve: Serve, folder: Path) -> None:
+    (folder / "broken").mkdir()
+    (folder / "broken" / "archive.sqlite").write_bytes(b"nothing of the kind" * 100)
+    try:
+        client = serve()
+        answer = client.get("/broken/v1/status")
+        assert answer.status_code == 500
+        assert "archive.sqlite" in answer.json()["error"]
+        assert client.get("/travel/v1/status").status_code == 200
+    finally:
+        (folder / "broken" / "archive.sqlite").unlink()
+        (folder / "broken").rmdir()
+
+
+def test_a_forum_that_is_put_there_later_is_found(serve: Serve, folder: Path) -> None:
+    client = serve()
+    assert client.get("/later/v1/status").status_code == 404
+    Forum.create(folder / "later").close()
+    assert client.get("/later/v1/status").status_code == 200
+    assert forum_names(folder) == ["cooking", "later", "travel"]
+
+
+def test_a_service_for_others_needs_a_key_for_each_forum(tmp_path: Path, run: Run) -> None:
+    for name in ("a", "b"):
+        Forum.create(tmp_path / name).close()
+    Keys(tmp_path / "a").add("", "read")
+    done = run("serve", tmp_path, "--host", "0.0.0.0")
+    assert done.code == 2
+    assert f"askalike keys {tmp_path / 'b'} --add write" in " ".join(done.err.split())
+
+
+def test_each_forum_is_an_endpoint_for_other_programs_with_refusals_in_their_words(serve: Serve) -> None:
+    client = serve()
+    ranks = client.post("/travel/rerank", json={"query": "visa", "texts": ["rice", "visa for Doha"]}).json()
+    assert [one["index"] for one in ranks] == [1, 0]
+    for answer in (
+        client.post("/travel/v1/embeddings", json={"input": "visa"}),  # this forum has no encoder
+        client.get("/travel/v1/embeddings"),
+        client.post("/travel/v1/embeddings", json={"input": "visa"}, headers={"Authorization": "Bearer ask_wrong"}),
+    ):
+        assert set(answer.json()["error"]) == {"message", "type", "code", "param"}

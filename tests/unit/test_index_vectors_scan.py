@@ -1,0 +1,344 @@
+"""Large segments are read through codes of four bits, which propose; the vectors themselves decide."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import shutil
+import struct
+import sys
+import threading
+import zlib
+from collections.abc import Collection, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from askalike.errors import DamagedForumError
+from askalike.index.vectors import VectorIndex
+from askalike.index.vectors.nearest import FEW, UNCODED
+from askalike.index.vectors.scan import Quantiser
+
+COUNT, D = 6_000, 130
+RNG = np.random.default_rng(0)
+CENTRES = RNG.standard_normal((60, D), np.float32)
+
+
+def clustered(count: int) -> NDArray[np.float32]:
+    return CENTRES[RNG.integers(0, len(CENTRES), count)] + 0.7 * RNG.standard_normal((count, D), np.float32)
+
+
+VECTORS, QUERIES = clustered(COUNT), clustered(20)
+
+
+def filled(folder: Path, vectors: NDArray[np.float32], nums: Sequence[int] | None = None) -> VectorIndex:
+    index = VectorIndex.create(folder, vectors.shape[1], applied=1, fingerprint="f")
+    put(index, range(len(vectors)) if nums is None else nums, vectors)
+    return index
+
+
+def put(index: VectorIndex, nums: Sequence[int] = (), vectors: Any = (), gone: Sequence[int] = ()) -> None:
+    with index.writing() as writer:
+        if len(nums):
+            writer.put(nums, vectors)
+        writer.remove(gone)
+        writer.commit(replace(index.cursor, is_complete=True))
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return filled(tmp_path_factory.mktemp("made") / "vectors", VECTORS).folder
+
+
+@pytest.fixture
+def index(made: Path, tmp_path: Path) -> VectorIndex:
+    shutil.copytree(made, tmp_path / "vectors")
+    return VectorIndex(tmp_path / "vectors")
+
+
+def recall(index: VectorIndex, limit: int = 10, **filters: Collection[int]) -> float:
+    """Return the share of the exact answers that is found, with the same cosines."""
+    shared = []
+    for one, other in zip(
+        index.search_exactly(QUERIES, limit, **filters), index.search(QUERIES, limit, **filters), strict=True
+    ):
+        assert len(other) == len(one)
+        assert other == sorted(other, key=lambda hit: (-hit[1], hit[0]))
+        known = dict(one)
+        assert all(known.get(num, score) == score for num, score in other)
+        shared.append(len(known.keys() & dict(other).keys()) / max(1, len(one)))
+    return float(np.mean(shared))
+
+
+def files(index: VectorIndex, kind: str) -> list[Path]:
+    return sorted(index.folder.glob(f"*.{kind}"))
+
+
+def test_the_best_by_their_codes_hold_the_best_by_their_vectors(index: VectorIndex) -> None:
+    assert len(files(index, "codes")) == len(files(index, "centres")) == 1
+    assert recall(index) > 0.99
+    assert recall(index, 100) > 0.98
+
+
+@pytest.mark.parametrize("dimensions", [1, 3, 8, 65, 257, 1500])
+def test_vectors_of_any_length_without_any_structure_are_found(tmp_path: Path, dimensions: int) -> None:
+    vectors = RNG.standard_normal((4_500, dimensions), np.float32)
+    index = filled(tmp_path / "vectors", vectors)
+    assert len(files(index, "codes")) == 1
+    queries = RNG.standard_normal((10, dimensions), np.float32)
+    for one, other in zip(index.search_exactly(queries, 5), index.search(queries, 5), strict=True):
+        assert [score for _, score in other] == pytest.approx([score for _, score in one], abs=0.03)
+    assert index.search(vectors[:3], 1) == index.search_exactly(vectors[:3], 1)
+
+
+@pytest.mark.parametrize("step", [1, 2, 5, 50, 3000])
+def test_filters_hold_whether_they_leave_much_or_little(index: VectorIndex, step: int) -> None:
+    best = [hits[0][0] for hits in index.search_exactly(QUERIES, 1)]
+    allowed = range(0, COUNT, step)
+    assert recall(index, allowed=allowed, excluded=best) > 0.99
+    found = {num for hits in index.search(QUERIES, 10, allowed, best) for num, _ in hits}
+    assert found <= set(allowed) - set(best)
+
+
+def test_a_filter_that_leaves_only_what_is_far_away_is_answered(tmp_path: Path) -> None:
+    index = filled(tmp_path / "vectors", np.concatenate([VECTORS, -CENTRES[RNG.integers(0, 60, 9_000)]]))
+    [far] = index.search_exactly(-QUERIES[:1], 9_500)
+    allowed = [num for num, cosine in index.search_exactly(QUERIES[:1], 15_000)[0] if cosine < 0]
+    assert len(allowed) > FEW
+    assert far
+    assert index.search(QUERIES[:1], 10, allowed) == index.search_exactly(QUERIES[:1], 10, allowed)
+
+
+def test_more_hits_than_entries_gives_them_all_and_zeros_find_nothing(index: VectorIndex) -> None:
+    assert all(len(hits) == COUNT for hits in index.search(QUERIES[:2], 10_000))
+    assert index.search(np.zeros((1, D)), 3) == [[]]
+    assert index.search(np.zeros((0, D)), 3) == []
+
+
+def test_what_changes_is_seen_at_once_and_the_codes_stay(index: VectorIndex) -> None:
+    before = files(index, "codes")
+    query = QUERIES[:1]
+    nearest, second, third = [num for num, _ in index.search_exactly(query, 3)[0]]
+    put(index, [9_000, second], np.concatenate([query, -query]), gone=[nearest])
+    found = [num for num, _ in index.search(query, 10)[0]]
+    assert found[:2] == [9_000, third]
+    assert not {nearest, second} & set(found)
+    assert index.search(query, 1, excluded=[9_000])[0][0][0] == third
+    assert files(index, "codes") == before
+    assert VectorIndex(index.folder).search(query, 10) == index.search(query, 10)
+    assert recall(index) > 0.99
+
+
+def test_many_additions_are_folded_in_and_dead_rows_do_not_pile_up(index: VectorIndex) -> None:
+    with index.writing() as writer:
+        for start in range(COUNT, 2 * COUNT, 500):
+            writer.put(np.arange(start, start + 500), clustered(500))
+            writer.remove(range(start - COUNT, start - COUNT + 250))
+            writer.commit(index.cursor)
+    assert index.entries == 1.5 * COUNT
+    assert sum(path.stat().st_size for path in files(index, "codes")) < 2 * COUNT * 20
+    assert recall(index) > 0.99
+    index.check()
+
+
+def test_vectors_of_zeros_are_kept_and_never_found(tmp_path: Path) -> None:
+    vectors = VECTORS.copy()
+    vectors[::4] = 0
+    index = filled(tmp_path / "vectors", vectors)
+    assert index.entries == COUNT
+    assert not any(num % 4 == 0 for hits in index.search(QUERIES, 500) for num, _ in hits)
+    assert recall(index) > 0.99
+    nothing = filled(tmp_path / "nothing", np.zeros((UNCODED + 1, 8), np.float32))
+    assert nothing.search(np.ones((1, 8)), 3) == [[]]
+    assert not nothing.wants_codes
+
+
+def test_the_same_vectors_give_the_same_files_and_answers(index: VectorIndex, tmp_path: Path) -> None:
+    again = filled(tmp_path / "again", VECTORS)
+    for kind in ("codes", "centres"):
+        assert [path.read_bytes() for path in files(again, kind)] == [path.read_bytes() for path in files(index, kind)]
+    assert again.search(QUERIES, 50) == index.search(QUERIES, 50)
+    assert [again.search(query[None], 50)[0] for query in QUERIES] == index.search(QUERIES, 50)
+
+
+def test_centroids_are_learned_anew_when_the_entries_have_outgrown_them(index: VectorIndex) -> None:
+    [before] = files(index, "centres")
+    moved = clustered(4 * COUNT) + 3 * RNG.standard_normal(D, np.float32)
+    put(index, range(COUNT, 3 * COUNT), moved[: 2 * COUNT])
+    assert files(index, "centres") == [before]
+    put(index, range(3 * COUNT, 5 * COUNT), moved[2 * COUNT :])
+    [after] = files(index, "centres")
+    assert after != before
+    assert recall(index) > 0.99
+
+
+def test_no_codes_are_made_while_an_index_is_filled(tmp_path: Path) -> None:
+    index = VectorIndex.create(tmp_path / "vectors", D, applied=1, fingerprint="f")
+    with index.writing() as writer:
+        writer.put(range(COUNT), VECTORS)
+        writer.commit(replace(index.cursor, scanned=COUNT))
+    assert files(index, "codes") == []
+    assert index.search(QUERIES, 10) == index.search_exactly(QUERIES, 10)
+    put(index)
+    assert len(files(index, "codes")) == 1
+
+
+def test_small_indexes_never_load_faiss(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "faiss", None)
+    index = filled(tmp_path / "vectors", VECTORS[:UNCODED])
+    assert index.search(QUERIES, 10) == index.search_exactly(QUERIES, 10)
+
+
+def test_a_reader_that_opened_before_codes_were_replaced_goes_on(index: VectorIndex) -> None:
+    reader = VectorIndex(index.folder)
+    expected = VectorIndex(index.folder).search(QUERIES, 10)
+    put(index, range(COUNT, 3 * COUNT), clustered(2 * COUNT))
+    assert not set(files(reader, "codes")) <= {reader.folder}
+    assert reader.search(QUERIES, 10) == expected
+    reader.refresh()
+    assert reader.entries == 3 * COUNT
+
+
+def test_threads_search_while_a_writer_folds(index: VectorIndex) -> None:
+    stop, faults = threading.Event(), []
+
+    def read() -> None:
+        reader = VectorIndex(index.folder)
+        while not stop.is_set():
+            reader.refresh()
+            hits = reader.search(VECTORS[5:6], 30)[0]
+            nums = [num for num, _ in hits]
+            if nums[0] != 5 or len(nums) != 30 or len(set(nums)) != 30:
+                faults.append(nums)
+
+    threads = [threading.Thread(target=read) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    with index.writing() as writer:
+        for start in range(COUNT, 2 * COUNT, 1_000):
+            writer.put(np.arange(start, start + 1_000), clustered(1_000))
+            writer.remove(range(start - COUNT + 6, start - COUNT + 400))
+            writer.commit(index.cursor)
+    stop.set()
+    for thread in threads:
+        thread.join()
+    assert faults == []
+
+
+# -- damage --------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", ["codes", "centres"])
+def test_damaged_codes_are_refused_before_faiss_sees_them(index: VectorIndex, kind: str) -> None:
+    [path] = files(index, kind)
+    content = path.read_bytes()
+    for position in (-5, len(content) // 2):
+        changed = bytearray(content)
+        changed[position] ^= 1
+        path.write_bytes(changed)
+        with pytest.raises(DamagedForumError, match=f"{path.name} does not hold what was written"):
+            VectorIndex(index.folder).search(QUERIES, 1)
+        with pytest.raises(DamagedForumError, match=f"{path.name} does not hold what was written"):
+            VectorIndex(index.folder).check()
+    for changed, message in ((content[:-1], "bytes, expected"), (b"", "cut off"), (b"PK\3\4" * 500, f"not a {kind}")):
+        path.write_bytes(changed)
+        with pytest.raises(DamagedForumError, match=message):
+            VectorIndex(index.folder)
+    path.unlink()
+    with pytest.raises(DamagedForumError, match=f"{path.name} is not there"):
+        VectorIndex(index.folder)
+
+
+def test_codes_without_centroids_and_those_of_other_rows_are_refused(index: VectorIndex, tmp_path: Path) -> None:
+    mark = index.folder / "mark.json"
+    held = json.loads(mark.read_text(encoding="utf-8"))
+    mark.write_text(json.dumps(held | {"centres": None}), encoding="utf-8")
+    with pytest.raises(DamagedForumError, match="no centroids"):
+        VectorIndex(index.folder)
+    other = filled(tmp_path / "other", VECTORS[:5_000])
+    foreign = json.loads((other.folder / "mark.json").read_text(encoding="utf-8"))["segments"][0]["codes"]
+    shutil.copy(other.folder / foreign["name"], index.folder)
+    held["segments"][0]["codes"] = foreign
+    mark.write_text(json.dumps(held), encoding="utf-8")
+    with pytest.raises(DamagedForumError, match="size of 6000 codes"):
+        VectorIndex(index.folder)
+
+
+def test_centroids_of_no_vectors_are_refused(index: VectorIndex) -> None:
+    [path] = files(index, "centres")
+    for wrong in (np.nan, np.inf, 1e30):
+        centroids = np.zeros((33, 16, 4), np.float32)
+        centroids[3, 3, 3] = wrong
+        path.unlink()
+        entry = Quantiser(centroids, D).write(path)
+        mark = index.folder / "mark.json"
+        held = json.loads(mark.read_text(encoding="utf-8"))
+        held["centres"] = {"name": entry.name, "rows": entry.rows, "digest": entry.digest}
+        mark.write_text(json.dumps(held), encoding="utf-8")
+        with pytest.raises(DamagedForumError, match="no centroids of vectors of length 1"):
+            VectorIndex(index.folder)
+
+
+@pytest.mark.parametrize("kind", ["codes", "centres"])
+def test_damaged_codes_are_made_anew_from_sound_vectors(index: VectorIndex, kind: str) -> None:
+    expected = index.search(QUERIES, 10)
+    files(index, kind)[0].write_bytes(b"?")
+    VectorIndex.forget_codes(index.folder)
+    mended = VectorIndex(index.folder)
+    assert mended.wants_codes
+    assert mended.search(QUERIES, 10) == mended.search_exactly(QUERIES, 10)
+    mended.make_codes()
+    assert VectorIndex(index.folder).search(QUERIES, 10) == expected
+    files(index, "segment")[0].write_bytes(b"?")
+    before = (index.folder / "mark.json").read_bytes()
+    with pytest.raises(DamagedForumError):
+        VectorIndex.forget_codes(index.folder)
+    assert (index.folder / "mark.json").read_bytes() == before
+
+
+# -- format 1 ------------------------------------------------------------------------------------------------------
+
+
+def with_generations(path: Path, rows: int) -> str:
+    """Write a segment as format 1 did, with the commit that brought each row; return its header's digest."""
+    content = path.read_bytes()
+    fields = list(struct.unpack_from("<8s8sIIQQQII", content))
+    front, payload = content[64 : 64 + fields[5]], content[-fields[6] :]
+    front = front[: 8 * rows] + np.ones(rows, "<i8").tobytes() + front[8 * rows :]
+    fields[2], fields[5], fields[7] = 1, len(front), zlib.crc32(front)
+    header = struct.pack("<8s8sIIQQQII", *fields).ljust(64, b"\0")
+    path.write_bytes(header + front + bytes(-len(front) % 64) + payload)
+    return hashlib.blake2b(header, digest_size=16).hexdigest()
+
+
+def downgraded(index: VectorIndex) -> None:
+    """Write the index as it was written by format 1, with a neighbour graph and without codes."""
+    mark = index.folder / "mark.json"
+    held = json.loads(mark.read_text(encoding="utf-8"))
+    graph = {"name": "00000001-0123abcd.graph", "rows": 3, "digest": "00"}
+    held["mark"]["format"] = 1
+    held |= {"graph": graph, "graph_covers": 1}
+    del held["centres"], held["trained_at"]
+    for entry in held["segments"]:
+        del entry["codes"]
+        entry["file"]["digest"] = with_generations(index.folder / entry["file"]["name"], entry["file"]["rows"])
+    mark.write_text(json.dumps(held), encoding="utf-8")
+    for path in [*files(index, "codes"), *files(index, "centres")]:
+        path.unlink()
+    (index.folder / graph["name"]).write_bytes(b"a graph")
+
+
+def test_an_index_of_format_1_answers_and_gets_codes_without_being_encoded_again(index: VectorIndex) -> None:
+    expected = index.search(QUERIES, 10)
+    downgraded(index)
+    old = VectorIndex(index.folder)
+    assert old.wants_codes
+    assert old.search(QUERIES, 10) == old.search_exactly(QUERIES, 10)
+    old.make_codes()
+    assert not old.wants_codes
+    assert (len(files(old, "codes")), len(files(old, "graph"))) == (1, 0)
+    assert old.search(QUERIES, 10) == VectorIndex(index.folder).search(QUERIES, 10) == expected
