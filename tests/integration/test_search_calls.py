@@ -92,5 +92,5 @@ def test_a_search_passes_few_functions(forum: Forum) -> None:
 
 
 def test_the_engine_of_one_machine_has_every_call() -> None:
-    assert len(CALLS) == 9
+    assert len(CALLS) == 10
     assert all(callable(getattr(LocalEngine, name)) for name in CALLS)
