@@ -80,6 +80,7 @@ PAGES: Mapping[str, Page] = {
         "Indexing, searching, encoding and training, beside rivals in the same run.",
         {
             "index-and-search": searching.indexing,
+            "search-cost": searching.cost,
             "updates": searching.updates,
             "serve-load": service.load,
             "encode-runtime": encoders.runtime,

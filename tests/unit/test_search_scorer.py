@@ -35,7 +35,7 @@ READ = reader_of(ANALYZER).read
 
 
 def compared(query: str, candidate: str, body: str = "") -> dict[str, float]:
-    asked, terms = READ(query, "", "plain")
+    asked, terms, _ = READ(query, "", "plain")
     found = features(asked, np.full(len(terms), 2.0), [READ(candidate, body, "plain")[0]], RAREST)
     return dict(zip(FEATURES, found[0].tolist(), strict=True))
 
@@ -132,7 +132,7 @@ def begun(body: str, markup: Markup) -> list[str]:
 
 
 def agrees_with_the_formula(query: tuple[str, str], candidates: Sequence[tuple[str, str]], markup: Markup) -> None:
-    asked, terms = READ(*query, markup)
+    asked, terms, _ = READ(*query, markup)
     packed = [READ(*one, markup)[0].packed() for one in candidates]
     texts = [one for one in map(unpacked, packed) if one is not None]
     found = features(asked, np.array([idf(term) for term in terms]), texts, RAREST)[:, :7]
@@ -175,7 +175,7 @@ def test_more_that_is_alike_never_lowers_a_probability(place: int, given_feature
     more[0, place] += 0.1
     for scorer in scorers().values():
         assert scorer.logits(more)[0] >= scorer.logits(less)[0]
-        assert scorer.gap <= 0
+        assert scorer.same <= scorer.related
 
 
 def test_equal_rows_have_equal_scores_wherever_they_stand() -> None:

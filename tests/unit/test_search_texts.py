@@ -25,10 +25,10 @@ TITLE = "Wifi drops each evening"
 
 @given(st.text(max_size=80), st.text(max_size=800), st.sampled_from(["plain", "html", "markdown"]))
 def test_a_text_comes_back_as_it_was_packed(title: str, body: str, markup: str) -> None:
-    text, terms = READER.read(title, body, markup)  # type: ignore[arg-type]
+    text, terms, _ = READER.read(title, body, markup)  # type: ignore[arg-type]
     assert unpacked(text.packed()) == text
     assert len(set(terms)) == len(terms) == (len(text.title) + len(text.body)) / 6
-    whole, prepared = READER.read_whole(title, body, markup)  # type: ignore[arg-type]
+    whole, _, prepared = READER.read(title, body, markup, is_whole=True)  # type: ignore[arg-type]
     assert whole == text
     assert prepared == READER.analyzer.prepare(title, body, markup)  # type: ignore[arg-type]
 
@@ -43,7 +43,7 @@ def test_a_text_that_was_changed_is_none(place: int, change: int) -> None:
 
 
 def test_only_the_informative_words_of_the_beginning_are_kept() -> None:
-    text, _ = READER.read("Why (does) my Wi-Fi drop?", "word " * 500, "plain")
+    text, *_ = READER.read("Why (does) my Wi-Fi drop?", "word " * 500, "plain")
     assert text.title_words == "why wi fi drop"
     assert text.body_words.split() == ["word"] * 2 * MOST_WORDS
 

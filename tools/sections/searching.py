@@ -7,7 +7,7 @@ from typing import Any
 
 from tools.sections.cells import seconds, table
 
-__all__ = ["damage", "indexing", "kills", "ramn_tuning", "reranking", "tuning", "updates"]
+__all__ = ["cost", "damage", "indexing", "kills", "ramn_tuning", "reranking", "tuning", "updates"]
 
 PERCENTILES = ("p50_ms", "p95_ms", "p99_ms")
 
@@ -38,6 +38,33 @@ def indexing(result: Mapping[str, Any]) -> list[str]:
         f" answers and the words that matched.{default} Building the rivals took"
         f" {seconds(result['rivals_build_s'])}; of them, only FTS5 takes single changes.",
     ]
+
+
+def cost(result: Mapping[str, Any]) -> list[str]:
+    """Return the processor time of searches beside another commit."""
+    lines = [
+        "## What a search costs, and the scorer in it",
+        "",
+        f"Milliseconds of processor time in the median, commits {result['before']} and {result['commit']} in turns;"
+        " the machine was busy, so that the ratio says more than either.",
+    ]
+    for name, one in result["forums"].items():
+        rows = [
+            (kind, f"{row['before']:.2f}", f"{row['now']:.2f}", f"{row['ratio']:.2f}")
+            for kind, row in one["processor time, p50 ms"].items()
+        ]
+        added = [
+            (
+                f"{kind}: the scorer adds",
+                f"{row['before']:.2f}",
+                f"{row['now']:.2f}",
+                f"{row['now'] / row['before']:.2f}",
+            )
+            for kind, row in one["the scorer adds, p50 ms"].items()
+        ]
+        lines += ["", f"{name}, {one['questions']:,} questions, {one['asked']} asked:", ""]
+        lines += table(("query, ranker", "before", "now", "ratio"), rows + added)
+    return lines
 
 
 def updates(result: Mapping[str, Any]) -> list[str]:

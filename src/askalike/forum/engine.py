@@ -6,7 +6,7 @@ import math
 import threading
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property, partial
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -295,10 +295,6 @@ class QueryEncoder:
     vectors: VectorSet
     analyzer: Analyzer
 
-    @cached_property
-    def _model(self) -> Model:
-        return self.vectors.model
-
     def encode(self, query: Query) -> NDArray[np.float32]:
         """Return the vector (D,) of the query, read as a question of the forum is; zeros where the model knows no
         informative word of it, since such a query would be as near to one question as to another.
@@ -315,7 +311,7 @@ class QueryEncoder:
         Raises:
             ModelError: the model cannot be read.
         """
-        model = self._model
+        model = self.vectors.model
         found = np.zeros((len(queries), model.dimensions), dtype=np.float32)
         asked = [Question("", one.title, one.body, one.markup) for one in queries]
         known = [
@@ -354,7 +350,7 @@ class QueryEncoder:
         Raises:
             ModelError: the model cannot be read.
         """
-        return self._model.rank(word)
+        return self.vectors.model.rank(word)
 
     def word_weights(self, text: str) -> list[tuple[str, float]]:
         """Return how much of each word the model lets in.

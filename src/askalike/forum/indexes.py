@@ -31,7 +31,7 @@ from askalike.models.student.model import Student
 from askalike.models.text_encoder import TextEncoder, checked
 from askalike.processes import one_blas_thread
 from askalike.progress import Progress
-from askalike.search import Searcher
+from askalike.search import Searcher, SearchSettings
 from askalike.search.cross_encoder import MAX_CHARACTERS, in_unit, pair_scores
 from askalike.search.query import TermCounts
 from askalike.search.scorer import probability
@@ -69,6 +69,7 @@ class Indexes:
         language = analyzer.settings.language
         self.vectors = Vectors(layout, store, language) if settings.has_vectors else None
         self._begun = self._finished = 0
+        self._tuned: dict[str, SearchSettings] = {}
         self.reranker = NamedReranker(layout)
         self._rerankers = Rerankers(layout, settings.search, store.answers_of)
         self._scorings = Scorings(store, analyzer)
@@ -86,8 +87,10 @@ class Indexes:
         searcher = Searcher(engine, self._analyzer, None, settings.search, learned, scoring=scoring, pair_scorer=named)
         if answering is None:
             return searcher
-        join = settings.search.join.for_encoder(answering.name)
-        found = replace(searcher, settings=replace(settings.search, join=join))
+        if answering.name not in self._tuned:
+            join = settings.search.join.for_encoder(answering.name)
+            self._tuned[answering.name] = replace(settings.search, join=join)
+        found = replace(searcher, settings=self._tuned[answering.name])
         if answering.settings is not None:
             return self._with_texts(replace(found, speller=self._speller), answering)
         words = QueryEncoder(answering, self._analyzer)

@@ -68,8 +68,8 @@ class WordIndexer:
 
     def put(self, writer: WordWriter, questions: Sequence[tuple[int, Question]]) -> None:
         """Write the terms, tags and moments of questions, and each as it is compared."""
-        read = reader_of(self.analyzer).read_whole
+        read = reader_of(self.analyzer).read
         for num, question in questions:
-            text, prepared = read(question.title, question.body, question.markup)
+            text, _, prepared = read(question.title, question.body, question.markup, is_whole=True)
             created = to_microseconds(question.created)
             writer.put(IndexEntry(num, prepared.title, prepared.body, question.tags, created, text.packed()))

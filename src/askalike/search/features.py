@@ -56,6 +56,7 @@ FEATURES: Final = (
 )
 
 _OF_WORDS: Final = 7
+_LEAST: Final = 1e-300
 
 
 class WordTable(Protocol):
@@ -107,9 +108,11 @@ def _by_words(query: Text, rarity: Floats, candidates: Sequence[Text], rarest: f
     sizes = np.array([(len(one.title), len(one.body)) for one in candidates]) // HASH_BYTES  # (N, 2)
     sums = np.zeros((9, count))
     if len(rarity):
-        asked = _numbers(query.title + query.body)
+        hashes = np.frombuffer(b"".join(chain.from_iterable(one[:2] for one in (query, *candidates))), dtype=np.uint8)
+        wide = np.zeros((len(hashes) // HASH_BYTES, 8), dtype=np.uint8)
+        wide[:, :HASH_BYTES] = hashes.reshape(-1, HASH_BYTES)
+        asked, theirs = np.split(wide.view("<u8")[:, 0], [len(rarity)])
         order = np.argsort(asked)
-        theirs = _numbers(b"".join(chain.from_iterable((one.title, one.body) for one in candidates)))
         places = order[np.minimum(np.searchsorted(asked, theirs, sorter=order), len(order) - 1)]
         shared = np.flatnonzero(asked[places] == theirs)
         place = places[shared]
@@ -142,26 +145,14 @@ def _by_words(query: Text, rarity: Floats, candidates: Sequence[Text], rarest: f
         [
             title_in / (of_title or 1.0),
             text_in / (of_text or 1.0),
-            _shares(theirs_in, theirs_in + typical * alone_titled),
-            _shares(titles, norm_title**0.5) ** 0.5,
-            _shares(texts, norm_text**0.5) ** 0.5,
+            theirs_in / np.maximum(theirs_in + typical * alone_titled, _LEAST),  # of nothing, 0
+            (titles / np.maximum(norm_title**0.5, _LEAST)) ** 0.5,
+            (texts / np.maximum(norm_text**0.5, _LEAST)) ** 0.5,
             is_same_title * min(1.0, of_title / (ENOUGH * rarest)),
             is_same * min(1.0, of_text / (ENOUGH * rarest)),
         ],
         axis=1,
     )
-
-
-def _shares(part: Floats, whole: Floats) -> Floats:
-    """Return part / whole, 0 of nothing."""
-    return np.divide(part, whole, out=np.zeros(len(part)), where=whole > 0)
-
-
-def _numbers(hashes: bytes) -> NDArray[np.uint64]:
-    """Return hashes as numbers."""
-    wide = np.zeros((len(hashes) // HASH_BYTES, 8), dtype=np.uint8)
-    wide[:, :HASH_BYTES] = np.frombuffer(hashes, dtype=np.uint8).reshape(-1, HASH_BYTES)
-    return wide.view("<u8")[:, 0]
 
 
 def _by_vectors(query: Text, candidates: Sequence[Text], table: WordTable) -> Floats:
@@ -200,9 +191,10 @@ def _ids(texts: Sequence[Text], table: WordTable) -> tuple[NDArray[np.intp], NDA
     """Return the ids of the first ``MOST_WORDS`` words with a vector of each title and each body, one after another,
     and how many there are.  # (M,), (N, 2)
     """
-    fields = [words.split(" ") if words else [] for one in texts for words in (one.title_words, one.body_words)]
-    ids = np.array(table.ids(chain.from_iterable(fields)), dtype=np.intp)
-    field = np.repeat(np.arange(len(fields)), [len(words) for words in fields])
+    fields = [words for one in texts for words in (one.title_words, one.body_words)]
+    joined = " ".join(filter(None, fields))
+    ids = np.array(table.ids(joined.split(" ") if joined else []), dtype=np.intp)
+    field = np.repeat(np.arange(len(fields)), [words.count(" ") + 1 if words else 0 for words in fields])
     known = ids > 0
     ids, field = ids[known], field[known]
     counts = np.bincount(field, minlength=len(fields))

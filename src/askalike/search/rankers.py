@@ -6,6 +6,7 @@ a row in ``reranker.RERANKERS``.
 
 from __future__ import annotations
 
+import heapq
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -101,33 +102,30 @@ def by_probability(scoring: Scoring, pool: Pool, settings: JoinSettings) -> list
     """
     counts = pool.asked.counts
     vector = pool.asked.vector if any("cosine" in one.components for one in pool.candidates) else None
-    joined = [one for one in _first_stage(pool, settings) if one.score > 0]
-    best = sorted(joined, key=lambda one: (-one.score, one.key))[: max(settings.scored, pool.wanted)]
-    texts = pool.texts([one.key for one in best])
-    held = [one for one in best if one.key in texts]
+    weight = 0.0 if vector is None else settings.cosine_weight
+    most = max((one.components["bm25"] for one in pool.candidates), default=0.0)
+    joined: list[tuple[float, int, Mapping[str, float]]] = []
+    for one in pool.candidates:
+        share = one.components["bm25"] / most if most > 0 else 0.0
+        if (score := weight * one.components.get("cosine", 0.0) + (1.0 - weight) * share) > 0:
+            joined.append((-score, one.key, {**one.components, "bm25_share": share}))
+    best = heapq.nsmallest(max(settings.scored, pool.wanted), joined)  # keys differ
+    texts = pool.texts([key for _, key, _ in best])
+    held = [(key, parts) for _, key, parts in best if key in texts]
     if counts is None or not held:
         return []
-    cosines = None if vector is None else [one.components.get("cosine", 0.0) for one in held]
-    logits = scoring.logits(pool.asked.query, counts, [texts[one.key] for one in held], vector, cosines)
-    offsets = [scoring.offsets.get(one.key, 0.0) for one in held]
+    cosines = None if vector is None else [parts.get("cosine", 0.0) for _, parts in held]
+    logits = scoring.logits(pool.asked.query, counts, [texts[key] for key, _ in held], vector, cosines)
+    offsets = [scoring.offsets.get(key, 0.0) for key, _ in held]
     moved = scoring.update.moved(logits)
     if any(offsets):
         moved = with_offsets(moved, np.array(offsets))
     same = probability(scoring.same_logits(moved))
     return [
-        replace(one, score=likely, components={**one.components, "same": certain, **({OFFSET: off} if off else {})})
-        for one, likely, certain, off in zip(held, probability(moved).tolist(), same.tolist(), offsets, strict=True)
-    ]
-
-
-def _first_stage(pool: Pool, settings: JoinSettings) -> list[Scored]:
-    """Return the weighted sum, or the share of BM25 where no vectors are searched."""
-    if any("cosine" in one.components for one in pool.candidates):
-        return _by_weighted_sum(pool, settings)
-    relative = shares([one.components["bm25"] for one in pool.candidates])
-    return [
-        Scored(one.key, share, {**one.components, "bm25_share": share})
-        for one, share in zip(pool.candidates, relative, strict=True)
+        Scored(key, likely, {**parts, "same": certain, **({OFFSET: off} if off else {})})
+        for (key, parts), likely, certain, off in zip(
+            held, probability(moved).tolist(), same.tolist(), offsets, strict=True
+        )
     ]
 
 
@@ -185,7 +183,7 @@ def _by_component(name: str) -> Callable[[Pool, JoinSettings], list[Scored]]:
 
 RANKERS: Mapping[str, Ranker] = {
     PROBABILITY: Ranker(
-        ("lexical", "vectors"), _first_stage, "how likely both ask the same, by words and meaning", is_joining=True
+        ("lexical", "vectors"), _by_weighted_sum, "how likely both ask the same, by words and meaning", is_joining=True
     ),
     HYBRID: Ranker(("lexical", "vectors"), _by_weighted_sum, "words and meaning, a weighted sum", is_joining=True),
     INTERACTION: Ranker(

@@ -66,11 +66,6 @@ class Scorer:
         """Return b_2 + z of each pair.  # (N,)"""
         return np.round(features @ self.weights + self.related, 9)  # rows that are equal stay so in any product
 
-    @property
-    def gap(self) -> float:
-        """Return b_3 - b_2, ≤ 0."""
-        return self.same - self.related
-
 
 def probability(logit: Floats) -> Floats:
     """Return σ of each.
@@ -165,8 +160,8 @@ class Scoring:
             cosines: with the questions, in their order.
         """
         read = reader_of(self.analyzer).read
-        asked, terms = read(query.title, query.body, query.markup)
-        texts = [one if isinstance(one, Text) else read(one.title, one.body, one.markup)[0] for one in candidates]
+        asked, terms, _ = read(query.title, query.body, query.markup)
+        texts = [one if isinstance(one, Text) else read(one.title, one.body, one.markup).text for one in candidates]
         size = counts.size or 0
         frequencies = [counts.known.get(term, 0) for term in terms]
         rarity = np.array([inverse_document_frequency(max(size, one), one) for one in frequencies])
@@ -178,7 +173,8 @@ class Scoring:
 
     def same_logits(self, logits: Floats) -> Floats:
         """Return b_3 + z of pairs, given b_2 + z."""
-        return np.asarray(logits + scorers()[self.version()].gap)
+        version = scorers()[self.version()]
+        return np.asarray(logits + version.same - version.related)
 
     def logits(
         self,

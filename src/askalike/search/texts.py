@@ -11,7 +11,7 @@ another one's among 60 of the query.
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from functools import lru_cache
 from hashlib import blake2b
 from itertools import chain
@@ -43,7 +43,7 @@ class Text(NamedTuple):
     Args:
         title: hashes of the distinct terms of the title, joined.
         body: of those terms of the body that the title lacks.
-        title_order, body_order: hashes of all terms in their order; of no terms, zeros.
+        title_order, body_order: hashes of all terms in their order.
         title_words, body_words: the informative words, joined by spaces; more than ``MOST_WORDS``, since a model need
             not know each.
     """
@@ -84,10 +84,17 @@ def hashed(term: str) -> bytes:
     return blake2b(term.encode(errors="surrogatepass"), digest_size=HASH_BYTES).digest()
 
 
-def _order(terms: Sequence[str]) -> bytes:
-    if not terms:
-        return bytes(8)
-    return blake2b(" ".join(terms).encode(errors="surrogatepass"), digest_size=8).digest()
+class Read(NamedTuple):
+    """What was read of a text.
+
+    Args:
+        terms: distinct, in the order of the hashes of ``text``.
+        prepared: all terms, in their order.
+    """
+
+    text: Text
+    terms: tuple[str, ...]
+    prepared: Prepared
 
 
 class TextReader:
@@ -101,35 +108,26 @@ class TextReader:
         self.analyzer = analyzer
         self._known: dict[str, tuple[str, ...]] = {}
 
-    def read(self, title: str, body: str, markup: Markup) -> tuple[Text, list[str]]:
-        """Return a text as it is compared, and its distinct terms in the order of its hashes."""
-        shown = self._shown(body, markup)
-        return self._text(title, self.analyzer.terms(title), shown, self.analyzer.terms(shown))
+    def read(self, title: str, body: str, markup: Markup, *, is_whole: bool = False) -> Read:
+        """Return a text as it is compared.
 
-    def read_whole(self, title: str, body: str, markup: Markup) -> tuple[Text, Prepared]:
-        """Return a text as it is compared, and all of its terms, as ``Analyzer.prepare`` gives them."""
-        prepared = self.analyzer.prepare(title, body, markup)
-        shown = self._shown(body, markup)
-        is_whole = len(body) <= BODY_CHARACTERS
-        begun = prepared.body if is_whole else self.analyzer.terms(shown)
-        return self._text(title, prepared.title, shown, begun)[0], prepared
-
-    def _shown(self, body: str, markup: Markup) -> str:
-        begun = body if len(body) <= BODY_CHARACTERS else body[:BODY_CHARACTERS].rsplit(None, 1)[0]  # no half word
-        return readable(begun, markup, with_code=self.analyzer.settings.with_code) if body else ""
-
-    def _text(self, title: str, terms: list[str], shown: str, rest: list[str]) -> tuple[Text, list[str]]:
+        Args:
+            is_whole: all terms of a long body are wanted too, not only those of its beginning.
+        """
+        is_cut = len(body) > BODY_CHARACTERS
+        begun = body[:BODY_CHARACTERS].rsplit(None, 1)[0] if is_cut else body  # no half word
+        shown = readable(begun, markup, with_code=self.analyzer.settings.with_code) if body else ""
+        terms, rest = self.analyzer.terms(title), self.analyzer.terms(shown)
+        prepared = Prepared(terms, rest)
+        if is_cut and is_whole:
+            prepared = self.analyzer.prepare(title, body, markup)
         titled = dict.fromkeys(terms)
         others = [term for term in dict.fromkeys(rest) if term not in titled]
-        found = Text(
-            b"".join(map(hashed, titled)),
-            b"".join(map(hashed, others)),
-            _order(terms),
-            _order(rest),
-            self._words(title),
-            self._words(shown),
-        )
-        return found, [*titled, *others]
+        hashes = [b"".join(map(hashed, some)) for some in (titled, others)]
+        orders = [" ".join(some).encode(errors="surrogatepass") for some in (terms, rest)]
+        digests = [blake2b(order, digest_size=8).digest() for order in orders]
+        text = Text(hashes[0], hashes[1], digests[0], digests[1], self._words(title), self._words(shown))
+        return Read(text, (*titled, *others), prepared)
 
     def _words(self, text: str) -> str:
         known = self._known
