@@ -9,6 +9,10 @@ pre-training.
 
 ``--baselines`` runs the rows without an encoder alone and puts them in the place of what was published of them.
 Encoders that were published stay as they were but for what was tested against BM25: no query's values were kept.
+``--variants`` writes what is finished to files of their own, ``lei2016-variants`` in place of ``lei2016``: other
+readings and the official program's settings beside the rows that they are to be compared with, trained with the same
+word vectors. What the ZIP files hold and the folder lacks is written into the folder first; ``--take-back`` does this
+alone: then ``askalike reproduce`` goes on from there.
 """
 
 from __future__ import annotations
@@ -28,11 +32,10 @@ from askalike.papers.lei2016.training import EncoderTrainer
 from askalike.training.recipe import network_recipe
 from benchmarks.lei2016_logs import draw_pretraining, read_logs
 from benchmarks.logs import write_logs
-from benchmarks.outcomes import keep
+from benchmarks.outcomes import keep, take_back
 from benchmarks.record import DATA, REPOSITORY, RESULTS, write
 
 COMMAND = "python -m benchmarks.lei2016"
-LOGS = RESULTS / "lei2016-logs.csv.gz"
 FIGURE = REPOSITORY / "docs" / "pretraining.svg"
 MOST_SEEDS = 100
 
@@ -42,11 +45,16 @@ def untrained(row: LeiRow, seed: int, data: LeiSet, folder: Path) -> NoReturn:
     raise AssertionError(f"{data.name}: {row.id}, seed {seed} is finished, but {folder} was to be trained")
 
 
-def keep_values(out: Path, tables: Mapping[str, Sequence[RowResult[LeiRow]]]) -> list[str]:
+def archive_of(title: str, name: str) -> Path:
+    """Return the file of a set's values by query."""
+    return RESULTS / f"{title}-{name}-outcomes.zip"
+
+
+def keep_values(title: str, out: Path, tables: Mapping[str, Sequence[RowResult[LeiRow]]]) -> list[str]:
     """Write each query's values of what is finished, a file a set; return their names."""
     names = []
     for name, found in tables.items():
-        archive = RESULTS / f"lei2016-{name}-outcomes.zip"
+        archive = archive_of(title, name)
         keep((out / name / f"{one.row.id}-seed{seed}.json" for one in found for seed in one.seeds), archive)
         names.append(archive.name)
     return names
@@ -103,7 +111,15 @@ def main() -> None:
     parser.add_argument("--out", type=Path, required=True, help="the folder of the trainings")
     parser.add_argument("--vectors", type=Path, help="the file of word vectors that they began with")
     parser.add_argument("--baselines", action="store_true", help="run rows without an encoder, keep published encoders")
+    parser.add_argument("--variants", action="store_true", help="write to files of their own, finished rows alone")
+    parser.add_argument("--take-back", action="store_true", help="write what was published into the folder, no more")
     given = parser.parse_args()
+    title = "lei2016-variants" if given.variants else "lei2016"
+    for name in find_sets(DATA):
+        back = take_back(archive_of(title, name), given.out / name)
+        print(f"{len(back)} files of {archive_of(title, name).name} written into {given.out / name}")
+    if given.take_back:
+        return
     sets = {name: read() for name, read in find_sets(DATA).items()}
     if given.baselines:
         published = json.loads((RESULTS / "lei2016.json").read_bytes())
@@ -112,7 +128,7 @@ def main() -> None:
         body = {key: published[key] for key in ("paper", "training", "logs", "figure")}
         merged = with_baselines(published["sets"], objects)
         about = {
-            "outcomes": keep_values(given.out, tables),
+            "outcomes": keep_values(title, given.out, tables),
             "encoders_from": published.get("encoders_from", published["commit"]),
             "without_values": True,
         }
@@ -126,20 +142,25 @@ def main() -> None:
         given.out, encoders.described()
     )  # an error where the folder is of another recipe, other texts or other vectors
     tables = {name: table_of(sets[name], given.out) for name in trained}
+    if given.variants:
+        tables = {name: [row for row in rows if row.seeds] for name, rows in tables.items()}
+        tables = {name: rows for name, rows in tables.items() if any(row.row.encoder for row in rows)}
     done = {(name, result.row.id, seed) for name, found in tables.items() for result in found for seed in result.seeds}
     logs = read_logs(given.out, done)
-    write_logs(logs, LOGS)
+    kept = RESULTS / f"{title}-logs.csv.gz"
+    write_logs(logs, kept)
     has_figure = draw_pretraining(logs, FIGURE)
+    options = (" --vectors FILE" if given.vectors else "") + (" --variants" if given.variants else "")
     write(
-        "lei2016",
-        f"{COMMAND} --out FOLDER" + (" --vectors FILE" if given.vectors else ""),
+        title,
+        f"{COMMAND} --out FOLDER{options}",
         {
             "paper": "lei2016",
             "sets": {name: table_object(sets[name], found) for name, found in tables.items()},
             "training": encoders.described(),
-            "logs": LOGS.name,
+            "logs": kept.name,
             "figure": FIGURE.name if has_figure else None,
-            "outcomes": keep_values(given.out, tables),
+            "outcomes": keep_values(title, given.out, tables),
         },
     )
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from itertools import chain
+from itertools import chain, combinations, pairwise
 from typing import Any
 
 import numpy as np
@@ -34,6 +34,8 @@ def naive_rcnn(config: EncoderConfig, arrays: Arrays, words: list[Vector]) -> tu
     d, n = config.hidden_size, config.order
     stacked = arrays["input"].tolist()
     layers = [stacked[k * d : (k + 1) * d] for k in range(n)]
+    if config.gate == "constant":
+        return naive_patterns(config, arrays, [[times(layer, word) for layer in layers] for word in words]), []
     sums = [[0.0] * d for _ in range(n)]
     state = [0.0] * d
     states, gates = [], []
@@ -56,6 +58,20 @@ def naive_rcnn(config: EncoderConfig, arrays: Arrays, words: list[Vector]) -> tu
         state = [math.tanh(c + b) for c, b in zip(sums[-1], arrays["output_bias"].tolist(), strict=True)]
         states.append(state)
     return states, gates
+
+
+def naive_patterns(config: EncoderConfig, arrays: Arrays, shares: list[list[Vector]]) -> list[Vector]:
+    """Every choice of n words that ends at t, one after the other, as the sum is written."""
+    d, n, states = config.hidden_size, config.order, []
+    for t in range(len(shares)):
+        total = arrays["output_bias"].astype(float)
+        for earlier in combinations(range(t), n - 1):
+            places = (*earlier, t)
+            weight = math.prod(config.decay ** (b - a - 1) for a, b in pairwise(places))
+            for k, place in enumerate(places):
+                total = total + weight * np.array(shares[place][k])
+        states.append([math.tanh(total[j]) for j in range(d)])
+    return states
 
 
 def naive_lstm(config: EncoderConfig, arrays: Arrays, words: list[Vector]) -> tuple[list[Vector], list[Vector]]:
@@ -145,6 +161,8 @@ def naive_pooled(pooling: str, states: list[Vector], size: int) -> Vector:
         return [0.0] * size
     if pooling == "last":
         return states[-1]
+    if pooling == "normalised-last":
+        return [value / (math.hypot(*states[-1]) or 1) for value in states[-1]]
     if pooling == "max":
         return [max(column) for column in zip(*states, strict=True)]
     if pooling == "normalised-mean":

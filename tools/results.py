@@ -56,6 +56,7 @@ PAGES: Mapping[str, Page] = {
         "Rankings by words, by meaning and by both, on labelled sets; probabilities; misspelt queries.",
         {
             "encoders": encoders.pools,
+            "several-vectors": encoders.several,
             "quality-semantic": quality.semantic,
             "quality-semantic-dev": quality.semantic_dev,
             "quality-lexical": quality.lexical,
@@ -95,6 +96,7 @@ PAGES: Mapping[str, Page] = {
         "What a forum loses when processes are killed, files are damaged and clients misbehave.",
         {
             "kill": searching.kills,
+            "encode-kill": encoders.killed,
             "damage": searching.damage,
             "serve-kill": service.kills,
             "serve-schema": service.schema,
@@ -104,7 +106,7 @@ PAGES: Mapping[str, Page] = {
     "docs/papers/lei2016.md": Page(
         "Lei et al. 2016, reproduced",
         "Gated convolutions with encoder-decoder pre-training (RCNN), and their comparison encoders.",
-        {"lei2016": lei2016.reproduction},
+        {"lei2016": lei2016.reproduction, "lei2016-variants": lei2016.variants},
     ),
     "docs/papers/zhang2018.md": Page(
         "Zhang and Wu 2018, reproduced",
@@ -128,6 +130,8 @@ TRAINED: Mapping[str, str] = {
     " travel set",
     "lei2016": "trained by `askalike reproduce lei2016 --data DATA --out FOLDER --vectors FILE`, FILE word2vec of 200"
     " dimensions over the unlabelled texts of DATA (its SHA-256 is in the file)",
+    "lei2016-variants": "trained by `askalike reproduce lei2016 --data DATA --out FOLDER --vectors FILE --only ROW`,"
+    " FILE word2vec of 200 dimensions over the sets, Slicer's topics and 80,000 of Reddit's questions",
     "zhang2018": "trained by `askalike reproduce zhang2018 --data DATA/semeval-task3-b --unlabelled"
     " DATA/reddit/questions.jsonl.gz --unlabelled DATA/slicer-discourse/topics.jsonl.gz --out FOLDER --amount N`; where"
     " fewer epochs are named, by a copy of the recipe `ramn` with so many",

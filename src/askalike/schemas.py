@@ -30,6 +30,7 @@ from askalike.types import (
 
 MOST_HITS: Final = 100
 MOST_TEXTS: Final = 256
+MOST_RANKED: Final = 100
 _LARGEST: Final = 2**63 - 1
 
 Id = Annotated[str, Meta(min_length=1, max_length=512)]
@@ -300,7 +301,7 @@ class RerankRequest(_Request, frozen=True):
     """Texts to be compared with one, in the shape of text-embeddings-inference; a text's first line is its title."""
 
     query: Text
-    texts: Texts
+    texts: Annotated[tuple[Text, ...], Meta(min_length=1, max_length=MOST_RANKED)]
     raw_scores: Annotated[bool, Meta(description="Log odds, not probabilities.")] = False
     return_text: bool = False
     truncate: bool | None = None

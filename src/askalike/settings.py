@@ -37,7 +37,7 @@ RANGES: Final[Mapping[str, Mapping[str, Range]]] = {
     },
     "Manifest": {"format": (1, 1_000_000)},
     "ModelSettings": {"word_limit": (1, 100_000)},
-    "Recipe": {"word_limit": (1, 100_000), "gate_bias": (-10, 10)},
+    "Recipe": {"word_limit": (1, 100_000), "gate_bias": (-10, 10), "spread": (0, 10)},
     "WordSettings": {
         "max_size": (1, 10_000_000),
         "min_count": _COUNT,
@@ -55,7 +55,7 @@ RANGES: Final[Mapping[str, Mapping[str, Range]]] = {
         "last_learning_rate": (_TINIEST, 1),
     },
     "TrainingRun": {"seed": _SEED, "checkpoint_s": (0, 1e9)},
-    "StageSettings": {"dropout": _BELOW_ONE},
+    "StageSettings": {"dropout": _BELOW_ONE, "first_epoch": (0, 100)},
     "LoopSettings": {
         "epochs": _ROUNDS,
         "learning_rate": (_TINIEST, 100),

@@ -208,7 +208,8 @@ class Query:
         own: the question's own id, where the forum holds it: neither it nor what was judged different is found.
         is_canonical: a question that is marked a duplicate gives way to its original.
         is_explained: each hit comes with how much each word counts.
-        minimum: the least score of a hit; of the default ranker, its probability of being a duplicate.
+        minimum: the least score of a hit; of the default ranker, its probability of being a duplicate, which counts
+            where a reranker has given it another score, too.
     """
 
     title: str

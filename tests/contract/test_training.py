@@ -25,6 +25,7 @@ ENCODERS: dict[str, dict[str, Any]] = {
     "rcnn": {"kind": "rcnn"},
     "rcnn, scalar gate, mean": {"kind": "rcnn", "gate": "scalar", "pooling": "mean"},
     "rcnn, fixed, normalised mean": {"kind": "rcnn", "gate": "fixed", "pooling": "normalised-mean"},
+    "rcnn, constant decay": {"kind": "rcnn", "gate": "constant", "pooling": "normalised-last"},
     "rcnn, no gate, order 3, max": {"kind": "rcnn", "gate": "none", "order": 3, "pooling": "max"},
     "lstm": {"kind": "lstm"},
     "lstm, max": {"kind": "lstm", "pooling": "max"},

@@ -266,7 +266,7 @@ def test_reindex_keeps_the_vectors_when_told_not_to_encode(run: Run, forum: Path
     ("words", "code", "message", "hint"),
     [
         (("encode", "FORUM"), 1, "has no model", "--model FOLDER"),
-        (("encode", "FORUM", "--model", "nowhere"), 1, "no model at nowhere", "manifest.json"),
+        (("encode", "FORUM", "--model", "nowhere"), 2, "no encoder 'nowhere', and no such folder", "minilm"),
         (("search", "FORUM", "wifi", "--ranker", "vector"), 1, "needs vectors", "askalike encode"),
         (("search", "FORUM", "wifi", "--ranker", "magic"), 2, "no ranker 'magic'", "hybrid, interaction, fusion"),
     ],

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from starlette.testclient import TestClient
 from tests.embedding_server import EmbeddingServer, WordHashes, serving
 from tests.tiny_models import synonym_model
 
@@ -17,6 +18,8 @@ from askalike.errors import DamagedForumError, EncoderError, NotLearnedError, Se
 from askalike.index.encoder_settings import EncoderSettings, agree, agreed_file
 from askalike.models.remote import Patience, RemoteEncoder
 from askalike.progress import SilentProgress
+from askalike.server.app import build
+from askalike.server.settings import ServeSettings
 from askalike.store import ForumLayout
 from askalike.types import Query
 
@@ -419,3 +422,21 @@ def test_vectors_of_another_size_than_their_encoders_are_damage(tmp_path: Path) 
         Forum.open(tmp_path / "forum") as forum,
     ):
         forum.similar("wifi")
+
+
+def test_the_service_says_that_words_answered_while_the_encoder_is_down(
+    tmp_path: Path, server: EmbeddingServer
+) -> None:
+    made_with(tmp_path / "f", f"tei:{server.address}")
+    agree(EncoderSettings.parse(f"tei:{server.address}"))
+    with TestClient(build(ServeSettings(str(tmp_path / "f"))), base_url="http://localhost:8765") as client:
+        answer = client.post("/v1/similar", json={"title": "wifi drops"}).json()
+        assert (answer["hits"][0]["question"]["id"], answer["notice"]) == ("wifi", "")
+        server.plan = ["500"]
+        answer = client.post("/v1/similar", json={"title": "wifi drops"}).json()
+        assert [hit["question"]["id"] for hit in answer["hits"]] == ["wifi"]
+        assert answer["notice"].startswith("found by words alone: the encoder tei:127.0.0.1")
+        assert "answered 500" in answer["notice"]
+        refused = client.post("/embed", json={"inputs": "wifi", "prompt_name": "query"})  # it rests meanwhile
+        assert (refused.status_code, refused.headers["Retry-After"]) == (503, "2")
+        assert "did not answer shortly before" in refused.json()["error"]

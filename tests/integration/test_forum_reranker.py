@@ -93,6 +93,14 @@ def test_any_object_puts_the_best_hits_in_its_order_and_probabilities_stay(forum
     assert ids(forum) == [hit.question.id for hit in before]
 
 
+def test_the_least_score_that_is_asked_for_is_the_probabilitys(forum: Forum) -> None:
+    best, *others = forum.similar("wifi drops")
+    forum.use_reranker(Backwards())
+    (hit,) = forum.search(Query("wifi drops", minimum=others[0].score + 1e-6)).hits
+    assert (hit.question.id, hit.likelihood) == (best.question.id, best.score)
+    assert len(forum.search(Query("wifi drops", minimum=others[-1].score)).hits) == 4
+
+
 def test_hits_beyond_the_best_twenty_follow_in_the_order_before(forum: Forum) -> None:
     forum.add(Question(f"n{number}", f"Wifi drops in room {'x' * number}") for number in range(1, 31))
     before = ids(forum, k=34)
@@ -146,6 +154,15 @@ def test_an_endpoint_is_kept_with_the_forum_and_its_failure_is_said(forum: Forum
     assert found.hits[0].notice == found.notice
     assert not forum.search(Query("wifi drops")).notice  # it is back
     assert forum.score("wifi drops", ["wifi drops", "printer"]) == [1.0, pytest.approx(1e-9)]
+
+
+def test_the_probability_of_plain_texts_reads_no_more_than_a_questions_share_of_them(forum: Forum) -> None:
+    long = "wifi drops " + "evening " * 20_000
+    query, other = "Wifi drops every evening\nIt happens at nine.", "Printer is offline"
+    found = forum.score(query, [query, long, long[:4_000], other])
+    assert found[0] > found[1] == found[2] > found[3] > 0
+    assert forum.score(long, [other]) == forum.score(long[:4_000], [other])
+    assert forum.score(query, [forum.question("evening").title + "\nIt happens at nine."]) == found[:1]
 
 
 def test_a_forum_of_anybody_calls_no_reranker_that_its_user_has_not_named(

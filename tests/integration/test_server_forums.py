@@ -180,3 +180,15 @@ def test_a_service_for_others_needs_a_key_for_each_forum(tmp_path: Path, run: Ru
     done = run("serve", tmp_path, "--host", "0.0.0.0")
     assert done.code == 2
     assert f"askalike keys {tmp_path / 'b'} --add write" in " ".join(done.err.split())
+
+
+def test_each_forum_is_an_endpoint_for_other_programs_with_refusals_in_their_words(serve: Serve) -> None:
+    client = serve()
+    ranks = client.post("/travel/rerank", json={"query": "visa", "texts": ["rice", "visa for Doha"]}).json()
+    assert [one["index"] for one in ranks] == [1, 0]
+    for answer in (
+        client.post("/travel/v1/embeddings", json={"input": "visa"}),  # this forum has no encoder
+        client.get("/travel/v1/embeddings"),
+        client.post("/travel/v1/embeddings", json={"input": "visa"}, headers={"Authorization": "Bearer ask_wrong"}),
+    ):
+        assert set(answer.json()["error"]) == {"message", "type", "code", "param"}

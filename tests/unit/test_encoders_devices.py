@@ -22,6 +22,7 @@ NETWORKS = {
     "rcnn, vector gate": EncoderConfig("rcnn", 3, 5),
     "rcnn, scalar gate": EncoderConfig("rcnn", 3, 5, gate="scalar"),
     "rcnn, fixed decay": EncoderConfig("rcnn", 3, 5, gate="fixed"),
+    "rcnn, constant decay": EncoderConfig("rcnn", 3, 5, gate="constant"),
     "lstm": EncoderConfig("lstm", 3, 5),
     "gru": EncoderConfig("gru", 3, 5),
     "gru of 2 layers": EncoderConfig("gru", 3, 5, layers=2),

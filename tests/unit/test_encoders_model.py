@@ -38,7 +38,7 @@ def model_of(
     encoder = encoder or EncoderConfig("rcnn", 4, 6)
     chance = np.random.default_rng(5)
     embedding = chance.normal(0, 1, (len(WORDS) + 1, encoder.input_size))
-    if unknown == "zero":
+    if unknown != "vector":
         embedding[0] = 0
     return Model.build(
         ModelSettings(encoder, reads, word_limit, unknown, precision, precision, stems),
@@ -53,6 +53,7 @@ ENCODERS = [
     EncoderConfig("rcnn", 4, 6, pooling="normalised-mean"),
     EncoderConfig("rcnn", 4, 6, gate="scalar"),
     EncoderConfig("rcnn", 4, 6, gate="fixed"),
+    EncoderConfig("rcnn", 4, 6, gate="constant", pooling="normalised-last"),
     EncoderConfig("lstm", 4, 6, pooling="mean"),
     EncoderConfig("gru", 4, 6),
     EncoderConfig("cnn", 4, 6, order=3, pooling="max"),
@@ -145,6 +146,19 @@ def test_a_model_that_reads_titles_alone_does_not_look_at_bodies() -> None:
     np.testing.assert_array_equal(
         model.encode([Question("1", "reset my router", "the modem")]), model.encode_text(["reset my router"])
     )
+
+
+def test_dropped_words_leave_vectors_states_and_weights_as_if_they_were_not_there() -> None:
+    model = model_of(unknown="dropped")
+    with_them, without = "reset gadget wifi gizmo", "reset wifi"
+    np.testing.assert_array_equal(*model.encode_text([with_them, without]))
+    pair = [Question("1", with_them, with_them), Question("2", without, without)]
+    np.testing.assert_array_equal(*model.encode(pair))
+    for first, second in (model.states(pair), model.text_states([with_them, without])):
+        assert first.words == second.words
+        np.testing.assert_array_equal(first.states, second.states)
+    assert model.word_weights(with_them) == model.word_weights(without) != []
+    assert not model.encode_text(["gadget gizmo"]).any()
 
 
 def test_an_unknown_word_has_the_learned_vector_or_zero() -> None:

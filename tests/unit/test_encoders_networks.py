@@ -98,10 +98,13 @@ def test_the_loop_that_gradients_take_has_the_states_carries_and_gradients_of_to
             torch.testing.assert_close(gone_on(begin), expected)
 
 
-@pytest.mark.parametrize("config", [EncoderConfig("cnn", 3, 5), EncoderConfig("attention", 3, 3)])
+@pytest.mark.parametrize(
+    "config",
+    [EncoderConfig("cnn", 3, 5), EncoderConfig("attention", 3, 3), EncoderConfig("rcnn", 3, 5, gate="constant")],
+)
 def test_a_network_without_a_state_says_so_when_a_run_is_to_go_on(config: EncoderConfig) -> None:
     packing = Packing.of(torch.tensor([2]))
-    with pytest.raises(SettingError, match=f"{config.kind} keeps no state"):
+    with pytest.raises(SettingError, match=f"kind {config.kind} and gate {config.gate} keeps no state"):
         build(config).go_on(torch.ones(2, 3), packing)
 
 

@@ -19,7 +19,7 @@ CONFIGS = [
     *[
         EncoderConfig("rcnn", 5, 7, order, gate)
         for order in (1, 2, 3)
-        for gate in ("vector", "scalar", "fixed", "none")
+        for gate in ("vector", "scalar", "fixed", "constant", "none")
     ],
     EncoderConfig("rcnn", 5, 7, gate="fixed", decay=0.0),
     EncoderConfig("lstm", 5, 7),
@@ -55,6 +55,24 @@ def only_state(config: EncoderConfig, arrays: Mapping[str, object], words: list[
     runtime = Runtime(config, {name: np.array(values) for name, values in arrays.items()})
     states = runtime.states(*rows(np.array(words).reshape(-1, 1, 1)), np.array([len(words)]))
     return [float(state[0, 0]) for state in states]
+
+
+def test_a_constant_decay_worked_by_hand() -> None:
+    config = EncoderConfig("rcnn", 1, 1, gate="constant", decay=0.5)
+    arrays = {"input": [[1.0], [10.0]], "output_bias": [0.1]}
+    found = only_state(config, arrays, [0.01, 0.02, 0.03, 0.04])
+    second = 0.01 + 0.2
+    third = (0.02 + 0.3) + (0.01 + 0.3) / 2
+    fourth = (0.03 + 0.4) + (0.02 + 0.4) / 2 + (0.01 + 0.4) / 4
+    assert found == pytest.approx([math.tanh(c + 0.1) for c in (0, second, third, fourth)])
+
+
+def test_a_fixed_gate_is_not_the_constant_decay() -> None:
+    arrays = {"input": [[1.0], [10.0]], "output_bias": [0.0]}
+    words = [0.01, 0.02, 0.03]
+    fixed = only_state(EncoderConfig("rcnn", 1, 1, gate="fixed", decay=0.5), arrays, words)
+    second = 0.5 * (0.01 * 0.5 + 0.2) + 0.25 * 0.1  # c2 = λ c2 + (1 - λ)(c1 before + W_2 x), and the first word too
+    assert fixed[:2] == pytest.approx([math.tanh(0.05), math.tanh(second)])
 
 
 def test_an_rcnn_of_order_two_worked_by_hand() -> None:

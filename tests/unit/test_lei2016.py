@@ -7,6 +7,7 @@ import json
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -20,7 +21,7 @@ from askalike.papers.lei2016.sets import LeiSet, find_sets
 from askalike.papers.lei2016.table import LeiSystems, Trainer, runner_of
 from askalike.papers.lei2016.training import EncoderTrainer
 from askalike.text.settings import TextSettings
-from askalike.training.recipe import network_recipe
+from askalike.training.recipe import Recipe, network_recipe
 from askalike.types import Question
 
 SUBJECTS = ("printer", "wifi", "scanner", "monitor", "battery", "keyboard")
@@ -115,8 +116,45 @@ def test_every_reported_figure_belongs_to_a_row() -> None:
 
 
 def test_encoders_of_all_kinds_have_about_the_same_number_of_parameters() -> None:
-    counts = {row.system: row.encoder.parameter_count() for row in ROWS.values() if row.encoder}
+    compared = (row for row in ROWS.values() if row.encoder and row.encoder.gate != "constant")
+    counts = {row.system: row.encoder.parameter_count() for row in compared if row.encoder}
     assert counts == {"cnn": 400_867, "lstm": 424_320, "gru": 404_880, "rcnn": 400_800}
+
+
+def test_a_variant_is_a_row_of_its_own_and_leaves_the_others_as_they_were() -> None:
+    plain = {"id", "system", "scorer", "reads", "encoder", "is_pretrained"}
+    assert set(ROWS["rcnn-last"].decides()) == plain, "outcomes from before there were variants are found again"
+    biased, program = ROWS["rcnn-last-bias"], ROWS["rcnn-mean-program"]
+    assert biased.decides()["gate_bias"] == 3.0
+    assert "no setting of the authors" in biased.about
+    assert program.decides()["recipe"]["words"]["weighted"] == "by idf"
+    assert "not the paper's" in program.about
+    constant = ROWS["rcnn-last-constant"].encoder
+    assert constant is not None
+    assert (constant.gate, constant.decay, constant.gate_size) == ("constant", 0.5, 0)
+
+
+def test_a_row_of_the_official_program_is_trained_by_its_recipe(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("torch", reason="training needs torch, which is not installed")
+    from askalike.training import encoder
+
+    seen: dict[str, Recipe] = {}
+
+    def train(recipe: Recipe, data: object, run: Any) -> str:
+        seen[run.folder.name] = recipe
+        return "model"
+
+    monkeypatch.setattr(encoder, "train_encoder", train)
+    data = find_sets(write_askubuntu(tmp_path / "set"))["askubuntu"]()
+    trainer = EncoderTrainer(network_recipe("lei2016"), {"askubuntu": data}, vectors=tmp_path / "words.txt")
+    for name in ("rcnn-last", "rcnn-last-bias", "rcnn-last-program"):
+        trainer(ROWS[name], 0, data, tmp_path / "out" / "askubuntu" / name)
+    assert [recipe.gate_bias for recipe in seen.values()] == [0.0, 3.0, 0.0]
+    assert [recipe.words.weighted for recipe in seen.values()] == ["equally", "equally", "by idf"]
+    assert {recipe.words.vectors for recipe in seen.values()} == {str(tmp_path / "words.txt")}
+    assert seen["rcnn-last-program"].encoder.pooling == "normalised-last"
 
 
 def test_rows_are_chosen_by_id_or_system_in_the_tables_order() -> None:

@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
+from tests.embedding_server import WordHashes
 from tests.tiny_models import gated_model, trigram_model
 
 from askalike import Answer, Filters, Forum, Link, Query, Question
-from askalike.errors import InputError, ModelError, SettingError, UnknownIdError
-from askalike.schemas import FeedbackRequest, SimilarQuery
+from askalike.errors import BusyForumError, InputError, ModelError, SettingError, UnknownIdError
+from askalike.schemas import EmbedRequest, FeedbackRequest, SimilarQuery
 from askalike.server import duplicates
-from askalike.server.engine import Engine
+from askalike.server.engine import ENCODED_AT_ONCE, Engine
 from askalike.server.maintenance import MaintenanceWorker
 from askalike.store import ForumLayout
 from askalike.store.pairs import Pair
@@ -310,3 +313,30 @@ def test_what_each_word_brought_is_told_where_the_ranker_says_it(tmp_path: Path)
     assert hit.attended is not None
     assert {one.word for one in hit.attended.effects} == {"router", "antenna"}
     assert all(one.effect > 0 for one in hit.attended.effects)
+
+
+def test_no_text_is_encoded_any_more_once_nobody_waits_for_the_vectors(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    encoder = WordHashes()
+    now = [0.0]
+    with Forum.create(tmp_path / "encoded.forum", encoder=encoder) as forum:
+        forum.add(Question("1", "Wifi drops"))
+        forum.encode()
+        texts = tuple(f"text {number}" for number in range(3 * ENCODED_AT_ONCE))
+        encoder.documents.clear()
+        engine = Engine(forum)
+        assert len(engine.embed(EmbedRequest(texts), time.monotonic() + 600)) == len(texts)
+        assert encoder.documents == list(texts)
+        encoder.documents.clear()
+        given = forum.embed
+
+        def slowly(*texts: object, **named: object) -> object:
+            now[0] += 7
+            return given(*texts, **named)  # type: ignore[arg-type]
+
+        monkeypatch.setattr(forum, "embed", slowly)
+        monkeypatch.setattr("askalike.server.engine.time", SimpleNamespace(monotonic=lambda: now[0]))
+        with pytest.raises(BusyForumError, match="no time to encode all texts"):
+            engine.embed(EmbedRequest(texts), 10)
+        assert encoder.documents == list(texts[: 2 * ENCODED_AT_ONCE])

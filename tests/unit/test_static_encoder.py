@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import importlib.util
 import json
+import logging
+import shutil
 from pathlib import Path
 
 import numpy as np
 import pytest
 import safetensors.numpy
 
+from askalike import Forum, Question
 from askalike.errors import DamagedModelError, ModelNotFoundError
+from askalike.models.text_encoder import document_vectors
 
 tokenizers = pytest.importorskip("tokenizers")
 
@@ -53,6 +58,49 @@ def test_vectors_are_those_of_model2vec(tmp_path: Path) -> None:
         folder = saved(tmp_path / str(number), {"embeddings": rng.random((4, 8)).astype(np.float32), **more})
         expected = model2vec.StaticModel.from_pretrained(str(folder), normalize=False).encode(TEXTS)
         np.testing.assert_allclose(StaticEncoder.load(folder).encode_query(TEXTS), expected, atol=1e-6)
+
+
+def test_a_model_that_model2vec_has_written_is_read(tmp_path: Path) -> None:
+    model2vec = pytest.importorskip("model2vec")
+    tokenizer = tokenizers.Tokenizer.from_file(str(saved(tmp_path / "own", {"embeddings": ROWS}) / "tokenizer.json"))
+    rows = np.random.default_rng(0).random((4, 8)).astype(np.float32)
+    model = model2vec.StaticModel(rows, tokenizer, normalize=True)
+    model.save_pretrained(tmp_path / "saved")
+    found = document_vectors(StaticEncoder.load(tmp_path / "saved"), TEXTS)
+    np.testing.assert_allclose(found, model.encode(TEXTS), atol=1e-6)
+
+
+def wordllama_folder(folder: Path) -> Path:
+    """Put the weights and the tokenizer that the package wordllama carries into a folder."""
+    package = importlib.util.find_spec("wordllama")
+    if package is None or package.origin is None:
+        pytest.skip("wordllama is not installed")
+    root = Path(package.origin).parent
+    folder.mkdir()
+    shutil.copy(root / "weights" / "l2_supercat_256.safetensors", folder / "model.safetensors")
+    shutil.copy(root / "tokenizers" / "l2_supercat_tokenizer_config.json", folder / "tokenizer.json")
+    return folder
+
+
+def test_a_static_model_of_others_has_their_vectors_and_finds_by_meaning(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = wordllama_folder(tmp_path / "wordllama")
+    monkeypatch.setattr(logging, "basicConfig", lambda **_: None)  # it sets up everybody's log when it is imported
+    inference = pytest.importorskip("wordllama.inference")
+    with safetensors.safe_open(folder / "model.safetensors", framework="np") as weights:
+        rows = weights.get_tensor("embedding.weight")
+    oracle = inference.WordLlamaInference(rows, tokenizers.Tokenizer.from_file(str(folder / "tokenizer.json")))
+    texts = ["Wifi drops every evening", "Größe, naïve & C++17", "How do I cook rice?"]
+    found = document_vectors(StaticEncoder.load(folder), texts)
+    np.testing.assert_allclose(found, oracle.embed(texts, norm=True), atol=1e-5)
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "home"))
+    with Forum.create(tmp_path / "forum", encoder=f"model2vec:{folder}") as forum:
+        forum.add(Question(str(place), text) for place, text in enumerate([*texts, "Printer is offline"]))
+        forum.encode()
+        assert forum.info().vectors.model.startswith("model2vec:wordllama@")
+        assert forum.similar("boiling basmati", ranker="vector", k=1)[0].question.id == "2"
+        assert forum.similar("wireless disconnects at night", ranker="vector", k=1)[0].question.id == "0"
 
 
 @pytest.mark.parametrize(

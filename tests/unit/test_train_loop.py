@@ -194,6 +194,12 @@ def test_where_training_only_harms_the_beginning_is_kept(tmp_path: Path) -> None
     assert bowl.x.item() == 0.0
 
 
+def test_an_epoch_before_the_first_that_counts_is_not_the_best(tmp_path: Path) -> None:
+    bowl, settings = Bowl(), LoopSettings(epochs=3, patience=2)
+    ended = run_stage(bowl, settings, scripted([0.9, 0.2, 0.3, 0.1]), place(tmp_path, first_epoch=1))
+    assert (ended.epoch, ended.best_epoch, ended.best) == (3, 2, 0.3)
+
+
 def test_without_patience_the_last_epoch_is_kept(tmp_path: Path) -> None:
     bowl = Bowl()
     ended = run_stage(bowl, LoopSettings(epochs=3, patience=0), scripted([0.9, 0.5, 0.4, 0.1]), place(tmp_path))

@@ -131,6 +131,20 @@ def test_max_margin_sees_every_pair_once_an_epoch() -> None:
     assert sorted(seen[:, :2].tolist()) == sorted(corpus.pairs.tolist())
 
 
+def test_pairs_of_a_query_lie_in_one_batch_and_share_its_negatives() -> None:
+    questions = [Question(str(number), f"word{number}") for number in range(12)]
+    pairs = [("0", "1"), ("2", "3"), ("0", "4"), ("5", "6"), ("2", "0")]
+    trained = objective("max-margin", tiny_corpus(TrainingData(questions, pairs)), drawn_for="query", batch_size=2)
+    batches = trained.batches(0, 0)
+    assert sorted(len(set(batch[:, 0].tolist())) for batch in batches) == [1, 2], "three queries, two a batch"
+    seen = np.concatenate(batches)
+    assert sorted(seen[:, :2].tolist()) == sorted([int(a), int(b)] for a, b in pairs)
+    for query in (0, 2, 5):
+        negatives = seen[seen[:, 0] == query][:, 2:]
+        assert (negatives == negatives[0]).all()
+        assert not {query, *trained.corpus.labelled()[query]} & set(negatives[0].tolist())
+
+
 def test_a_negative_is_never_the_query_nor_marked_with_it() -> None:
     questions = [Question(str(number), f"word{number}") for number in range(12)]
     pairs = [("0", str(number)) for number in range(1, 11)] + [("11", "3"), ("4", "5")]

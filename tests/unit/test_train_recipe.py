@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 from dataclasses import replace
@@ -274,6 +275,21 @@ def test_a_recipe_beyond_all_bounds_is_said_with_its_file(tmp_path: Path, conten
     assert caught.value.hint
 
 
+def test_settings_of_the_official_program_are_part_of_a_recipes_name_only_where_they_are_used() -> None:
+    papers, program = (json.loads(network_recipe(name).to_json()) for name in ("lei2016", "lei2016-program"))
+    own, stage = program["words"], program["stages"][0]
+    assert (own["weighted"], own["unknown"], program["spread"]) == ("by idf", "dropped", 0.05)
+    assert (stage["options"]["drawn_for"], stage["options"]["batch_size"], stage["options"]["margin"]) == (
+        "query",
+        40,
+        1,
+    )
+    assert (stage["first_epoch"], stage["loop"]["patience"], stage["loop"]["epochs"]) == (1, 15, 50)
+    assert program["encoder"]["pooling"] == "normalised-last"
+    later = json.dumps(papers)
+    assert not [name for name in ("weighted", "spread", "drawn_for", "first_epoch") if name in later]
+
+
 def test_a_gate_bias_is_part_of_a_recipes_name_and_needs_gates() -> None:
     plain = recipe(stage("max-margin"), kind="rcnn")
     biased = replace(plain, gate_bias=3.0)
@@ -287,3 +303,6 @@ def test_a_gate_bias_is_part_of_a_recipes_name_and_needs_gates() -> None:
     papers = replace(network_recipe("lei2016"), gate_bias=3.0)
     rows = [row_recipe(ROWS[name], papers, is_pretraining=False).gate_bias for name in ("lstm-last", "rcnn-last")]
     assert rows == [0.0, 3.0], "rows without gates begin as they did"
+    plain_recipe = network_recipe("lei2016")
+    assert row_recipe(ROWS["rcnn-last-bias"], plain_recipe, is_pretraining=False).gate_bias == 3.0
+    assert row_recipe(ROWS["rcnn-last"], plain_recipe, is_pretraining=False).gate_bias == 0.0

@@ -97,6 +97,14 @@ def test_vectors_that_do_not_fit_are_refused(
     assert not (tmp_path / "words.safetensors").exists()
 
 
+def test_words_can_be_weighted_by_their_idf_after_they_were_found_once(tmp_path: Path) -> None:
+    plain, weighted = (made(tmp_path, weighted=how) for how in ("equally", "by idf"))
+    ratios = np.linalg.norm(weighted.embedding[1:], axis=1) / np.linalg.norm(plain.embedding[1:], axis=1)
+    texts, holding = 6, np.array([2, 2, 1, 1])  # three titles, three empty bodies; wifi, drops, printer, silent
+    np.testing.assert_allclose(ratios, np.log((1 + texts) / (1 + holding)) + 1, rtol=1e-5)
+    assert plain.digest() != weighted.digest()
+
+
 @pytest.mark.parametrize("vectors", ["random", "file"])
 def test_an_unknown_word_can_be_zero(tmp_path: Path, vector_file: Path, vectors: str) -> None:
     name = str(vector_file) if vectors == "file" else vectors

@@ -187,6 +187,59 @@ def pools(result: Mapping[str, Any]) -> list[str]:
     ]
 
 
+def several(result: Mapping[str, Any]) -> list[str]:
+    """Return what several vectors a question bring, on graded pools and on a forum's own links."""
+    forums = ("devops", "reddit", "slicer", "travel", "all")
+    rows = [
+        (name, *(f"{means[forum]:.1f}" for forum in forums), _difference(result["differences_to_b"].get(name)))
+        for name, means in result["ndcg_at_5"].items()
+    ]
+    of_travel = [
+        (name, f"{mean:.1f}", _difference(result["travel_dev_differences_to_b"].get(name)))
+        for name, mean in result.get("travel_dev_ndcg_at_10", {}).items()
+    ]
+    return [
+        "## Several vectors a question",
+        "",
+        f"MiniLM in 8 bits on the {result['queries']} queries above, the judged candidates alone, nDCG@5. A question"
+        " has vectors of its title (t), of title and body (b), and of the title with parts of the body of about 800"
+        " characters (p): joined into their mean, or the greatest cosine of them counts. The query is one vector of"
+        " what is asked, or the same mean. Differences to b are paired, with 95 % intervals.",
+        "",
+        *table(("vectors", "DevOps", "Reddit", "Slicer", "travel", "all", "difference"), rows),
+        *(
+            [
+                "",
+                f"Travel's own duplicate links, {result['travel_dev_queries']} dev queries over all questions,"
+                " nDCG@10:",
+                "",
+                *table(("vectors, query", "nDCG@10", "difference"), of_travel),
+            ]
+            if of_travel
+            else []
+        ),
+    ]
+
+
+def _difference(found: Mapping[str, float] | None) -> str:
+    return "" if found is None else f"{found['mean']:+.1f} ({found['low']:+.1f} to {found['high']:+.1f})"
+
+
+def killed(result: Mapping[str, Any]) -> list[str]:
+    """Return what kills of a process that encodes left."""
+    return [
+        "## Encoding killed on the way",
+        "",
+        f"{result['questions']:,} real questions were encoded by MiniLM in 8 bits, once without a break and once by"
+        f" processes of which {result['kills']} were killed (SIGKILL): {result['missing']} vectors were missing and"
+        f" {result['wrong']} wrong; {result['same_to_the_bit']:,} were the same to the last bit, and the least cosine"
+        f" of two of one question was {result['least_cosine']:.3f}."
+        f" {result['encoded_twice']:,} questions were encoded twice. The unbroken run took"
+        f" {result['unbroken_s']:.0f} s, the other {result['killed_s']:.0f} s, at the lowest priority on two busy"
+        " cores.",
+    ]
+
+
 def transformers(result: Mapping[str, Any]) -> list[str]:
     """Return how fast a sentence transformer runs without torch, beside the library that it comes from."""
     rows = [

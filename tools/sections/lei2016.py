@@ -7,7 +7,7 @@ from typing import Any
 
 from tools.sections.cells import compared, mean, table
 
-__all__ = ["reproduction"]
+__all__ = ["reproduction", "variants"]
 
 MEASURES = ("map", "mrr", "p@1", "p@5")
 MARKS = {"recomputed": "=", "remembered": "~"}
@@ -30,7 +30,42 @@ def reproduction(result: Mapping[str, Any]) -> list[str]:
         " behind the product; learning rate, dropout and the width of the CNN are not searched, and the epoch before"
         " the first may be the best. Other readings: [readings](readings.md).",
         *_kept(result),
+        *_tables(result),
     ]
+    if result["figure"]:
+        lines += [
+            "Pre-training, a line a network and seed; the dot is the epoch that was kept, that of the lowest"
+            " perplexity:",
+            "",
+            f"![Perplexity and dev MRR by epoch of pre-training]({result['figure']})",
+            "",
+        ]
+    return [*lines, _files(result)]
+
+
+def variants(result: Mapping[str, Any]) -> list[str]:
+    """Return the same of other readings and settings, each beside the row that it departs from."""
+    how = {row["row"]: row["how"] for one in result["sets"].values() for row in one["rows"] if row["parameters"]}
+    program = (
+        " Rows that end in `program` have settings of the program that the authors published, not of the paper"
+        " ([lei2016-program.toml](../../src/askalike/training/recipes/lei2016-program.toml) names each)."
+    )
+    return [
+        "## Other readings and settings of the RCNN",
+        "",
+        "Trained with word vectors of fewer texts than the tables above, so that rows are to be compared within this"
+        " section alone, which has its own of those that others depart from."
+        + (program if any(name.endswith("program") for name in how) else ""),
+        "",
+        *(f"- `{name}`: {about}" for name, about in how.items()),
+        *_tables(result),
+        _files(result),
+    ]
+
+
+def _tables(result: Mapping[str, Any]) -> list[str]:
+    """Return a table for each test of each set, and what was compared."""
+    lines: list[str] = []
     for found in result["sets"].values():
         dev, *tests = found["tasks"]
         lines += ["", f"### {found['title'][0].upper()}{found['title'][1:]}", ""]
@@ -42,20 +77,14 @@ def reproduction(result: Mapping[str, Any]) -> list[str]:
             lines += ["What paper and thesis say of rows, by MAP; p of the paired randomisation test, two-sided:", ""]
             lines += [*compared(found["compared"]), ""]
         lines += _not_run(found["rows"])
-    if result["figure"]:
-        lines += [
-            "Pre-training, a line a network and seed; the dot is the epoch that was kept, that of the lowest"
-            " perplexity:",
-            "",
-            f"![Perplexity and dev MRR by epoch of pre-training]({result['figure']})",
-            "",
-        ]
-    kept = ", ".join(f"[{name}](../results/{name})" for name in result.get("outcomes", []))
-    lines += [
-        f"The course of every training is in [{result['logs']}](../results/{result['logs']})."
-        + (f" The values of every query are in {kept}." if kept else "")
-    ]
     return lines
+
+
+def _files(result: Mapping[str, Any]) -> str:
+    """Return where the course of the trainings is, and each query's values."""
+    kept = ", ".join(f"[{name}](../results/{name})" for name in result.get("outcomes", []))
+    course = f"The course of every training is in [{result['logs']}](../results/{result['logs']})."
+    return course + (f" The values of every query are in {kept}." if kept else "")
 
 
 def _table(rows: list[Mapping[str, Any]], dev: str, task: str) -> list[str]:

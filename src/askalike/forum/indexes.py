@@ -38,6 +38,8 @@ from askalike.text.analyzer import Analyzer
 from askalike.types import Query, Question
 
 LOCK_TIMEOUT_S = 10.0
+MAX_TITLE = 1_000
+"""So many characters of a plain text's first line are its title: all words of titles are compared."""
 ENCODER_TIMEOUT_S = 600.0
 """Who has encoded for minutes waits for as long as another process may index."""
 
@@ -149,7 +151,7 @@ class Indexes:
             return in_unit(pair_scores(reranker, cut[0], cut[1:]))
         searcher = self.searcher()
         assert searcher.scoring is not None
-        first, *others = [Question("", *one.strip().partition("\n")[::2]) for one in (query, *texts)]
+        first, *others = [_as_question(one.strip()[:MAX_CHARACTERS]) for one in (query, *texts)]
         asked = Query(first.title, first.body)
         counts = TermCounts(searcher.engine)
         prepared = self._analyzer.prepare(asked.title, asked.body, asked.markup)
@@ -279,6 +281,12 @@ class Indexes:
             raise BusyForumError(
                 f"another process is indexing {self._layout.folder}", "wait until it has finished"
             ) from error
+
+
+def _as_question(text: str) -> Question:
+    """Return a plain text as a question: its first line is the title, as far as a title may reach."""
+    title, _, body = text.partition("\n")
+    return Question("", title[:MAX_TITLE], "\n".join(filter(None, (title[MAX_TITLE:], body))))
 
 
 def remove_indexes(layout: ForumLayout, settings: ForumSettings) -> None:

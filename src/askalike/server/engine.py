@@ -6,6 +6,7 @@ import base64
 import contextlib
 import math
 import re
+import struct
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
@@ -28,6 +29,7 @@ from askalike.schemas import (
     RerankRequest,
     ShownLink,
     ShownQuestion,
+    Side,
     Similar,
     SimilarQuery,
     Usage,
@@ -49,6 +51,7 @@ _PLACE: Final = re.compile("(-?[0-9]{1,19})?_([0-9]{1,19})")
 """A cursor: microseconds or nothing, and a number."""
 
 _TOKEN: Final = re.compile(r"\w+|[^\w\s]")
+ENCODED_AT_ONCE: Final = 32
 DECIMALS: Final = 8
 """Of numbers in a vector: as many as tell one float32 of a unit vector from the next."""
 _NEAREST_TO_CERTAIN: Final = 1e-9
@@ -101,7 +104,7 @@ class Engine:
 
     # -- endpoints in the dialects of others -------------------------------------------------------------------
 
-    def embeddings(self, given: EmbeddingsRequest) -> Embeddings:
+    def embeddings(self, given: EmbeddingsRequest, until_s: float) -> Embeddings:
         """Return the vectors of texts as OpenAI's endpoint does.
 
         Raises:
@@ -113,15 +116,15 @@ class Engine:
         model = self.forum.encoder
         if "@" in given.model and given.model != model:
             raise UnknownIdError(f"there is no model {given.model!r}", f"this forum is encoded by {model!r}")
-        found = self.forum.embed(texts, is_query=given.input_type == "query", dimensions=given.dimensions)
-        rows: list[list[float] | str] = found.astype(float).round(DECIMALS).tolist()
+        vectors = self._vectors(texts, given.input_type, given.dimensions, until_s)
+        rows: list[list[float] | str] = list(vectors)
         if given.encoding_format == "base64":
-            rows = [base64.b64encode(row.astype("<f4").tobytes()).decode() for row in found]
+            rows = [base64.b64encode(struct.pack(f"<{len(one)}f", *one)).decode() for one in vectors]
         read = sum(sum(1 for _ in _TOKEN.finditer(text)) for text in texts)
         data = tuple(Embedding(place, row) for place, row in enumerate(rows))
         return Embeddings(data, model, Usage(read, read))
 
-    def embed(self, given: EmbedRequest) -> Vectors:
+    def embed(self, given: EmbedRequest, until_s: float) -> Vectors:
         """Return the vectors of texts as text-embeddings-inference does.
 
         Raises:
@@ -130,9 +133,17 @@ class Engine:
         """
         if not given.normalize:
             raise SettingError("normalize is false, and vectors have length 1 here", "leave it out")
-        is_query = given.prompt_name == "query"
-        found = self.forum.embed(_texts(given.inputs), is_query=is_query, dimensions=given.dimensions)
-        rows: Vectors = found.astype(float).round(DECIMALS).tolist()
+        return self._vectors(_texts(given.inputs), given.prompt_name, given.dimensions, until_s)
+
+    def _vectors(self, texts: list[str], side: Side, dimensions: int | None, until_s: float) -> Vectors:
+        """Return vectors, encoding no further once nobody waits for them."""
+        rows: Vectors = []
+        for begin in range(0, len(texts), ENCODED_AT_ONCE):
+            if time.monotonic() > until_s:
+                raise BusyForumError("there was no time to encode all texts", "send fewer at once")
+            part = texts[begin : begin + ENCODED_AT_ONCE]
+            found = self.forum.embed(part, is_query=side == "query", dimensions=dimensions)
+            rows += found.astype(float).round(DECIMALS).tolist()
         return rows
 
     def rerank(self, given: RerankRequest) -> Ranks:

@@ -41,12 +41,14 @@ class Call:
         query: a checked struct, None where the route takes no query.
         body: a checked struct, None where the route takes no body.
         rights: what the request's key may do: "read", "write".
+        until_s: by ``time.monotonic``, when nobody waits for the answer any more.
     """
 
     path: Mapping[str, str]
     query: Any
     body: Any
     rights: frozenset[str]
+    until_s: float
 
 
 def admit(request: Request, service: Service, right: Right) -> frozenset[str]:

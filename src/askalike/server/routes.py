@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from functools import cache, partial
@@ -88,7 +89,7 @@ def endpoint(rows: dict[str, Route]) -> Callable[[Request], Awaitable[Response]]
         if service.settings.has_titles_logged:
             request.scope["state"]["title"] = getattr(body, "title", "")
         path = path_values(request.path_params) if request.path_params else {}
-        call = Call(path, query, body, rights)
+        call = Call(path, query, body, rights, time.monotonic() + limits.timeout_s)
         pool = service.writer if row.permission == "write" else service.readers
         assert row.handler is not None
         work = partial(row.handler, service.engine, call)
@@ -266,7 +267,7 @@ ROUTES: Final[tuple[Route, ...]] = (
         "/v1/embeddings",
         "The vectors of texts by the forum's encoder, as OpenAI's endpoint of this name answers.",
         schemas.Embeddings,
-        lambda engine, call: engine.embeddings(call.body),
+        lambda engine, call: engine.embeddings(call.body, call.until_s),
         body=schemas.EmbeddingsRequest,
         refusals=(404, 409),
         refused_as=schemas.OpenAIError,
@@ -276,7 +277,7 @@ ROUTES: Final[tuple[Route, ...]] = (
         "/embed",
         "The vectors of texts by the forum's encoder, as text-embeddings-inference answers.",
         schemas.Vectors,
-        lambda engine, call: engine.embed(call.body),
+        lambda engine, call: engine.embed(call.body, call.until_s),
         body=schemas.EmbedRequest,
         refusals=(409,),
     ),

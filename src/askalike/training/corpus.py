@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from askalike.errors import SettingError
 from askalike.evaluation import CandidateTask
-from askalike.models.encoders.vocabulary import QuestionReader, Vocabulary
+from askalike.models.encoders.vocabulary import UNKNOWN, QuestionReader, Vocabulary
 from askalike.text.markup import plain_text
 from askalike.types import Answer, Question
 
@@ -47,6 +47,16 @@ class Texts:
     def lengths(self) -> NDArray[np.int64]:
         """Return the words of each text.  # (N,)"""
         return np.diff(self.starts)
+
+    def without(self, number: int) -> Texts:
+        """Return the texts without the words of one id.
+
+        >>> texts = Texts(np.array([5, 6, 5, 7], np.int32), np.array([0, 3, 3, 4])).without(5)
+        >>> texts.ids.tolist(), texts.starts.tolist()
+        ([6, 7], [0, 1, 1, 2])
+        """
+        is_kept = self.ids != number
+        return Texts(self.ids[is_kept], np.concatenate([[0], np.cumsum(is_kept)])[self.starts])
 
     def counts(self, size: int) -> NDArray[np.int64]:
         """Return how often each id below ``size`` occurs; all are below it.  # (size,)"""
@@ -219,8 +229,11 @@ class WordSource:
         """Return the most frequent words of the data."""
         return Vocabulary.from_counts(self.words.counts(), min_count=min_count, max_size=max_size)
 
-    def corpus(self, vocabulary: Vocabulary) -> Corpus:
+    def corpus(self, vocabulary: Vocabulary, *, is_dropping: bool = False) -> Corpus:
         """Return the data as ids.
+
+        Args:
+            is_dropping: leave words out that the vocabulary has not.
 
         Raises:
             SettingError: a pair, an answer or a hard negative names a question that is not there.
@@ -237,11 +250,16 @@ class WordSource:
         for identifier, others in data.hard_negatives.items():
             located = _located(rows, [(identifier, *others)])[0]
             hard[located[0], : len(others)] = located[1:]
+
+        def over(read: WordList) -> Texts:
+            texts = read.over(vocabulary)
+            return texts.without(UNKNOWN) if is_dropping else texts
+
         dev = {
-            name: DevSet(task, WordList(_question_words(task.questions, self._reader)).over(vocabulary))
+            name: DevSet(task, over(WordList(_question_words(task.questions, self._reader))))
             for name, task in data.dev.items()
         }
-        texts, topics = self.words.over(vocabulary), _topics(data)
+        texts, topics = over(self.words), _topics(data)
         kept = np.sort(np.array(_located(rows, [(identifier,) for identifier in data.held_out]), np.int64).ravel())
         return Corpus(texts, len(rows), pairs, answers.reshape(-1, 2), hard, topics, dev, kept)
 

@@ -10,7 +10,7 @@ import hashlib
 import json
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
@@ -32,7 +32,14 @@ from askalike.training.objectives.contrastive import Contrastive
 from askalike.training.objectives.decoding import Decoding
 from askalike.training.objectives.max_margin import MaxMargin
 from askalike.training.objectives.reconstruction import Reconstruction
-from askalike.training.recipe import DecodingOptions, MaxMarginOptions, Recipe, ReconstructionOptions, StageSettings
+from askalike.training.recipe import (
+    DecodingOptions,
+    MaxMarginOptions,
+    Recipe,
+    ReconstructionOptions,
+    StageSettings,
+    stored,
+)
 from askalike.training.words import InitialWords, make_words
 
 
@@ -84,12 +91,12 @@ def train_encoder(recipe: Recipe, data: TrainingData, run: TrainingRun) -> Model
         source = WordSource(data, QuestionReader(recipe.reads, recipe.word_limit, recipe.stems), run.progress.advance)
         with distributed.first_alone():
             words = make_words(recipe.words, source, run.start, run.folder, (run.seed, run.progress))
-        corpus = source.corpus(words.vocabulary)
+        corpus = source.corpus(words.vocabulary, is_dropping=recipe.words.unknown == "dropped")
         network = TextNetwork(
             _encoder(recipe, run),
             torch.from_numpy(words.embedding.copy()),
             is_embedding_trained=recipe.words.is_trained,
-            is_unknown_zero=recipe.words.unknown == "zero",
+            is_unknown_zero=recipe.words.unknown != "vector",
         )
         beginning = _beginning(data, words, network, (run.seed, distributed.size))
         _run_stages(recipe, corpus, words.vocabulary, network, run, (device, distributed, beginning))
@@ -124,6 +131,7 @@ def _run_stages(
             distributed=distributed,
             progress=run.progress,
             checkpoint_s=run.checkpoint_s,
+            first_epoch=stage.first_epoch,
         )
         objective = _objective(stage, network, corpus, run.seed)
         run_stage(objective, stage.loop, _judge(network, corpus), context)
@@ -147,17 +155,17 @@ def _beginning(data: TrainingData, words: InitialWords, network: TextNetwork, dr
 
 def _identity(recipe: Recipe, number: int, beginning: str) -> str:
     """Return what a stage's checkpoint is recognised by; stages after it and how the model is kept do not matter."""
-    chosen: list[object] = [recipe.encoder.to_json(), asdict(recipe.words)]
+    chosen: list[object] = [recipe.encoder.to_json(), stored(recipe.words)]
     chosen += [recipe.reads, recipe.word_limit, recipe.arithmetic]
     chosen += [recipe.stems] if recipe.stems else []  # checkpoints from before there were stems stay good
     chosen += [recipe.gate_bias] if recipe.gate_bias else []
-    stages = [asdict(stage) for stage in recipe.stages[:number]]
+    stages = [stored(stage) for stage in recipe.stages[:number]]
     return hashlib.sha256(json.dumps([chosen, stages, beginning], sort_keys=True).encode()).hexdigest()
 
 
 def _encoder(recipe: Recipe, run: TrainingRun) -> EncoderNetwork:
     if run.start is None:
-        return build(recipe.encoder, run.seed, recipe.gate_bias)
+        return build(recipe.encoder, run.seed, recipe.gate_bias, recipe.spread)
     of_start = run.start.settings.encoder
     if of_start.kind != recipe.encoder.kind or of_start.shapes() != recipe.encoder.shapes():
         raise SettingError(

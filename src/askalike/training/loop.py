@@ -226,6 +226,7 @@ class StageContext:
         distributed: the processes that train together.
         progress: shows epochs and steps.
         checkpoint_s: seconds between checkpoints within an epoch, ≥ 0.
+        first_epoch: the first one that may be the best, ≥ 0.
         clock: seconds from any moment on.
         on_epoch: called with each epoch and its measures, 0 before the first; again with the same one where a training
             was stopped between that and the checkpoint after it.
@@ -240,6 +241,7 @@ class StageContext:
     distributed: DistributedContext = field(default_factory=DistributedContext)
     progress: Progress = field(default_factory=SilentProgress)
     checkpoint_s: float = 120.0
+    first_epoch: int = 0
     clock: Callable[[], float] = time.monotonic
     on_epoch: Callable[[int, Mapping[str, float]], None] = lambda *_: None
 
@@ -359,7 +361,7 @@ class _StageRun:
             score = -score
         if not settings.patience or score is None:  # the last epoch is kept
             self.state = replace(self.state, best=score, best_epoch=epoch)
-        elif self.state.best is None or score > self.state.best:
+        elif epoch >= context.first_epoch and (self.state.best is None or score > self.state.best):
             self.state = replace(self.state, best=score, best_epoch=epoch)
             self.best = {name: value.detach().clone() for name, value in self.learned.items()}
         is_worn = bool(settings.patience) and epoch - self.state.best_epoch >= settings.patience

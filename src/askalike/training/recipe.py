@@ -33,6 +33,8 @@ Context = Literal["title", "body", "similar"]
 CONTEXTS: Final[tuple[Context, ...]] = get_args(Context)
 """What a title is written from: the title itself, the body, the title or body of a labelled duplicate."""
 
+DrawnFor = Literal["pair", "query"]
+
 View = Literal["title-body", "marked", "answers"]
 """Two views of the same thing: title and body, two questions labelled as duplicates, a question and its answer."""
 
@@ -62,14 +64,17 @@ class MaxMarginOptions:
     """Of max-margin.
 
     Args:
-        batch_size: pairs in a batch, ≥ 1.
+        batch_size: pairs in a batch, or queries, ≥ 1.
         negatives: random questions for each pair and epoch, K ≥ 1.
         margin: δ > 0.
+        drawn_for: whether each ``pair`` has negatives of its own, or all pairs of a ``query``, which then lie in one
+            batch, share them.
     """
 
     batch_size: int = 25
     negatives: int = 20
     margin: float = 0.2
+    drawn_for: DrawnFor = "pair"
 
     def __post_init__(self) -> None:
         check_settings(self)
@@ -133,6 +138,7 @@ SHIPPED: Final = Path(__file__).parent / "recipes"
 """The recipes that come with the package, one TOML file each."""
 
 Arithmetic = Literal["float32", "bfloat16"]
+Weighted = Literal["equally", "by idf"]
 Needs = Literal["", "pairs"]
 
 
@@ -151,6 +157,7 @@ class WordSettings:
         workers: threads of word2vec; with more than one, no two trainings are equal.
         is_trained: word vectors learn in every stage, or stay fixed.
         unknown: what stands for unknown words.
+        weighted: each word's vector is multiplied by its idf in the texts that are learned from, or by 1.
     """
 
     max_size: int = 60_000
@@ -162,6 +169,7 @@ class WordSettings:
     workers: int = 1
     is_trained: bool = False
     unknown: Unknown = "vector"
+    weighted: Weighted = "equally"
 
     def __post_init__(self) -> None:
         check_settings(self)
@@ -179,6 +187,7 @@ class StageSettings:
         loop: epochs, learning rate and so on.
         dropout: share of numbers left out, in [0, 1).
         needs: "" or "pairs": the stage is left out where the data has no labelled pairs.
+        first_epoch: the first one that may be the best; 0 is the network before the stage.
     """
 
     objective: ObjectiveName
@@ -186,6 +195,7 @@ class StageSettings:
     loop: LoopSettings = field(default_factory=LoopSettings)
     dropout: float = 0.1
     needs: Needs = ""
+    first_epoch: int = 0
 
     def __post_init__(self) -> None:
         check_settings(self)
@@ -218,8 +228,10 @@ class Recipe:
         encoder_precision: how it keeps the encoder's parameters.
         stems: the Snowball language to whose stems words are brought, or "" for words as they are written.
         ranker: the ranker of a forum that the model is for, such as "ramn", or "" for the forum's own model.
-        gate_bias: what b^λ of a gated RCNN begins as, in [-10, 10]: with 0 λ is about 0.5 at first and a state one of
-            its last four words; with 3 it is about 0.95.
+        gate_bias: what is added to the first b^λ of a gated RCNN, in [-10, 10]: with 0 λ is about 0.5 at first and a
+            state one of its last four words; with 3 it is about 0.95.
+        spread: the encoder's first values are even in ± this, biases too; 0 draws them as
+            ``models.encoders.networks.encoder`` says.
     """
 
     encoder: EncoderConfig
@@ -233,6 +245,7 @@ class Recipe:
     stems: str = ""
     ranker: str = ""
     gate_bias: float = 0.0
+    spread: float = 0.0
 
     def __post_init__(self) -> None:
         check_settings(self)
@@ -269,11 +282,7 @@ class Recipe:
 
     def to_json(self) -> str:
         """Return the recipe as text; the same for one that was made before there was a setting."""
-        stored = asdict(self) | {"encoder": self.encoder.to_json()}
-        for name in ("stems", "ranker", "gate_bias"):
-            if not stored[name]:
-                del stored[name]
-        return json.dumps(stored, sort_keys=True)
+        return json.dumps(stored(self) | {"encoder": self.encoder.to_json()}, sort_keys=True)
 
     @classmethod
     def from_mapping(cls, stored: Mapping[str, Any]) -> Recipe:
@@ -296,6 +305,28 @@ class Recipe:
 
 AnyRecipe = Recipe | LanguageRecipe | SiameseRecipe
 """What a file can hold."""
+
+
+_LATER: Final[Mapping[str, object]] = {
+    "stems": "",
+    "ranker": "",
+    "gate_bias": 0.0,
+    "spread": 0.0,
+    "weighted": "equally",
+    "drawn_for": "pair",
+    "first_epoch": 0,
+}
+"""Settings that came after the first recipes were stored, with what was done before there was one."""
+
+
+def stored(part: Any) -> dict[str, Any]:
+    """Return a recipe or a part of one as JSON has it; the same for one that was made before there was a setting.
+
+    >>> stored(MaxMarginOptions()), "drawn_for" in stored(MaxMarginOptions(drawn_for="query"))
+    ({'batch_size': 25, 'negatives': 20, 'margin': 0.2}, True)
+    """
+    absent = object()
+    return asdict(part, dict_factory=lambda held: {name: one for name, one in held if _LATER.get(name, absent) != one})
 
 
 def shipped_recipes() -> list[str]:
@@ -358,7 +389,7 @@ def _stage(stored: object, where: str) -> StageSettings:
     where = f"{where} ({objective})"
     kind = OBJECTIVES[objective]
     known = {part: [entry.name for entry in fields(part)] for part in (kind, LoopSettings)}
-    own = ("objective", "dropout", "needs")
+    own = ("objective", "dropout", "needs", "first_epoch")
     if unknown := sorted(set(stored) - {*known[kind], *known[LoopSettings], *own}):
         expected = ", ".join((*own, *known[kind], *known[LoopSettings]))
         raise SettingError(f"{where}: {', '.join(unknown)} is unknown, expected only: {expected}", "correct it")

@@ -14,7 +14,7 @@ import importlib
 import json
 import math
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final, TypeAlias
 
@@ -30,7 +30,7 @@ from askalike.models.encoders.vocabulary import UNKNOWN, Vocabulary
 from askalike.progress import Progress
 from askalike.settings import check_settings
 from askalike.training.corpus import Texts, WordSource
-from askalike.training.recipe import WordSettings
+from askalike.training.recipe import WordSettings, stored
 from askalike.training.vector_files import FoundVectors, read_vectors
 
 LONGEST = 10_000
@@ -346,7 +346,7 @@ def make_words(
     seed, progress = run
     if start is not None:
         words = _extended(settings, source, start, seed)
-        if settings.unknown == "zero":
+        if settings.unknown != "vector":
             words.embedding[UNKNOWN] = 0
         return words
     vocabulary = source.vocabulary(settings.min_count, settings.max_size)
@@ -360,7 +360,25 @@ def make_words(
     if embedding is None:
         embedding = _found(settings, source, vocabulary, seed, progress)
         replace_whole(kept, safetensors.numpy.save({_EMBEDDING: embedding}, {"identity": identity}))
+    if settings.weighted == "by idf":
+        embedding = embedding * idf(source.words.over(vocabulary), len(vocabulary))[:, None]
     return InitialWords(vocabulary, embedding)
+
+
+def idf(texts: Texts, size: int) -> NDArray[np.float32]:
+    """Return ln((1 + N) / (1 + n)) + 1 of each id below ``size``, n of the N texts holding it.  # (size,)
+
+    Source: the official program of Lei et al. 2016 (taolei87/rcnn, code/qa/myio.py), which takes it from scikit-learn;
+    titles and bodies are texts of their own.
+
+    >>> texts = Texts(np.array([1, 2, 1, 1], np.int32), np.array([0, 2, 4, 4]))  # N = 3, n = 0, 2, 1
+    >>> [round(float(one), 4) for one in idf(texts, 3)]
+    [2.3863, 1.2877, 1.6931]
+    """
+    rows = np.repeat(np.arange(len(texts)), texts.lengths())
+    seen = np.unique(rows * np.int64(size) + texts.ids) % size
+    holding = np.bincount(seen, minlength=size)
+    return (np.log((1 + len(texts)) / (1 + holding)) + 1).astype(np.float32)
 
 
 def _found(
@@ -378,7 +396,7 @@ def _found(
             f"{settings.vectors} holds vectors of {found.vectors.shape[1]} numbers, the recipe says {settings.size}",
             "write the file's size into the recipe",
         )
-    first, missing = initial_embedding(vocabulary, found, is_unknown_zero=settings.unknown == "zero", seed=seed)
+    first, missing = initial_embedding(vocabulary, found, is_unknown_zero=settings.unknown != "vector", seed=seed)
     if settings.vectors not in ("word2vec", "random"):
         progress.notice(f"{len(missing):,} of {len(vocabulary.words):,} words have no vector in the file")
     return first
@@ -419,7 +437,7 @@ def _identity(settings: WordSettings, source: WordSource, vocabulary: Vocabulary
     texts = source.words.over(vocabulary)
     path = Path(settings.vectors)
     file = [path.stat().st_size, path.stat().st_mtime_ns] if path.is_file() else []
-    chosen = [asdict(replace(settings, is_trained=False)), seed, file]
+    chosen = [stored(replace(settings, is_trained=False, weighted="equally")), seed, file]
     found = hashlib.sha256(json.dumps(chosen, sort_keys=True).encode())
     for part in (vocabulary.to_bytes(), texts.ids.tobytes(), texts.starts.tobytes()):
         found.update(part)

@@ -150,6 +150,7 @@ class Model:
         self._embedding = numbers.embedding
         self._reader = QuestionReader(settings.reads, settings.word_limit, settings.stems)
         self._written = replace(self._reader, stems="")
+        self._is_dropping = settings.unknown == "dropped"
         self._runtime = Runtime(settings.encoder, self.parameters())
 
     @classmethod
@@ -270,28 +271,31 @@ class Model:
         Returns:
             N values in the order of the questions; each word takes 4·D bytes.
         """
-        titles = self._states(list(map(self._reader.title, questions)), batch_size)
-        bodies = self._states(list(map(self._reader.body, questions)), batch_size)
+        titles = self._states([self._seen(self._reader.title(one)) for one in questions], batch_size)
+        bodies = self._states([self._seen(self._reader.body(one)) for one in questions], batch_size)
         return [title.followed_by(body) for title, body in zip(titles, bodies, strict=True)]
 
     def text_states(self, texts: Sequence[str], batch_size: int = 256) -> list[WordStates]:
         """Return the words that are read of each plain text with the encoder's states."""
-        return self._states(list(map(self._reader.text, texts)), batch_size)
+        return self._states([self._seen(self._reader.text(one)) for one in texts], batch_size)
 
     def word_weights(self, text: str) -> list[tuple[str, float]]:
         """Return how much of each word the encoder lets in: 1 - λ_t, the mean over the dimensions of a vector gate.
 
         Returns:
-            (word as it is written, weight in [0, 1]) for the words that are read, in their order; nothing for encoders
-            without such a gate.
+            (word as it is written, weight in [0, 1]) for the words that are read and not dropped, in their order;
+            nothing for encoders without such a gate.
         """
-        read = self._reader.text(text)
+        both = list(zip(self._written.text(text), self._reader.text(text), strict=True))
+        if self._is_dropping:
+            both = [(word, stem) for word, stem in both if stem in self.vocabulary]
+        read = [stem for _, stem in both]
         if not self.settings.encoder.gate_size or not read:
             return []
         vectors = self._embedding.rows(np.array(self.vocabulary.ids(read), dtype=np.intp))
         gates = self._runtime.gates(vectors, np.arange(len(read))[:, None], np.array([len(read)]))  # (T, 1, G)
         means = gates.mean(axis=2)[:, 0]
-        return [(word, 1 - float(gate)) for word, gate in zip(self._written.text(text), means, strict=True)]
+        return [(word, 1 - float(gate)) for (word, _), gate in zip(both, means, strict=True)]
 
     def rank(self, word: str) -> int | None:
         """Return how many words of the vocabulary come before one, as it is written; None where it is not there."""
@@ -316,13 +320,17 @@ class Model:
         written, read = ([*reader.title(question), *reader.body(question)] for reader in (self._written, self._reader))
         return [word for word, stem in zip(written, read, strict=True) if stem in self.vocabulary]
 
+    def _seen(self, words: list[str]) -> list[str]:
+        """Return the words without those that are dropped."""
+        return [word for word in words if word in self.vocabulary] if self._is_dropping else words
+
     def _ids(self, text: str) -> list[int]:
-        return self.vocabulary.ids(self._reader.text(text))
+        return self.vocabulary.ids(self._seen(self._reader.text(text)))
 
     def _read(self, question: Question) -> list[list[int]]:
         """Return the ids of what is read of a question: of its title, and of its body where that is read."""
         fields = [self._reader.title(question), self._reader.body(question)]
-        return [self.vocabulary.ids(field) for field in fields]
+        return [self.vocabulary.ids(self._seen(field)) for field in fields]
 
     def _encoded(
         self, items: Sequence[_Item], read: Callable[[_Item], list[list[int]]], batch_size: int

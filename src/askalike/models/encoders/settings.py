@@ -24,11 +24,11 @@ from askalike.settings import check_settings, read_settings
 from askalike.text.settings import LANGUAGES
 
 Kind = Literal["rcnn", "lstm", "gru", "cnn", "attention"]
-Gate = Literal["vector", "scalar", "fixed", "none"]
-Pooling = Literal["last", "mean", "normalised-mean", "max"]
+Gate = Literal["vector", "scalar", "fixed", "constant", "none"]
+Pooling = Literal["last", "normalised-last", "mean", "normalised-mean", "max"]
 Reads = Literal["title and body", "title", "joined"]
 Precision = Literal["float32", "float16", "int8"]
-Unknown = Literal["vector", "zero"]
+Unknown = Literal["vector", "zero", "dropped"]
 
 ENCODER_KINDS: Final[tuple[Kind, ...]] = get_args(Kind)
 GATES: Final[tuple[Gate, ...]] = get_args(Gate)
@@ -49,12 +49,13 @@ class EncoderConfig:
         input_size: dimensions of a word vector, D_in ≥ 1.
         hidden_size: dimensions of a state and of the pooled vector, D ≥ 1; for attention D = D_in.
         order: filter width n in words: ≥ 1 for the RCNN, 1 to ``MAX_CNN_WIDTH`` for the CNN; the others ignore it.
-        gate: how the RCNN's decay λ is found: a ``vector`` or a ``scalar`` λ_t for each word, a ``fixed`` λ, or
-            ``none`` (λ = 0, which is a CNN of width n). The others ignore it.
-        decay: λ of the gate ``fixed``, in [0, 1); the equations are those of the gates, with their factors 1 - λ. It is
-            not the constant decay of Lei et al. 2015, c_t = Σ λ^(t-t'-1) (W_1 x_t' + W_2 x_t), which has none.
-        pooling: how the states become one vector: the ``last`` one, their ``mean``, the mean of the states after each
-            was brought to length 1 (``normalised-mean``), or the ``max`` of each dimension.
+        gate: how the RCNN's decay λ is found: a ``vector`` or a ``scalar`` λ_t for each word, a ``fixed`` λ in the same
+            equations, ``none`` (λ = 0, which is a CNN of width n), or the ``constant`` decay of Lei et al. 2015, whose
+            patterns have no factors 1 - λ. The others ignore it.
+        decay: λ of the gates ``fixed`` and ``constant``, in [0, 1).
+        pooling: how the states become one vector: the ``last`` one, as it is or brought to length 1
+            (``normalised-last``), their ``mean``, the mean of the states after each was brought to length 1
+            (``normalised-mean``), or the ``max`` of each dimension.
         layers: 1 to ``MAX_LAYERS`` for the kinds in ``STACKED``, 1 for the others.
 
     Raises:
@@ -184,7 +185,8 @@ class ModelSettings:
         reads: what of a question is encoded: its title and its body, each on its own; its title alone; or both joined
             to one text.
         word_limit: words of a title or body that are read, or of both where they are joined, the first ones, ≥ 1.
-        unknown: what stands for a word outside the vocabulary: one learned ``vector``, or the ``zero`` vector.
+        unknown: what stands for a word outside the vocabulary: one learned ``vector``, the ``zero`` vector, or nothing:
+            it is ``dropped``, as if the text did not have it.
         embedding_precision: how word vectors are kept.
         encoder_precision: how the encoder's parameters are kept.
         stems: the Snowball language to whose stems words are brought, or "" for words as they are written.

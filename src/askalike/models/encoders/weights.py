@@ -161,7 +161,7 @@ class ModelWeights:
                 f"embedding of shape {embedding.shape}, but expected {expected}",
                 "give one row for unknown words, then one for each word",
             )
-        if settings.unknown == "zero" and embedding[UNKNOWN].any():
+        if settings.unknown != "vector" and embedding[UNKNOWN].any():
             raise SettingError("unknown words are to be zero, but row 0 of the embedding is not", "set it to zero")
         if fault := _fault_of_counts(counts, vocabulary):
             raise SettingError(fault, "give one number for unknown words, then one for each word")
@@ -206,7 +206,7 @@ class ModelWeights:
             raise DamagedModelError(
                 f"weights.safetensors holds more than the model needs: {', '.join(sorted(extra))[:200]}", _AGAIN
             )
-        if settings.unknown == "zero" and embedding.rows(np.array([UNKNOWN])).any():
+        if settings.unknown != "vector" and embedding.rows(np.array([UNKNOWN])).any():
             raise DamagedModelError("unknown words are to be zero, but their vector is not", "train the model again")
         return found
 

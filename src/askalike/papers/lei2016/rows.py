@@ -7,12 +7,15 @@ to 7.4.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import product
 from typing import Any, Final, Literal
 
-from askalike.models.encoders.settings import EncoderConfig, Kind, Pooling, Reads
+from askalike.models.encoders.settings import EncoderConfig, Gate, Kind, Pooling, Reads
 from askalike.papers.harness import Row
+from askalike.training.recipe import network_recipe
 
 WORD_DIMENSIONS: Final = 200
 
@@ -78,6 +81,8 @@ class LeiRow(Row):
         reads: what of a question is looked at.
         encoder: of an encoder, its sizes and pooling; else None.
         is_pretrained: whether an encoder-decoder was trained on all texts before.
+        recipe: of a row with settings of its own, the shipped recipe that has them.
+        gate_bias: what is added to the first bias of its gates.
         about: how it is run, in a few words.
         reported: measure → the paper's figure on AskUbuntu's test set, where one is known.
         thesis: measure → the thesis's.
@@ -87,13 +92,18 @@ class LeiRow(Row):
     reads: Reads = "title and body"
     encoder: EncoderConfig | None = None
     is_pretrained: bool = False
+    recipe: str = ""
+    gate_bias: float = 0.0
     about: str = ""
     reported: Mapping[str, Figure] = field(default_factory=dict)
     thesis: Mapping[str, Figure] = field(default_factory=dict)
 
     def decides(self) -> dict[str, Any]:
         """Return what of the row decides its outcome, as JSON can hold it."""
-        return {
+        own: dict[str, Any] = {"gate_bias": self.gate_bias} if self.gate_bias else {}
+        if self.recipe:
+            own["recipe"] = json.loads(network_recipe(self.recipe).to_json())
+        return own | {
             "id": self.id,
             "system": self.system,
             "scorer": self.scorer,
@@ -123,6 +133,21 @@ def _encoder(
     )
 
 
+def _variant(
+    name: str,
+    about: str,
+    reads: Reads = "title and body",
+    *,
+    pooling: Pooling = "last",
+    gate: Gate = "vector",
+    **own: Any,
+) -> LeiRow:
+    """Return an RCNN's row with another reading, or with settings of the official program."""
+    config = EncoderConfig("rcnn", WORD_DIMENSIONS, 400, 2, pooling=pooling, gate=gate)
+    words = ["rcnn", pooling.removeprefix("normalised-"), name, *(["title"] if reads == "title" else [])]
+    return LeiRow("-".join(words), "rcnn", is_drawn=True, reads=reads, encoder=config, about=about, **own)
+
+
 def _baseline(identifier: str, system: str, about: str, *, scorer: str = "", reads: Reads = "title and body") -> LeiRow:
     paper, thesis = REPORTED.get(identifier, {}), THESIS.get(identifier, {})
     return LeiRow(identifier, system, scorer=scorer, reads=reads, about=about, reported=paper, thesis=thesis)
@@ -131,6 +156,12 @@ def _baseline(identifier: str, system: str, about: str, *, scorer: str = "", rea
 def _words(scorer: str, about: str) -> LeiRow:
     return _baseline(scorer, "tfidf", about, scorer=scorer)
 
+
+BOTH: Final[tuple[Reads, ...]] = ("title and body", "title")
+LAST_AND_MEAN: Final[tuple[Pooling, ...]] = ("last", "normalised-mean")
+BIAS: Final = "max-margin; λ begins at .95 instead of .5, which is no setting of the authors"
+CONSTANT: Final = "max-margin; the constant decay of Lei et al. 2015, λ = .5"
+PROGRAM: Final = "max-margin with the settings of the official program, which are not the paper's"
 
 _ALL: Final[Sequence[LeiRow]] = (
     _baseline(
@@ -156,6 +187,14 @@ _ALL: Final[Sequence[LeiRow]] = (
     _encoder("rcnn", "mean", name="plain-mean"),
     _encoder("rcnn", "last", "title"),
     _encoder("rcnn", "normalised-mean", "title", name="mean"),
+    _variant("bias", BIAS, gate_bias=3.0),
+    _variant("bias", BIAS, "title", gate_bias=3.0),
+    *(
+        _variant("constant", CONSTANT, reads, pooling=pooling, gate="constant")
+        for reads, pooling in product(BOTH, LAST_AND_MEAN)
+    ),
+    _variant("program", PROGRAM, pooling="normalised-last", recipe="lei2016-program"),
+    _variant("program", PROGRAM, pooling="normalised-mean", recipe="lei2016-program"),
     _encoder("lstm", "last", is_pretrained=True),
     _encoder("gru", "last", is_pretrained=True),
     _encoder("rcnn", "last", is_pretrained=True),
@@ -175,6 +214,20 @@ COMPARED: Final[Sequence[tuple[str, str]]] = (
     ("rcnn-mean", "rcnn-plain-mean"),
     ("rcnn-last", "rcnn-last-title"),
     ("rcnn-mean", "rcnn-mean-title"),
+    ("rcnn-last-bias", "rcnn-last"),
+    ("rcnn-mean", "rcnn-last-bias"),
+    ("rcnn-mean", "bm25"),
+    ("rcnn-mean-title", "bm25"),
+    ("rcnn-last", "rcnn-last-constant"),
+    ("rcnn-mean", "rcnn-mean-constant"),
+    ("rcnn-last-bias-title", "rcnn-last-title"),
+    ("rcnn-mean-title", "rcnn-last-title"),
+    ("rcnn-mean-title", "rcnn-last-bias-title"),
+    ("rcnn-last-title", "rcnn-last-constant-title"),
+    ("rcnn-mean-title", "rcnn-mean-constant-title"),
+    ("rcnn-last-program", "rcnn-last"),
+    ("rcnn-mean-program", "rcnn-mean"),
+    ("rcnn-last-program", "rcnn-mean-program"),
     ("lstm-last-pretrained", "lstm-last"),
     ("gru-last-pretrained", "gru-last"),
     ("rcnn-last-pretrained", "rcnn-last"),
@@ -187,4 +240,5 @@ COMPARED: Final[Sequence[tuple[str, str]]] = (
     ("rcnn-last-pretrained", "candidate-search"),
 )
 """What paper and thesis say of rows, in order: the RCNN beats others of its size, the last state beats the mean, states
-brought to length 1 are better, bodies help, pre-training helps, and the best of all beats BM25."""
+brought to length 1 are better, bodies help, pre-training helps, and the best of all beats BM25. Between them, readings
+and settings beside each other."""

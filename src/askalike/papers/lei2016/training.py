@@ -30,7 +30,7 @@ from askalike.papers.lei2016.rows import LeiRow
 from askalike.papers.lei2016.sets import LeiSet
 from askalike.progress import Progress, SilentProgress
 from askalike.training.corpus import TrainingData, WordSource
-from askalike.training.recipe import Recipe
+from askalike.training.recipe import Recipe, network_recipe
 from askalike.training.vector_files import write_word2vec_text
 from askalike.training.words import make_words
 from askalike.types import Question
@@ -46,7 +46,7 @@ def row_recipe(row: LeiRow, recipe: Recipe, *, is_pretraining: bool) -> Recipe:
     """
     assert row.encoder is not None, "only rows with an encoder are trained"
     stages = tuple(stage for stage in recipe.stages if (stage.objective == PRETRAINING) == is_pretraining)
-    gate_bias = recipe.gate_bias if row.encoder.gate_size else 0.0
+    gate_bias = (row.gate_bias or recipe.gate_bias) if row.encoder.gate_size else 0.0
     return replace(recipe, encoder=row.encoder, reads=row.reads, stages=stages, gate_bias=gate_bias)
 
 
@@ -55,7 +55,7 @@ class EncoderTrainer:
     """Trains one row with one seed; a ``table.Trainer``.
 
     Args:
-        recipe: settings of all rows; its encoder is replaced by the row's.
+        recipe: settings of all rows but those that name one; its encoder is replaced by the row's.
         sets: all sets of the folder: their texts are what word vectors and pre-training learn from.
         archives: more texts for these, by the archive's name.
         vectors: a file of word vectors in word2vec's text format, or None to train them on ``texts``.
@@ -83,8 +83,8 @@ class EncoderTrainer:
         from askalike.training.encoder import TrainingRun, train_encoder
 
         shared = folder.parent.parent
-        words = replace(self.recipe.words, vectors=str(self.vectors or self._words(shared, seed)))
-        recipe = replace(self.recipe, words=words)
+        own = network_recipe(row.recipe) if row.recipe else self.recipe
+        recipe = replace(own, words=replace(own.words, vectors=str(self.vectors or self._words(shared, seed))))
         learned = TrainingData(data.questions, data.pairs, dev={data.dev.name: candidate_task(data.dev)})
         start = self._pretrained(row, recipe, shared, seed) if row.is_pretrained else None
         run = TrainingRun(folder, seed, self.device, start, self.progress)

@@ -44,7 +44,7 @@ def max_margin(scores: Tensor, margin: float) -> Tensor:
 
 
 class MaxMargin(Objective):
-    """Max-margin over the corpus' labelled pairs; each pair gets new random negatives every epoch.
+    """Max-margin over the corpus' labelled pairs; each pair or query gets new random negatives every epoch.
 
     A pair whose first question is labelled with all others has no negative and is left out.
 
@@ -69,14 +69,24 @@ class MaxMargin(Objective):
 
     def batches(self, epoch: int, seed: int) -> Sequence[NDArray[np.int64]]:
         """Return arrays of rows (q, p⁺, K negatives); no negative is q or labelled with it."""
-        random = random_stream(seed, epoch)
-        pairs = self._pairs[random.permutation(len(self._pairs))]
-        excluded = [self._excluded[query] for query in pairs[:, 0].tolist()]
+        random, size = random_stream(seed, epoch), self._options.batch_size
+        if self._options.drawn_for == "pair":
+            pairs = self._pairs[random.permutation(len(self._pairs))]
+            return in_batches(np.concatenate([pairs, self._drawn(pairs[:, 0], random)], axis=1), size)
+        queries = random.permutation(np.unique(self._pairs[:, 0]))
+        drawn = dict(zip(queries.tolist(), self._drawn(queries, random), strict=True))
+        found = []
+        for part in in_batches(queries, size):
+            pairs = self._pairs[np.isin(self._pairs[:, 0], part)]
+            found.append(np.concatenate([pairs, np.stack([drawn[query] for query in pairs[:, 0].tolist()])], axis=1))
+        return found
+
+    def _drawn(self, queries: NDArray[np.int64], random: np.random.Generator) -> NDArray[np.int64]:
+        """Return random negatives of each query.  # (Q, K)"""
+        excluded = [self._excluded[query] for query in queries.tolist()]
         left = np.array([self.corpus.size - len(some) for some in excluded])
-        drawn = random.integers(0, left[:, None], (len(pairs), self._options.negatives))
-        for row, some in enumerate(excluded):
-            drawn[row] = skip(drawn[row], some)
-        return in_batches(np.concatenate([pairs, drawn], axis=1), self._options.batch_size)
+        drawn = random.integers(0, left[:, None], (len(queries), self._options.negatives))
+        return np.stack([skip(row, some) for row, some in zip(drawn, excluded, strict=True)])
 
     def forward(self, batch: NDArray[np.int64]) -> Tensor:
         """Return the mean loss of pairs with their negatives, (B, 2 + K) questions."""

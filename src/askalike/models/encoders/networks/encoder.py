@@ -1,6 +1,7 @@
 """An encoder to be trained: a network and its pooling, first values from a seed, parameters to and from NumPy arrays.
 
-First values. RCNN and CNN: weights uniform in ±√(6 / (inputs + outputs)) of each block W_k, W^λ, U^λ, biases zero. LSTM
+First values, where nothing else is asked for. RCNN and CNN: weights uniform in ±√(6 / (inputs + outputs)) of each block
+W_k, W^λ, U^λ, biases zero. LSTM
 and GRU: everything uniform in ±1/√D, as ``torch.nn.LSTM`` has it. Attention: W^q, W^k and W^v orthogonal, weights and
 biases of the position-wise part uniform in ±0.1, norms with gain 1 and bias 0.
 
@@ -25,7 +26,7 @@ from askalike.errors import SettingError
 from askalike.models.encoders.networks.attention import Attention
 from askalike.models.encoders.networks.cpu import lane_count
 from askalike.models.encoders.networks.packing import Packing
-from askalike.models.encoders.networks.rcnn import Cnn, Rcnn
+from askalike.models.encoders.networks.rcnn import Cnn, Rcnn, gated
 from askalike.models.encoders.networks.recurrent import Gru, Lstm, torch_name
 from askalike.models.encoders.settings import EncoderConfig, Kind, Pooling
 
@@ -39,6 +40,15 @@ def last(states: Tensor, packing: Packing) -> Tensor:
     [[3.0], [2.0]]
     """
     return packing.restore(states.index_select(0, packing.last()))
+
+
+def normalised_last(states: Tensor, packing: Packing) -> Tensor:
+    """Return h_T / |h_T|, so that titles and bodies count the same; a zero state stays zero.
+
+    >>> normalised_last(torch.tensor([[9.0, 9.0], [0.0, 0.5]]), Packing.of(torch.tensor([2]))).tolist()
+    [[0.0, 1.0]]
+    """
+    return functional.normalize(last(states, packing), eps=_TINY)
 
 
 def mean(states: Tensor, packing: Packing) -> Tensor:
@@ -83,6 +93,7 @@ def _gather(states: Tensor, packing: Packing, mode: Literal["mean", "max"]) -> T
 
 POOLS: Final[dict[Pooling, Callable[[Tensor, Packing], Tensor]]] = {
     "last": last,
+    "normalised-last": normalised_last,
     "mean": mean,
     "normalised-mean": normalised_mean,
     "max": largest,
@@ -119,7 +130,7 @@ def _drawn(config: EncoderConfig, name: str, shape: tuple[int, ...], generator: 
 
 
 NETWORKS: Final[dict[Kind, Callable[[EncoderConfig, Mapping[str, Tensor]], nn.Module]]] = {
-    "rcnn": Rcnn,
+    "rcnn": gated,
     "lstm": Lstm,
     "gru": Gru,
     "cnn": Cnn,
@@ -189,8 +200,9 @@ class EncoderNetwork(nn.Module):
         """
         if not isinstance(self.network, Rcnn | Lstm | Gru):
             raise SettingError(
-                f"an encoder of the kind {self.config.kind} keeps no state that a decoder could start from",
-                "pre-train an rcnn, lstm or gru, or leave pre-training out",
+                f"an encoder of the kind {self.config.kind} and gate {self.config.gate} keeps no state that a decoder "
+                "could start from",
+                "pre-train an lstm, a gru or an rcnn with another gate than constant, or leave pre-training out",
             )
         begin = None if start is None else start.index_select(0, packing.order)
         states, carry = self.network.go_on(words, packing, begin)
@@ -227,15 +239,23 @@ class EncoderNetwork(nn.Module):
         return packing.pack(inputs)
 
 
-def build(config: EncoderConfig, seed: int = 0, gate_bias: float = 0.0) -> EncoderNetwork:
+def build(config: EncoderConfig, seed: int = 0, gate_bias: float = 0.0, spread: float = 0.0) -> EncoderNetwork:
     """Return an untrained encoder; the same seed gives the same parameters.
 
     Args:
-        gate_bias: what b^λ of a gated RCNN begins as.
+        gate_bias: what is added to the first b^λ of a gated RCNN.
+        spread: all parameters are drawn evenly from ± this; 0 draws them as the module says.
+
+    >>> values = to_arrays(build(EncoderConfig("rcnn", 20, 30), spread=0.05))
+    >>> bool(all(0.04 < abs(array).max() <= 0.05 for array in values.values()))
+    True
     """
     values = initial_values(config, seed)
+    if spread:
+        generator = torch.Generator().manual_seed(seed)
+        values = {name: (torch.rand(one.shape, generator=generator) * 2 - 1) * spread for name, one in values.items()}
     if config.gate_size:
-        values["gate_bias"] = torch.full_like(values["gate_bias"], gate_bias)
+        values["gate_bias"] = values["gate_bias"] + gate_bias
     return EncoderNetwork(config, values)
 
 

@@ -9,7 +9,11 @@
            cᵏ_t = λ_t ⊙ cᵏ_{t-1} + (1 - λ_t) ⊙ (cᵏ⁻¹_{t-1} + W_k x_t)        k = 2 … n
            h_t  = tanh(cⁿ_t + b)
 
-Source: Lei et al. 2016 (NAACL), section 4.1; the RCNN with λ = 0 is the CNN.
+    with the gate constant
+           c_t  = Σ_{t' < t} λ^(t - t' - 1) (W_1 x_t' + W_2 x_t),   h_t = tanh(c_t + b)     and so on for more words
+
+Source: Lei et al. 2016 (NAACL), section 4.1; the RCNN with λ = 0 is the CNN; the constant decay is that of Lei et al.
+2015 (EMNLP), with which the section begins.
 
 Differs: in how it is computed, not in what. Each word adds its share to the sums of the windows that it is in. σ(z) is
 taken as (1 + tanh(z/2))/2, the halving being done once in the weights; b is added to W_n x and to cⁿ_0, which adds it
@@ -62,11 +66,41 @@ class Cnn:
 
 
 @dataclass(frozen=True, slots=True)
+class Patterns:
+    """The patterns of n words with a constant decay; the recurrence stands at the network that is trained.
+
+    Args:
+        bias: b (D,).
+        decay: λ.
+    """
+
+    projection: Projection
+    bias: NDArray[np.float32]
+    decay: np.float32
+
+    def run(self, words: BatchWords) -> Iterator[Step]:
+        """Yield the states of each step."""
+        order, _, size = self.projection.stacks[0].weights.shape
+        sums = np.zeros((order - 1, len(words.packing.order), size), dtype=np.float32)  # s of each k
+        weights = np.zeros(order - 1, dtype=np.float32)  # p of each k
+        for (shares,) in words.steps():  # (n, b, D)
+            found, count = shares[0], np.float32(1)
+            for k in range(order - 1):
+                own, passed = sums[k, : len(found)], weights[k]
+                later = own + passed * shares[k + 1]
+                own *= self.decay
+                own += found
+                weights[k] = passed * self.decay + count
+                found, count = later, passed
+            yield Step(np.tanh(found + self.bias))
+
+
+@dataclass(frozen=True, slots=True)
 class Rcnn:
     """A gated convolution of order n.
 
     Args:
-        recurrent: half of U^λ, transposed (D, G), or None for the gates ``fixed`` and ``none``.
+        recurrent: half of U^λ, transposed (D, G), or None for gates that are not computed.
         bias: b (D,).
         decay: λ of the gate ``fixed``, None for the other gates.
     """
@@ -151,6 +185,15 @@ def _mix(sums: NDArray[np.float32], shares: NDArray[np.float32], gates: NDArray[
     sums -= shares
     sums *= gates
     sums += shares
+
+
+def gated(config: EncoderConfig, arrays: Mapping[str, NDArray[np.float32]]) -> Rcnn | Patterns:
+    """Return the network of a gate."""
+    if config.gate != "constant":
+        return Rcnn.of(config, arrays)
+    none = np.zeros(config.order * config.hidden_size, dtype=np.float32)
+    projection = Projection((Stack.of(arrays["input"], config.order, none),))
+    return Patterns(projection, arrays["output_bias"], np.float32(config.decay))
 
 
 _HALVED_LSTM = np.array([0.5, 0.5, 1.0, 0.5], dtype=np.float32)  # i, f, g, o: σ(z) = (1 + tanh(z/2))/2

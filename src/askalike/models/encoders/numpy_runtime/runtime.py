@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from askalike.models.encoders.numpy_runtime.attention import Attention
-from askalike.models.encoders.numpy_runtime.recurrent import Cnn, Gru, Lstm, Rcnn
+from askalike.models.encoders.numpy_runtime.recurrent import Cnn, Gru, Lstm, gated
 from askalike.models.encoders.numpy_runtime.words import (
     BatchOrder,
     BatchWords,
@@ -40,6 +40,13 @@ def last(steps: Iterator[Step], packing: BatchOrder, size: int) -> NDArray[np.fl
     found = np.zeros((len(packing.order), size), dtype=np.float32)
     for (states, _), remaining in zip(steps, (*packing.counts[1:], 0), strict=False):
         found[remaining : len(states)] = states[remaining:]
+    return found
+
+
+def normalised_last(steps: Iterator[Step], packing: BatchOrder, size: int) -> NDArray[np.float32]:
+    """Return h_T / |h_T|."""
+    found = last(steps, packing, size)
+    found /= np.maximum(np.linalg.norm(found, axis=1, keepdims=True), _TINY)
     return found
 
 
@@ -86,6 +93,7 @@ def largest(steps: Iterator[Step], packing: BatchOrder, size: int) -> NDArray[np
 
 POOLS: Final[dict[Pooling, Callable[[Iterator[Step], BatchOrder, int], NDArray[np.float32]]]] = {
     "last": last,
+    "normalised-last": normalised_last,
     "mean": mean,
     "normalised-mean": normalised_mean,
     "max": largest,
@@ -93,7 +101,7 @@ POOLS: Final[dict[Pooling, Callable[[Iterator[Step], BatchOrder, int], NDArray[n
 """Pooling → its function of (steps, packing, D), which returns (B, D) in the packing's order."""
 
 NETWORKS: Final[dict[Kind, Callable[[EncoderConfig, Mapping[str, NDArray[np.float32]]], Network]]] = {
-    "rcnn": Rcnn.of,
+    "rcnn": gated,
     "lstm": Lstm.of,
     "gru": Gru.of,
     "cnn": Cnn.of,
