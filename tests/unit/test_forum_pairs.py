@@ -96,6 +96,18 @@ def test_changes_are_followed(forum: Forum) -> None:
     assert set(pairs(forum)) == {"ac", "df", "bg"}
 
 
+def test_what_came_last_is_compared_first_while_others_still_wait(
+    forum: Forum, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pairs_module, "AT_ONCE", 1)
+    forum.pairs.advance(0.0)
+    forum.add(Question("f", "printer prints blank pages again"))
+    forum.pairs.advance(0.0)
+    assert forum.pairs.waiting() > 0
+    nums = forum.numbers(["d", "f"])
+    assert (nums["d"], nums["f"]) in [(pair.first, pair.second) for pair in forum.pairs.store.of(nums["f"])]
+
+
 def test_only_what_changed_is_compared_again(forum: Forum) -> None:
     pairs(forum)
     forum.add(Question("f", "a cat"))
