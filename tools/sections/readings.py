@@ -203,6 +203,10 @@ def _lei(result: Mapping[str, Any], variants: Mapping[str, Any]) -> list[str]:
         "",
         *_variant_rows(variants, ("rcnn-last", "rcnn-last-bias", "rcnn-mean")),
         *_variant_rows(variants, ("rcnn-last-title", "rcnn-last-bias-title", "rcnn-mean-title")),
+        "So the start of the gates, of which the paper says nothing, decides which pooling is ahead: with 0 the mean,"
+        " with 3 the last state, as the paper has it. The default stays 0 until every row has five seeds of both. That"
+        " the mean beats the last state is therefore not said against the paper any more.",
+        "",
         "**The constant decay of Lei et al. 2015**, c_t = Σ λ^(t-t'-1) (W_1 x_t' + W_2 x_t), is the gate `constant`,"
         ' with λ = .5 in these rows. `gate = "fixed"` is another thing, a fixed λ in the equations of 2016 with their'
         " factors 1 - λ. A word alone makes no pattern, so that a title of one word has no state. The program of 2015"
