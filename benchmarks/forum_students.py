@@ -40,7 +40,7 @@ from benchmarks import encoders
 from benchmarks.record import WORK, write
 from benchmarks.students import KeptTeacher
 
-EXACT = ForumSettings(neighbours="exact")
+EXACT = ForumSettings()
 LEARNED = 6_000
 Ranked = Sequence[tuple[str, float]]
 Rank = Callable[[Query], Ranked]
