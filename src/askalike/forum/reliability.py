@@ -41,7 +41,8 @@ def wilson(same: int, judged: int) -> tuple[float, float]:
 def bins(judged: Sequence[tuple[float, bool]]) -> tuple[ReliabilityBin, ...]:
     """Return the groups of probability that hold a judged pair, ascending.
 
-    >>> [(one.least, one.judged, one.same, one.mean) for one in bins([(0.7, True), (0.6, False), (1.0, True)])]
+    >>> found = bins([(0.7, True), (0.6, False), (1.0, True)])
+    >>> [(one.least, one.judged, one.same, round(one.mean, 2)) for one in found]
     [(0.6, 2, 1, 0.65), (0.8, 1, 1, 1.0)]
     """
     made = []

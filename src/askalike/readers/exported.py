@@ -75,7 +75,7 @@ class ExportReader:
 def _manifest(folder: Path) -> Manifest:
     try:
         found = msgspec.json.decode(needed_file(folder, MANIFEST, _AGAIN).read_bytes(), type=Manifest)
-    except (msgspec.MsgspecError, UnicodeDecodeError) as error:
+    except (msgspec.MsgspecError, RecursionError, UnicodeDecodeError) as error:
         raise FormatError(f"{folder / MANIFEST} is no manifest of an export: {error}", _AGAIN) from error
     if found.format != FORMAT:
         hint = "read it with the version that wrote it, or a newer one"
@@ -90,7 +90,7 @@ def _records(folder: Path, name: str, kind: type, manifest: Manifest, context: R
         met += 1
         try:
             record = made()
-        except (ValueError, msgspec.MsgspecError) as error:
+        except (ValueError, RecursionError, msgspec.MsgspecError) as error:
             context.reject(name, line, "", str(error))
             continue
         context.records_in += 1
