@@ -129,7 +129,7 @@ def _beir(values: Values) -> str:
 def _export(values: Values) -> str:
     one = _json(values)
     first = {name: one[name] for name in ("id", "title", "body", "score")} | {"created": one["date"]}
-    first["score"] = 3 if first["score"] == "3" else first["score"]
+    first |= {"score": 3, "created": "2020-01-01T00:00:00Z"} if values is USUAL else {}
     return _dumps(first) + '\n{"id": "9", "title": "How?"}\n'
 
 
