@@ -141,11 +141,18 @@ def test_verdicts_move_likelihoods_and_what_is_withdrawn_does_not(small: Forum) 
     pairs = (before, 1.0)
     assert small.likelihoods(pairs) == list(pairs)
     small.judge("again", "wifi", "different")
-    moved = likely()
-    assert moved < before
-    assert small.likelihoods(pairs) == [pytest.approx(moved), 1.0]
-    small.judge("again", "wifi", "withdrawn")
-    assert likely() == before
+    assert likely() == before  # one judgement says little
+    others = [f"other {number}" for number in range(60)]
+    small.add([Question(one, "Wlan lost") for one in others])
+    known = small.likelihoods(pairs)
+    for one in others:
+        small.judge(one, "printer", "duplicate")
+    moved = small.likelihoods(pairs)
+    assert moved[0] > known[0]
+    assert moved[1] == 1.0
+    for one in others:
+        small.judge(one, "printer", "withdrawn")
+    assert small.likelihoods(pairs) == known
 
 
 def test_words_and_vectors_add_up_to_the_score(small: Forum) -> None:

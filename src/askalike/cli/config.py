@@ -29,6 +29,7 @@ from askalike.errors import InputError, SettingError
 from askalike.files import replace_whole
 from askalike.search import RANKER_NAMES
 from askalike.search.settings import THRESHOLDS
+from askalike.search.thresholds import parse_minimum
 from askalike.store import ForumLayout, open_store
 
 CONFIGURABLE: Final[Mapping[str, tuple[str, ...]]] = {
@@ -60,6 +61,9 @@ class _Option:
         Raises:
             SettingError: it takes no such value.
         """
+        option = key.partition(".")[2]
+        if option in ("minimum", "min") and not isinstance(given, list):
+            parse_minimum(given := str(given))
         listed = given if isinstance(given, list) else [given]
         numbers = (int, float) if self.kind is float else (self.kind,)
         expected = f"{'a list of ' if self.is_list else ''}{_NAMES[self.kind]}"
@@ -67,7 +71,6 @@ class _Option:
         for one in listed if fits and self.kind in (int, float) else ():
             fits = (self.least is None or one >= self.least) and (self.most is None or one <= self.most)
             expected = f"a number from {self.least or 0} on" if self.most is None else f"{self.least} to {self.most}"
-        option = key.partition(".")[2]
         if fits and option in _CHOICES:
             fits, expected = given in _CHOICES[option], f"one of {', '.join(_CHOICES[option])}"
         if not fits:

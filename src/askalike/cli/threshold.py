@@ -24,7 +24,9 @@ def threshold(
     ] = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Show the least probability by which a share of what is shown is a duplicate, or of the duplicates is shown.
+    """Find the least probability that keeps a promise.
+
+    The promise is that a share of what is shown is a duplicate, or that a share of the duplicates is shown.
 
     It rests on judged pairs that chance drew from the whole range of probability, as every fifth of the page's Review
     is; where these are too few, on how right the probabilities are in other forums. It is so for pairs of a question

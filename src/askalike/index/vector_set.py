@@ -232,9 +232,9 @@ class VectorSet:
         """
         with self._loading:
             if self._model is None:
-                with _SHARING:  # one in memory for all forums that have the same
-                    self._model = _MODELS.get(self.fingerprint) or self._read()
-                    _MODELS[self.fingerprint] = self._model
+                found = self._read()  # whether or not another forum has the same: its files are compared
+                with _SHARING:
+                    self._model = _MODELS.setdefault(self.fingerprint, found)
             return self._model
 
     def _read(self) -> Model:
