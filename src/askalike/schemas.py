@@ -94,10 +94,10 @@ def _filters(
 ) -> Filters:
     return Filters(
         tags,
-        parse_moment("before", asked.before),
+        None if asked.before is None else parse_moment("before", asked.before),
         frozenset(exclude),
         not_tags,
-        parse_moment("after", asked.after),
+        None if asked.after is None else parse_moment("after", asked.after),
         asked.answered,
         asked.closed,
     )

@@ -153,7 +153,8 @@ def train(
 
 def _teach(path: Path, teacher: str, options: TeachingOptions, *, as_json: bool) -> None:
     if not is_text_encoder(teacher):
-        raise SettingError(f"--teacher {teacher}", f"expected a text encoder: {SHAPES.replace('general, ', '')}")
+        hint = f"expected {SHAPES.replace('general, ', '')}"
+        raise SettingError(f"there is no text encoder {teacher[:200]!r}", hint)
     kept = "vectors of questions and texts so far are kept"
     with telling_how_to_go_on(lambda: (kept, same_again())), Forum.open(path) as forum, BarProgress() as progress:
         if not is_named(forum, teacher):
