@@ -23,7 +23,7 @@ from askalike.files import narrow, writing_named
 from askalike.store import rows
 from askalike.store.protocol import LoadCounts, LoadReport
 from askalike.store.sqlite.schema import BUSY_TIMEOUT_S, refusal, roll_back
-from askalike.store.sqlite.writes import (
+from askalike.store.writes import (
     PostKind,
     delete_answer,
     delete_link,
