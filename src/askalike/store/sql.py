@@ -6,7 +6,7 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
 from msgspec import structs
 
@@ -32,6 +32,9 @@ _LAST: Final = 2**63 - 1
 
 class SqlStore(ABC):
     """``store.Store`` without what each database does in its own way: connections, transactions, loads."""
+
+    ordered_join: ClassVar = "JOIN"
+    """A join whose first table is read first, where that has to be said."""
 
     _counted: tuple[int, Counts] | None = None
 

@@ -13,19 +13,22 @@ from typing import Any
 
 from askalike.errors import BusyForumError, DamagedForumError, ForumError, ForumNotFoundError
 from askalike.files import narrow, writing_named
+from askalike.store.connections import ThreadConnections
 from askalike.store.layout import not_found
+from askalike.store.load import load
 from askalike.store.protocol import (
     LoadReport,
 )
 from askalike.store.sql import SqlStore
 from askalike.store.sqlite import schema
-from askalike.store.sqlite.load import is_loading, load
-from askalike.store.sqlite.schema import ThreadConnections
+from askalike.store.sqlite.staging import is_loading, staging
 from askalike.types import Record, Reject, Source
 
 
 class SqliteStore(SqlStore):
     """``store.Store`` in one file; each thread has a connection of its own."""
+
+    ordered_join = "CROSS JOIN"
 
     def __init__(self, path: Path) -> None:
         if not path.is_file():
@@ -114,7 +117,12 @@ class SqliteStore(SqlStore):
         is_mass_delete_allowed: bool = False,
     ) -> LoadReport:
         """Make the store hold what ``records`` holds for ``source``, in one transaction."""
-        return load(self, records, source, reject, unread, is_mass_delete_allowed=is_mass_delete_allowed)
+        with staging(self.path, self.connection) as staged:
+            report = load(self, staged, records, source, reject, unread, is_mass_delete_allowed=is_mass_delete_allowed)
+        with contextlib.suppress(ForumError):  # what was loaded is on disk already, in the write-ahead log
+            for mode in ("PASSIVE", "TRUNCATE"):  # the first takes long and lets others write
+                self.rows(f"PRAGMA wal_checkpoint({mode})")
+        return report
 
     def is_loading(self) -> bool:
         """Return whether an archive is loaded into this forum."""
