@@ -1,4 +1,4 @@
-"""A real PostgreSQL server for tests, from a package that brings its programs; one for all, a database for each test."""
+"""A real PostgreSQL server for tests, from a package with its programs; one for all, a database for each test."""
 
 from __future__ import annotations
 

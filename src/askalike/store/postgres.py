@@ -28,7 +28,7 @@ from askalike.errors import (
 from askalike.store import rows
 from askalike.store.connections import ThreadConnections
 from askalike.store.load import STAGING, load
-from askalike.store.protocol import LoadReport
+from askalike.store.protocol import Contents, LoadReport
 from askalike.store.sql import SqlStore
 from askalike.store.writes import Cursor
 from askalike.types import Answer, Link, Question, Record, Reject, Source
@@ -41,7 +41,7 @@ LOADS_WAIT = WAIT
 SENT_TOGETHER: Final = 1000
 """Records of a load."""
 _SHAPE: Final = "expected postgresql://HOST/DATABASE"
-_WRITING, _LOADING = 0x41736B4101, 0x41736B4102
+WRITING, LOADING = 0x41736B4101, 0x41736B4102
 """Advisory locks: of who writes, and of who loads an archive."""
 
 _ESCAPE = "\x01"
@@ -177,7 +177,7 @@ class PostgresStore(SqlStore):
         """Make a forum's tables in a database where they are not there yet; a forum that is there stays as it is."""
         with _explained(check_address(address)), contextlib.closing(_Connection(address)) as connection:
             connection.execute("BEGIN")
-            connection.execute("SELECT pg_advisory_xact_lock(?)", (_WRITING,))
+            connection.execute("SELECT pg_advisory_xact_lock(?)", (WRITING,))
             connection.execute("CREATE SCHEMA IF NOT EXISTS askalike")
             if connection.execute("SELECT to_regclass('format')").fetchone()[0] is None:
                 for statement in filter(str.strip, _TABLES.split(";")):
@@ -214,7 +214,7 @@ class PostgresStore(SqlStore):
             connection = self._connection()
             try:
                 connection.execute("BEGIN")
-                found = connection.execute(lock, (_WRITING,)).fetchone()[0]
+                found = connection.execute(lock, (WRITING,)).fetchone()[0]
                 yield connection, found
                 connection.execute("COMMIT")
             except BaseException:
@@ -253,7 +253,7 @@ class PostgresStore(SqlStore):
             "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND granted AND classid = ? AND objid = ?"
             " AND database = (SELECT oid FROM pg_database WHERE datname = current_database())"
         )
-        return bool(self.rows(held, (_LOADING >> 32, _LOADING & 0xFFFFFFFF))[0][0])
+        return bool(self.rows(held, (LOADING >> 32, LOADING & 0xFFFFFFFF))[0][0])
 
     def load(
         self,
@@ -272,16 +272,27 @@ class PostgresStore(SqlStore):
 
     def check(self) -> None:
         """Read everything, and compare each question and answer with the digest of what was written."""
+        for fault in self.faults(lambda _: None):
+            raise DamagedForumError(f"{self._address}: {fault}", "restore the database from a backup")
+
+    def faults(self, on_rows: Callable[[int], None]) -> Iterator[str]:
+        """Yield each question and answer that is not what was written."""
         for kind, columns in (("question", rows.QUESTION_COLUMNS), ("answer", rows.ANSWER_COLUMNS)):
             last = 0
             wanted = f"SELECT num, digest, {', '.join(columns)} FROM {kind}s WHERE num > ? ORDER BY num LIMIT 500"
             while found := self.rows(wanted, (last,)):
                 for row in found:
                     if rows.digest(row[column] for column in columns) != row["digest"]:
-                        raise DamagedForumError(
-                            f"{kind} {row['id']!r} does not hold what was written", "restore the database from a backup"
-                        )
+                        yield f"{kind} {row['id']!r} (number {row['num']}) does not hold what was written"
                 last = found[-1]["num"]
+                on_rows(len(found) if kind == "question" else 0)
+
+    def contents(self) -> Contents:
+        """Return what a check compares indexes with."""
+        changes = self.rows("SELECT seq, num FROM changes WHERE kind = 'question' AND num IS NOT NULL")
+        return Contents(
+            frozenset(self.numbers()), self.last_change(), tuple((row[0], row[1]) for row in changes), self.settings()
+        )
 
 
 class _Connection:
@@ -339,7 +350,7 @@ def _staging(connection: _Connection) -> Iterator[_Staging]:
     """
     try:
         connection.execute(f"SET lock_timeout = '{LOADS_WAIT}'")
-        connection.execute("SELECT pg_advisory_lock(?)", (_LOADING,))
+        connection.execute("SELECT pg_advisory_lock(?)", (LOADING,))
     except _psycopg().errors.LockNotAvailable as error:
         raise BusyForumError("somebody else is loading an archive", "wait until it has finished") from error
     finally:
@@ -354,7 +365,7 @@ def _staging(connection: _Connection) -> Iterator[_Staging]:
         if not connection.is_lost:
             connection.roll_back()
             connection.execute(f"DROP SCHEMA IF EXISTS {STAGING} CASCADE")
-            connection.execute("SELECT pg_advisory_unlock(?)", (_LOADING,))
+            connection.execute("SELECT pg_advisory_unlock(?)", (LOADING,))
 
 
 class _Staging:
