@@ -3,6 +3,7 @@
 The rest of askalike knows ``Store`` and ``PairStore`` alone. Today they are SQLite files in the forum's folder.
 """
 
+from askalike.addresses import site_pattern
 from askalike.store.layout import ForumLayout
 from askalike.store.pairs import PairStore
 from askalike.store.protocol import (
@@ -52,8 +53,9 @@ def open_store(layout: ForumLayout) -> Store:
         ForumNotFoundError: there is none, or it was not finished when it was made.
         ForumVersionError: it is one of another program or format.
         DamagedForumError, ForumError: it cannot be read, or not written.
+        InputError, SettingError: its config.toml cannot be read, or names no address of questions.
     """
-    return SqliteStore(layout.archive)
+    return SqliteStore(layout.archive, site_pattern(layout.config))
 
 
 def create_store(layout: ForumLayout, settings: dict[str, str]) -> Store:

@@ -8,12 +8,14 @@ import sqlite3
 import threading
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
 from msgspec import structs
 
+from askalike.addresses import address
 from askalike.errors import BusyForumError, DamagedForumError, ForumError, ForumNotFoundError, InputError
 from askalike.files import narrow, writing_named
 from askalike.store import rows
@@ -48,15 +50,21 @@ _LAST: Final = 2**63 - 1
 
 
 class SqliteStore:
-    """``store.Store`` in one file; each thread has a connection of its own."""
+    """``store.Store`` in one file; each thread has a connection of its own.
 
-    def __init__(self, path: Path) -> None:
+    Args:
+        site: the pattern of the address of questions that have none of their own, "" for none: it is filled in when a
+            question is read, and never stored.
+    """
+
+    def __init__(self, path: Path, site: str = "") -> None:
         if not path.is_file():
             raise not_found(path)
         for needed in (path, path.parent):  # SQLite would read it, and the indexes then fail as if they were damaged
             if not os.access(needed, os.W_OK):
                 raise ForumError(f"{needed} cannot be written", schema.WRITABLE)
         self.path = path
+        self._site = site
         self._identity = schema.identity(path)
         self._connections = ThreadConnections(partial(schema.connect, path))
         self._turn = threading.Lock()
@@ -183,7 +191,7 @@ class SqliteStore:
             if taken is not None or len(set(ids)) < len(ids):
                 twice = taken if taken is not None else next(one for one in ids if ids.count(one) > 1)
                 raise InputError(f"the id {twice!r} is taken already", "edit that question, or choose another id")
-            writes.put_questions(connection, questions)
+            writes.put_questions(connection, self._own(questions))
             writes.put_links(connection, links)
 
     def edit_questions(self, questions: Sequence[Question]) -> None:
@@ -191,16 +199,22 @@ class SqliteStore:
         with self.write() as connection:
             for question in questions:
                 writes.require_question(connection, question.id)
-            writes.put_questions(connection, questions)
+            writes.put_questions(connection, self._own(questions))
 
     def put_questions(self, questions: Sequence[Question], gone: Sequence[str] = ()) -> dict[str, Operation]:
         """Add new questions, edit those whose id is known, and delete others with all that is said of them."""
         with self.write() as connection:
-            done = writes.put_questions(connection, questions)
+            done = writes.put_questions(connection, self._own(questions))
             for identifier in gone:
                 writes.require_question(connection, identifier)
                 writes.delete_question(connection, identifier)
             return done
+
+    def _own(self, questions: Sequence[Question]) -> Sequence[Question]:
+        """Return questions without the addresses that the pattern gives."""
+        if not self._site:
+            return questions
+        return [replace(one, url="") if one.url == address(self._site, one.id) else one for one in questions]
 
     def add_answers(self, answers: Sequence[Answer]) -> None:
         """Add new answers to questions that are there."""
@@ -296,12 +310,12 @@ class SqliteStore:
     def questions_by_num(self, nums: Sequence[int]) -> dict[int, Question]:
         """Return the questions with these numbers; numbers that are gone are left out."""
         found = self._rows_of(f"SELECT num, {_QUESTION} FROM questions WHERE num IN ({{wanted}})", nums)
-        return {row["num"]: rows.question_of(row) for row in found}
+        return {row["num"]: rows.question_of(row, self._site) for row in found}
 
     def questions_by_id(self, ids: Sequence[str]) -> dict[str, Question]:
         """Return the questions with these ids; ids that are not there are left out."""
         found = self._rows_of_ids(f"SELECT {_QUESTION} FROM questions WHERE id IN ({{wanted}})", ids)
-        return {row["id"]: rows.question_of(row) for row in found}
+        return {row["id"]: rows.question_of(row, self._site) for row in found}
 
     def nums_by_id(self, ids: Iterable[str]) -> dict[str, int]:
         """Return the numbers of those ids that are there."""
@@ -323,7 +337,7 @@ class SqliteStore:
         wanted = f"SELECT num, {_QUESTION} FROM questions WHERE num > ? ORDER BY num LIMIT ?"
         while found := self.rows(wanted, (after, _BATCH)):
             for row in found:
-                yield row["num"], rows.question_of(row)
+                yield row["num"], rows.question_of(row, self._site)
             after = found[-1]["num"]
 
     def count_questions(self, after: int = 0) -> int:
@@ -349,7 +363,7 @@ class SqliteStore:
                 " LIMIT ?",
                 (num, limit - len(found)),
             )
-        return [((row["created_us"], row["num"]), rows.question_of(row)) for row in found]
+        return [((row["created_us"], row["num"]), rows.question_of(row, self._site)) for row in found]
 
     # -- answers and links -------------------------------------------------------------------------------------
 
