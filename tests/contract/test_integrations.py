@@ -50,6 +50,12 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
+@pytest.fixture(scope="module")
+def anyio_backend() -> str:
+    return "asyncio"
+
+
+@pytest.mark.anyio  # its plugins of pytest are switched off in pyproject.toml: one of them warns at each start
 @pytest.mark.skipif(_LANGCHAIN is None, reason="langchain-tests is not installed")
 class TestLangChain(_CONTRACT):
     """LangChain's own tests of a retriever."""
