@@ -60,7 +60,9 @@ def main() -> None:
         }
         model, size = forum.vectors.model, len(forum)
     print(found)
-    write("many-queries", COMMAND, {"data": DATA, "questions": size, "model": model, "queries": QUERIES, "spent": found})
+    write(
+        "many-queries", COMMAND, {"data": DATA, "questions": size, "model": model, "queries": QUERIES, "spent": found}
+    )
 
 
 if __name__ == "__main__":

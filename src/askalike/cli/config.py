@@ -196,7 +196,7 @@ def config(
     duplicates and serve. site.url is where the forum's site shows a question, as https://forum.example.org/t/{id}:
     links of page, widget, library and commands lead there. A service reads it when it starts.
     """
-    if not ForumLayout(forum).archive.is_file():
+    if not ForumLayout(forum).is_forum():
         raise not_found(ForumLayout(forum).archive)
     held = load_config(forum)
     command, _, option = key.partition(".")

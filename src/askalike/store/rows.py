@@ -178,7 +178,7 @@ def question_of(row: Mapping[str, Any], site: str = "") -> Question:
         created=from_microseconds(row["created_us"]),
         closed=from_microseconds(row["closed_us"]),
         score=row["score"],
-        url=row["url"] or address(site, row["id"]),
+        url=row["url"] or (address(site, row["id"]) if site else ""),
         author=row["author"],
     )
 
