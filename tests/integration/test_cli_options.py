@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -146,6 +147,38 @@ def test_a_shell_completes_forums_rankers_and_recipes(tmp_path: Path, typed: str
         [sys.executable, "-c", program], capture_output=True, text=True, env=environment, cwd=tmp_path, check=False
     )
     assert offered in done.stdout.split(), done.stderr
+
+
+@pytest.mark.parametrize(
+    ("shell", "asks"),
+    [
+        ("bash", "COMP_WORDS=(askalike search my); COMP_CWORD=2; _askalike_completion askalike; echo ${COMPREPLY[@]}"),
+        ("fish", 'complete -C "askalike search my"'),
+        ("zsh", "words=(askalike search my); CURRENT=3; _arguments() { print -r -- $*; }; _askalike_completion"),
+    ],
+)
+def test_a_shell_completes_by_the_script_that_it_was_given(tmp_path: Path, shell: str, asks: str) -> None:
+    if shutil.which(shell) is None:
+        pytest.skip(f"{shell} is not installed")
+    Forum.create(tmp_path / "my.forum").close()
+    program = tmp_path / "bin" / "askalike"
+    program.parent.mkdir()
+    program.write_text(f"#!{sys.executable}\nfrom askalike.cli.main import main\nmain()\n")
+    program.chmod(0o755)
+    environment = os.environ | {"PATH": f"{program.parent}{os.pathsep}{os.environ['PATH']}"}
+    environment["_ASKALIKE_COMPLETE"] = f"source_{shell}"
+    given = subprocess.run([program], capture_output=True, text=True, env=environment, check=False)
+    del environment["_ASKALIKE_COMPLETE"]
+    (tmp_path / "script").write_text(("compdef() { :; }\n" if shell == "zsh" else "") + given.stdout)
+    done = subprocess.run(
+        [shell, "-c", f"source ./script; {asks}"],
+        capture_output=True,
+        text=True,
+        env=environment,
+        cwd=tmp_path,
+        check=False,
+    )
+    assert "my.forum" in done.stdout, done.stderr
 
 
 SITE = "https://forum.example.org/t/{id}"
