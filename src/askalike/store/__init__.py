@@ -28,7 +28,6 @@ from askalike.store.protocol import (
     Store,
 )
 from askalike.store.rows import check_question
-from askalike.store.sql import SqlStore
 from askalike.store.sqlite import soundness
 from askalike.store.sqlite.helped import Helped
 from askalike.store.sqlite.pairs import SqlitePairStore
@@ -78,7 +77,7 @@ def open_store(layout: ForumLayout) -> Store:
     return store
 
 
-def _opened(layout: ForumLayout) -> SqlStore:
+def _opened(layout: ForumLayout) -> SqliteStore | PostgresStore:
     if not layout.attached.is_file():
         return SqliteStore(layout.archive)
     address = _attached(layout)
