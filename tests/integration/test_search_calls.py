@@ -92,5 +92,5 @@ def test_a_search_passes_few_functions(forum: Forum) -> None:
 
 
 def test_the_engine_of_one_machine_has_every_call() -> None:
-    assert len(CALLS) == 11  # nine of a search, one of many searches, and a count
+    assert len(CALLS) == 10  # nine of a search, and a count
     assert all(callable(getattr(LocalEngine, name)) for name in CALLS)

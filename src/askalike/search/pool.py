@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from askalike.search.engine import Candidate, Encoder, Engine, WordEncoder
 from askalike.search.query import PreparedQuery
@@ -44,8 +44,7 @@ class Laps:
         self.since = now
 
 
-@dataclass(frozen=True, slots=True)
-class Pooled:
+class Pooled(NamedTuple):
     """A candidate.
 
     Args:
@@ -112,11 +111,11 @@ def gather(
         elif asked.near is not None and asked.near[0] == limit:
             found[source] = asked.near[1]
         else:
-            found[source] = [] if asked.vector is None else engine.nearest(asked.vector, limit, filters)
-        for rank, candidate in enumerate(found[source], start=1):
-            ranks.setdefault(candidate.key, {})[source] = rank
+            found[source] = [] if asked.vector is None else engine.nearest(asked.vector[None], limit, filters)[0]
+        for rank, (key, _) in enumerate(found[source], start=1):
+            ranks.setdefault(key, {})[source] = rank
         laps.end(_STAGES[source])
-    known = {source: {one.key: one.score for one in some} for source, some in found.items() if source in COMPONENTS}
+    known = {source: dict(some) for source, some in found.items() if source in COMPONENTS}
     unmatched, far = ([key for key in ranks if key not in known.get(one, ranks)] for one in COMPONENTS)
     if unmatched or far:
         for source, scores in zip(COMPONENTS, engine.scores(asked.weights, unmatched, asked.vector, far), strict=True):
