@@ -9,7 +9,6 @@ from typing import Literal, NamedTuple
 
 from askalike.search.engine import Candidate, Encoder, Engine, WordEncoder
 from askalike.search.query import PreparedQuery
-from askalike.search.texts import Text
 from askalike.types import Filters, Question, Stage
 
 
@@ -83,11 +82,6 @@ class Pool:
             found = self.engine.questions(missing)
             self._read.update({key: found.get(key) for key in missing})
         return {key: one for key in keys if (one := self._read[key]) is not None}
-
-    def texts(self, keys: Sequence[int]) -> Mapping[int, Text | Question]:
-        """Return the questions with these keys as they are compared, or as they are where that was not kept."""
-        found = self.engine.texts(keys)
-        return {**found, **self.questions([key for key in keys if key not in found])}
 
 
 def gather(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import get_args
@@ -222,7 +222,11 @@ class Searcher:
         while True:
             found = self._best(asked, ranker, limit, filters, laps)
             links = self.engine.duplicate_links([one.question.id for one in found])
-            shown = canonical(found, links, self._admission(filters, found, links), k)
+            is_admitted: Callable[[Question], bool] = filters.admits
+            if filters.is_answered is not None:
+                answered = self.engine.answers([*(one.question.id for one in found), *links.questions])
+                is_admitted = partial(_is_admitted, filters, answered)
+            shown = canonical(found, links, is_admitted, k)
             if len(shown) == k or len(found) < limit or limit == MAX_HITS:
                 return Ranking(asked, name, has_vectors, shown, links)
             limit = min(2 * limit, MAX_HITS)
@@ -246,13 +250,6 @@ class Searcher:
         scoring = self.scoring or Scoring(self.analyzer)
         found = scoring.logits(asked.query, asked.counts, [questions[key] for key in held], vector, cosines)
         return dict(zip(held, probability(scoring.update.moved(found)).tolist(), strict=True))
-
-    def _admission(self, filters: Filters, found: Sequence[Found], links: DuplicateLinks) -> Callable[[Question], bool]:
-        """Return what tells whether a question that was found, or an original of one, satisfies the filters."""
-        if filters.is_answered is None:
-            return filters.admits
-        answered = self.engine.answers([*(one.question.id for one in found), *links.questions])
-        return lambda question: filters.admits(question, is_answered=question.id in answered)
 
     def hits(self, ranked: Ranking) -> list[Hit]:
         """Return a ranking as hits: with what matched, the best answer, and what a question is a duplicate of."""
@@ -407,6 +404,10 @@ class Searcher:
 def _looked_at(query: Query) -> int:
     """Return how many hits are looked for first."""
     return min(query.k + query.k // 2 + SPARE, MAX_HITS) if query.is_canonical else query.k
+
+
+def _is_admitted(filters: Filters, answered: Container[str], question: Question) -> bool:
+    return filters.admits(question, is_answered=question.id in answered)
 
 
 def _check(query: Query) -> None:

@@ -111,7 +111,7 @@ class VectorSnapshot:
         return search_exactly(snapshot, *_asked(snapshot, queries, limit, allowed, excluded))
 
     def cosines(self, query: ArrayLike, nums: ArrayLike) -> list[Neighbour]:
-        """Return those of the numbers that can be found, with their cosines to a query (D,), as ``search`` gives them."""
+        """Return those of the numbers that can be found, with their cosines to a query (D,), as ``search`` does."""
         snapshot = self._now.snapshot
         [aim] = directions(finite_vectors(np.asarray(query)[None], snapshot.dimensions, "query"))
         rows = np.unique(snapshot.locate(whole_numbers(nums)))

@@ -248,9 +248,7 @@ def shortlist(scores: NDArray[np.float32], limit: int, margin: float) -> NDArray
     return np.flatnonzero(scores > -np.inf)
 
 
-def best(
-    nums: NDArray[np.int64], stored: NDArray[np.int16], aim: NDArray[np.float64], limit: int
-) -> list[Neighbour]:
+def best(nums: NDArray[np.int64], stored: NDArray[np.int16], aim: NDArray[np.float64], limit: int) -> list[Neighbour]:
     """Return the ``limit`` numbers whose codes (n, D) have the greatest cosine to ``aim`` (D,), then by number.
 
     ``cos = aim · codes / ‖codes‖`` in double precision.
