@@ -32,7 +32,7 @@ from askalike.store.rows import unreadable_date
 from askalike.store.sqlite import schema, writes
 from askalike.store.sqlite.load import is_loading, load
 from askalike.store.sqlite.schema import ThreadConnections
-from askalike.types import Answer, Draw, Feedback, Link, Question, Record, Reject, Source, Verdict
+from askalike.types import Answer, Draw, Feedback, Link, Question, Record, Reject, Source, Thread, Verdict
 
 _QUESTION: Final = ", ".join(rows.QUESTION_COLUMNS)
 _ANSWER: Final = ", ".join(rows.ANSWER_COLUMNS)
@@ -45,6 +45,10 @@ _HERE: Final = "EXISTS (SELECT 1 FROM questions WHERE id = {})"
 _BOTH_HERE: Final = f"{_HERE.format('question_id')} AND {_HERE.format('candidate_id')}"
 _BATCH: Final = 500
 _LAST: Final = 2**63 - 1
+
+
+class _TrialEnd(Exception):
+    """Takes a transaction back."""
 
 
 class SqliteStore:
@@ -244,6 +248,25 @@ class SqliteStore:
     ) -> LoadReport:
         """Make the store hold what ``records`` holds for ``source``, in one transaction."""
         return load(self, records, source, reject, unread, is_mass_delete_allowed=is_mass_delete_allowed)
+
+    def replace_threads(
+        self, threads: Sequence[Thread], gone: Sequence[str], source: Source, *, is_trial: bool = False
+    ) -> LoadReport:
+        """Make the store hold these threads as they are given, and none of those that are gone."""
+        for thread in threads:
+            for link in thread.links:
+                rows.check_link(link)
+        report = LoadReport()
+        with contextlib.suppress(_TrialEnd), self.write() as connection:
+            writes.replace_threads(connection, threads, gone, source, report)
+            if is_trial:
+                raise _TrialEnd
+        return report
+
+    def ids_of(self, source: str) -> list[str]:
+        """Return the ids of the questions that came from a source."""
+        found = "SELECT id FROM questions JOIN sources ON sources.num = source WHERE name = ? ORDER BY questions.num"
+        return [row[0] for row in self.rows(found, (source,))]
 
     def is_loading(self) -> bool:
         """Return whether an archive is loaded into this forum."""
