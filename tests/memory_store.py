@@ -329,8 +329,14 @@ class MemoryStore:
         report, before, name = LoadReport(), copy.deepcopy(self._now), source.name
         with self._write() as tables:
             tables.sources.setdefault(name, source.format)
-            owners = {one.id: tables.questions[one.id][2] for one in (t.question for t in threads) if one.id in tables.questions}
-            owners |= {one.id: tables.answers[one.id][1] for t in threads for one in t.answers if one.id in tables.answers}
+            owners = {
+                one.id: tables.questions[one.id][2]
+                for one in (t.question for t in threads)
+                if one.id in tables.questions
+            }
+            owners |= {
+                one.id: tables.answers[one.id][1] for t in threads for one in t.answers if one.id in tables.answers
+            }
             if foreign := {one for one in owners.values() if one != name}:
                 raise InputError(f"came from {foreign}")
             for thread in threads:

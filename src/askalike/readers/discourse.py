@@ -305,7 +305,9 @@ class _Topic:
         """Return when a closed topic was closed: a post of the system says so; else it was after the last post."""
         if self.data.get("closed") is not True:
             return None
-        said = [post["created_at"] for post in self.posts if post.get("action_code") in _CLOSINGS and "created_at" in post]
+        said = [
+            post["created_at"] for post in self.posts if post.get("action_code") in _CLOSINGS and "created_at" in post
+        ]
         return said[-1] if said else self.data.get("last_posted_at") or self.data.get("created_at")
 
     def _category(self) -> list[str]:
