@@ -20,6 +20,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
@@ -514,6 +515,17 @@ class FakeDiscourse:
         if topic.accepted:
             told["accepted_answer"] = {"post_number": topic.accepted, "username": "someone"}
         return told
+
+    def dump(self, folder: Path) -> None:
+        """Write what everybody may read as an archive of topics."""
+        folder.mkdir()
+        (folder / "categories.json").write_text(json.dumps(self._found(urlsplit("/site.json"), is_staff=True)))
+        with (folder / "topics.jsonl").open("w") as file:
+            for topic in self.topics.values():
+                if topic.is_visible and self._is_readable(topic):
+                    told = self._whole(topic, [], is_staff=False)
+                    told["post_stream"] = {"posts": [self._post_json(topic, one) for one in topic.shown]}
+                    file.write(json.dumps(told) + "\n")
 
     # -- what a forum should hold ------------------------------------------------------------------------------
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -37,7 +37,7 @@ class Following:
     folder: Path
     fake: FakeDiscourse
     address: str
-    rhythm: Rhythm = Rhythm(check_s=60.0)
+    rhythm: Rhythm = field(default_factory=lambda: Rhythm(check_s=60.0))
     kill_after: int = 0
     is_mass_delete_allowed: bool = True
 

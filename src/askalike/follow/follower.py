@@ -29,6 +29,7 @@ _LONGEST_RETRY_S: Final = 3_600.0
 _HOPELESS_TRIES: Final = 3
 _LEAST_MASS: Final = 20
 _INDEX_S: Final = 15.0
+_LEAST_S: Final = 0.01
 _HINT: Final = "look at the forum; if so much was deleted, run again with --allow-mass-delete"
 
 
@@ -124,7 +125,7 @@ class Follower:
             SourceError: as ``run``.
         """
         if (rest_s := self._rest_until_s - self._clock()) > 0:
-            return rest_s
+            return max(rest_s, _LEAST_S)
         try:
             return self._work(is_rechecking)
         except FailedError as error:
@@ -141,8 +142,9 @@ class Follower:
             self._read(0)
         elif now >= self._poll_s:
             self._poll()
-        elif (room_s := self._source.pace.wait_s(BACKGROUND)) > 0:
-            return self._idle(min(room_s, self._poll_s - now))
+        elif (room_s := self._source.pace.wait_s(BACKGROUND, BATCH)) > 0:
+            self._index(is_due=False)
+            return max(min(room_s, self._poll_s - now), _LEAST_S)
         elif self._state.take(1, now):
             self._read(3)
         elif self._is_sweeping(now):
@@ -319,7 +321,7 @@ class Follower:
         if now >= self._forgot_s + 3_600:
             self._state.forget_before(now - KEPT_S)
             self._forgot_s = now
-        return max(wait_s, 0.001)
+        return max(wait_s, _LEAST_S)
 
     def _index(self, *, is_due: bool) -> None:
         """Let searches find what was stored: soon, or at once."""

@@ -12,6 +12,10 @@ BACKGROUND: Final = 0.75
 """The share of a minute's requests that work may take which can wait: what is urgent finds the rest."""
 
 
+_LEAST_S: Final = 0.01
+"""Nobody waits for less: seconds since 1970 have no finer steps that a clock could be trusted with."""
+
+
 class Ledger(Protocol):
     """Remembers when requests were sent, also when the process is killed."""
 
@@ -47,20 +51,22 @@ class Pace:
         self._sent = deque([*begun[1:], *([now] if begun else [])])  # one after the other; the last may be under way
         self._closed_until = 0.0
 
-    def wait_s(self, share: float = 1.0) -> float:
-        """Return in how many seconds a request may be sent; 0 for now.
+    def wait_s(self, share: float = 1.0, room: int = 1) -> float:
+        """Return in how many seconds requests may be sent; 0 for now.
 
         Args:
             share: of the window that may be taken.
+            room: so many, one after the other; half of what the window has, where that is less.
         """
         now = self._clock()
         while self._sent and self._sent[0] <= now - WINDOW_S:
             self._sent.popleft()
         wait = max(0.0, self._closed_until - now)
         most = max(1, int(self.rate * share))
-        if self.rate and len(self._sent) >= most:
-            wait = max(wait, self._sent[len(self._sent) - most] + WINDOW_S - now)
-        return wait
+        room = min(room, (most + 1) // 2)
+        if self.rate and len(self._sent) > most - room:
+            wait = max(wait, self._sent[len(self._sent) - most + room - 1] + WINDOW_S - now)
+        return max(wait, _LEAST_S) if wait > 0 else 0.0
 
     def begin(self) -> None:
         """Wait until a request may be sent, and remember that one is."""
