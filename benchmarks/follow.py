@@ -55,6 +55,7 @@ COMMAND: Final = "python -m benchmarks.follow"
 SOURCE: Final = "archive"
 SECRET: Final = "ASKALIKE_BENCH_SECRET"
 RATE: Final = 60
+LEAST_TOPICS: Final = 10_000
 HOUR_S: Final = 3_600.0
 NO_VECTORS: Final = ForumSettings(has_vectors=False)
 
@@ -80,7 +81,9 @@ def followed(folder: Path, address: str, clock: Path, is_last: bool) -> None:
 
         layout = ForumLayout(folder)
         rhythm = (
-            Rhythm(check_s=60.0, sweep_s=1.0, recheck_s=1.0) if is_last else Rhythm(check_s=60.0, sweep_s=12 * HOUR_S)
+            Rhythm(check_s=60.0, sweep_s=48 * HOUR_S, recheck_s=1.0)
+            if is_last
+            else Rhythm(check_s=60.0, sweep_s=12 * HOUR_S)
         )
         with Forum.open(folder, settings=NO_VECTORS) as forum, State(layout) as state:
             source = Discourse(address, Pace(RATE, state, now, pause))
@@ -89,11 +92,12 @@ def followed(folder: Path, address: str, clock: Path, is_last: bool) -> None:
                 forum, source, state, origin, rhythm, is_mass_delete_allowed=True, clock=now, pause=pause
             )
             since_s = now()
+            if is_last:
+                state.keep(sweep=None, swept=None)
             while True:
                 wait_s = follower.turn()
                 if is_last and wait_s > 0:
-                    is_swept = (state.value("swept") or {}).get("began_s", 0) > since_s
-                    if is_swept and not sum(state.waiting()[:3]) and not unread(layout, since_s):
+                    if state.value("swept") and not sum(state.waiting()[:3]) and not unread(layout, since_s):
                         return
                 if wait_s > 0:
                     pause(min(wait_s, 60.0))
@@ -253,11 +257,12 @@ def main() -> None:
         return
     body = run(given.topics, given.days, given.kills, given.every, given.seed)
     print(json.dumps(body, indent=2))
-    whole = given.topics == 50_000 and given.kills == 30
-    if whole:
-        write("follow", COMMAND, body)
+    names = ("topics", "days", "kills", "every", "seed")
+    other = [f"--{name} {getattr(given, name)}" for name in names if getattr(given, name) != parser.get_default(name)]
+    if given.topics >= LEAST_TOPICS:
+        write("follow", " ".join([COMMAND, *other]), body)
     else:
-        print("not written: fewer topics or kills than the benchmark's")
+        print(f"not written: fewer than {LEAST_TOPICS:,} topics")
 
 
 if __name__ == "__main__":

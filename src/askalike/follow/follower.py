@@ -24,7 +24,7 @@ BATCH: Final = 20
 _FIRST_REST_S: Final = 1.0
 _LONGEST_REST_S: Final = 120.0
 _LONGEST_ASKED_S: Final = 86_400.0
-_FIRST_RETRY_S: Final = 5.0
+_FIRST_RETRY_S: Final = 1.0
 _LONGEST_RETRY_S: Final = 3_600.0
 _HOPELESS_TRIES: Final = 3
 _LEAST_MASS: Final = 20
@@ -87,6 +87,7 @@ class Follower:
         self._poll_s = 0.0
         self._is_behind, self._indexed_s = True, 0.0
         self._forgot_s = 0.0
+        self._is_sweep_next = False
 
     def run(self) -> None:
         """Follow until told to stop.
@@ -147,11 +148,7 @@ class Follower:
             return max(min(room_s, self._poll_s - now), _LEAST_S)
         elif self._state.take(1, now):
             self._read(3)
-        elif self._is_sweeping(now):
-            self._sweep()
-        elif is_rechecking and not self._source.are_lists_whole and self._ask_again(now):
-            pass
-        else:
+        elif not self._look(now, is_rechecking):
             return self._idle(self._poll_s - now)
         self._index(is_due=False)
         return 0.0
@@ -309,8 +306,17 @@ class Follower:
                     "answers_changed", report.answers.added + report.answers.edited + report.answers.deleted
                 )
 
-    def _ask_again(self, now: float) -> bool:
-        return bool(self._state.ask_again(now - self._rhythm.recheck_s, BATCH, now))
+    def _look(self, now: float, is_rechecking: bool) -> bool:
+        """Sweep a piece, or ask for threads that were read long ago, in turn; return whether there was something."""
+        self._is_sweep_next = not self._is_sweep_next
+        for is_sweep in (self._is_sweep_next, not self._is_sweep_next):
+            if is_sweep and self._is_sweeping(now):
+                self._sweep()
+                return True
+            if not is_sweep and is_rechecking and not self._source.are_lists_whole:
+                if self._state.ask_again(now - self._rhythm.recheck_s, BATCH, now):
+                    return True
+        return False
 
     # -- between two pieces of work ----------------------------------------------------------------------------
 
