@@ -96,9 +96,9 @@ def followed(folder: Path, address: str, clock: Path, is_last: bool) -> None:
                 state.keep(sweep=None, swept=None)
             while True:
                 wait_s = follower.turn()
-                if is_last and wait_s > 0:
-                    if state.value("swept") and not sum(state.waiting()[:3]) and not unread(layout, since_s):
-                        return
+                is_done = is_last and wait_s > 0 and state.value("swept") and not sum(state.waiting()[:3])
+                if is_done and not unread(layout, since_s):
+                    return
                 if wait_s > 0:
                     pause(min(wait_s, 60.0))
 

@@ -313,9 +313,9 @@ class Follower:
             if is_sweep and self._is_sweeping(now):
                 self._sweep()
                 return True
-            if not is_sweep and is_rechecking and not self._source.are_lists_whole:
-                if self._state.ask_again(now - self._rhythm.recheck_s, BATCH, now):
-                    return True
+            is_recheck = not is_sweep and is_rechecking and not self._source.are_lists_whole
+            if is_recheck and self._state.ask_again(now - self._rhythm.recheck_s, BATCH, now):
+                return True
         return False
 
     # -- between two pieces of work ----------------------------------------------------------------------------
