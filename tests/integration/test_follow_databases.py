@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from tests.command import Run
+from tests.postgres_server import new_database
 
 from askalike import Forum
 from askalike.errors import SourceError
@@ -196,3 +197,41 @@ def test_a_row_that_cannot_be_stored_is_named_and_the_others_are_kept(tmp_path: 
         assert {one.id for one in forum.questions()} == {"1", "3"}
         count, named = state.rejects()
         assert (count, {one for one, _ in named}) == (2, {"2", "x" * 600})
+
+
+def test_a_postgresql_database_is_followed_by_moments_with_ties(tmp_path: Path) -> None:
+    address = new_database()
+    psycopg = pytest.importorskip("psycopg")
+    query = "SELECT id, parent AS question_id, title, body, updated FROM post WHERE title NOT LIKE '50%'"
+    Forum.create(tmp_path / "f").close()
+    with psycopg.connect(address, autocommit=True) as made:
+        made.execute("CREATE TABLE post (id bigint, parent bigint, title text, body text, updated timestamptz)")
+        made.execute(
+            "INSERT INTO post VALUES (1, NULL, 'Wifi drops', 'b', '2026-01-01'), (2, 1, '', 'Move it', '2026-01-01')"
+        )
+        with Forum.open(tmp_path / "f") as forum, State.create(ForumLayout(tmp_path / "f")) as state:
+            source = Database(address, Pace(0, state), query)
+            follower = Follower(forum, source, state, FollowSettings(address, "database", query=query).origin)
+            assert follower.once()
+            assert [one.body for one in forum.answers(1)] == ["Move it"]
+            made.execute(
+                "INSERT INTO post VALUES (3, NULL, 'Printer jams', 'b', '2026-01-01'), (4, NULL, '50 %', 'b', now())"
+            )
+            made.execute("UPDATE post SET body = 'Move it away' WHERE id = 2")
+            follower._poll()
+            follower._read(3)
+            assert {one.title for one in forum.questions()} == {"Wifi drops", "Printer jams"}
+            assert [one.body for one in forum.answers(1)] == ["Move it away"]
+            made.execute("DELETE FROM post WHERE id = 3")
+            assert follower.once()
+            assert [one.title for one in forum.questions()] == ["Wifi drops"]
+    with pytest.raises(SourceError, match="password"):
+        Database("postgresql://ann:secret@localhost/x", Pace(0, _Silent()), query)
+
+
+class _Silent:
+    def requests(self, since_s: float) -> list[float]:
+        return []
+
+    def add_request(self, at_s: float, before_s: float) -> None:
+        return

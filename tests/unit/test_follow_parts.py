@@ -125,7 +125,9 @@ def test_a_file_that_is_none_is_named_with_what_to_do(layout: ForumLayout) -> No
     layout.follow.write_bytes(b"no database at all" * 99)
     with pytest.raises(DamagedForumError, match="delete it"):
         State.create(layout)
-    layout.follow.unlink()
+    layout.follow.write_bytes(b"")
+    with pytest.raises(ForumError, match="follows no forum"):
+        State(layout)
     State.create(layout).close()
     with sqlite3.connect(layout.follow) as connection:
         connection.execute("PRAGMA user_version = 99")

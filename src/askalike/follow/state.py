@@ -99,8 +99,9 @@ class State:
 
     def __init__(self, layout: ForumLayout, *, is_durable: bool = False) -> None:
         self._path = layout.follow
+        nothing = ForumError(f"{layout.folder} follows no forum", "say which with askalike follow FORUM --from ADDRESS")
         if not self._path.is_file():
-            raise ForumError(f"{layout.folder} follows no forum", "say which with askalike follow FORUM --from ADDRESS")
+            raise nothing
         self._connection = sqlite3.connect(
             self._path, timeout=BUSY_TIMEOUT_S, isolation_level=None, check_same_thread=False
         )
@@ -108,6 +109,8 @@ class State:
             with self._explained():
                 self._connection.execute(f"PRAGMA synchronous = {'FULL' if is_durable else 'NORMAL'}")
                 found = self._connection.execute("PRAGMA user_version").fetchone()[0]
+            if not found:  # another process is making it, or was killed while it did
+                raise nothing
             if found != FORMAT:
                 raise DamagedForumError(
                     f"{self._path} has format {found}, expected {FORMAT}", "delete it, and follow the forum anew"
