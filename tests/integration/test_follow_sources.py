@@ -187,7 +187,7 @@ class FakeGitHub:
     def _paged(self, path: str, asked: dict[str, str], rows: list[dict[str, Any]], headers: Any) -> Answer:
         name = "updated_at" if asked.get("sort") == "updated" else "created_at"
         rows = sorted(rows, key=lambda row: (row[name], row.get("number", row.get("id"))))
-        rows = [row for row in rows if row["updated_at"] >= asked.get("since", "")]
+        rows = [row for row in rows if row["updated_at"] >= asked.get("since", "") and not row.get("moved")]
         rows = rows[::-1] if asked.get("direction") == "desc" else rows
         size, page = 2, int(asked.get("page", 1))
         found = json.dumps(rows[(page - 1) * size : page * size]).encode()
