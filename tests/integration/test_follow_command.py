@@ -36,6 +36,7 @@ CALM = Chances(**dict.fromkeys(Chances().of, 0.0))
 @pytest.fixture
 def following(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
     monkeypatch.setenv(SECRET, "secret")
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "settings"))
     with living(tmp_path / "f", 5, 12, chances=CALM, rate=0) as made:
         yield made
 
@@ -70,8 +71,21 @@ def test_one_forum_follows_one_other_and_one_process_at_a_time_does(run: Run, fo
     with filelock.FileLock(ForumLayout(following.folder).follow_lock):
         busy = run("follow", following.folder, "--once")
     assert (busy.code, "another process follows" in busy.err) == (1, True)
-    missing = run("follow", following.folder, "--key-variable", "NO_SUCH_VARIABLE", "--once")
+    again = ("follow", following.folder, "--from", following.address, "--once")
+    missing = run(*again, "--key-variable", "NO_SUCH_VARIABLE")
     assert (missing.code, "NO_SUCH_VARIABLE" in missing.err) == (2, True)
+
+
+def test_a_folder_from_elsewhere_sends_no_key_of_this_user_to_its_own_address(
+    run: Run, following: Following, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PRECIOUS_KEY", "secret")
+    following.prepare(key_variable="PRECIOUS_KEY")
+    done = run("follow", following.folder, "--once")
+    assert (done.code, "which you have not said to follow" in " ".join(done.err.split())) == (2, True)
+    assert following.fake.counts["requests"] == 0
+    assert run("follow", following.folder, "--from", following.address, "--rate", 0, "--once").code == 0
+    assert run("follow", following.folder, "--once").code == 0
 
 
 @pytest.mark.skipif(os.name == "nt", reason="there is no SIGTERM to be told by")

@@ -32,6 +32,11 @@ from askalike.web import FailedError
 
 pytestmark = pytest.mark.usefixtures("words_alone")
 
+
+@pytest.fixture(autouse=True)
+def _own_settings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "settings"))
+
 Answer = tuple[int, dict[str, str], bytes]
 
 

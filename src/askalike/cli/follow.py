@@ -9,11 +9,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from types import FrameType
-from typing import Annotated, Any
+from typing import Annotated, Any, Final
 
 import filelock
 import typer
 
+from askalike.agreement import agree, is_agreed
 from askalike.cli.arguments import ForumArgument, JsonOption
 from askalike.cli.display import console, messages, print_json, safe
 from askalike.cli.progress import BarProgress
@@ -27,6 +28,9 @@ from askalike.follow.state import State
 from askalike.forum import Forum
 from askalike.store import ForumLayout
 from askalike.web import FailedError
+
+AGREED: Final = "ASKALIKE_FOLLOW"
+"""The environment variable that lists what may be followed, whichever forum names it: follow ADDRESS [VARIABLE]."""
 
 
 def follow(
@@ -110,6 +114,10 @@ def follow(
             pace = Pace(settings.rate if "://" in settings.address else 0, state, pause=_pausing(stop))
             followed = open_source(settings, pace)
             state.keep(settings=settings.to_json(), followed_s=time.time())
+            try:
+                agree(_agreement(settings))
+            except OSError as error:
+                messages.note(f"--from has to be said each time: {error.filename} cannot be written")
             follower = Follower(
                 opened,
                 followed,
@@ -160,7 +168,19 @@ def _settings(kept: dict[str, Any], address: str | None, kind: str | None, given
             )
         kept = kept if kept.get("address") == whole else {}
         return FollowSettings.of_json({**kept, "address": whole, "kind": found, **changes})
-    return FollowSettings.of_json({**kept, **changes})
+    found = FollowSettings.of_json({**kept, **changes})
+    if not is_agreed(_agreement(found), AGREED):
+        variable = f" --key-variable {found.key_variable}" if found.key_variable else ""
+        raise SettingError(
+            f"the forum's folder names {found.address}, which you have not said to follow",
+            f"if it is what you want, say --from {found.address}{variable}",
+        )
+    return found
+
+
+def _agreement(settings: FollowSettings) -> str:
+    """Return what a user agrees to: a folder from elsewhere must not send this user's keys to its own address."""
+    return " ".join(filter(None, ("follow", settings.address, settings.key_variable)))
 
 
 @contextmanager
