@@ -27,6 +27,7 @@ pytestmark = pytest.mark.usefixtures("words_alone")
 def _own_settings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "settings"))
 
+
 PHPBB = """
 CREATE TABLE phpbb_forums (forum_id INTEGER PRIMARY KEY, forum_name TEXT, forum_type INTEGER);
 CREATE TABLE phpbb_users (user_id INTEGER PRIMARY KEY, username TEXT);

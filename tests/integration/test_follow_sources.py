@@ -37,6 +37,7 @@ pytestmark = pytest.mark.usefixtures("words_alone")
 def _own_settings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "settings"))
 
+
 Answer = tuple[int, dict[str, str], bytes]
 
 

@@ -93,7 +93,7 @@ def test_a_thread_that_is_asked_for_while_it_is_read_is_read_again(state: State)
     state.receive("e1", ["7"], 1.0)
     (one,) = state.take(9, 2.0)
     state.receive("e2", ["7"], 3.0)
-    state.finish([(one, False, ())], 2.0, 4.0)
+    state.finish([(one, "held", ())], 2.0, 4.0)
     assert [found.id for found in state.take(9, 5.0)] == ["7"]
     assert state.lags_s() == [3.0], "the event that came while it was read is not done"
 
@@ -104,7 +104,7 @@ def test_a_thread_is_read_where_its_stamp_is_new_and_events_come_first(state: St
     state.receive("e", ["2"], 1.5)
     taken = state.take(9, 2.0)
     assert [(one.id, one.rank) for one in taken] == [("2", 0), ("1", 2)]
-    state.finish([(one, False, ()) for one in taken], 2.0, 2.0)
+    state.finish([(one, "held", ()) for one in taken], 2.0, 2.0)
     assert state.find([Seen("1", "a"), Seen("2", "b2"), Seen("3", "")], 1, 3.0) == 2
     assert [one.id for one in state.take(9, 4.0)] == ["2", "3"]
 

@@ -168,14 +168,14 @@ def _settings(kept: dict[str, Any], address: str | None, kind: str | None, given
             )
         kept = kept if kept.get("address") == whole else {}
         return FollowSettings.of_json({**kept, "address": whole, "kind": found, **changes})
-    found = FollowSettings.of_json({**kept, **changes})
-    if not is_agreed(_agreement(found), AGREED):
-        variable = f" --key-variable {found.key_variable}" if found.key_variable else ""
+    settings = FollowSettings.of_json({**kept, **changes})
+    if not is_agreed(_agreement(settings), AGREED):
+        variable = f" --key-variable {settings.key_variable}" if settings.key_variable else ""
         raise SettingError(
-            f"the forum's folder names {found.address}, which you have not said to follow",
-            f"if it is what you want, say --from {found.address}{variable}",
+            f"the forum's folder names {settings.address}, which you have not said to follow",
+            f"if it is what you want, say --from {settings.address}{variable}",
         )
-    return found
+    return settings
 
 
 def _agreement(settings: FollowSettings) -> str:

@@ -11,7 +11,7 @@ from typing import Any, Final
 from askalike.errors import BusyForumError, InputError, ModelError, SourceError
 from askalike.follow.pace import BACKGROUND
 from askalike.follow.source import Piece, Reading, Seen, Source
-from askalike.follow.state import KEPT_S, State, Waiting
+from askalike.follow.state import KEPT_S, Fate, State, Waiting
 from askalike.forum import Forum
 from askalike.progress import Progress, SilentProgress
 from askalike.readers.values import Unreadable
@@ -225,7 +225,7 @@ class Follower:
         """Read some threads and store them; an event that comes meanwhile is not kept waiting."""
         began_s = self._clock()
         done: list[tuple[Waiting, Reading]] = []
-        kept: list[tuple[Waiting, bool, Sequence[str]]] = []
+        kept: list[tuple[Waiting, Fate, Sequence[str]]] = []
         failure: FailedError | None = None
         for one in self._state.take(BATCH, began_s, last):
             if done and (self._is_stopped() or (last and self._is_kept_waiting())):
@@ -233,7 +233,7 @@ class Follower:
             try:
                 reading = self._source.read(one.id)
             except Unreadable as error:
-                kept.append((one, False, (str(error),)))
+                kept.append((one, "held", (str(error),)))
             except FailedError as error:
                 retry_s = _later_s(_FIRST_RETRY_S, one.tries, _LONGEST_RETRY_S, error.pause_s)
                 self._state.postpone(one, self._clock() + retry_s, str(error))
@@ -249,7 +249,8 @@ class Follower:
             self._index(is_due=True)
         for one, reading in done:
             unstorable = (refused[one.id],) if one.id in refused else ()
-            kept.append((one, not reading.is_there, (*reading.rejects, *unstorable)))
+            fate: Fate = "held" if reading.thread is not None else "hidden" if reading.is_there else "gone"
+            kept.append((one, fate, (*reading.rejects, *unstorable)))
         self._state.finish(kept, began_s, self._clock())
         self._progress.advance(len(kept))
         if failure is not None:

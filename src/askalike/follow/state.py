@@ -30,6 +30,9 @@ MOST_REJECTS: Final = 10_000
 Rank = Literal[0, 1, 2, 3]
 """Why a thread is to be read, most urgent first: an event, a poll, a sweep, or that it was read long ago."""
 
+Fate = Literal["held", "hidden", "gone"]
+"""What became of a thread that was read: it is held, as it was where it cannot be read; it is not public; or not there."""
+
 _TABLES: Final = """
 CREATE TABLE values_ (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
 CREATE TABLE known (
@@ -223,17 +226,17 @@ class State:
             (until_s, why[:500], one.id, one.revision),
         )
 
-    def finish(self, done: Iterable[tuple[Waiting, bool, Sequence[str]]], began_s: float, now_s: float) -> None:
-        """Take threads for read and stored, each with whether it is gone, and with what could not be read.
+    def finish(self, done: Iterable[tuple[Waiting, Fate, Sequence[str]]], began_s: float, now_s: float) -> None:
+        """Take threads for read, each with what became of it, and with what could not be read.
 
         Args:
             began_s: when reading began: events that came before are done.
         """
         with self.write():
-            for one, is_gone, rejects in done:
+            for one, fate, rejects in done:
                 self._run("DELETE FROM waiting WHERE id = ? AND revision = ?", (one.id, one.revision))
-                if is_gone and not one.stamp:  # what lists still name is known, so that it is not read each time
-                    self._run("DELETE FROM known WHERE id = ?", (one.id,))
+                if fate == "gone" or (fate == "hidden" and not one.stamp):
+                    self._run("DELETE FROM known WHERE id = ?", (one.id,))  # whatever its stamp is when it is back
                 else:
                     self._run(
                         "INSERT INTO known VALUES (?, ?, 0, ?) ON CONFLICT (id) DO UPDATE SET read_s = excluded.read_s,"
