@@ -613,10 +613,6 @@ class Forums(Struct, frozen=True):
     forums: tuple[ServedForum, ...]
 
 
-class WebhookRequest(Struct, frozen=True):
-    """A webhook as Discourse or GitHub sends it; its signature is of every byte."""
-
-
 class Followed(Struct, frozen=True):
     """What became of a webhook: kept on disk, known since it came before, or ignored, as a ping is."""
 

@@ -31,7 +31,7 @@ Rank = Literal[0, 1, 2, 3]
 """Why a thread is to be read, most urgent first: an event, a poll, a sweep, or that it was read long ago."""
 
 Fate = Literal["held", "hidden", "gone"]
-"""What became of a thread that was read: it is held, as it was where it cannot be read; it is not public; or not there."""
+"""What became of a thread that was read: held, as it was where it cannot be read; not public; or not there."""
 
 _TABLES: Final = """
 CREATE TABLE values_ (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;

@@ -325,12 +325,11 @@ ROUTES: Final[tuple[Route, ...]] = (
     Route(
         "POST",
         "/v1/follow",
-        "A signed webhook of the forum that this one follows: what it names is read soon.",
+        "Take a webhook of the forum that this one follows, as Discourse or GitHub signs and sends it.",
         schemas.Followed,
         respond=_follow,
-        body=schemas.WebhookRequest,
         permission=None,
-        refusals=(401, 403, 404),
+        refusals=(401, 403, 404, 408, 415),
     ),
     Route(
         "GET",
