@@ -13,8 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from askalike.data import default_model
-from askalike.evaluation.forum.scorers import VectorScorer
-from askalike.evaluation.forum.tasks import RerankTask
+from askalike.evaluation.forum.tasks import RerankTask, VectorScorer
 from askalike.evaluation.pairs import pair_average_precision
 from askalike.models.encoders.model import Model
 from askalike.models.encoders.vocabulary import Vocabulary

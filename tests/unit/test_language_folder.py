@@ -25,11 +25,11 @@ from askalike.models.language.kinds import (
     TransLMOptions,
     VotedTopicOptions,
 )
+from askalike.models.language.likelihood import Collection, TermLists
 from askalike.models.language.model import LanguageModel, LanguageSettings
-from askalike.models.query_likelihood.terms import Collection, TermLists
-from askalike.models.topics.topics import Topics
-from askalike.models.translation.ibm1 import Translations
-from askalike.models.translation.phrases import PhraseBook, PhraseTable
+from askalike.models.language.phrases import PhraseBook, PhraseTable
+from askalike.models.language.topics import Topics
+from askalike.models.language.translation import Translations
 from askalike.text.settings import TextSettings
 from askalike.types import Answer, Question
 

@@ -10,10 +10,8 @@ from tests.naive_language import background, dirichlet, log_likelihood, ml, tran
 
 from askalike.errors import SettingError
 from askalike.models.language.kinds import options_of
-from askalike.models.query_likelihood.likelihood import QueryLikelihood, Smoothing
-from askalike.models.query_likelihood.terms import Collection, TermLists
-from askalike.models.translation.ibm1 import Translations
-from askalike.models.translation.translm import Mixture, TransLM, word_translation
+from askalike.models.language.likelihood import Collection, QueryLikelihood, Smoothing, TermLists
+from askalike.models.language.translation import Mixture, Translations, TransLM, word_translation
 
 COUNTS = [2, 4, 1, 3, 0, 5, 6, 9]
 TABLE = {(1, 1): 0.4, (2, 1): 0.3, (3, 2): 0.5, (1, 3): 0.25, (5, 6): 1.0, (4, 2): 0.1, (7, 7): 0.2, (6, 6): 0.05}

@@ -13,13 +13,22 @@ from askalike.errors import SettingError
 from askalike.models.encoders.folder import Manifest
 from askalike.models.encoders.settings import EncoderConfig, ModelSettings
 from askalike.models.language.kinds import KINDS
-from askalike.models.translation.ibm1 import Alignment
+from askalike.models.language.translation import Alignment
 from askalike.settings import RANGES, check_values, ranges_of
 from askalike.training.encoder import TrainingRun
 from askalike.training.language import LanguageRecipe
-from askalike.training.recipe import OBJECTIVES, Recipe, StageSettings, WordSettings, load_recipe, shipped_recipes
-from askalike.training.settings import LoopSettings, SgdSettings
-from askalike.training.siamese.recipe import PairOptions, SiameseRecipe
+from askalike.training.recipe import (
+    OBJECTIVES,
+    LoopSettings,
+    PairOptions,
+    Recipe,
+    SgdSettings,
+    SiameseRecipe,
+    StageSettings,
+    WordSettings,
+    load_recipe,
+    shipped_recipes,
+)
 from askalike.training.words import Word2VecSettings
 
 MODELS = (EncoderConfig, ModelSettings, Word2VecSettings, TrainingRun)

@@ -9,8 +9,7 @@ import pytest
 
 from askalike.errors import SettingError
 from askalike.models.siamese.config import INITIALS, SIDES, SiameseConfig, prefix
-from askalike.models.siamese.runtime import Plan, Runtime
-from askalike.models.siamese.trigram_texts import TrigramTexts
+from askalike.models.siamese.model import Plan, Runtime, TrigramTexts
 
 torch = pytest.importorskip("torch", reason="the siamese network is trained with torch, which is not installed")
 

@@ -15,9 +15,7 @@ from askalike.data import bundled_forum, default_students
 from askalike.errors import DamagedModelError, ModelNotFoundError, SettingError
 from askalike.models.encoders.folder import digest
 from askalike.models.encoders.vocabulary import Vocabulary
-from askalike.models.student.model import Student
-from askalike.models.student.settings import StudentSettings
-from askalike.models.student.text_rows import RowReader, buckets_of
+from askalike.models.student import RowReader, Student, StudentSettings, buckets_of
 
 WORDS = ["new", "york", "visa", "for", "zealand"]
 PAIRS = np.array([[1, 2], [1, 5]])

@@ -12,7 +12,7 @@ import pytest
 from numpy.typing import NDArray
 
 from askalike.errors import SettingError
-from askalike.models.student.model import Student
+from askalike.models.student import Student
 from askalike.progress import SilentProgress
 from askalike.text.tokens import words
 from askalike.training.student import (

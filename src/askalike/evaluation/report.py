@@ -25,8 +25,7 @@ from dataclasses import dataclass
 from math import fsum, isfinite
 
 from askalike.errors import EvaluationError
-from askalike.evaluation.measures import parse_measure
-from askalike.evaluation.protocols import Protocol, judged_list, parse_protocol
+from askalike.evaluation.measures import Protocol, judged_list, parse_measure, parse_protocol
 from askalike.evaluation.significance import Interval, bootstrap_difference, randomisation_test
 from askalike.types import Qrels, Run
 

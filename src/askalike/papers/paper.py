@@ -7,8 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
-from askalike.papers.harness import RowResult
-from askalike.papers.means import Compared, SeedMean
+from askalike.papers.harness import Compared, RowResult, SeedMean
 from askalike.progress import Progress
 
 OTHER_DATA: Final = "Reported figures are of other data and show the order of the rows only."

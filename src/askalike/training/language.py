@@ -4,7 +4,7 @@
     pair_terms = 60
 
     [options]       what can be chosen of the model, see ``models.language.kinds``
-    [alignment]     how translations are learned, see ``models.translation.ibm1``; not for a kind that learns none
+    [alignment]     how translations are learned, see ``models.language.translation``; not for a kind that learns none
 
 What is learned::
 
@@ -34,11 +34,11 @@ import numpy as np
 from askalike.errors import SettingError
 from askalike.models.encoders.vocabulary import Vocabulary
 from askalike.models.language.kinds import KINDS, Learned, Options, TopicOptions
+from askalike.models.language.likelihood import Collection, Parallel, TermLists, term_ids
 from askalike.models.language.model import LanguageModel, LanguageSettings, Reads, TermReader
-from askalike.models.query_likelihood.terms import Collection, Parallel, TermLists, term_ids
-from askalike.models.topics.learning import learn_voted_topics
-from askalike.models.translation.ibm1 import Alignment, Translations, learn_translations
-from askalike.models.translation.phrases import PhraseTable
+from askalike.models.language.phrases import PhraseTable
+from askalike.models.language.topics import learn_voted_topics
+from askalike.models.language.translation import Alignment, Translations, learn_translations
 from askalike.progress import Progress
 from askalike.settings import check_settings, read_settings, read_table
 from askalike.text.analyzer import Analyzer

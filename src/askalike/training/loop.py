@@ -32,7 +32,7 @@ from askalike.models.encoders.vocabulary import UNKNOWN, Vocabulary
 from askalike.progress import Progress, SilentProgress
 from askalike.training.distributed import DistributedContext
 from askalike.training.objectives import Example, Trainable
-from askalike.training.settings import LOWER_IS_BETTER, LoopSettings, SgdSettings
+from askalike.training.recipe import LOWER_IS_BETTER, LoopSettings, SgdSettings
 
 COLUMNS = ("stage", "epoch", "step", "measure", "value")
 

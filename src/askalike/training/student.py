@@ -35,9 +35,7 @@ from askalike.errors import SettingError
 from askalike.evaluation.significance import Interval, bootstrap_difference, bootstrap_mean
 from askalike.models.encoders.settings import Precision
 from askalike.models.encoders.vocabulary import Vocabulary
-from askalike.models.student.model import Student, Teacher
-from askalike.models.student.settings import StudentSettings
-from askalike.models.student.text_rows import LONGEST_WORD, RowReader, buckets_of
+from askalike.models.student import LONGEST_WORD, RowReader, Student, StudentSettings, Teacher, buckets_of
 from askalike.progress import Progress, SilentProgress
 from askalike.text.markup import plain_text
 from askalike.text.tokens import words

@@ -40,7 +40,7 @@ from askalike.index.encoder_settings import REMOTE, EncoderSettings, read_settin
 from askalike.index.text_questions import PROBE, text_of
 from askalike.index.vector_set import VectorSet
 from askalike.models.encoders.folder import OWNED
-from askalike.models.student.model import Student
+from askalike.models.student import Student
 from askalike.models.text_encoder import document_vectors, query_vectors
 from askalike.progress import Progress, SilentProgress
 from askalike.store import ForumLayout

@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 
 from askalike.errors import SettingError
 from askalike.models.encoders.folder import Contents, Manifest, naming, read_model, write_folder
-from askalike.models.encoders.numpy_runtime.runtime import Runtime
+from askalike.models.encoders.runtime import Runtime
 from askalike.models.encoders.settings import ModelSettings
 from askalike.models.encoders.vocabulary import QuestionReader, Vocabulary
 from askalike.models.encoders.weights import ModelWeights, Packed

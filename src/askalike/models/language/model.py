@@ -27,14 +27,11 @@ from numpy.typing import NDArray
 from askalike.errors import DamagedModelError, SettingError
 from askalike.models.encoders.folder import Contents, Manifest, read_model, write_folder
 from askalike.models.encoders.vocabulary import Vocabulary
-from askalike.models.language.kinds import Learned, Options, options_of
-from askalike.models.language.word_alignments import WordAlignments
-from askalike.models.query_likelihood.likelihood import QueryModel
-from askalike.models.query_likelihood.terms import Collection, TermLists, term_ids
-from askalike.models.topics.topics import Topics
-from askalike.models.translation.ibm1 import Translations
-from askalike.models.translation.phrase_learning import MOST_TERMS
-from askalike.models.translation.phrases import PhraseBook, PhraseTable
+from askalike.models.language.kinds import Learned, Options, WordAlignments, options_of
+from askalike.models.language.likelihood import Collection, QueryModel, TermLists, term_ids
+from askalike.models.language.phrases import MOST_TERMS, PhraseBook, PhraseTable
+from askalike.models.language.topics import Topics
+from askalike.models.language.translation import Translations
 from askalike.text.analyzer import Analyzer
 from askalike.text.settings import TextSettings
 from askalike.types import Answer, Question

@@ -38,8 +38,7 @@ from torch.nn import functional
 
 from askalike.errors import SettingError
 from askalike.models.siamese.config import SIDES, Initial, SiameseConfig, prefix
-from askalike.models.siamese.runtime import BlockPlan, Plan
-from askalike.models.siamese.trigram_texts import TrigramTexts
+from askalike.models.siamese.model import BlockPlan, Plan, TrigramTexts
 
 
 def run_block(seen: Tensor, background: Tensor, kernel: Tensor, bias: Tensor, plan: BlockPlan) -> tuple[Tensor, Tensor]:

@@ -30,13 +30,11 @@ from askalike.errors import ModelError
 from askalike.evaluation.forum.tasks import RerankTask, judge
 from askalike.models.encoders.vocabulary import Vocabulary
 from askalike.models.language.kinds import KINDS, Learned, Options, PhraseOptions, TopicOptions, TransLMOptions
+from askalike.models.language.likelihood import Collection, Parallel, TermLists, term_ids
 from askalike.models.language.model import LanguageModel, LanguageSettings, TermReader
-from askalike.models.query_likelihood.terms import Collection, Parallel, TermLists, term_ids
-from askalike.models.topics.learning import TopicLearning, learn_voted_topics
-from askalike.models.topics.topics import Topics
-from askalike.models.translation.ibm1 import Alignment, Translations, learn_translations
-from askalike.models.translation.phrase_learning import PhraseLearning
-from askalike.models.translation.phrases import PhraseTable
+from askalike.models.language.phrases import PhraseLearning, PhraseTable
+from askalike.models.language.topics import TopicLearning, Topics, learn_voted_topics
+from askalike.models.language.translation import Alignment, Translations, learn_translations
 from askalike.papers.das2016.data import DasData
 from askalike.papers.das2016.rows import grid
 from askalike.papers.harness import Answered

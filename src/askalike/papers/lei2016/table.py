@@ -7,15 +7,31 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
-from askalike.evaluation.forum.scorers import Encoder, PairScorer, VectorScorer, make_scorer, rerank
-from askalike.evaluation.forum.tasks import RERANK_MEASURES, RerankTask, judge
-from askalike.models.similarity.features import SimilarityFeatures
-from askalike.models.similarity.ranking_svm import RankingGroup, RankingSvm, SimilaritySvm, choose_cost, ranking_groups
-from askalike.papers.harness import Answered, RowResult, Runner, chosen_rows, compared, tie_settings
+from askalike.evaluation.forum.tasks import (
+    RERANK_MEASURES,
+    Encoder,
+    PairScorer,
+    RerankTask,
+    VectorScorer,
+    judge,
+    make_scorer,
+    rerank,
+)
+from askalike.models.ranking_svm import RankingGroup, RankingSvm, SimilaritySvm, choose_cost, ranking_groups
+from askalike.models.similarity import SimilarityFeatures
+from askalike.papers.harness import (
+    Answered,
+    RowResult,
+    Runner,
+    chosen_rows,
+    compared,
+    comparison_objects,
+    means_object,
+    tie_settings,
+)
 from askalike.papers.lei2016.rows import COMPARED, ROWS, Figure, LeiRow
 from askalike.papers.lei2016.sets import LeiSet, find_sets, labelled
 from askalike.papers.lei2016.training import EncoderTrainer
-from askalike.papers.means import comparison_objects, means_object
 from askalike.papers.paper import OTHER_DATA, Options, Paper, Part, not_run, row_table
 from askalike.progress import Progress, SilentProgress
 from askalike.readers.detection import choose

@@ -1,29 +1,214 @@
-"""A student: texts → vectors in its teacher's space, by a sum of rows and one linear layer.
+"""A student of a large encoder: texts → vectors in its teacher's space, by a sum of rows and one linear layer.
 
 ::
 
     h = Σ_w row(w) + Σ_(v,w) row(v, w) + Σ_u mean_g row(g)     words w, frequent pairs v w, n-grams g of unknown words u
     v = (W h + b) / |W h + b|
+
+Source: Wieting et al. 2016 (EMNLP), "Charagram"; Bojanowski et al. 2017 (TACL), "Enriching word vectors with subword
+information": character n-grams of ``<word>``.
+Differs: only unknown words are read by their n-grams, and a word is their mean, not their sum.
 """
 
 from __future__ import annotations
 
 import hashlib
+import zlib
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, fields
 from functools import cached_property
+from itertools import pairwise
 from pathlib import Path
-from typing import Final, Protocol
+from typing import Final, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from askalike.errors import DamagedModelError, SettingError
 from askalike.models.encoders.folder import Contents, Manifest, naming, read_model, write_folder
-from askalike.models.encoders.settings import Precision
-from askalike.models.encoders.vocabulary import Vocabulary
+from askalike.models.encoders.settings import PRECISIONS, Precision
+from askalike.models.encoders.vocabulary import UNKNOWN, Vocabulary
 from askalike.models.encoders.weights import Packed
-from askalike.models.student.settings import StudentSettings
-from askalike.models.student.text_rows import RowReader, TextRows
+from askalike.text.tokens import words
+
+_BOUNDS: Final[Mapping[str, tuple[int, int]]] = {
+    "row_size": (1, 1 << 12),
+    "dimensions": (1, 1 << 14),
+    "words": (1, 1 << 21),
+    "pairs": (0, 1 << 21),
+    "buckets": (0, 1 << 21),
+    "word_limit": (1, 1 << 12),
+}
+"""Setting → its least and greatest value."""
+
+LONGEST_CARD: Final = 8000
+"""Characters of a model card."""
+
+
+@dataclass(frozen=True, slots=True)
+class StudentSettings:
+    """A student, but for the values of its tables.
+
+    Args:
+        row_size: d, numbers of a row.
+        dimensions: D, those of the teacher's vectors.
+        words: V, words with a row of their own.
+        pairs: P, pairs of neighbouring words with a row of their own; 0 for none.
+        buckets: G, rows that the character n-grams of unknown words share; 0 for none: unknown words are not read.
+        word_limit: words of a text that are read, the first ones.
+        precision: of the tables.
+        teacher: the name of the encoder that was learned from.
+        card: the model card, Markdown.
+
+    Raises:
+        SettingError: a value that cannot be used.
+
+    >>> StudentSettings(256, 384, 60_000).shapes()
+    {'words': (60000, 256), 'output': (384, 256), 'bias': (384,)}
+    """
+
+    row_size: int
+    dimensions: int
+    words: int
+    pairs: int = 0
+    buckets: int = 0
+    word_limit: int = 160
+    precision: Precision = "int8"
+    teacher: str = ""
+    card: str = ""
+
+    def __post_init__(self) -> None:
+        for name, (least, most) in _BOUNDS.items():
+            value: object = getattr(self, name)
+            if not isinstance(value, int) or isinstance(value, bool) or not least <= value <= most:
+                raise SettingError(
+                    f"student {name} is {value!r}, but expected a whole number from {least} to {most}", f"set {name}"
+                )
+        if self.precision not in PRECISIONS:
+            raise SettingError(f"student precision {self.precision!r}, but expected one of: {', '.join(PRECISIONS)}")
+        for name in ("teacher", "card"):
+            text: object = getattr(self, name)
+            if not isinstance(text, str) or len(text) > LONGEST_CARD:
+                raise SettingError(f"student {name} is not a text of at most {LONGEST_CARD} characters", f"set {name}")
+
+    def shapes(self) -> dict[str, tuple[int, ...]]:
+        """Return the name and shape of every array but the ids of the pairs; an empty table is left out."""
+        found = {"words": (self.words, self.row_size), "pairs": (self.pairs, self.row_size)}
+        found |= {"buckets": (self.buckets, self.row_size)}
+        tables: dict[str, tuple[int, ...]] = {name: shape for name, shape in found.items() if shape[0]}
+        return tables | {"output": (self.dimensions, self.row_size), "bias": (self.dimensions,)}
+
+    def to_json(self) -> dict[str, object]:
+        """Return the settings as JSON can hold them."""
+        return {"kind": "student", **asdict(self)}
+
+    @classmethod
+    def from_json(cls, stored: Mapping[str, object]) -> StudentSettings:
+        """Return the settings that ``to_json`` stored.
+
+        Raises:
+            SettingError: a name too many or too few, or a value that cannot be used.
+        """
+        known = {"kind", *(field.name for field in fields(cls))}
+        if set(stored) != known or stored["kind"] != "student":
+            raise SettingError(
+                f"settings {', '.join(sorted(stored))[:200] or 'none'}, but a student has {', '.join(sorted(known))}",
+                "use the config.json that was saved with the model",
+            )
+        return cls(**{name: value for name, value in stored.items() if name != "kind"})  # type: ignore[arg-type]
+
+
+GRAM_SIZES: Final = (3, 4, 5)
+LONGEST_WORD: Final = 40
+"""Characters of an unknown word that is read; longer ones are addresses, keys and noise."""
+
+
+def buckets_of(word: str, buckets: int) -> list[int]:
+    """Return the bucket of each character n-gram of ``<word>``: CRC-32 of its UTF-8, modulo the number of buckets.
+
+    >>> len(buckets_of("visa", 100))  # <vi vis isa sa> <vis visa isa> <visa visa>
+    9
+    """
+    marked = f"<{word}>"
+    grams = (marked[at : at + size] for size in GRAM_SIZES for at in range(len(marked) - size + 1))
+    return [zlib.crc32(gram.encode("utf-8", "replace")) % buckets for gram in grams]
+
+
+class TextRows(NamedTuple):
+    """The places of a text's rows.
+
+    Args:
+        words: in the table of words, in order.
+        pairs: in the table of pairs.
+        unknown: for each unknown word the buckets of its n-grams.
+    """
+
+    words: list[int]
+    pairs: list[int]
+    unknown: list[list[int]]
+
+    def __bool__(self) -> bool:
+        """Return whether anything of the text is known."""
+        return bool(self.words or self.unknown)
+
+
+class RowReader:
+    """Texts → places of rows.
+
+    Args:
+        vocabulary: the known words.
+        pairs: ids of the two words of each known pair, first word first.  # (P, 2)
+        buckets: how many rows n-grams share; 0 leaves unknown words out.
+        word_limit: words of a text that are read.
+
+    Raises:
+        SettingError: a pair that occurs twice or has a word that is not in the vocabulary.
+
+    >>> reader = RowReader(Vocabulary(["new", "york"]), np.array([[1, 2]]), buckets=0, word_limit=10)
+    >>> reader.read("New York, new zealand")
+    TextRows(words=[0, 1, 0], pairs=[0], unknown=[])
+    """
+
+    def __init__(self, vocabulary: Vocabulary, pairs: NDArray[np.int64], buckets: int, word_limit: int) -> None:
+        if pairs.ndim != 2 or pairs.shape[1] != 2 or (len(pairs) and not _fits(pairs, len(vocabulary))):
+            raise SettingError(
+                f"pairs of words of the shape {pairs.shape}, but expected two ids from 1 to {len(vocabulary) - 1} each",
+                "take pairs of known words",
+            )
+        first, second = pairs.T.tolist()
+        self._pairs = {pair: place for place, pair in enumerate(zip(first, second, strict=True))}
+        if len(self._pairs) != len(pairs):
+            raise SettingError("a pair of words that occurs twice", "take each pair once")
+        self._vocabulary = vocabulary
+        self._buckets = buckets
+        self._word_limit = word_limit
+
+    def words(self, text: str) -> list[str]:
+        """Return the words that are read of a text."""
+        return words(text)[: self._word_limit]
+
+    def read(self, text: str) -> TextRows:
+        """Return the places of a text's rows."""
+        return self.rows(self.words(text))
+
+    def rows(self, read: Sequence[str]) -> TextRows:
+        """Return the places of the rows of words that were read of a text."""
+        ids = self._vocabulary.ids(read)
+        known = [number - 1 for number in ids if number != UNKNOWN]
+        find = self._pairs.get
+        near = pairwise(ids)
+        pairs = [place for pair in near if (place := find(pair)) is not None] if self._pairs else []
+        unknown = [
+            buckets_of(word, self._buckets)
+            for word, number in zip(read, ids, strict=True)
+            if self._buckets and number == UNKNOWN and len(word) <= LONGEST_WORD
+        ]
+        return TextRows(known, pairs, unknown)
+
+
+def _fits(pairs: NDArray[np.int64], ids: int) -> bool:
+    return bool(pairs.min() > UNKNOWN and pairs.max() < ids)
+
 
 Array = NDArray[np.float32]
 

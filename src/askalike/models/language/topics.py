@@ -1,4 +1,36 @@
-"""Learning topics from questions with their answers, by variational expectation and maximisation.
+"""The question-answer topic model (QATM): which topics a text is about, and a query's likelihood by words and topics.
+
+::
+
+    θ_d ~ Dirichlet(α)                                     the topics of a question and of its answers: the same
+    each word of the question: z ~ θ_d, w ~ φ_z            in the language of questions
+    each word of the answers:  z ~ θ_d, w ~ ψ_z            in the language of answers
+
+A text's topics are found by variational inference, with φ and ψ as they were learned:
+
+::
+
+    γ_z    = α + Σ_w n_w · r_wz,        r_wz ∝ exp(Ψ(γ_z)) · φ_zw,       Ψ the digamma function
+    θ_z(d) = γ_z / Σ_z γ_z
+
+n_w counts a word, r_wz is the share of topic z in it; ψ stands for φ in words of answers.
+
+A candidate makes a query by its words and by its topics::
+
+    P(w|D) = λ · P_words(w|D) + (1 - λ) · Σ_z φ_zw θ_z(D)
+
+P_words is any other model of words, smoothed with the collection: query likelihood, or a translation model beside which
+the topics are a second, coarser way from word to word. A candidate of which no word was learned has no topics; P(w|C)
+stands for them.
+
+Source: Ji, Xu, Wang and He 2012 (CIKM) for the model, which adds topics to a translation-based language model; Zhang,
+Wu, Wu, Li and Zhou 2014 (CIKM), a topic-based language model; Wei and Croft 2006 (SIGIR), for topics beside words in a
+query's likelihood; Blei, Ng and Jordan 2003 (JMLR 3), section 5.2, for inference.
+Reading: the papers of 2012 and 2014 are from memory; the equation of P(w|D) is that of Wei and Croft; Ji et al.,
+as far as is known, infer by sampling. Das et al. 2016 name their two rows QATM-PR and TBLM_SQATM-V; what PR stands for
+is not in what could be read.
+
+**Learning.** From questions with their answers, by variational expectation and maximisation.
 
 ::
 
@@ -22,7 +54,7 @@ of 37,812 pairs, words of questions are from 3 % to 71 %, and 23 % of all words)
 matter of topics; here either language has its own distribution. It also takes one document at a time, and a pass over
 these pairs takes 23 s; here it takes half a second.
 
-SQATM-V, as far as it can be had, learns from all answers of a question, each as much as its votes say::
+**Votes.** SQATM-V, as far as it can be had, learns from all answers of a question, each as much as its votes say::
 
     v_a     = (1 + max(0, votes of a)) / Σ_{a' of the same question} (1 + max(0, votes of a'))
     n(d, w) = Σ_{a of d} v_a · tf(w, a)                                            for the words of answers
@@ -44,8 +76,9 @@ or the translation-based language model.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 from math import isfinite
 from typing import TYPE_CHECKING
 
@@ -53,14 +86,210 @@ import numpy as np
 from numpy.typing import NDArray
 
 from askalike.errors import SettingError
-from askalike.models.query_likelihood.terms import TermLists
-from askalike.models.topics.topics import Topics, pair_counts, responsibilities
+from askalike.models.language.likelihood import QueryModel, TermLists
 
 if TYPE_CHECKING:  # SciPy takes long to import, and no search needs it
     from scipy.sparse import csr_array
 
 
 Floats = NDArray[np.float64]
+Ids = NDArray[np.int64]
+
+_WORDS_AT_ONCE = 8192
+"""So many rows of topics fit into a processor's cache."""
+
+
+@dataclass(frozen=True, slots=True)
+class Topics:
+    """K topics in the language of questions and in that of answers.
+
+    Args:
+        questions: φ, the probability of each word of a question in each topic; columns sum to 1.  # (V, K) float32
+        answers: ψ, of each word of an answer.  # (V, K) float32
+        alpha: α > 0, of each topic.
+        answer_weight: what a word of an answer counts beside one of a question, ≥ 0.
+
+    Example:
+        Two topics with a word each, α = 0.5: a text of the first word alone is about the first topic by
+        (0.5 + 1) / (0.5 + 1 + 0.5) = 0.75; one without words is about both alike. In answers, 1 and 2 change places.
+
+        >>> held = np.array([[0, 0], [1, 0], [0, 1]], np.float32)
+        >>> topics = Topics(held, held[:, ::-1], alpha=0.5)
+        >>> topics.mixtures(TermLists.of([[1], []])).tolist()
+        [[0.75, 0.25], [0.5, 0.5]]
+        >>> topics.mixtures(TermLists.of([[1]]), TermLists.of([[2, 2]])).round(3).tolist()  # 3.5 / 4
+        [[0.875, 0.125]]
+    """
+
+    questions: NDArray[np.float32]
+    answers: NDArray[np.float32]
+    alpha: float
+    answer_weight: float = 1.0
+
+    @classmethod
+    def none(cls) -> Topics:
+        """Return topics of no word."""
+        held = np.zeros((1, 1), np.float32)
+        return cls(held, held, alpha=1.0)
+
+    def mixtures(self, questions: TermLists, answers: TermLists | None = None, iterations: int = 20) -> Floats:
+        """Return θ of each text: uniform for one without words that were learned.  # (N, K)
+
+        Args:
+            questions: N texts in the language of questions: queries, or questions of a forum.
+            answers: those of each, in the language of answers.
+            iterations: of the equations above, beginning with all topics alike; each text has as many, so that it has
+                the same topics among others as alone.
+        """
+        size = len(self.questions)
+        weights = None if answers is None else np.full(len(answers.ids), self.answer_weight)
+        counts, words = self._occurring(pair_counts(questions, answers, size, weights))
+        count = words.shape[1]
+        gamma = np.repeat(self.alpha + counts.sum(axis=1)[:, None] / count, count, axis=1)  # (N, K)
+        for _ in range(iterations):
+            found, gamma_of = responsibilities(counts, words, gamma)
+            gamma = self.alpha + gamma_of * (found @ words)
+        return np.asarray(gamma / gamma.sum(axis=1, keepdims=True))
+
+    def _occurring(self, counts: csr_array) -> tuple[csr_array, Floats]:
+        """Return counts with a column for each word that occurs, and φ or ψ of those words.  # (N, W), (W, K)"""
+        from scipy.sparse import csr_array
+
+        size = len(self.questions)
+        columns, places = np.unique(counts.indices, return_inverse=True)
+        of_questions, of_answers = columns[columns < size], columns[columns >= size] - size
+        words = np.concatenate([self.questions[of_questions], self.answers[of_answers]]).astype(np.float64)
+        return csr_array((counts.data, places, counts.indptr), shape=(counts.shape[0], len(columns))), words
+
+    def probabilities(self, words: Ids, mixtures: Floats) -> Floats:
+        """Return ``Σ_z φ_zw θ_z(d)``, 0 for a word that was never learned.  # (T, N)
+
+        Args:
+            mixtures: θ.  # (N, K)
+        """
+        is_known = (words > 0) & (words < len(self.questions))
+        held = self.questions[np.where(is_known, words, 0)].astype(np.float64) * is_known[:, None]
+        return np.asarray(held @ mixtures.T)
+
+
+def pair_counts(questions: TermLists, answers: TermLists | None, size: int, weights: Floats | None = None) -> csr_array:
+    """Return how often each word occurs in each question, and then the same of its answers.  # (N, 2V)
+
+    Args:
+        answers: those of each question, as one text; None for none.
+        size: V, ids of the vocabulary with 0; what the vocabulary lacks is left out.
+        weights: how much each term of the answers counts, ≥ 0; None for 1.  # (M,)
+
+    >>> pair_counts(TermLists.of([[1, 1, -5]]), TermLists.of([[1, 2]]), 3, np.array([0.5, 1.0])).toarray().tolist()
+    [[0.0, 2.0, 0.0, 0.0, 0.5, 1.0]]
+    """
+    from scipy.sparse import coo_array, csr_array
+
+    rows, columns, values = questions.owners(), questions.ids, np.ones(len(questions.ids))
+    is_known = (columns > 0) & (columns < size)
+    if answers is not None:
+        known = (answers.ids > 0) & (answers.ids < size)
+        rows, columns = np.concatenate([rows, answers.owners()]), np.concatenate([columns, answers.ids + size])
+        values = np.concatenate([values, np.ones(len(answers.ids)) if weights is None else weights])
+        is_known = np.concatenate([is_known, known & (values[len(is_known) :] > 0)])
+    places = rows[is_known], columns[is_known]
+    return csr_array(coo_array((values[is_known], places), shape=(len(questions), 2 * size)))
+
+
+def responsibilities(counts: csr_array, words: Floats, gamma: Floats) -> tuple[csr_array, Floats]:
+    """Return ``n_w / Σ_z exp(Ψ(γ_z)) φ_zw`` of each count, and exp(Ψ(γ)).  # (N, 2V), (N, K)
+
+    The first times φ_zw and exp(Ψ(γ_z)) is n_w · r_wz, so that no array has a number for each count and topic.
+
+    Args:
+        counts: n.  # (N, 2V)
+        words: φ and below it ψ.  # (2V, K)
+        gamma: γ > 0.  # (N, K)
+    """
+    from scipy.sparse import csr_array
+    from scipy.special import digamma
+
+    weights = np.exp(digamma(gamma))
+    sums = np.empty(len(counts.data))
+    for first, last in _pieces(counts.indptr):
+        places = slice(counts.indptr[first], counts.indptr[last])
+        own = np.repeat(weights[first:last], np.diff(counts.indptr[first : last + 1]), axis=0)
+        np.einsum("ck,ck->c", own, words[counts.indices[places]], out=sums[places])
+    shared = counts.data / np.maximum(sums, np.finfo(np.float64).tiny)
+    return csr_array((shared, counts.indices, counts.indptr), shape=counts.shape), weights
+
+
+def _pieces(starts: NDArray[np.integer]) -> Iterator[tuple[int, int]]:
+    """Yield first and last + 1 of so many rows as have about ``_WORDS_AT_ONCE`` numbers together."""
+    cuts = np.flatnonzero(np.diff(starts[:-1] // _WORDS_AT_ONCE)) + 1
+    bounds = [0, *cuts.tolist(), len(starts) - 1]
+    yield from pairwise(bounds)
+
+
+@dataclass(frozen=True, slots=True)
+class TopicModel(QueryModel):
+    """The words of candidates and their topics.
+
+    Args:
+        words: gives P_words(w|D) and P(w|C).
+        topics: φ, and what θ is found with.
+        share: λ in (0, 1], that of the model of words.
+
+    Raises:
+        SettingError: ``share`` is out of range.
+
+    Example:
+        The word 2, of which the candidate has none, in a collection of 10 words that has it once, half of P_words:
+        P_words(2|D) = 0.05. In both topics together φ is 0.8 and 0, and a text of the word 1 is about the first by
+        0.75. λ = 0.5: P(2|D) = 0.5 · 0.05 + 0.5 · 0.8 · 0.75 = 0.325.
+
+        >>> from askalike.models.language.likelihood import QueryLikelihood, Smoothing
+        >>> from askalike.models.language.likelihood import Collection
+        >>> words = QueryLikelihood(Collection(np.array([0, 4, 1, 5])), Smoothing("jelinek-mercer", 0.5))
+        >>> held = np.array([[0, 0], [0.2, 0], [0.8, 0], [0, 1]], np.float32)
+        >>> model = TopicModel(words, Topics(held, held, alpha=0.5), share=0.5)
+        >>> model.word_probabilities(np.array([2]), TermLists.of([[1]])).round(3).tolist()
+        [[0.325]]
+    """
+
+    words: QueryModel
+    topics: Topics
+    share: float = 0.7
+
+    def __post_init__(self) -> None:
+        if not (isfinite(self.share) and 0 < self.share <= 1):
+            raise SettingError(f"share is {self.share}, but expected 0 < share ≤ 1", "set share")
+
+    def word_probabilities(
+        self, words: Ids, candidates: TermLists, answers: TermLists | None = None, mixtures: Floats | None = None
+    ) -> Floats:
+        """Return P(w|D); the topics of a candidate are those of its answers too, where they are given.  # (T, N)
+
+        Args:
+            mixtures: θ of each candidate where it is known, as that of questions is before there is a query, from
+                ``Topics.mixtures``; None infers it.  # (N, K)
+        """
+        mixtures = self.topics.mixtures(candidates, answers) if mixtures is None else mixtures
+        about = self.topics.probabilities(words, mixtures)
+        has_topics = self._known(candidates) > 0
+        if answers is not None and self.topics.answer_weight:
+            has_topics |= self._known(answers) > 0
+        about = np.where(has_topics, about, self.background(words)[:, None])
+        return np.asarray(
+            self.share * self.words.word_probabilities(words, candidates, answers) + (1 - self.share) * about
+        )
+
+    def background(self, words: Ids) -> Floats:
+        """Return P(w|C).  # (T,)"""
+        return self.words.background(words)
+
+    def _known(self, texts: TermLists) -> Floats:
+        """Return how many words of each text were learned.  # (N,)"""
+        return texts.sums(((texts.ids > 0) & (texts.ids < len(self.topics.questions))).astype(np.float64))
+
+
+if TYPE_CHECKING:  # SciPy takes long to import, and no search needs it
+    from scipy.sparse import csr_array
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,9 +426,6 @@ class TopicTraining:
         size = len(self._words) // 2
         held = np.concatenate([self._words[1:size], self._words[size + 1 :]])
         return likelihood - float(divergence.sum()) + self._settings.eta * float(np.log(held).sum())
-
-
-Ids = NDArray[np.int64]
 
 
 def vote_weights(votes: NDArray[np.integer], questions: Ids) -> Floats:

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from askalike.errors import MissingExtraError, SettingError
-from askalike.models.similarity.features import SimilarityFeatures
+from askalike.models.similarity import SimilarityFeatures
 from askalike.types import Question
 
 COSTS = (1e-4, 1e-3, 1e-2, 1e-1, 1.0, 10.0)
