@@ -1,4 +1,4 @@
-"""Tables (CSV, TSV, Parquet, JSON Lines): a question a row, or a post a row with its type and the question it answers."""
+"""Tables (CSV, TSV, Parquet, JSON Lines): a question a row, or a post a row with its type and its question."""
 
 from __future__ import annotations
 
