@@ -200,11 +200,11 @@ def test_arrays_that_do_not_fit_are_refused(change: dict[str, NDArray[np.generic
         ("row_size", 0, "whole number from 1"),
         ("word_limit", 10**9, "whole number from 1"),
         ("pairs", True, "whole number from 0"),
-        ("precision", "int4", "precision 'int4'"),
-        ("card", 3, "is not a text"),
-        ("card", "x" * 8001, "is not a text"),
-        ("kind", "siamese", "a student has"),
-        ("further", 1, "a student has"),
+        ("precision", "int4", "precision is 'int4'"),
+        ("card", 3, "card is 3"),
+        ("card", "x" * 8001, "longer than 8000 characters"),
+        ("kind", "siamese", "but expected buckets, card"),
+        ("further", 1, "a student are buckets, card, dimensions, further"),
     ],
 )
 def test_settings_that_cannot_be_are_refused(name: str, value: object, said: str, tmp_path: Path) -> None:

@@ -43,13 +43,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from math import isfinite
-from typing import Final, Literal, Protocol, get_args
+from typing import Final, Literal, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from askalike.errors import SettingError
+from askalike.settings import check_settings
 from askalike.types import WordMatch
 
 Floats = NDArray[np.float32]
@@ -231,10 +231,6 @@ RankFactor = Literal["scaled", "clamped", "signed"]
 ALPHAS: Final = tuple(round(0.01 + 0.005 * step, 3) for step in range(19))
 """The paper's grid for α: 0.01, 0.015, … 0.1."""
 
-LEAST_FLOOR: Final = 1e-9
-MOST_FLOOR: Final = 1
-MOST_WEIGHT: Final = 10
-
 
 @dataclass(frozen=True, slots=True)
 class RamnSettings:
@@ -271,22 +267,7 @@ class RamnSettings:
     rank_factor: RankFactor = "scaled"
 
     def __post_init__(self) -> None:
-        listed = {"similarity": Similarity, "repeats": Repeats, "rank_factor": RankFactor}
-        for name, choices in ((name, get_args(values)) for name, values in listed.items()):
-            if getattr(self, name) not in choices:
-                raise SettingError(f"{name} is {getattr(self, name)!r}, but expected one of: {', '.join(choices)}")
-        numbers = (self.alpha, self.floor, self.mismatch_weight)
-        if not (
-            all(map(isfinite, numbers))
-            and 0 <= self.alpha <= 0.1
-            and LEAST_FLOOR <= self.floor <= MOST_FLOOR
-            and 0 <= self.mismatch_weight <= MOST_WEIGHT
-        ):
-            raise SettingError(
-                f"alpha is {self.alpha}, floor {self.floor} and mismatch_weight {self.mismatch_weight}",
-                f"expected alpha from 0 to 0.1, floor from {LEAST_FLOOR} to {MOST_FLOOR}, mismatch_weight from 0 to"
-                f" {MOST_WEIGHT}",
-            )
+        check_settings(self)
         if self.is_both_ways and not (self.is_per_word and self.repeats == "each"):
             raise SettingError(
                 f"is_both_ways with is_per_word {self.is_per_word} and repeats {self.repeats!r}",

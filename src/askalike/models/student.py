@@ -15,7 +15,7 @@ from __future__ import annotations
 import hashlib
 import zlib
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass
 from functools import cached_property
 from itertools import pairwise
 from pathlib import Path
@@ -26,20 +26,11 @@ from numpy.typing import NDArray
 
 from askalike.errors import DamagedModelError, SettingError
 from askalike.models.encoders.folder import Contents, Manifest, naming, read_model, write_folder
-from askalike.models.encoders.settings import PRECISIONS, Precision
+from askalike.models.encoders.settings import Precision
 from askalike.models.encoders.vocabulary import UNKNOWN, Vocabulary
 from askalike.models.encoders.weights import Packed
+from askalike.settings import check_settings, read_stored
 from askalike.text.tokens import words
-
-_BOUNDS: Final[Mapping[str, tuple[int, int]]] = {
-    "row_size": (1, 1 << 12),
-    "dimensions": (1, 1 << 14),
-    "words": (1, 1 << 21),
-    "pairs": (0, 1 << 21),
-    "buckets": (0, 1 << 21),
-    "word_limit": (1, 1 << 12),
-}
-"""Setting → its least and greatest value."""
 
 LONGEST_CARD: Final = 8000
 """Characters of a model card."""
@@ -78,18 +69,9 @@ class StudentSettings:
     card: str = ""
 
     def __post_init__(self) -> None:
-        for name, (least, most) in _BOUNDS.items():
-            value: object = getattr(self, name)
-            if not isinstance(value, int) or isinstance(value, bool) or not least <= value <= most:
-                raise SettingError(
-                    f"student {name} is {value!r}, but expected a whole number from {least} to {most}", f"set {name}"
-                )
-        if self.precision not in PRECISIONS:
-            raise SettingError(f"student precision {self.precision!r}, but expected one of: {', '.join(PRECISIONS)}")
-        for name in ("teacher", "card"):
-            text: object = getattr(self, name)
-            if not isinstance(text, str) or len(text) > LONGEST_CARD:
-                raise SettingError(f"student {name} is not a text of at most {LONGEST_CARD} characters", f"set {name}")
+        check_settings(self, "student ")
+        if max(len(self.teacher), len(self.card)) > LONGEST_CARD:
+            raise SettingError(f"a student's teacher or card is longer than {LONGEST_CARD} characters", "shorten it")
 
     def shapes(self) -> dict[str, tuple[int, ...]]:
         """Return the name and shape of every array but the ids of the pairs; an empty table is left out."""
@@ -109,13 +91,8 @@ class StudentSettings:
         Raises:
             SettingError: a name too many or too few, or a value that cannot be used.
         """
-        known = {"kind", *(field.name for field in fields(cls))}
-        if set(stored) != known or stored["kind"] != "student":
-            raise SettingError(
-                f"settings {', '.join(sorted(stored))[:200] or 'none'}, but a student has {', '.join(sorted(known))}",
-                "use the config.json that was saved with the model",
-            )
-        return cls(**{name: value for name, value in stored.items() if name != "kind"})  # type: ignore[arg-type]
+        own = {name: value for name, value in stored.items() if (name, value) != ("kind", "student")}
+        return read_stored(cls, own, "settings of a student")
 
 
 GRAM_SIZES: Final = (3, 4, 5)

@@ -37,6 +37,7 @@ from askalike.models.encoders.settings import Precision
 from askalike.models.encoders.vocabulary import Vocabulary
 from askalike.models.student import LONGEST_WORD, RowReader, Student, StudentSettings, Teacher, buckets_of
 from askalike.progress import Progress, SilentProgress
+from askalike.settings import check_settings
 from askalike.text.markup import plain_text
 from askalike.text.tokens import words
 from askalike.types import Question
@@ -93,18 +94,7 @@ class StudentRecipe:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        least = {"row_size": 1, "most_words": 1, "most_pairs": 0, "buckets": 0, "word_limit": 1, "epochs": 0}
-        least |= {"batch_size": 1, "least_count": 1, "least_pair_count": 1, "seed": 0}
-        for name, bound in least.items():
-            if getattr(self, name) < bound:
-                raise SettingError(f"{name} is {getattr(self, name)}, but expected at least {bound}", f"set {name}")
-        positive = (self.damping, self.learning_rate, self.temperature)
-        if not (min(positive) > 0 and 0 < self.held_out <= 0.5 and self.order_weight >= 0):
-            raise SettingError(
-                f"damping {self.damping}, learning_rate {self.learning_rate}, temperature {self.temperature}, held_out"
-                f" {self.held_out}, order_weight {self.order_weight}, but expected numbers above 0, at most 0.5 for"
-                " held_out, and at least 0 for order_weight"
-            )
+        check_settings(self)
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ Autoencoders", for attention.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass
 from math import prod
 from typing import Final, Literal, get_args
 
@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from askalike.errors import SettingError
-from askalike.settings import check_settings, read_settings
+from askalike.settings import check_settings, read_settings, read_stored
 from askalike.text.settings import LANGUAGES
 
 Kind = Literal["rcnn", "lstm", "gru", "cnn", "attention"]
@@ -219,14 +219,4 @@ class ModelSettings:
         Raises:
             SettingError: a name too many or too few, or a value that cannot be used.
         """
-        known = {field.name for field in fields(cls)}
-        encoder = stored.get("encoder")
-        if not known - _SINCE_FORMAT_2 <= set(stored) <= known or not isinstance(encoder, dict):
-            raise SettingError(
-                f"model settings {', '.join(sorted(stored)) or 'none'}, but expected {', '.join(sorted(known))}",
-                "use the config.json that was saved with the model",
-            )
-        return cls(**{**stored, "encoder": EncoderConfig.from_json(encoder)})  # type: ignore[arg-type]  # checked
-
-
-_SINCE_FORMAT_2: Final = {"stems"}  # reading the folder adds it; looking at config.json alone does not
+        return read_stored(cls, {"stems": "", **stored}, "model settings")

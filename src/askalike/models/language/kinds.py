@@ -7,7 +7,7 @@ candidate each word of a query is matched with, so that a ranker can say its rea
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import dataclass, field
 from typing import ClassVar, Final
 
 import numpy as np
@@ -18,6 +18,7 @@ from askalike.models.language.likelihood import Collection, Method, QueryLikelih
 from askalike.models.language.phrases import Heuristic, PhraseLearning, PhraseModel, PhraseTable, Segmentation
 from askalike.models.language.topics import TopicLearning, TopicModel, Topics
 from askalike.models.language.translation import Mixture, SelfTranslation, Translations, TransLM, word_translation
+from askalike.settings import check_settings, read_stored
 
 Floats = NDArray[np.float64]
 Ids = NDArray[np.int64]
@@ -177,9 +178,9 @@ class LikelihoodOptions:
     weight: float = 100.0
 
     def __post_init__(self) -> None:
-        """Check the values: whatever is made of them looks at them."""
+        """Check the values, and those that go together by what is made of them."""
+        check_settings(self)
         self.model(Collection.none(), Learned())
-        _ = self.phrase_learning, self.topic_learning
 
     @property
     def reads_answers(self) -> bool:
@@ -361,14 +362,6 @@ class VotedTopicOptions(TopicOptions):
     most_answers: int = 10
     accepted_votes: int = 3
 
-    def __post_init__(self) -> None:
-        TopicOptions.__post_init__(self)  # a class with slots is made twice, and super() knows the first
-        if self.most_answers < 1 or self.accepted_votes < 0:
-            raise SettingError(
-                f"most_answers is {self.most_answers} and accepted_votes {self.accepted_votes}",
-                "expected most_answers ≥ 1 and accepted_votes ≥ 0",
-            )
-
     @property
     def reads_answers(self) -> bool:
         """Whether a candidate's best answer is part of it."""
@@ -396,9 +389,6 @@ KINDS: Final[Mapping[str, type[Options]]] = {
 _ADDED: Final[Mapping[str, Mapping[str, object]]] = {"translation": {"self_translation": "learned"}}
 """Kind → options that models of earlier versions lack, with what they were."""
 
-_TAKEN: Final[Mapping[type, type | tuple[type, ...]]] = {float: (int, float)}
-"""What else than its own type a value may have."""
-
 
 def options_of(kind: str, stored: Mapping[str, object]) -> Options:
     """Return options that were stored, all of them.
@@ -411,14 +401,4 @@ def options_of(kind: str, stored: Mapping[str, object]) -> Options:
     """
     if kind not in KINDS:
         raise SettingError(f"there is no language model {kind!r}", f"expected one of {', '.join(KINDS)}")
-    defaults, stored = asdict(KINDS[kind]()), {**_ADDED.get(kind, {}), **stored}
-    if set(stored) != set(defaults):
-        raise SettingError(
-            f"options of {kind} are {', '.join(sorted(stored)) or 'none'}, but expected {', '.join(sorted(defaults))}",
-            "use those that were saved with the model",
-        )
-    for entry in fields(KINDS[kind]):
-        value, kind_of = stored[entry.name], type(defaults[entry.name])
-        if not isinstance(value, _TAKEN.get(kind_of, kind_of)) or isinstance(value, bool):
-            raise SettingError(f"{entry.name} is {value!r}, but expected a {kind_of.__name__}")
-    return KINDS[kind](**stored)  # type: ignore[arg-type]  # the types were looked at
+    return read_stored(KINDS[kind], {**_ADDED.get(kind, {}), **stored}, f"options of {kind}")

@@ -19,14 +19,14 @@ from __future__ import annotations
 import zlib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from math import isfinite
-from typing import Any, Final, Literal, get_args
+from typing import Any, Final, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from askalike.errors import SettingError
 from askalike.models.encoders.vocabulary import Vocabulary
+from askalike.settings import check_settings
 
 Floats = NDArray[np.float64]
 Ids = NDArray[np.int64]
@@ -359,13 +359,9 @@ class Smoothing:
     weight: float = 100.0
 
     def __post_init__(self) -> None:
-        if self.method not in get_args(Method):
-            choices = ", ".join(get_args(Method))
-            raise SettingError(f"smoothing is {self.method!r}, but expected one of: {choices}", "set smoothing")
-        most = 1.0 if self.method == "jelinek-mercer" else np.inf
-        if not (isfinite(self.weight) and 0 < self.weight <= most):
-            expected = "0 < weight ≤ 1" if np.isfinite(most) else "a finite weight > 0"
-            raise SettingError(f"the weight of {self.method} is {self.weight}, but expected {expected}", "set weight")
+        check_settings(self, "smoothing ")
+        if self.method == "jelinek-mercer" and self.weight > 1:
+            raise SettingError(f"the weight of {self.method} is {self.weight}, but expected at most 1", "set weight")
 
     def shares(self, lengths: Ids) -> Floats:
         """Return s_D, the collection's share in texts of these lengths.  # (N,)

@@ -19,12 +19,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any, Final, Literal, get_args
+from typing import Any, Final, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from askalike.errors import DamagedModelError, SettingError
+from askalike.errors import DamagedModelError
 from askalike.models.encoders.folder import Contents, Manifest, read_model, write_folder
 from askalike.models.encoders.vocabulary import Vocabulary
 from askalike.models.language.kinds import Learned, Options, WordAlignments, options_of
@@ -32,6 +32,7 @@ from askalike.models.language.likelihood import Collection, QueryModel, TermList
 from askalike.models.language.phrases import MOST_TERMS, PhraseBook, PhraseTable
 from askalike.models.language.topics import Topics
 from askalike.models.language.translation import Translations
+from askalike.settings import check_settings, read_stored
 from askalike.text.analyzer import Analyzer
 from askalike.text.settings import TextSettings
 from askalike.types import Answer, Question
@@ -69,8 +70,7 @@ class LanguageSettings:
     text: TextSettings = field(default_factory=TextSettings)
 
     def __post_init__(self) -> None:
-        if self.reads not in get_args(Reads):
-            raise SettingError(f"reads is {self.reads!r}, but expected one of: {', '.join(get_args(Reads))}")
+        check_settings(self)
         options_of(self.kind, asdict(self.options))
 
     def to_json(self) -> dict[str, object]:
@@ -84,16 +84,10 @@ class LanguageSettings:
         Raises:
             SettingError: a name too many or too few, or a value that cannot be used.
         """
-        kind, options, text = stored.get("kind"), stored.get("options"), stored.get("text")
-        is_whole = set(stored) == {"kind", "options", "reads", "text"}
-        if not (is_whole and isinstance(kind, str) and isinstance(options, dict) and isinstance(text, dict)):
-            raise SettingError(
-                f"settings {', '.join(sorted(stored)) or 'none'}, but expected those of a language model: kind, "
-                "options, reads and text",
-                "name the folder of a language model",
-            )
-        reads: Reads = stored["reads"]  # type: ignore[assignment]  # looked at where the settings are made
-        return cls(kind, options_of(kind, options), reads, TextSettings.from_json(text))
+        kind, options = stored.get("kind"), stored.get("options")
+        if isinstance(kind, str) and isinstance(options, dict):
+            stored = {**stored, "options": options_of(kind, options)}
+        return read_stored(cls, stored, "settings of a language model")
 
 
 @dataclass(frozen=True, slots=True)

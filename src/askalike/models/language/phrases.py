@@ -64,8 +64,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from math import isfinite
-from typing import TYPE_CHECKING, Final, Literal, get_args
+from typing import TYPE_CHECKING, Final, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -73,6 +72,7 @@ from numpy.typing import NDArray
 from askalike.errors import SettingError
 from askalike.models.language.likelihood import Collection, Parallel, QueryModel, Smoothing, TermLists, row_sums, shares
 from askalike.models.language.translation import WORD_SMOOTHING, Translations
+from askalike.settings import check_settings
 
 Floats = NDArray[np.float64]
 Ids = NDArray[np.int64]
@@ -414,11 +414,7 @@ class PhraseModel(QueryModel):
     segmentation: Segmentation = "best"
 
     def __post_init__(self) -> None:
-        if self.segmentation not in get_args(Segmentation):
-            choices = ", ".join(get_args(Segmentation))
-            raise SettingError(f"segmentation is {self.segmentation!r}, but expected one of: {choices}")
-        if not (isfinite(self.kept) and 0 <= self.kept <= 1):
-            raise SettingError(f"kept is {self.kept}, but expected 0 ≤ kept ≤ 1", "set kept")
+        check_settings(self)
 
     def log_likelihoods(
         self, query: Ids, candidates: TermLists, answers: TermLists | None = None, mixtures: Floats | None = None
@@ -756,14 +752,7 @@ class PhraseLearning:
     least: int = 2
 
     def __post_init__(self) -> None:
-        if self.heuristic not in get_args(Heuristic):
-            choices = ", ".join(get_args(Heuristic))
-            raise SettingError(f"heuristic is {self.heuristic!r}, but expected one of: {choices}", "set heuristic")
-        if not (1 <= self.longest <= MOST_TERMS and self.least >= 1):
-            raise SettingError(
-                f"longest is {self.longest} and least {self.least}",
-                f"expected 1 ≤ longest ≤ {MOST_TERMS} and least ≥ 1",
-            )
+        check_settings(self)
 
     def learned(self, pairs: Parallel, translations: Translations, size: int) -> PhraseTable:
         """Return the phrases of pairs, each counted in both directions; the same from the same.

@@ -79,7 +79,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import pairwise
-from math import isfinite
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -87,6 +86,7 @@ from numpy.typing import NDArray
 
 from askalike.errors import SettingError
 from askalike.models.language.likelihood import QueryModel, TermLists
+from askalike.settings import check_settings
 
 if TYPE_CHECKING:  # SciPy takes long to import, and no search needs it
     from scipy.sparse import csr_array
@@ -257,8 +257,7 @@ class TopicModel(QueryModel):
     share: float = 0.7
 
     def __post_init__(self) -> None:
-        if not (isfinite(self.share) and 0 < self.share <= 1):
-            raise SettingError(f"share is {self.share}, but expected 0 < share ≤ 1", "set share")
+        check_settings(self)
 
     def word_probabilities(
         self, words: Ids, candidates: TermLists, answers: TermLists | None = None, mixtures: Floats | None = None
@@ -316,17 +315,7 @@ class TopicLearning:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        numbers = (self.alpha, self.eta, self.answer_weight)
-        if not (all(map(isfinite, numbers)) and self.alpha > 0 and self.eta > 0 and self.answer_weight >= 0):
-            raise SettingError(
-                f"alpha is {self.alpha}, eta {self.eta} and answer_weight {self.answer_weight}",
-                "expected alpha > 0, eta > 0 and answer_weight ≥ 0",
-            )
-        if self.topics < 1 or self.iterations < 1 or self.seed < 0:
-            raise SettingError(
-                f"topics is {self.topics}, iterations {self.iterations} and seed {self.seed}",
-                "expected topics ≥ 1, iterations ≥ 1 and seed ≥ 0",
-            )
+        check_settings(self)
 
 
 def learn_topics(

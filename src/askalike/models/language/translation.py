@@ -44,13 +44,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from math import isfinite
-from typing import TYPE_CHECKING, Any, Final, Literal, get_args
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from askalike.errors import SettingError
 from askalike.models.language.likelihood import Collection, Parallel, QueryModel, Smoothing, TermLists, row_sums, shares
+from askalike.settings import check_settings
 
 if TYPE_CHECKING:  # SciPy takes long to import, and no search needs it
     from scipy.sparse import csr_array
@@ -177,11 +178,7 @@ class Alignment:
     least: float = 1e-3
 
     def __post_init__(self) -> None:
-        if self.iterations < 1 or not 0 <= self.least < 1:
-            raise SettingError(
-                f"iterations is {self.iterations} and least is {self.least}",
-                "expected iterations ≥ 1 and 0 ≤ least < 1",
-            )
+        check_settings(self)
 
 
 def learn_translations(
@@ -419,9 +416,6 @@ def word_translation(
         kept: σ in [0, 1), the share of words that stay as they are.
         self_translation: ``learned`` or ``certain``: what t(w|w) is.
 
-    Raises:
-        SettingError: ``kept`` is out of range, or ``self_translation`` not listed.
-
     Example:
         The word 1 and a text of the words 2, 3; t(1|2) = 0.5; a collection of 10 words, 1 of them 1; λ = 0.2:
         P(1|D) = 0.8 · (0.5 · 1/2) + 0.2 · 0.1 = 0.22.
@@ -437,9 +431,4 @@ def word_translation(
         >>> certain.word_probabilities(np.array([1, 2]), TermLists.of([[2, 3]])).round(3).tolist()
         [[0.22], [0.48]]
     """
-    if not (isfinite(kept) and 0 <= kept < 1):
-        raise SettingError(f"kept is {kept}, but expected 0 ≤ kept < 1", "set kept")
-    if self_translation not in get_args(SelfTranslation):
-        choices = ", ".join(get_args(SelfTranslation))
-        raise SettingError(f"self_translation is {self_translation!r}, but expected one of: {choices}")
     return TransLM(collection, translations, smoothing, Mixture(kept, 1 - kept), self_translation)
