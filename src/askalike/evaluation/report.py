@@ -37,7 +37,6 @@ class Report:
     """What a run is worth. All values are shares in [0, 1]; the literature prints them times 100.
 
     Args:
-        protocol: how it was scored.
         per_query: measure → {query id: value}, queries in the gold's order; only those that count.
         means: measure → mean over the queries that count.
         relevant_ranked: query id → how many relevant documents the run has ranked at all, before any cut.
@@ -77,7 +76,6 @@ def evaluate(qrels: Qrels, run: Run, protocol: Protocol | str, measures: Sequenc
         qrels: query id → {document id: grade}; a grade > 0 is relevant.
         run: query id → [(document id, score), …]; the score decides, the order only between equal scores.
         protocol: one of `PROTOCOLS` or its name.
-        measures: names such as "map", "p@5", "ndcg@10".
 
     Raises:
         EvaluationError: an unknown protocol or measure, gold and run that are malformed or do not belong together (see
@@ -189,7 +187,6 @@ class Comparison:
     """System a against system b under one measure.
 
     Args:
-        measure: its name.
         queries: how many both were scored on.
         mean_a, mean_b: means over them.
         difference: a minus b, with its bootstrap interval over queries.
@@ -225,8 +222,6 @@ def compare(
 
     Args:
         measure: a name that both reports hold.
-        rounds, seed: of the randomisation test and of the bootstrap.
-        level: of the interval.
 
     Raises:
         EvaluationError: the protocols differ, the measure is not in both reports, the queries differ, or, under a

@@ -144,7 +144,6 @@ class Comparison:
     """A query of T words beside N candidates.
 
     Args:
-        words: of the query.
         best: b_i(Q), -inf where a candidate has no words.  # (T, N) float32
         occurs: whether the candidate has the word itself.  # (T, N) bool
         importance: f_i in (0, 1]; small is important.  # (T,) float64

@@ -126,7 +126,6 @@ def choose_cost(
     """Return the best of the models fitted with each cost, and cost → what the judge said of it.
 
     Args:
-        groups: what is learned from.
         judge: a fitted model → how good it is on development data, higher is better; of equals the smaller cost wins.
         costs: the values of C to try, at least one.
 

@@ -625,7 +625,6 @@ class SimilarityFeatures:
 
     Args:
         collection: whose statistics say how rare a term is; questions outside it can be compared too.
-        settings: how text becomes terms.
         word_vectors: word → vector, or None: then the embedding measures are left out.
         most_words: bodies are cut after this many words, but not for TF-IDF and BM25.
 

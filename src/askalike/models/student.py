@@ -47,7 +47,6 @@ class StudentSettings:
         pairs: P, pairs of neighbouring words with a row of their own; 0 for none.
         buckets: G, rows that the character n-grams of unknown words share; 0 for none: unknown words are not read.
         word_limit: words of a text that are read, the first ones.
-        precision: of the tables.
         teacher: the name of the encoder that was learned from.
         card: the model card, Markdown.
 
@@ -133,7 +132,6 @@ class RowReader:
     """Texts → places of rows.
 
     Args:
-        vocabulary: the known words.
         pairs: ids of the two words of each known pair, first word first.  # (P, 2)
         buckets: how many rows n-grams share; 0 leaves unknown words out.
         word_limit: words of a text that are read.
@@ -221,11 +219,9 @@ class Student:
     A text of which nothing is known has the zero vector.
 
     Args:
-        settings: sizes and origin.
         vocabulary: the words with rows, most frequent first.
         pair_ids: ids of the two words of each pair.  # (P, 2)
         arrays: with the names and shapes of ``settings.shapes()``.
-        origin: what it was trained on, and its scores.
         teacher: encodes documents where it is given; without it the student does.
 
     Raises:

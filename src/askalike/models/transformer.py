@@ -106,7 +106,6 @@ class TransformerFolder:
 
     Args:
         weights: by the names of the family, without a prefix such as ``bert.``; float32.
-        tokenizer: the content of ``tokenizer.json``.
         max_pieces: texts are cut here.
         prompts: "query" and "document" → what is written before a text.
         digest: SHA-256 of everything that decides a vector, in hexadecimal.
@@ -424,7 +423,6 @@ class Transformer:
     Args:
         folder: as ``read_folder`` returns it.
         precision: ``int8`` multiplies 8-bit weights and states (twice as fast, cosine .99 to float32).
-        threads: of one batch.
 
     Raises:
         MissingExtraError: ONNX Runtime, onnx or tokenizers is not installed.

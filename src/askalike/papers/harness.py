@@ -320,11 +320,8 @@ class RowResult(Generic[_Row]):
     """A row with what is finished of it.
 
     Args:
-        row: what was run.
-        seeds: those that are finished.
         means: task → measure → mean over seeds; empty where nothing is finished.
         precisions: task → query → average precision, the mean over seeds.
-        outcomes: where outcomes are kept.
         reason: why it was not run, or "".
     """
 
@@ -371,11 +368,7 @@ class Answerer(Protocol[_Asked]):
     """What a paper brings: how its rows are answered."""
 
     def answer(self, row: _Asked, seed: int, /) -> Answered:
-        """Return the runs of all tasks, trained where that is not done.
-
-        Raises:
-            MissingExtraError: what the row needs is not installed.
-        """
+        """Return the runs of all tasks, trained where that is not done."""
 
     def decides(self, row: _Asked, seed: int, /) -> Any:
         """Return everything that decides an outcome, as JSON can hold it."""
@@ -389,11 +382,8 @@ class Runner(Generic[_Row]):
     """Runs rows, or finds what they came to.
 
     Args:
-        answerer: of the paper.
         tasks: dev and tests, that rows are scored on.
         dev: names of those tasks whose best candidates are kept.
-        folder: of the outcomes.
-        measures: that are kept.
         baseline: id of the row that the others are tested against.
     """
 
@@ -413,11 +403,7 @@ class Runner(Generic[_Row]):
         return kept if kept.fingerprint == self._fingerprint(row, seed) else None
 
     def run(self, row: _Row, seed: int) -> Outcome:
-        """Run a row with one seed, score all tasks, and keep the outcome.
-
-        Raises:
-            MissingExtraError: what the row needs is not installed.
-        """
+        """Run a row with one seed, score all tasks, and keep the outcome."""
         answered = self.answerer.answer(row, seed)
         first = {
             task.name: {

@@ -32,8 +32,6 @@ class Manifest(msgspec.Struct, frozen=True):
     """What an export's folder says of itself.
 
     Args:
-        askalike: the version that wrote it.
-        form: of the tables' files.
         tables: name → number of records.
         text: the forum's text settings.
     """

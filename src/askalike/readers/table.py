@@ -314,7 +314,6 @@ def choose_columns(header: Sequence[str], mapping: Mapping[str, str], file: str)
         header: the names of the columns (their number counts where the mapping goes by position).
         mapping: field → column, as the user says; "" for a field that the table does not have. Other fields are
             guessed, except where the mapping goes by position.
-        file: the table's name for messages.
 
     >>> choose_columns(["PostId", "Subject", "x"], {}, "posts.csv")
     {'id': 0, 'title': 1}

@@ -215,8 +215,6 @@ class WordSource:
     """Training data read once into words; vocabulary and vectors are made from it, then the corpus.
 
     Args:
-        data: what to learn from.
-        reader: how a model reads questions.
         report: called with how many questions were read since the last call.
     """
 

@@ -365,7 +365,6 @@ class ConditionalGruDecoder(Decoder):
     """As many layers of GRU as the encoder has, of the same sizes.
 
     Args:
-        config: of the encoder, a GRU.
         seed: of the first values: uniform in ±1/√D, as those of the encoder.
     """
 
@@ -461,7 +460,6 @@ class AttentionDecoder(Decoder):
     """As many layers of attention as the encoder has, as wide as its states.
 
     Args:
-        config: of the encoder.
         seed: of the first values: weights of attention orthogonal, those of the position-wise network and its biases
             uniform in ±0.1; gains of norms 1 and their biases 0.
     """

@@ -48,7 +48,6 @@ class TrainingRun:
         seed: of everything that is drawn, 0 to 2³² - 1.
         device: ``cpu`` or ``cuda``, with a number if need be.
         start: a model to go on from: its words, word vectors and encoder are where training begins.
-        progress: shows what goes on.
         checkpoint_s: seconds between checkpoints within an epoch, ≥ 0.
 
     Raises:

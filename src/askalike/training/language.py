@@ -53,9 +53,7 @@ class LanguageRecipe:
 
     Args:
         ranker: the ranker of a forum that it is, a name in ``models.language.kinds.KINDS``.
-        options: the kind's own.
         alignment: how translations are learned; None for a kind that learns none, such as ``lmir``.
-        reads: what of a question is read.
         min_count: how often a term must occur in questions and best answers together to be known, ≥ 1.
         max_size: terms that are known, the most frequent, ≥ 1.
         pair_terms: of a question and of an answer only so many known terms are aligned, the first, ≥ 1.
@@ -121,7 +119,6 @@ def learn_language_model(
     Args:
         data: its duplicate links are not looked at; of several answers of a question the first are taken, as many as
             the kind learns from.
-        text: how texts become terms.
     """
     settings = LanguageSettings(recipe.ranker, recipe.options, recipe.reads, text)
     reader = TermReader(recipe.reads, Analyzer(text))

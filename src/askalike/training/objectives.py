@@ -127,8 +127,6 @@ class TextNetwork(nn.Module):
         """Return the pooled vector of each text, zero for one without words.  # (B, D)
 
         Args:
-            texts: all texts.
-            rows: those to encode.  # (B,)
             dropped: what to leave out of them; None draws it anew in training.
         """
         ids, packing = self.packed(texts, rows)
@@ -142,8 +140,6 @@ class TextNetwork(nn.Module):
         """Return the vector of each question i, whose title is row 2i and whose body row 2i + 1.  # (B, D)
 
         Args:
-            texts: all texts.
-            questions: those to encode.  # (B,)
             dropped: what ``question_dropout`` drew for them; None draws it anew in training.
         """
         both = self.encode(texts, _title_and_body(questions), dropped)
@@ -207,12 +203,7 @@ class Trainable(nn.Module):
 
 
 class Objective(Trainable):
-    """A loss over batches of a corpus, the mean over what a batch holds.
-
-    Args:
-        network: what is trained.
-        corpus: what it is trained on.
-    """
+    """A loss over batches of a corpus, the mean over what a batch holds."""
 
     def __init__(self, network: TextNetwork, corpus: Corpus) -> None:
         super().__init__()

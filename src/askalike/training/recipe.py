@@ -156,13 +156,11 @@ class SiameseRecipe:
 
     Args:
         kernel_width, channels, poolings, output_size, is_shared: of the network, see ``SiameseConfig``.
-        text: language, stop words, stems, code.
         reads: title and body of a question as one text, or its title alone.
         min_count: a trigram must occur this often in what is learned from, ≥ 1.
         max_size: at most this many trigrams, the most frequent ones, ≥ 1; None for all.
         order: how trigrams stand: ``frequency`` or ``shuffled``.
         initial: what parameters begin as: ``he`` or ``even``, see ``models.siamese.network``.
-        pairs: the loss.
         loop: how it is made smaller; ``stop_on`` may be "mrr", where there are dev sets.
 
     Raises:
@@ -188,11 +186,7 @@ class SiameseRecipe:
         self.network(1 << 40)  # whatever the vocabulary will be, the rest is checked now
 
     def network(self, vocabulary_size: int) -> SiameseConfig:
-        """Return the network for so many trigrams.
-
-        Raises:
-            SettingError: a value that cannot be used, or widths that leave nothing of so few trigrams.
-        """
+        """Return the network for so many trigrams."""
         return SiameseConfig(
             vocabulary_size,
             kernel_width=self.kernel_width,
@@ -366,8 +360,6 @@ class WordSettings:
         vectors: ``word2vec`` (trained on the data), ``random``, or the path of a file of vectors, from where the
             training is started.
         vectors_format: of that file: ``word2vec-text``, ``word2vec-binary`` or ``glove``.
-        size: dimensions of a word vector.
-        epochs: of word2vec.
         workers: threads of word2vec; with more than one, no two trainings are equal.
         is_trained: word vectors learn in every stage, or stay fixed.
         unknown: what stands for unknown words.
@@ -397,8 +389,6 @@ class StageSettings:
 
     Args:
         objective: a name in ``OBJECTIVES``.
-        options: the objective's own.
-        loop: epochs, learning rate and so on.
         dropout: share of numbers left out, in [0, 1).
         needs: "" or "pairs": the stage is left out where the data has no labelled pairs.
         first_epoch: the first one that may be the best; 0 is the network before the stage.
@@ -432,10 +422,8 @@ class Recipe:
     """How a model is trained.
 
     Args:
-        words: vocabulary and word vectors.
         encoder: the network; its ``input_size`` is that of the word vectors.
         stages: one after the other, at least one.
-        reads: what of a question is encoded.
         word_limit: words of a title or body that are read, or of both where they are joined.
         arithmetic: of matrix products in training: ``bfloat16`` is faster where the processor has it.
         embedding_precision: how the finished model keeps word vectors.

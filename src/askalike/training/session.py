@@ -186,7 +186,6 @@ class TrainingOptions:
         start: "general", "own" (the forum's), "nothing", or a model's folder to go on from; "" takes the general model
             for the default recipe, where the package carries one for the forum's language, and nothing for others.
         is_test_held_out: leave the links of the test split alone, for an evaluation afterwards.
-        seed: of everything that is drawn.
         device: cpu, cuda or cuda:N.
         threads: of each process; 0 takes torch's choice.
         processes: that share the batches; on cuda one a GPU.
@@ -209,10 +208,7 @@ class TrainingPlan:
     """What is going to be done.
 
     Args:
-        name: of the recipe, as it was asked for.
         start: name of the model to go on from, or "".
-        training: what is learned from.
-        folder: that the training works in.
         is_taken_with_keep_alone: nothing will show whether the new model is better than the one that answers now.
     """
 
@@ -534,12 +530,7 @@ def going_on(recipe: Recipe, start: Model) -> Recipe:
 
 
 def _encoder_of(source: ModelSource | None) -> Encoder | None:
-    """Return what encodes a forum's questions; None where nothing does.
-
-    Raises:
-        ModelError: it cannot be read.
-        EncoderError: it cannot be had.
-    """
+    """Return what encodes a forum's questions; None where nothing does."""
     if source is None:
         return None
     if source.encoder is None:
@@ -581,11 +572,7 @@ def compared(before: DevScore | None, after: DevScore | None, present: str, *, i
 
 
 def ranker_report(task: RerankTask, forum: Forum, name: str) -> Report:
-    """Return what the order is worth that a ranker gives a task's candidates with what the forum has learned.
-
-    Raises:
-        ModelError: the forum has not learned it, or it cannot be read.
-    """
+    """Return what the order is worth that a ranker gives a task's candidates with what the forum has learned."""
     folder, search = ForumLayout(forum.path).ranker(learned_as(name)), forum.settings.search
     if name in KINDS:
         return likelihood_report(task, LanguageModel.load(folder), forum.answers)

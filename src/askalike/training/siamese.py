@@ -196,13 +196,7 @@ def pair_loss(cosines: Tensor, others: Tensor, margin: float, reduction: Reducti
 
 
 class QuestionAnswer(Trainable):
-    """The loss over the pairs of a corpus; each epoch gives every question another random one's answer.
-
-    Args:
-        network: what is trained.
-        corpus: what it is trained on.
-        options: batch size and margin.
-    """
+    """The loss over the pairs of a corpus; each epoch gives every question another random one's answer."""
 
     def __init__(self, network: SiameseNetwork, corpus: PairCorpus, options: PairOptions) -> None:
         super().__init__()

@@ -156,7 +156,6 @@ def train_student(
     """Train a student of ``teacher`` on texts, and write its folder.
 
     Args:
-        texts: what it learns from, see ``student_texts``.
         teacher: its vectors of queries are learned; no query of an evaluation should be among the texts.
         start: a student of the same teacher to go on from, so that it need not learn a language from one forum. It
             keeps its rows; words and pairs that it does not have are added.

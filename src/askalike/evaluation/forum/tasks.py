@@ -418,7 +418,6 @@ class Likelihoods:
     """A ``PairScorer``; its score is how much likelier a candidate makes a word of the query.
 
     Args:
-        model: what was learned.
         answers: a candidate's answers, best first; asked for where the model reads them. Without it there are none.
     """
 

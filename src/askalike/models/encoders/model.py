@@ -109,8 +109,6 @@ def states_of(
     """Return the words of each text with their states: each text is encoded on its own, texts of like length together.
 
     Args:
-        texts: words as they are read.
-        embedding: word vectors (V, D_in).
         batch_size: texts that are worked on at once, ≥ 1.
     """
     ids = [np.array(vocabulary.ids(text), dtype=np.int64) for text in texts]
@@ -134,10 +132,7 @@ class Model:
     A model does not change, and any number of threads may use it at once.
 
     Args:
-        settings: the encoder and how texts are read.
-        vocabulary: the known words.
         numbers: what was learned and counted; they fit settings and vocabulary.
-        origin: what it was trained on, and its scores.
     """
 
     def __init__(

@@ -119,7 +119,6 @@ class BatchWords:
     Args:
         table: projections of the distinct words, for each stack (P, U, width).
         rows: the row of the table for the word of each text at each step (T, B), texts in the order of the batch.
-        packing: of the batch.
     """
 
     def __init__(self, table: Parts, rows: NDArray[np.intp], packing: BatchOrder) -> None:
@@ -422,8 +421,6 @@ class GruLayer:
         """Return the layer of ``weight_ih`` (3D, D_in), ``weight_hh`` (3D, D), ``bias_ih``, ``bias_hh`` (3D,).
 
         Args:
-            size: dimensions, D.
-            arrays: parameters of the GRU.
             number: what the names of this layer's parameters end with.
         """
         inputs, hidden, bias, hidden_bias = (
@@ -745,7 +742,6 @@ class Runtime:
     has the zero vector.
 
     Args:
-        config: what the encoder is.
         arrays: its parameters, with the names and shapes of ``config.shapes()``.
 
     Raises:

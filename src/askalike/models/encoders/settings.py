@@ -181,7 +181,6 @@ class ModelSettings:
     """A model, but for its words and numbers.
 
     Args:
-        encoder: the network.
         reads: what of a question is encoded: its title and its body, each on its own; its title alone; or both joined
             to one text.
         word_limit: words of a title or body that are read, or of both where they are joined, the first ones, ≥ 1.

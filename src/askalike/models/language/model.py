@@ -54,12 +54,6 @@ _TOPIC_NAMES: Final = ("topic_questions", "topic_answers")
 class LanguageSettings:
     """A language model, but for its terms and numbers.
 
-    Args:
-        kind: a name in ``KINDS``.
-        options: the kind's own.
-        reads: what of a question is read.
-        text: how it becomes terms.
-
     Raises:
         SettingError: a value that is not listed, or options of another kind.
     """
@@ -79,11 +73,7 @@ class LanguageSettings:
 
     @classmethod
     def from_json(cls, stored: Mapping[str, object]) -> LanguageSettings:
-        """Return the settings that ``to_json`` stored.
-
-        Raises:
-            SettingError: a name too many or too few, or a value that cannot be used.
-        """
+        """Return the settings that ``to_json`` stored."""
         kind, options = stored.get("kind"), stored.get("options")
         if isinstance(kind, str) and isinstance(options, dict):
             stored = {**stored, "options": options_of(kind, options)}
@@ -113,11 +103,7 @@ class LanguageModel:
     """What was learned; it does not change, and any number of threads may use it at once.
 
     Args:
-        settings: the kind and how texts are read.
-        vocabulary: the known terms.
-        collection: their counts, (V,).
         learned: what else was, as far as the kind learns it.
-        origin: what it was trained on.
     """
 
     def __init__(

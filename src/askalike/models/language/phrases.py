@@ -274,7 +274,6 @@ class PhraseTable:
     """P(w|t), the probability that the phrase t becomes the phrase w; a row w holds every t that can.
 
     Args:
-        book: the numbers of the phrases of both sides.
         starts: where each row begins, and K.  # (P + 1,) int64
         sources: the t of each row, ascending.  # (K,) int64
         values: P(w|t) > 0.  # (K,) float32
@@ -461,7 +460,6 @@ class WordLinks:
     """Which words of pairs of texts belong together; places count through all texts of a side.
 
     Args:
-        pairs: sources and targets.
         from_place: place in the ids of the sources of each link.  # (K,)
         to_place: place in the ids of the targets of each link.  # (K,)
     """

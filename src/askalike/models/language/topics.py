@@ -137,7 +137,6 @@ class Topics:
 
         Args:
             questions: N texts in the language of questions: queries, or questions of a forum.
-            answers: those of each, in the language of answers.
             iterations: of the equations above, beginning with all topics alike; each text has as many, so that it has
                 the same topics among others as alone.
         """

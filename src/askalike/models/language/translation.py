@@ -201,7 +201,6 @@ class ModelOne:
     """The state of a training: t(w|u) for every w and u that meet in a pair.
 
     Args:
-        pairs: what is learned from.
         size: V, ids of the vocabulary with 0; NULL has the id V while it is learned.
 
     Example:

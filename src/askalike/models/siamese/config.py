@@ -185,8 +185,6 @@ class SiameseSettings:
     """A siamese model, but for its trigrams and numbers.
 
     Args:
-        network: the sizes.
-        text: language, stop words, stems, code.
         reads: title and body of a question as one text (``joined``), or its ``title`` alone.
 
     Raises:

@@ -178,10 +178,6 @@ class TrigramTexts:
 class SiameseReader:
     """Trigrams of questions and answers.
 
-    Args:
-        text: language, stop words, stems, code.
-        reads: what of a question is read.
-
     >>> question = Question("1", "Slow wifi", "On trains")
     >>> len(SiameseReader(TextSettings(), "joined").question(question))  # slow, wifi, train
     13
@@ -224,7 +220,6 @@ class BlockPlan:
     """What of one block is worked on.
 
     Args:
-        shape: the block's lengths.
         source: places that enter and differ from the background, one number for each cell that sees one.  # (E,)
         target: where in that cell it stands, cells laid end to end, each R long.  # (E,)
         cells: how many cells are worked on, A.
@@ -245,8 +240,6 @@ class Plan:
     """What is worked on for some texts.
 
     Args:
-        texts: how many there are, B.
-        blocks: one after the other.
         ends: windows of the last block that were worked on, texts laid end to end.
     """
 
@@ -339,7 +332,6 @@ class Runtime:
     """A network's sides; any number of threads may use it at once.
 
     Args:
-        config: the sizes.
         parameters: by the names of ``config.shapes()``, float32.
     """
 
@@ -415,10 +407,8 @@ class SiameseModel:
     vector, which is as near to everything as to nothing: its cosine is 0.
 
     Args:
-        settings: the network and how texts are read.
         vocabulary: the known trigrams, most frequent first.
         parameters: with names and shapes of ``settings.network.shapes()``, float32.
-        origin: what it was trained on, and its scores.
 
     Raises:
         SettingError: as many trigrams as the network does not have, or parameters that do not fit or are not finite.

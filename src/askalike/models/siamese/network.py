@@ -130,7 +130,6 @@ class SiameseNetwork(nn.Module):
     """One side, or two that share nothing.
 
     Args:
-        config: the sizes.
         values: parameters by the names of ``config.shapes()``.
     """
 
@@ -148,8 +147,6 @@ class SiameseNetwork(nn.Module):
         """Return the vector of each text, zero for one without known trigrams.  # (B, D)
 
         Args:
-            texts: all texts.
-            rows: those to encode.  # (B,)
             side: ``question`` or ``answer``; the same where sides share their parameters.
         """
         own = cast("nn.ParameterDict", self.sides[_SHARED if self.config.is_shared else side])

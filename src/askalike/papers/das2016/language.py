@@ -58,7 +58,6 @@ class Texts:
     """What is learned from, as numbers.
 
     Args:
-        vocabulary: the known terms.
         questions: Q texts.
         answers: A texts, those of a question beside each other, best first.
         answered: which question each answer is of.  # (A,)
@@ -78,7 +77,6 @@ class Learner:
 
     Args:
         data: pairs to learn from, and collections.
-        out: folder of all.
         notice: called with what begins.
     """
 

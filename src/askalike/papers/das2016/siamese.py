@@ -125,11 +125,7 @@ class SiameseTrainer:
     """Trains one network with one seed, or finds the one that is finished.
 
     Args:
-        recipe: of SCQA.
         data: pairs to learn from, and dev sets, which are only measured.
-        out: folder of all.
-        device: cpu or cuda.
-        threads: of torch; 0 leaves its choice.
         done: (network, seed) that this process has trained, or found to be trained.
     """
 
@@ -156,11 +152,7 @@ class SiameseTrainer:
         return json.dumps(asdict(self.recipe_of(learner)), sort_keys=True)
 
     def model(self, learner: str, seed: int, kept: Kept = "loss") -> SiameseModel:
-        """Return the network of an epoch, trained where it is not there; a training that was stopped goes on.
-
-        Raises:
-            MissingExtraError: torch is not installed.
-        """
+        """Return the network of an epoch, trained where it is not there; a training that was stopped goes on."""
         need_torch(self.threads)
         from askalike.training.encoder import TrainingRun
         from askalike.training.loop import read_log

@@ -22,23 +22,14 @@ from askalike.training.recipe import SiameseRecipe, load_recipe
 
 @dataclass
 class DasSystems:
-    """Answers rows on all sets.
-
-    Args:
-        learner: of language models.
-        trainer: of siamese networks.
-    """
+    """Answers rows on all sets."""
 
     data: DasData
     learner: Learner
     trainer: SiameseTrainer
 
     def answer(self, row: DasRow, seed: int) -> Answered:
-        """Return the runs of all tasks, and what dev chose.
-
-        Raises:
-            MissingExtraError: torch is not installed, which networks need.
-        """
+        """Return the runs of all tasks, and what dev chose."""
         if row.system == "language":
             return language_answers(row.learner, seed, self.learner)
         if row.system == "siamese":
@@ -98,12 +89,7 @@ def runner_of(data: DasData, options: Options, progress: Progress) -> Runner[Das
 
 
 def reproduce(options: Options, progress: Progress) -> list[Part]:
-    """Run what is not finished, and return the tables.
-
-    Raises:
-        SettingError: an unknown row or set, or a recipe of something else than a siamese network.
-        InputError: data cannot be read.
-    """
+    """Run what is not finished, and return the tables."""
     rows = chosen_rows(ROWS, (name for name in options.only if name not in SETS))
     data = read_data(options.data, options.pairs)
     sets = _sets(data, [name for name in options.only if name in SETS])

@@ -46,13 +46,11 @@ class LeiSet:
 
     Args:
         name: "askubuntu", "travel" or "semeval".
-        title: what it is, for the table.
         is_original: the data that the reported figures are of.
         questions: all texts, for pre-training and word vectors; each id once.
         pairs: ids of labelled pairs to learn from; none of dev or test.
         examples: labelled candidates of training queries, for the SVM.
         heldout: ids of questions whose text is kept out of pre-training, for perplexity.
-        dev: chooses epochs and settings.
         tests: scored with what dev chose.
     """
 

@@ -48,23 +48,14 @@ Trainer = Callable[[LeiRow, int, LeiSet, Path], Encoder]
 
 @dataclass(frozen=True)
 class LeiSystems:
-    """Answers rows on one set.
-
-    Args:
-        out: folder of all sets.
-        train: what trains an encoder.
-    """
+    """Answers rows on one set."""
 
     data: LeiSet
     out: Path
     train: Trainer
 
     def answer(self, row: LeiRow, seed: int) -> Answered:
-        """Return the runs of all tasks.
-
-        Raises:
-            MissingExtraError: what the row needs is not installed.
-        """
+        """Return the runs of all tasks."""
         tasks = {task.name: task for task in self.data.tasks()}
         if row.system == "search" or (row.system == BASELINE and self.data.is_original):
             return Answered({name: task.lexical for name, task in tasks.items()})
@@ -132,12 +123,7 @@ def runner_of(data: LeiSet, out: Path, train: Trainer) -> Runner[LeiRow]:
 
 
 def reproduce(options: Options, progress: Progress) -> list[Part]:
-    """Train what is not finished, and return a part for each set.
-
-    Raises:
-        SettingError: an unknown row; or the folder of finished rows is of another recipe, texts or vectors.
-        InputError: data cannot be read.
-    """
+    """Train what is not finished, and return a part for each set."""
     sets = find_sets(options.data)
     chosen = [name for name in options.only if name in sets]
     asked = chosen_rows(ROWS, (name for name in options.only if name not in sets))

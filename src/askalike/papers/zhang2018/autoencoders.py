@@ -72,9 +72,6 @@ class AutoencoderTrainer:
     Args:
         recipe: of the attention autoencoder.
         data: texts to learn from, and dev, which is only measured.
-        out: folder of all.
-        device: cpu or cuda.
-        threads: of torch; 0 leaves its choice.
     """
 
     recipe: Recipe
@@ -89,20 +86,11 @@ class AutoencoderTrainer:
         return (one.folder(self.out) / "model").is_dir()
 
     def model(self, one: Autoencoder) -> Model:
-        """Return a finished autoencoder's encoder.
-
-        Raises:
-            ModelError: it is not there, or cannot be read.
-        """
+        """Return a finished autoencoder's encoder."""
         return Model.load(one.folder(self.out) / "model")
 
     def train(self, one: Autoencoder) -> None:
-        """Train it, going on where a stopped training was.
-
-        Raises:
-            MissingExtraError: torch or gensim is not installed.
-            SettingError: there are fewer texts, or the recipe does not fit.
-        """
+        """Train it, going on where a stopped training was."""
         need_torch(self.threads)
         from askalike.training.encoder import TrainingRun, train_encoder
 

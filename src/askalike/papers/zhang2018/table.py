@@ -50,11 +50,7 @@ class Trained:
 
 
 def trained(trainer: AutoencoderTrainer, kind: Kind, size: int, seeds: Sequence[int]) -> Trained:
-    """Return what is finished of one kind and size; there may be no seed.
-
-    Raises:
-        ModelError: a model cannot be read.
-    """
+    """Return what is finished of one kind and size; there may be no seed."""
     ready = [one for seed in seeds if trainer.is_finished(one := Autoencoder(kind, size, seed))]
     matchers = tuple(Matcher(ModelStates(trainer.model(one))) for one in ready)
     return Trained(kind, size or len(trainer.data.texts), tuple(one.seed for one in ready), matchers)

@@ -1,17 +1,19 @@
-"""How well scores tell duplicate pairs from others: average precision and the area under the ROC curve.
+"""Labelled pairs of texts, and how well scores tell the duplicates among them: average precision and ROC area.
 
 Neither measure is a mean over queries, so an interval draws pairs, and the test swaps the two systems' ranks of a pair
 (scores of different systems have different units, ranks have not).
 
 Source: Boyd, Eng and Page, "Area under the Precision-Recall Curve: Point Estimates and Confidence Intervals", ECML
 2013 (average precision, bootstrap); Hanley and McNeil, "The Meaning and Use of the Area under a Receiver Operating
-Characteristic (ROC) Curve", Radiology 143(1), 1982.
+Characteristic (ROC) Curve", Radiology 143(1), 1982; Wang et al. 2017, "Bilateral Multi-Perspective
+Matching for Natural Language Sentences", for the split of the Quora pairs.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Final
 
 import numpy as np
@@ -19,8 +21,65 @@ from numpy.typing import NDArray
 
 from askalike.errors import EvaluationError
 from askalike.evaluation.significance import Interval
+from askalike.readers.files import read_lines
+from askalike.readers.frame import ReadContext
+from askalike.readers.values import Unreadable, identifier, one_line
+
+_LABELS = ("0", "1")
 
 Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """Two questions and whether they ask the same.
+
+    Args:
+        id: the pair's own identifier.
+        first: one question's text.
+        second: the other's.
+        is_duplicate: what the annotators said.
+    """
+
+    id: str
+    first: str
+    second: str
+    is_duplicate: bool
+
+
+def read_labelled_pairs(path: Path, context: ReadContext | None = None) -> Iterator[Pair]:
+    """Yield the pairs of a file of (label, question, question, id), in file order.
+
+    A question in double quotes is unquoted, and two double quotes in it are one. The split that is passed around is
+    UTF-8 of which some bytes were lost: what is left of such a character becomes U+FFFD, counted as a repair.
+    Differs: elsewhere the file is read as Latin-1, which never fails and turns every curly quote into three letters.
+
+    Raises:
+        DamagedInputError: the file is empty or truncated.
+    """
+    context = context or ReadContext()
+    for line, raw in read_lines(path, path.name, context):
+        text = raw.removesuffix(b"\r").decode("utf-8", "replace")
+        if not text:
+            continue
+        if "\ufffd" in text and "\ufffd".encode() not in raw:
+            context.repair("lines with bytes that are not UTF-8, written as U+FFFD")
+        fields = text.split("\t")
+        try:
+            if len(fields) != 4 or fields[0] not in _LABELS:
+                raise Unreadable("expected label (0 or 1), question, question and id, split by tabs")
+            first, second = (one_line(_unquoted(field), "question", context) for field in fields[1:3])
+            pair = Pair(identifier(fields[3]), first, second, fields[0] == "1")
+        except Unreadable as error:
+            context.reject(path.name, line, fields[-1], str(error))
+            continue
+        context.records_in += 1
+        yield pair
+
+
+def _unquoted(field: str) -> str:
+    is_quoted = len(field) >= 2 and field[0] == field[-1] == '"'
+    return field[1:-1].replace('""', '"') if is_quoted else field
 
 
 def pair_average_precision(scores: Sequence[float] | Floats, labels: Sequence[int] | NDArray[np.int64]) -> float:
