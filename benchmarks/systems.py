@@ -32,11 +32,11 @@ from askalike.evaluation.forum.tasks import (
 )
 from askalike.forum import Forum
 from askalike.models.encoders.model import Model
-from askalike.readers.research.judged import Pair
 from askalike.search.interaction import WeighedStates, interactions, meaning, rarities
 from askalike.search.settings import JoinSettings
 from askalike.text.settings import TextSettings
 from askalike.types import Qrels, Question, Run
+from benchmarks.labelled_pairs import Pair
 
 DEPTH: Final = 100
 LEXICAL_DEPTH: Final = 1000

@@ -38,7 +38,7 @@ ALLOWED: dict[str, set[str]] = {
     "models.encoders": {*BASE, "files", "text"},
     "models.language": {*BASE, "files", "text", "models.encoders"},
     "models.siamese": {*BASE, "text", "models.encoders"},
-    "models.student": {*BASE, "text", "models.encoders"},
+    "models.student": {*BASE, "text", "models.encoders", "models.text_encoder"},
     "models.ramn": {*BASE},
     "models.transformer": {"errors", "files"},
     "models.text_encoder": {"errors"},

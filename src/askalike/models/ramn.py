@@ -250,9 +250,6 @@ class RamnSettings:
             candidate, which has something for every word, is not above a short one that says the same. It takes
             ``is_per_word`` and the words as often as they occur.
         rank_factor: ``scaled`` for positions among the candidates; ``clamped`` or ``signed`` for an engine's ranks.
-
-    Raises:
-        SettingError: a value that is not listed or out of range, or values that do not go together.
     """
 
     has_mismatch: bool = True

@@ -19,7 +19,7 @@ from dataclasses import asdict, dataclass
 from functools import cached_property
 from itertools import pairwise
 from pathlib import Path
-from typing import Final, NamedTuple, Protocol
+from typing import Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,7 +28,8 @@ from askalike.errors import DamagedModelError, SettingError
 from askalike.models.encoders.folder import Contents, Manifest, naming, read_model, write_folder
 from askalike.models.encoders.settings import Precision
 from askalike.models.encoders.vocabulary import UNKNOWN, Vocabulary
-from askalike.models.encoders.weights import Packed
+from askalike.models.encoders.weights import Packed, arrays_of, packed_of
+from askalike.models.text_encoder import TextEncoder
 from askalike.settings import check_settings, read_stored
 from askalike.text.tokens import words
 
@@ -49,9 +50,6 @@ class StudentSettings:
         word_limit: words of a text that are read, the first ones.
         teacher: the name of the encoder that was learned from.
         card: the model card, Markdown.
-
-    Raises:
-        SettingError: a value that cannot be used.
 
     >>> StudentSettings(256, 384, 60_000).shapes()
     {'words': (60000, 256), 'output': (384, 256), 'bias': (384,)}
@@ -195,24 +193,6 @@ _NO_PAIRS: Final = np.zeros((0, 2), dtype=np.int64)
 _AGAIN: Final = "take the files of one model from where they came"
 
 
-class Teacher(Protocol):
-    """An encoder of texts that a student learns from."""
-
-    @property
-    def name(self) -> str:
-        """Return ``kind:model@revision``."""
-
-    @property
-    def dimensions(self) -> int:
-        """Return D."""
-
-    def encode_query(self, texts: Sequence[str]) -> Array:
-        """Return the vectors of queries, in their order.  # (N, D) float32"""
-
-    def encode_document(self, texts: Sequence[str]) -> Array:
-        """Return the vectors of documents, in their order.  # (N, D) float32"""
-
-
 class Student:
     """A trained student. It does not change, and any number of threads may use it at once.
 
@@ -235,7 +215,7 @@ class Student:
         pair_ids: NDArray[np.int64],
         arrays: Mapping[str, Packed],
         origin: Manifest,
-        teacher: Teacher | None = None,
+        teacher: TextEncoder | None = None,
     ) -> None:
         if len(vocabulary.words) != settings.words or len(pair_ids) != settings.pairs:
             raise SettingError(
@@ -282,7 +262,7 @@ class Student:
         return cls(settings, vocabulary, pair_ids, packed, Manifest.of_origin(training_data, dev_scores))
 
     @classmethod
-    def load(cls, path: Path | str, teacher: Teacher | None = None) -> Student:
+    def load(cls, path: Path | str, teacher: TextEncoder | None = None) -> Student:
         """Return the student in a folder; nothing of it is run, and every file is checked.
 
         Raises:
@@ -295,15 +275,7 @@ class Student:
         settings, arrays = stored.settings, dict(stored.arrays)
         with naming(Path(path)):
             pair_ids = _pair_ids(arrays, settings)
-            packed = {
-                name: Packed.taken_from(arrays, name, shape, _precision(settings, name))
-                for name, shape in settings.shapes().items()
-            }
-            known = {key for name, one in packed.items() for key in one.arrays(name)}
-            if extra := sorted(set(arrays) - known):
-                raise DamagedModelError(
-                    f"weights.safetensors holds more than the model needs: {', '.join(extra)[:200]}", _AGAIN
-                )
+            packed = packed_of(arrays, settings.shapes(), lambda name: _precision(settings, name))
             try:
                 alone = cls(settings, stored.vocabulary, pair_ids, packed, stored.manifest)
             except SettingError as error:
@@ -371,8 +343,7 @@ class Student:
         return found
 
     def _stored(self) -> dict[str, NDArray[np.generic]]:
-        found = {key: array for name, packed in self._arrays.items() for key, array in packed.arrays(name).items()}
-        return found | ({_PAIR_IDS: self._pair_ids} if len(self._pair_ids) else {})
+        return arrays_of(self._arrays) | ({_PAIR_IDS: self._pair_ids} if len(self._pair_ids) else {})
 
 
 def _precision(settings: StudentSettings, name: str) -> Precision:

@@ -49,9 +49,6 @@ class TrainingRun:
         device: ``cpu`` or ``cuda``, with a number if need be.
         start: a model to go on from: its words, word vectors and encoder are where training begins.
         checkpoint_s: seconds between checkpoints within an epoch, ≥ 0.
-
-    Raises:
-        SettingError: a seed or a time out of range.
     """
 
     folder: Path

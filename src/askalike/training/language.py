@@ -25,9 +25,9 @@ from __future__ import annotations
 import hashlib
 import json
 from collections import Counter, defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
-from typing import Any, Final
+from typing import Any
 
 import numpy as np
 
@@ -43,7 +43,7 @@ from askalike.progress import Progress
 from askalike.settings import check_settings, read_settings, read_table
 from askalike.text.analyzer import Analyzer
 from askalike.text.settings import TextSettings
-from askalike.training.corpus import TrainingData
+from askalike.training.corpus import TrainingData, reported
 from askalike.types import Answer
 
 
@@ -57,9 +57,6 @@ class LanguageRecipe:
         min_count: how often a term must occur in questions and best answers together to be known, ≥ 1.
         max_size: terms that are known, the most frequent, ≥ 1.
         pair_terms: of a question and of an answer only so many known terms are aligned, the first, ≥ 1.
-
-    Raises:
-        SettingError: a value that cannot be used.
     """
 
     ranker: str
@@ -108,9 +105,6 @@ class LanguageRecipe:
         return read_settings(cls, {**stored, "options": options, "alignment": alignment}, "top level")
 
 
-_REPORTED: Final = 1000  # questions between two reports
-
-
 def learn_language_model(
     recipe: LanguageRecipe, data: TrainingData, text: TextSettings, progress: Progress
 ) -> LanguageModel:
@@ -122,7 +116,8 @@ def learn_language_model(
     """
     settings = LanguageSettings(recipe.ranker, recipe.options, recipe.reads, text)
     reader = TermReader(recipe.reads, Analyzer(text))
-    questions = _read(data, reader, progress)
+    progress.start("reading questions", len(data.questions), "questions")
+    questions = [reader.question(question) for question in reported(data.questions, progress.advance)]
     best, texts = _best_answers(recipe, data), defaultdict[str, list[list[str]]](list)
     for answer in best:
         texts[answer.question_id].append(reader.answer(answer))
@@ -195,13 +190,3 @@ def _aligned(pairs: Parallel, size: int, recipe: LanguageRecipe, progress: Progr
         return Learned(translations, PhraseTable.none(size))
     progress.start("counting phrases", 0, "")
     return Learned(Translations.none(size), learning.learned(pairs, translations, size))
-
-
-def _read(data: TrainingData, reader: TermReader, progress: Progress) -> Sequence[Sequence[str]]:
-    progress.start("reading questions", len(data.questions), "questions")
-    found = []
-    for done, question in enumerate(data.questions, start=1):
-        found.append(reader.question(question))
-        if done % _REPORTED == 0 or done == len(data.questions):
-            progress.advance((done - 1) % _REPORTED + 1)
-    return found

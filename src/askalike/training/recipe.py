@@ -127,9 +127,6 @@ class PairOptions:
         margin: m in [0, 1): a cosine up to which another question's answer costs nothing.
         held_out: pairs that are never learned from, to measure the loss on; a tenth of all at most.
         reduction: a batch's loss is the ``mean`` of its samples' or their ``sum``.
-
-    Raises:
-        SettingError: a value that cannot be used.
     """
 
     batch_size: int = 100
@@ -162,9 +159,6 @@ class SiameseRecipe:
         order: how trigrams stand: ``frequency`` or ``shuffled``.
         initial: what parameters begin as: ``he`` or ``even``, see ``models.siamese.network``.
         loop: how it is made smaller; ``stop_on`` may be "mrr", where there are dev sets.
-
-    Raises:
-        SettingError: a value that cannot be used.
     """
 
     kernel_width: int = 10

@@ -42,14 +42,12 @@ from askalike.models.encoders.vocabulary import Vocabulary
 from askalike.models.siamese.config import SIDES, SiameseSettings
 from askalike.models.siamese.model import SiameseModel, SiameseReader, TrigramTexts
 from askalike.models.siamese.network import SiameseNetwork, build, to_arrays
-from askalike.training.corpus import TrainingData, WordList, dev_measures
+from askalike.training.corpus import TrainingData, WordList, dev_measures, reported
 from askalike.training.encoder import TrainingRun, device_named
 from askalike.training.loop import StageContext, run_stage
 from askalike.training.objectives import Trainable, in_batches, random_stream
 from askalike.training.recipe import HELD_OUT_LOSS, PairOptions, Reduction, SiameseRecipe
 from askalike.types import Answer, Question
-
-_REPORTED: Final = 1000  # pairs between two reports
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,11 +169,9 @@ def _paired(data: TrainingData) -> list[tuple[Question, Answer]]:
 def _trigrams(
     pairs: Sequence[tuple[Question, Answer]], reader: SiameseReader, on_progress: Callable[[int], None]
 ) -> Iterator[list[str]]:
-    for done, (question, answer) in enumerate(pairs, start=1):
+    for question, answer in reported(pairs, on_progress):
         yield reader.question(question)
         yield reader.answer(answer)
-        if done % _REPORTED == 0 or done == len(pairs):
-            on_progress((done - 1) % _REPORTED + 1)
 
 
 def pair_loss(cosines: Tensor, others: Tensor, margin: float, reduction: Reduction = "sum") -> Tensor:

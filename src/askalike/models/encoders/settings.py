@@ -58,9 +58,6 @@ class EncoderConfig:
             (``normalised-mean``), or the ``max`` of each dimension.
         layers: 1 to ``MAX_LAYERS`` for the kinds in ``STACKED``, 1 for the others.
 
-    Raises:
-        SettingError: a value that is not listed, out of range, or of another type.
-
     >>> EncoderConfig("rcnn", input_size=3, hidden_size=2, gate="scalar").shapes()
     {'input': (5, 3), 'recurrent': (1, 2), 'gate_bias': (1,), 'output_bias': (2,)}
     >>> list(EncoderConfig("gru", input_size=3, hidden_size=2, layers=2).shapes())[3:6]

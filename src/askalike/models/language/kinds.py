@@ -166,9 +166,6 @@ class LikelihoodOptions:
     Args:
         smoothing: ``dirichlet`` or ``jelinek-mercer``.
         weight: its μ or λ.
-
-    Raises:
-        SettingError: a value that is not listed or out of range.
     """
 
     is_aligned: ClassVar[bool] = False

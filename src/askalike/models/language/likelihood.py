@@ -350,9 +350,6 @@ class Smoothing:
     Args:
         method: ``dirichlet`` or ``jelinek-mercer``.
         weight: μ > 0, in terms, of Dirichlet; λ in (0, 1] of Jelinek-Mercer.
-
-    Raises:
-        SettingError: a value that is not listed or out of range.
     """
 
     method: Method = "dirichlet"

@@ -52,11 +52,7 @@ _TOPIC_NAMES: Final = ("topic_questions", "topic_answers")
 
 @dataclass(frozen=True, slots=True)
 class LanguageSettings:
-    """A language model, but for its terms and numbers.
-
-    Raises:
-        SettingError: a value that is not listed, or options of another kind.
-    """
+    """A language model, but for its terms and numbers."""
 
     kind: str
     options: Options

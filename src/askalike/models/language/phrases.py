@@ -388,9 +388,6 @@ class PhraseModel(QueryModel):
         kept: σ in [0, 1], the share of words that stay as they are.
         segmentation: ``best`` or ``sum``.
 
-    Raises:
-        SettingError: a value that is not listed or out of range.
-
     Example:
         The query 1 2, a candidate of the one word 3, and P(1 2|3) = 0.5; neither 1 nor 2 comes from 3 alone, and a
         collection of 10 words has each of them once. λ = 0.2 and σ = 0.5: together 0.8 · 0.5 · 0.5 = 0.2, one by one
@@ -740,9 +737,6 @@ class PhraseLearning:
             ``union``.
         longest: L, terms of the longest phrase, from 1 to ``MOST_TERMS``.
         least: how often a pair of phrases must have been seen, ≥ 1.
-
-    Raises:
-        SettingError: a value that is not listed or out of range.
     """
 
     heuristic: Heuristic = "grow-diag-final"

@@ -234,9 +234,6 @@ class TopicModel(QueryModel):
         topics: φ, and what θ is found with.
         share: λ in (0, 1], that of the model of words.
 
-    Raises:
-        SettingError: ``share`` is out of range.
-
     Example:
         The word 2, of which the candidate has none, in a collection of 10 words that has it once, half of P_words:
         P_words(2|D) = 0.05. In both topics together φ is 0.8 and 0, and a text of the word 1 is about the first by
@@ -301,9 +298,6 @@ class TopicLearning:
         answer_weight: what a word of an answer counts beside one of a question, ≥ 0; 0 learns from questions alone.
         iterations: of expectation and maximisation, ≥ 1.
         seed: what the topics begin with.
-
-    Raises:
-        SettingError: a value is out of range.
     """
 
     topics: int = 50

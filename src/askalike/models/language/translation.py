@@ -168,9 +168,6 @@ class Alignment:
         has_null: whether a word may come from NULL.
         least: a t(w|u) below it is not kept in the end, in [0, 1); those that are stay as they are, so that what is
             left of a term's translations may sum to less than 1.
-
-    Raises:
-        SettingError: a value is out of range.
     """
 
     iterations: int = 10

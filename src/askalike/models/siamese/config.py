@@ -99,9 +99,6 @@ class SiameseConfig:
         output_size: dimensions of a vector, D ≥ 1.
         is_shared: question and answer go through the same parameters: SCQA; otherwise each has its own: DSQA.
 
-    Raises:
-        SettingError: a value that cannot be used, or widths that leave nothing of the vocabulary.
-
     >>> config = SiameseConfig(48_536)
     >>> [(block.length, block.windows) for block in config.blocks()]
     [(48536, 9705), (9705, 1939), (1939, 482)]
@@ -186,9 +183,6 @@ class SiameseSettings:
 
     Args:
         reads: title and body of a question as one text (``joined``), or its ``title`` alone.
-
-    Raises:
-        SettingError: a value that is not listed.
     """
 
     network: SiameseConfig

@@ -43,9 +43,9 @@ from numpy.typing import NDArray
 
 from askalike.errors import DamagedModelError, SettingError
 from askalike.models.encoders.folder import Contents, Manifest, naming, read_model, write_folder
-from askalike.models.encoders.model import check_size
+from askalike.models.encoders.model import check_size, unit_rows
 from askalike.models.encoders.vocabulary import Vocabulary
-from askalike.models.encoders.weights import Packed
+from askalike.models.encoders.weights import Packed, packed_of
 from askalike.models.siamese.config import SIDES, BlockShape, SiameseConfig, SiameseReads, SiameseSettings, prefix
 from askalike.text.analyzer import Analyzer
 from askalike.text.characters import MARKS, normalised
@@ -467,14 +467,9 @@ class SiameseModel:
             DamagedModelError: a file is damaged, missing, or does not fit the others.
         """
         stored = read_model(Path(path), SiameseSettings.from_json)
-        settings, arrays = stored.settings, stored.arrays
-        shapes = settings.network.shapes()
+        settings = stored.settings
         with naming(Path(path)):
-            packed = {name: Packed.taken_from(arrays, name, shapes[name], _PRECISION) for name in shapes}
-            if extra := sorted(set(arrays) - set(shapes)):
-                raise DamagedModelError(
-                    f"weights.safetensors holds more than the model needs: {', '.join(extra)[:200]}", _AGAIN
-                )
+            packed = packed_of(stored.arrays, settings.network.shapes(), lambda _: _PRECISION)
             try:
                 parameters = {name: one.unpacked() for name, one in packed.items()}
                 return cls(settings, stored.vocabulary, parameters, stored.manifest)
@@ -545,6 +540,4 @@ class SiameseModel:
         for begin in range(0, len(items), batch_size):
             texts = TrigramTexts.of(map(read, items[begin : begin + batch_size]), self.vocabulary)
             found[begin : begin + batch_size] = self._runtime.encode(texts, np.arange(len(texts)), side)
-        norms = np.sqrt(np.einsum("nd,nd->n", found, found))[:, None]
-        np.divide(found, norms, out=found, where=norms > 0)
-        return found
+        return unit_rows(found)
