@@ -19,6 +19,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import lru_cache
 from html import unescape
 from typing import Final, Literal
 
@@ -244,6 +245,9 @@ def _without_inline_marks(text: str) -> str:
 
 __all__ = ["Segment", "excerpt", "plain_text", "readable", "segments"]
 
+LONGEST_REMEMBERED: Final = 20_000
+MOST_REMEMBERED: Final = 256
+
 
 def _read_plain(body: str) -> list[Segment]:
     return [Segment("prose", body)]
@@ -275,7 +279,16 @@ def segments(body: str, markup: Markup) -> list[Segment]:
 
 
 def readable(body: str, markup: Markup, *, with_code: bool) -> str:
-    """Return the text of a body, white space as it comes: what terms are made from."""
+    """Return the text of a body, white space as it comes: what terms are made from.
+
+    The last ones are remembered: a search reads its own body and those of its hits several times.
+    """
+    read = _readable if len(body) <= LONGEST_REMEMBERED else _readable.__wrapped__
+    return read(body, markup, with_code)
+
+
+@lru_cache(MOST_REMEMBERED)
+def _readable(body: str, markup: Markup, with_code: bool) -> str:
     return "\n\n".join(part.text for part in segments(body, markup) if with_code or part.kind == "prose")
 
 
