@@ -58,7 +58,7 @@ from askalike.index.words.texts import TEXTS_FILE, text_faults
 from askalike.models.encoders.folder import OWNED as MODEL_FILES
 from askalike.models.encoders.folder import ModelLayout
 from askalike.models.encoders.model import Model
-from askalike.models.student.model import Student
+from askalike.models.student import Student
 from askalike.progress import Progress, SilentProgress
 from askalike.search.texts import unpacked
 from askalike.store import Contents, ForumLayout, pair_faults, stored_faults
@@ -128,7 +128,7 @@ RESTORE: Final = "restore archive.sqlite from a backup, or load what it was fill
 
 _SQLITE: Final = r"\.sqlite(-wal|-shm|-journal)?"
 _FORUM: Final = Owned(
-    rf"(archive|pairs|loading|helped){_SQLITE}|(index|pairs|loading|keys|keys\.json)\.lock"
+    rf"(archive|pairs|loading|helped|follow){_SQLITE}|(index|pairs|loading|follow|keys|keys\.json)\.lock"
     r"|(archive|keys|parts|learned|encoder|reranker|queries)\.json(\.\d+\.tmp)?"
     r"|rejects\.jsonl|config\.toml(\.\d+\.tmp)?",
     (
