@@ -1,4 +1,4 @@
-"""The general model of the package: small forums use it where it lies, large ones keep a copy; none loses its vectors."""
+"""The general model of the package: small forums use it where it lies, large ones keep a copy."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import shutil
 from pathlib import Path
 
 import pytest
-from tests.tiny_models import SYNONYMS, synonym_model
+from tests.tiny_models import synonym_model
 
 from askalike import Forum, Question
 from askalike.errors import DamagedModelError

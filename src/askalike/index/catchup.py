@@ -6,13 +6,14 @@ changes that it has not seen. A killed process leaves a cursor from which the ne
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Protocol, TypeVar
 
 from askalike.index.cursor import Cursor
+from askalike.index.workers import Numbered, Remote, prepared
 from askalike.progress import Progress
 from askalike.store import ChangeLog
 from askalike.types import Question
@@ -59,9 +60,10 @@ class Index(Protocol):
 
 
 _Writer = TypeVar("_Writer", bound=EntryWriter)
+_Entries = TypeVar("_Entries")
 
 
-class Indexer(Protocol[_Writer]):
+class Indexer(Protocol[_Writer, _Entries]):
     """An index that follows a store, together with what makes its entries from questions."""
 
     @property
@@ -79,8 +81,15 @@ class Indexer(Protocol[_Writer]):
     def writing(self) -> AbstractContextManager[_Writer]:
         """Give the index's writer; what it has committed stays, the rest is dropped at the end."""
 
-    def put(self, writer: _Writer, questions: Sequence[tuple[int, Question]]) -> None:
-        """Add the questions under their numbers, or replace what has these numbers."""
+    def prepare(self, questions: Numbered) -> _Entries:
+        """Make entries of questions; this takes most of the time, and depends on nothing else."""
+
+    @property
+    def remote(self) -> Remote[_Entries] | None:
+        """Return how another process makes the same, None where it cannot."""
+
+    def put(self, writer: _Writer, entries: _Entries) -> None:
+        """Add entries under their questions' numbers, or replace what has these numbers."""
 
 
 def pending(cursor: Cursor, log: ChangeLog) -> int:
@@ -89,7 +98,9 @@ def pending(cursor: Cursor, log: ChangeLog) -> int:
     return changes if cursor.is_complete else max(changes, log.count_questions(cursor.scanned))
 
 
-def catch_up(log: ChangeLog, indexer: Indexer[_Writer], progress: Progress, most_changes: int | None = None) -> int:
+def catch_up(
+    log: ChangeLog, indexer: Indexer[_Writer, _Entries], progress: Progress, most_changes: int | None = None
+) -> int:
     """Bring the index in step with the store; return how many entries were written or removed.
 
     Args:
@@ -108,16 +119,17 @@ def catch_up(log: ChangeLog, indexer: Indexer[_Writer], progress: Progress, most
         return done + _replay(log, indexer, writer, progress, most_changes)
 
 
-def _scan(log: ChangeLog, indexer: Indexer[_Writer], writer: _Writer, progress: Progress) -> int:
+def _scan(log: ChangeLog, indexer: Indexer[_Writer, _Entries], writer: _Writer, progress: Progress) -> int:
     """Fill an index from nothing, going on after the last number that a killed process committed."""
     cursor = indexer.index.cursor
     if not cursor.scanned and not indexer.index.entries:  # a killed process may have kept entries, but no cursor
         cursor = replace(cursor, applied=log.last_change())  # what the scan sees need not be replayed after it
-    progress.start(indexer.phase, log.count_questions(cursor.scanned), "questions")
+    total = log.count_questions(cursor.scanned)
+    progress.start(indexer.phase, total, "questions")
     done = uncommitted = 0
-    questions = log.all_questions(cursor.scanned)
-    while batch := list(islice(questions, indexer.steps.batch)):
-        indexer.put(writer, batch)
+    batches = _in_batches(log.all_questions(cursor.scanned), indexer.steps.batch)
+    for batch, entries in prepared(batches, total, indexer.prepare, indexer.remote):
+        indexer.put(writer, entries)
         progress.advance(len(batch))
         done += len(batch)
         uncommitted += len(batch)
@@ -129,8 +141,13 @@ def _scan(log: ChangeLog, indexer: Indexer[_Writer], writer: _Writer, progress: 
     return done
 
 
+def _in_batches(questions: Iterator[tuple[int, Question]], size: int) -> Iterator[Numbered]:
+    while batch := list(islice(questions, size)):
+        yield batch
+
+
 def _replay(
-    log: ChangeLog, indexer: Indexer[_Writer], writer: _Writer, progress: Progress, most_changes: int | None
+    log: ChangeLog, indexer: Indexer[_Writer, _Entries], writer: _Writer, progress: Progress, most_changes: int | None
 ) -> int:
     """Apply the changes that the index has not seen; each question is taken in its newest state."""
     cursor, step = indexer.index.cursor, indexer.steps.changes
@@ -145,7 +162,8 @@ def _replay(
         nums = list(dict.fromkeys(change.num for change in changes))
         held = log.questions_by_num(nums)
         writer.remove([num for num in nums if num not in held])
-        indexer.put(writer, list(held.items()))
+        if held:
+            indexer.put(writer, indexer.prepare(list(held.items())))
         done += len(nums)
         left -= len(changes)
         cursor = replace(cursor, applied=changes[-1].seq)

@@ -236,22 +236,10 @@ class VectorSet:
             if self._model is None:
                 with _SHARING:
                     found = None if has_copy(self.folder) else _MODELS.get(self.fingerprint)
-                found = found or self._read()  # a copy is compared, whether or not another forum has the same
+                found = found or model_in(self.folder)  # a copy is compared, whether or not another forum has the same
                 with _SHARING:
                     self._model = _MODELS.setdefault(self.fingerprint, found)
             return self._model
-
-    def _read(self) -> Model:
-        folder = model_of(self.folder)
-        mend = _REBUILD if has_copy(self.folder) else _REINSTALL
-        try:
-            model = Model.load(folder)
-        except ModelError as error:
-            raise DamagedModelError(error.message, mend) from error
-        if not has_its_model(self.folder):
-            mend = _REBUILD if has_copy(self.folder) else "open the forum again"
-            raise DamagedModelError(f"the model in {folder} is not the one of its vectors", mend)
-        return model
 
     @property
     def states(self) -> KeptStates:
@@ -294,9 +282,26 @@ def has_copy(place: Path) -> bool:
 
 
 def model_of(place: Path) -> Path:
-    """Return the folder of a set's model: in the set, or in the package; whether it is the right one is not looked at."""
+    """Return the folder of a set's model, in the set or in the package; it may hold another one."""
     packaged = None if has_copy(place) else packaged_model()
     return place / "model" if packaged is None else packaged
+
+
+def model_in(place: Path) -> Model:
+    """Return the model of a set.
+
+    Raises:
+        DamagedModelError: it cannot be read, or is not the one that made the vectors.
+    """
+    folder, is_copy = model_of(place), has_copy(place)
+    try:
+        model = Model.load(folder)
+    except ModelError as error:
+        raise DamagedModelError(error.message, _REBUILD if is_copy else _REINSTALL) from error
+    if not has_its_model(place):
+        mend = _REBUILD if is_copy else "open the forum again"
+        raise DamagedModelError(f"the model in {folder} is not the one of its vectors", mend)
+    return model
 
 
 def has_its_model(place: Path) -> bool:
