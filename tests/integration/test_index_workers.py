@@ -7,6 +7,8 @@ import sys
 import textwrap
 import time
 from collections.abc import Iterator
+from contextlib import closing
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -14,9 +16,11 @@ from tests.tiny_models import synonym_model
 
 from askalike import Forum, Question
 from askalike.index import workers
+from askalike.index.catchup import Steps
 from askalike.index.vector_indexer import VectorIndexer
 from askalike.index.word_indexer import WordIndexer, entries_of
 from askalike.index.words.index import WordIndex
+from askalike.store import ForumLayout, open_store
 from askalike.text.analyzer import Analyzer
 from askalike.text.settings import TextSettings
 
@@ -24,7 +28,7 @@ QUESTIONS = [
     (num, Question(f"q{num}", f"Wifi <b>drops</b> {num}", "<p>since the *update*, naïve café</p>", "html", ("home",)))
     for num in range(1, 61)
 ]
-BATCHES = [QUESTIONS[start : start + 7] for start in range(0, 60, 7)]
+BATCHES = [(start, QUESTIONS[start : start + 7]) for start in range(0, 60, 7)]
 
 
 @pytest.fixture
@@ -50,8 +54,8 @@ def refused(_: object) -> list[object]:
 def test_workers_prepare_the_same_words_in_the_same_order(analyzer: Analyzer, tmp_path: Path) -> None:
     remote = indexer(analyzer, tmp_path / "words").remote
     found = list(workers.prepared(BATCHES, 60, refused, remote))  # type: ignore[arg-type]
-    assert [batch for batch, _ in found] == BATCHES
-    for batch, entries in found:
+    assert [(start, batch) for start, batch, _ in found] == BATCHES
+    for _, batch, entries in found:
         expected = entries_of(analyzer, batch)
         assert [(*_plain(one),) for one in entries] == [(*_plain(one),) for one in expected]
 
@@ -87,6 +91,30 @@ def test_a_forum_whose_questions_workers_encoded_has_the_vectors_of_one_that_did
 
 
 @pytest.mark.usefixtures("two_cores")
+def test_changes_that_workers_prepared_are_found_as_if_one_process_had(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shown = []
+    for name, worth_it in (("workers", 10), ("alone", 1000)):
+        monkeypatch.setattr(workers, "WORTH_IT", worth_it)
+        steps = Steps(batch=3, scan=20, changes=11)
+        monkeypatch.setattr("askalike.forum.indexes.WordIndexer", partial(WordIndexer, steps=steps))
+        with Forum.create(tmp_path / name) as forum:
+            forum.add([question for _, question in QUESTIONS[:5]])
+            forum.store([question for _, question in QUESTIONS[5:]])
+            forum.store([Question(f"q{num}", f"Antenna {num}") for num in range(1, 20)])
+            with closing(open_store(ForumLayout(forum.path))) as other:
+                other.put_questions((), [f"q{num}" for num in range(10, 30)])
+            forum.catch_up()
+            hits = forum.similar("antenna", k=50, ranker="lexical"), forum.similar("drops", k=50, ranker="lexical")
+            shown.append([[(hit.question.id, hit.score) for hit in one] for one in hits])
+            assert forum._indexes.lexical.numbers() == [*range(1, 10), *range(30, 61)]
+        assert Forum.check(tmp_path / name).findings == ()
+    assert shown[0] == shown[1]
+    assert [len(one) for one in shown[0]] == [9, 31]
+
+
+@pytest.mark.usefixtures("two_cores")
 def test_what_a_killed_worker_was_given_is_prepared_here(
     analyzer: Analyzer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -103,8 +131,8 @@ def test_what_a_killed_worker_was_given_is_prepared_here(
     monkeypatch.setattr(workers._Worker, "ask", killed)
     follower = indexer(analyzer, tmp_path / "words")
     found = list(workers.prepared(BATCHES, 60, follower.prepare, follower.remote))
-    assert [batch for batch, _ in found] == BATCHES
-    assert [one.num for _, entries in found for one in entries] == list(range(1, 61))
+    assert [(start, batch) for start, batch, _ in found] == BATCHES
+    assert [one.num for *_, entries in found for one in entries] == list(range(1, 61))
     assert started
 
 
@@ -115,7 +143,7 @@ def test_where_no_program_can_be_started_all_is_prepared_here(
     monkeypatch.setattr(sys, "executable", str(tmp_path / "nothing"))
     follower = indexer(analyzer, tmp_path / "words")
     found = list(workers.prepared(BATCHES, 60, follower.prepare, follower.remote))
-    assert [one.num for _, entries in found for one in entries] == list(range(1, 61))
+    assert [one.num for *_, entries in found for one in entries] == list(range(1, 61))
 
 
 @pytest.mark.usefixtures("two_cores")

@@ -127,8 +127,8 @@ def _scan(log: ChangeLog, indexer: Indexer[_Writer, _Entries], writer: _Writer, 
     total = log.count_questions(cursor.scanned)
     progress.start(indexer.phase, total, "questions")
     done = uncommitted = 0
-    batches = _in_batches(log.all_questions(cursor.scanned), indexer.steps.batch)
-    for batch, entries in prepared(batches, total, indexer.prepare, indexer.remote):
+    batches = ((None, batch) for batch in _in_batches(log.all_questions(cursor.scanned), indexer.steps.batch))
+    for _, batch, entries in prepared(batches, total, indexer.prepare, indexer.remote):
         indexer.put(writer, entries)
         progress.advance(len(batch))
         done += len(batch)
@@ -158,18 +158,46 @@ def _replay(
     elif waiting > step:
         progress.start(indexer.phase, waiting, "changes")
     done = 0
-    while left > 0 and (changes := log.changes(cursor.applied, min(step, left))):
-        nums = list(dict.fromkeys(change.num for change in changes))
-        held = log.questions_by_num(nums)
-        writer.remove([num for num in nums if num not in held])
-        if held:
-            indexer.put(writer, indexer.prepare(list(held.items())))
-        done += len(nums)
-        left -= len(changes)
-        cursor = replace(cursor, applied=changes[-1].seq)
-        if len(changes) == step or left <= 0:
-            writer.commit(cursor)
-            progress.advance(len(changes))
+    steps = _steps(log, cursor.applied, left, indexer.steps)
+    for one, batch, entries in prepared(steps, left, indexer.prepare, indexer.remote):
+        writer.remove(one.gone)
+        if batch:
+            indexer.put(writer, entries)
+        done += len(one.gone) + len(batch)
+        if one.changes:
+            cursor = replace(cursor, applied=one.applied)
+            left -= one.changes
+            if one.changes == step or left <= 0:
+                writer.commit(cursor)
+                progress.advance(one.changes)
     if last > cursor.applied and (most_changes is None or most_changes >= waiting):
         writer.commit(replace(cursor, applied=last))  # changes of answers and links, which need no work
     return done
+
+
+@dataclass(frozen=True, slots=True)
+class _Step:
+    """Changes whose newest questions are in this batch and in those before it.
+
+    Args:
+        gone: numbers of questions that are there no longer.
+        changes: how many, 0 where the next batch belongs to them too.
+        applied: the last of them.
+    """
+
+    gone: Sequence[int]
+    changes: int
+    applied: int
+
+
+def _steps(log: ChangeLog, applied: int, left: int, steps: Steps) -> Iterator[tuple[_Step, Numbered]]:
+    """Yield the questions of ``left`` changes after ``applied``, in batches."""
+    while left > 0 and (changes := log.changes(applied, min(steps.changes, left))):
+        nums = list(dict.fromkeys(change.num for change in changes))
+        held = log.questions_by_num(nums)
+        left -= len(changes)
+        applied = changes[-1].seq
+        batches = list(_in_batches(iter(held.items()), steps.batch))
+        for batch in batches[:-1]:
+            yield _Step((), 0, applied), batch
+        yield _Step([num for num in nums if num not in held], len(changes), applied), batches[-1] if batches else []

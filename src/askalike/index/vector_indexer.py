@@ -57,6 +57,8 @@ class VectorIndexer:
         Raises:
             ModelError: the set's model cannot be read.
         """
+        if not questions:  # no encoder is called for nothing
+            return [], np.empty((0, 0), np.float32)
         return [num for num, _ in questions], self.vectors.encode([question for _, question in questions])
 
     def put(self, writer: VectorWriter, entries: Vectors) -> None:

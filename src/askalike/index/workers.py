@@ -43,6 +43,7 @@ _WAITING_EACH: Final = 2
 _ENDING_S: Final = 5.0
 _PROGRAM: Final = "import sys; from askalike.index.workers import serve; serve(*sys.argv[1:])"
 _Entries = TypeVar("_Entries")
+_Tag = TypeVar("_Tag")
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,12 +67,12 @@ def cores() -> int:
 
 
 def prepared(
-    batches: Iterable[Numbered],
+    batches: Iterable[tuple[_Tag, Numbered]],
     total: int,
     prepare: Callable[[Numbered], _Entries],
     remote: Remote[_Entries] | None,
-) -> Iterator[tuple[Numbered, _Entries]]:
-    """Yield each batch with its entries, in order; only a few batches are held at a time.
+) -> Iterator[tuple[_Tag, Numbered, _Entries]]:
+    """Yield each batch with its tag and its entries, in order; only a few batches are held at a time.
 
     Args:
         total: questions in all batches, about.
@@ -80,21 +81,21 @@ def prepared(
     """
     count = min(MOST, cores())
     if remote is None or count < 2 or total < WORTH_IT:
-        for batch in batches:
-            yield batch, prepare(batch)
+        for tag, batch in batches:
+            yield tag, batch, prepare(batch)
         return
     with _crew(remote, prepare, count) as entries_of, ThreadPoolExecutor(count) as threads:
-        waiting: deque[tuple[Numbered, Future[_Entries]]] = deque()
+        waiting: deque[tuple[_Tag, Numbered, Future[_Entries]]] = deque()
         try:
-            for batch in batches:
-                waiting.append((batch, threads.submit(entries_of, batch)))
+            for tag, batch in batches:
+                waiting.append((tag, batch, threads.submit(entries_of, batch)))
                 if len(waiting) > _WAITING_EACH * count:
-                    first, entries = waiting.popleft()
-                    yield first, entries.result()
-            for first, entries in waiting:
-                yield first, entries.result()
+                    first, of_first, entries = waiting.popleft()
+                    yield first, of_first, entries.result()
+            for tag, batch, entries in waiting:
+                yield tag, batch, entries.result()
         finally:
-            for _, entries in waiting:
+            for _, _, entries in waiting:
                 entries.cancel()
 
 
