@@ -140,7 +140,19 @@ def test_what_a_killed_worker_was_given_is_prepared_here(
 def test_where_no_program_can_be_started_all_is_prepared_here(
     analyzer: Analyzer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(sys, "executable", str(tmp_path / "nothing"))
+    monkeypatch.setattr(sys, "executable", str(tmp_path / "no-python"))
+    follower = indexer(analyzer, tmp_path / "words")
+    found = list(workers.prepared(BATCHES, 60, follower.prepare, follower.remote))
+    assert [one.num for *_, entries in found for one in entries] == list(range(1, 61))
+
+
+@pytest.mark.usefixtures("two_cores")
+@pytest.mark.parametrize(("name", "value"), [("frozen", True), ("executable", "/usr/bin/uwsgi"), ("executable", None)])
+def test_a_program_that_is_no_interpreter_is_not_started_again(
+    name: str, value: object, analyzer: Analyzer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, name, value, raising=False)
+    monkeypatch.setattr(subprocess, "Popen", refused)
     follower = indexer(analyzer, tmp_path / "words")
     found = list(workers.prepared(BATCHES, 60, follower.prepare, follower.remote))
     assert [one.num for *_, entries in found for one in entries] == list(range(1, 61))

@@ -39,6 +39,7 @@ MOST: Final = 8
 """Workers; each takes up to 200 MB."""
 
 _SIZE: Final = struct.Struct("<Q")
+_MOST_BYTES: Final = 1 << 32
 _WAITING_EACH: Final = 2
 _ENDING_S: Final = 5.0
 _PROGRAM: Final = "import sys; from askalike.index.workers import serve; serve(*sys.argv[1:])"
@@ -80,7 +81,7 @@ def prepared(
         remote: makes the same in others, where that can be done and is worth while.
     """
     count = min(MOST, cores())
-    if remote is None or count < 2 or total < WORTH_IT:
+    if remote is None or count < 2 or total < WORTH_IT or not _is_python():
         for tag, batch in batches:
             yield tag, batch, prepare(batch)
         return
@@ -97,6 +98,11 @@ def prepared(
         finally:
             for _, _, entries in waiting:
                 entries.cancel()
+
+
+def _is_python() -> bool:
+    """Return whether this program is an interpreter that can be started again: not one frozen into another program."""
+    return "py" in Path(sys.executable or "").name.lower() and not getattr(sys, "frozen", False)
 
 
 @contextmanager
@@ -190,5 +196,7 @@ def _received(pipe: IO[bytes]) -> bytes | None:
     if len(head) < _SIZE.size:
         return None
     (size,) = _SIZE.unpack(head)
+    if size > _MOST_BYTES:
+        return None  # no message of ours
     content = pipe.read(size)
     return content if len(content) == size else None
