@@ -16,6 +16,7 @@ up to ``--rivals`` questions only: a graph of a million takes an hour.
 from __future__ import annotations
 
 import argparse
+import contextlib
 import gzip
 import json
 import os
@@ -140,7 +141,7 @@ class Course:
 def build(folder: Path, archive: Path) -> dict[str, Any]:
     """Build the forum in this process and say what it took."""
     course, began = Course(), time.perf_counter()
-    with Forum.create(folder) as forum:
+    with WorkerMemory() as workers, Forum.create(folder) as forum:
         report = forum.load(archive, progress=course)
         entries = forum.vectors.entries
     ended = time.perf_counter()
@@ -155,8 +156,38 @@ def build(folder: Path, archive: Path) -> dict[str, Any]:
             "this process": round(own.ru_utime + own.ru_stime, 1),
             "its workers": round(others.ru_utime + others.ru_stime, 1),
         },
-        "peak_memory_mb": {"this process": own.ru_maxrss // 1024, "largest worker": others.ru_maxrss // 1024},
+        "peak_memory_mb": {"this process": own.ru_maxrss // 1024, "a worker": workers.peak_mb},
     }
+
+
+class WorkerMemory:
+    """The most memory that a worker of this process has taken.
+
+    What the system says of ended children (``getrusage``) also counts what their parent had when it started them.
+    """
+
+    def __init__(self) -> None:
+        self.peak_mb = 0
+        self._is_over = threading.Event()
+        self._thread = threading.Thread(target=self._watch)
+
+    def __enter__(self) -> WorkerMemory:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._is_over.set()
+        self._thread.join()
+
+    def _watch(self) -> None:
+        while not self._is_over.wait(WATCHED_EACH_S):
+            for child in Path("/proc/self/task").glob("*/children"):
+                with contextlib.suppress(OSError):
+                    for pid in child.read_text().split():
+                        if b"askalike.index.workers" in Path(f"/proc/{pid}/cmdline").read_bytes():
+                            lines = Path(f"/proc/{pid}/status").read_text().splitlines()
+                            peak = next((line for line in lines if line.startswith("VmHWM")), "VmHWM: 0 kB")
+                            self.peak_mb = max(self.peak_mb, int(peak.split()[1]) // 1024)
 
 
 class Watcher:

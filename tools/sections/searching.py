@@ -48,7 +48,7 @@ def scale(result: Mapping[str, Any]) -> list[str]:
         (name, f"{one['seconds']:,.1f}", f"{one['time left wrong by at most']:.1f}")
         for name, one in made["phases"].items()
     ]
-    worker, own = made["peak_memory_mb"]["largest worker"], made["peak_memory_mb"]["this process"]
+    worker, own = made["peak_memory_mb"].get("a worker", 0), made["peak_memory_mb"]["this process"]
     lines = [
         f"## One forum of {result['questions']:,} questions",
         "",

@@ -36,7 +36,7 @@ WORTH_IT: Final = 4_096
 """From so many questions on workers are started, which takes a second of each."""
 
 MOST: Final = 8
-"""Workers; each takes up to 200 MB."""
+"""Workers; each takes some 200 MB."""
 
 _SIZE: Final = struct.Struct("<Q")
 _MOST_BYTES: Final = 1 << 32
