@@ -84,6 +84,7 @@ PAGES: Mapping[str, Page] = {
             "scale-224741": searching.scale,
             "scale-1000000": searching.scale,
             "search-cost": searching.cost,
+            "many-queries": searching.many,
             "updates": searching.updates,
             "serve-load": service.load,
             "encode-runtime": encoders.runtime,
