@@ -35,7 +35,7 @@ FIELDS: Final = {WORDS: "by_words", WORD_VECTORS: "general", SENTENCES: "sentenc
 PENALTY: Final = 10.0
 AMONG_CANDIDATES: Final = 3.0
 """How much the order of a query's candidates counts beside the likelihood of grades."""
-OF_COPIES: Final = 0.15
+OF_COPIES: Final = 0.05
 OF_ELSEWHERE: Final = 0.1
 OF_QATAR: Final = 0.3
 """Its sets repeat each question many times."""
