@@ -538,8 +538,8 @@ class Forum:
     def groups(self, minimum: float = DEFAULT_MINIMUM) -> list[Group]:
         """Return groups of questions that ask the same, largest first, announcements last, as far as was compared.
 
-        In a group, each question is as likely as ``minimum`` the same as every other, unless people's links and
-        judgements or the same text join both; what was judged different is in no group together. ``pairs.advance``
+        In a group, each question is as likely as ``minimum`` the same as every other, unless people's judgements or the
+        same text join both; what was judged different is in no group together. ``pairs.advance``
         compares what waits.
 
         Args:

@@ -18,7 +18,6 @@ import re
 import threading
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from dataclasses import replace
 from datetime import UTC, datetime
 from itertools import chain, pairwise
 from statistics import median
@@ -27,11 +26,10 @@ from typing import Final
 import numpy as np
 
 from askalike.errors import SettingError
-from askalike.forum.linkage import Ends, Evidence, Linkage, Node
-from askalike.search.originals import original_of
+from askalike.forum.linkage import Ends, Evidence, Linkage, Node, with_link
 from askalike.store import Store
-from askalike.store.pairs import PairStore
-from askalike.types import Answer, Group, GroupKind, Link, Question, WeakestPair
+from askalike.store.pairs import Pair, PairStore
+from askalike.types import Answer, Group, GroupKind, Link, LinkKind, Question, WeakestPair
 
 LEAST: Final = 0.5
 """Pairs below are in no group."""
@@ -136,12 +134,15 @@ class EvidenceReader:
         """Return what is known of these questions, as far as they are there; None for all."""
         if nums is None:
             held = frozenset(self._records.numbers())
-            pairs, links = self._pairs.page(minimum, -1), set(self._records.links())
+            links = set(self._records.links())
         else:
             questions = self._records.questions_by_num(sorted(nums))
             held = frozenset(questions)
-            pairs = self._pairs.among(held, minimum)
             links = {link for one in questions.values() for link in self._records.links_of(one.id)}
+        linked = self._ends(links, "duplicate")
+        related = self._ends(links, "related") - linked
+        pairs = self._pairs.among(None if nums is None else held, minimum)
+        pairs += self._pairs.among({num for ends in linked for num in ends}, 0.0) if minimum else []
         judged = list(reversed(self._records.judgements()))
         known = self._records.nums_by_id({name for one in judged for name in (one.question_id, one.candidate_id)})
         verdicts = [(known[one.question_id], known[one.candidate_id], one.verdict) for one in judged]
@@ -149,18 +150,18 @@ class EvidenceReader:
         def among(ends: Iterable[Ends]) -> list[Ends]:
             return [pair for pair in ends if held.issuperset(pair)]
 
-        duplicates = self._originals(link.source_id for link in links if link.kind == "duplicate")
-        related = self._related(links)
+        scores: dict[Ends, float] = {}
+        for pair in pairs:
+            ends = (pair.first, pair.second)
+            if held.issuperset(ends):
+                scores[ends] = 0.0 if ends in related else with_link(pair.score) if ends in linked else pair.score
         return Evidence(
-            [
-                replace(pair, score=0.0) if (pair.first, pair.second) in related else pair
-                for pair in pairs
-                if pair.first in held and pair.second in held
-            ],
-            [*among((a, b) for a, b, said in verdicts if said == "duplicate"), *among(duplicates)],
+            [Pair(*ends, score) for ends, score in scores.items() if score >= minimum or ends in related],
+            among((a, b) for a, b, said in verdicts if said == "duplicate"),
             among((a, b) for a, b, said in verdicts if said == "different"),
             [[num for num in text if num in held] for text in self._pairs.texts("hash", nums)],
             [[num for num in one if num in held] for one in self._occasions(nums)],
+            among(sorted(linked)),
         )
 
     def _occasions(self, nums: Iterable[int] | None) -> Iterator[list[int]]:
@@ -178,27 +179,12 @@ class EvidenceReader:
             if link.kind == "duplicate":
                 yield from (link.source_id, link.target_id)
 
-    def _related(self, links: Iterable[Link]) -> set[Ends]:
-        """Return what people linked as merely related: they saw both, and did not say that these are the same."""
-        found = [link for link in links if link.kind == "related"]
+    def _ends(self, links: Collection[Link], kind: LinkKind) -> set[Ends]:
+        """Return the numbers of what people linked, the lesser first."""
+        found = [link for link in links if link.kind == kind]
         nums = self._records.nums_by_id({end for link in found for end in (link.source_id, link.target_id)})
-        ends = [(nums[link.source_id], nums[link.target_id]) for link in found]
-        return {(min(pair), max(pair)) for pair in ends}
-
-    def _originals(self, ids: Iterable[str]) -> list[Ends]:
-        """Return each of these that is linked as a duplicate with the one original that stands for it in a search.
-
-        Who linked one question to two originals did not say that these are the same.
-        """
-        targets = self._records.originals_of(list(ids))
-
-        def seniority(identifier: str) -> tuple[float, str]:  # asked where links lead into a circle
-            one = self._records.questions_by_id([identifier]).get(identifier)
-            return (one.created.timestamp() if one is not None and one.created is not None else math.inf, identifier)
-
-        found = [(one, original_of(one, lambda name: targets.get(name, ()), seniority)) for one in targets]
-        nums = self._records.nums_by_id({end for ends in found for end in ends})
-        return sorted((nums[one], nums[other]) for one, other in found if one != other and {one, other} <= nums.keys())
+        ends = [(link.source_id, link.target_id) for link in found if {link.source_id, link.target_id} <= nums.keys()]
+        return {(min(pair), max(pair)) for pair in ((nums[one], nums[other]) for one, other in ends)}
 
 
 def _moment(question: Question) -> datetime | None:
@@ -289,7 +275,7 @@ class Groups:
                 else "same text"
                 if is_copied
                 else "linked"
-                if node.weakest is None
+                if linked or node.weakest is None
                 else "same question"
             )
             if len(ordered) > 1:
