@@ -39,6 +39,7 @@ def believed(result: Mapping[str, Any]) -> list[str]:
                 "titles of other forums and nonsense: no hit above 15 %",
                 "copies at 97 % or more",
                 "titles alone",
+                "informative titles alone",
             ),
             [
                 (
@@ -47,6 +48,7 @@ def believed(result: Mapping[str, Any]) -> list[str]:
                     f" {one['elsewhere and nonsense']['queries']:,}",
                     f"{one['copy']['97% or more']:.1f} %",
                     f"{one['copy of title']['97% or more']:.1f} %",
+                    f"{one['copy of title, informative']['97% or more']:.1f} %",
                 )
                 for name, one in result["known answers"].items()
             ],

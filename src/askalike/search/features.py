@@ -61,8 +61,7 @@ FEATURES: Final = (
 )
 
 _OF_WORDS: Final = 7
-_SAME_TITLE: Final = FEATURES.index("same title")
-_OF_BODIES: Final = tuple(map(FEATURES.index, ("texts", "texts by words' vectors", "cosine")))
+_OF_BODIES: Final = ("texts", "texts by words' vectors", "cosine")
 _LEAST: Final = 1e-300
 _NO_WORDS: Final = blake2b(digest_size=8).digest()
 
@@ -104,12 +103,17 @@ def features(
         found[:, _OF_WORDS : _OF_WORDS + 3] = _by_vectors(query, candidates, table)
     if cosines is not None:
         found[:, -2], found[:, -1] = cosines, commonness
-    if query.body_order == _NO_WORDS:
-        same = found[:, _SAME_TITLE]
-        for place, is_known in zip(_OF_BODIES, (True, table is not None, cosines is not None), strict=True):
-            if is_known:
-                found[:, place] = np.where(same > 0, np.maximum(found[:, place], same), found[:, place])
+    parts = (True, table is not None, cosines is not None)
+    regard_title_alone(query, found, [name for name, is_known in zip(_OF_BODIES, parts, strict=True) if is_known])
     return found
+
+
+def regard_title_alone(query: Text, found: Floats, names: Iterable[str]) -> None:
+    """Raise these features to ``same title`` where a query without a body has a candidate's title.  # (N, F)"""
+    if query.body_order == _NO_WORDS:
+        same = found[:, FEATURES.index("same title")]
+        for place in map(FEATURES.index, names):
+            found[:, place] = np.where(same > 0, np.maximum(found[:, place], same), found[:, place])
 
 
 def _by_words(query: Text, rarity: Floats, candidates: Sequence[Text], rarest: float) -> Floats:
