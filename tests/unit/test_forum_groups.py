@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from askalike import Answer, Forum, Link, Question
 from askalike.errors import SettingError
 from askalike.forum import groups as groups_module
-from askalike.forum.groups import EvidenceReader
+from askalike.forum.groups import EvidenceReader, differ_in_names
 from askalike.forum.linkage import Evidence, Linkage, lacking, with_link
 from askalike.forum.pairs import HASHED_BEFORE
 from askalike.store.pairs import Pair
@@ -199,6 +199,29 @@ def test_what_people_linked_as_merely_related_is_not_joined_by_its_probability(f
     assert groups(forum) == [{"a", "b", "c"}]
     forum.add_links([Link("e", "d")])
     assert groups(forum) == [{"a", "b", "c"}, {"d", "e"}]
+
+
+def test_titles_that_ask_alike_of_different_things_are_not_joined_by_their_probability(forum: Forum) -> None:
+    forum.add([Question(place, f"which ferry runs at night from Athens to {place}") for place in ("Crete", "Rhodes")])
+    forum.add([Question("again", "which ferry runs at night to Crete from Athens")])
+    found = groups(forum)
+    assert {"Crete", "again"} in found
+    assert not any("Rhodes" in group for group in found)
+    forum.judge("Rhodes", "Crete", "duplicate")
+    assert any({"Rhodes", "Crete"} <= group for group in groups(forum))
+    forum.judge("Rhodes", "Crete", "withdrawn")
+    forum.add_links([Link("Rhodes", "Crete")])
+    assert {"Rhodes", "Crete"} in groups(forum)  # the other two questions ask of different things
+
+
+def test_names_are_told_by_capitals_and_a_title_of_capitals_has_none() -> None:
+    assert differ_in_names(
+        "How do I mount a volume in Docker on a server", "How do I mount a volume in Podman on a server"
+    )
+    assert not differ_in_names("how do i mount a volume in docker", "how do i mount a volume in podman")
+    assert not differ_in_names("How To Mount A Volume In Docker", "How To Mount A Volume In Podman")
+    assert not differ_in_names("Volume in Docker is lost after a restart", "Why did my data in Podman go")
+    assert not differ_in_names("Do I need a visa for Iran", "Do I need a visa for Iran as a citizen of Spain")
 
 
 def test_judgements_and_deletions_count_at_once(forum: Forum) -> None:
