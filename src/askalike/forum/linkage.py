@@ -54,7 +54,7 @@ class Evidence:
 
 OF_LINK: Final = 2.6
 """What a duplicate link adds to the logit of its pair: the lower end of the 95 % interval on 77 linked pairs of
-travel.stackexchange.com that were read. From a probability of .25 on all 53 were the same, below it 18 of 24."""
+travel.stackexchange.com that were read. From a probability of .25 on all 52 were the same, below it 18 of 25."""
 
 
 def with_link(probability: float) -> float:
