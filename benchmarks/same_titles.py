@@ -1,10 +1,10 @@
 """Whether two questions with one title and two texts ask the same, by how informative the title is.
 
-Command: ``python -m benchmarks.same_titles``. 76 pairs of four forums, drawn by the rarity of their titles, were read by
-one language model by the guide of the judged pools, without being told any figure (``same-titles-judged.jsonl``): 1 for a
-grade of 2 or 3, ½ where it could be either. Rarity is the sum of the idf of the title's words over that of a word that no
-question has. Beside it the probability that the package's scorer says of the first title, asked alone, and the second
-question. Writes ``results/same-titles.json``.
+Command: ``python -m benchmarks.same_titles``. 76 pairs of four forums, drawn by the rarity of their titles, were read
+by one language model by the guide of the judged pools, without being told any figure (``same-titles-judged.jsonl``): 1
+for a grade of 2 or 3, ½ where it could be either. Rarity is the sum of the idf of the title's words over that of a word
+that no question has. Beside it the probability that the package's scorer says of the first title, asked alone, and the
+second question. Writes ``results/same-titles.json``.
 """
 
 from __future__ import annotations
