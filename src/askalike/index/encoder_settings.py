@@ -11,17 +11,16 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any, Final, Literal, get_args
 from urllib.parse import urlsplit
 
+from askalike import agreement
 from askalike.errors import EncoderError, SettingError
-from askalike.files import replace_whole
 
-Kind = Literal["minilm", "sentence-transformers", "model2vec", "openai", "tei", "ollama", "python"]
+Kind = Literal["minilm", "sentence-transformers", "model2vec", "fastembed", "openai", "tei", "ollama", "python"]
 RerankerKind = Literal["cross-encoder", "tei", "cohere"]
 Precision = Literal["float32", "int8"]
 
@@ -31,8 +30,11 @@ ENCODING_VERSION: Final = 1
 """Raised whenever the same question and encoder give another vector than before, so that vectors are made anew."""
 
 REMOTE: Final[tuple[Kind, ...]] = ("openai", "tei", "ollama")
+PROBED: Final[tuple[Kind, ...]] = (*REMOTE, "fastembed")
+"""Those that are known again by their vector of a fixed text, since nothing of them can be hashed."""
 FOLDERS: Final[tuple[Kind, ...]] = ("sentence-transformers", "model2vec")
-SHAPES: Final = "minilm, general, sentence-transformers:PATH, model2vec:PATH, openai:URL#NAME, tei:URL or ollama:NAME"
+_LOCAL_SHAPES: Final = "minilm, general, sentence-transformers:PATH, model2vec:PATH, fastembed:NAME"
+SHAPES: Final = f"{_LOCAL_SHAPES}, openai:URL#NAME, tei:URL or ollama:NAME"
 RERANKER_SHAPES: Final = "cross-encoder:PATH, tei:URL or cohere:URL#NAME"
 OLLAMA: Final = "http://127.0.0.1:11434"
 AGREED_VARIABLE: Final = "ASKALIKE_ENCODERS"
@@ -52,7 +54,7 @@ class EncoderSettings:
     """An encoder, and how it is asked.
 
     Args:
-        target: its folder or address; "" for one that the package brings or a program gives.
+        target: its folder, address or name; "" for one that the package brings or a program gives.
         model: what an endpoint calls it.
         name: what it called itself when it was taken, ``kind:model@revision``.
         dimensions: of the vectors that are kept.
@@ -63,7 +65,7 @@ class EncoderSettings:
         truncate: keep the first so many numbers of a vector (Matryoshka), or None.
         pca: keep so many principal directions of the forum's vectors, or None.
         max_characters: of a question that are read.
-        probe: the vector of a fixed text when the encoder was taken, by which an endpoint is known again.
+        probe: the vector of a fixed text when the encoder was taken, by which one of ``PROBED`` is known again.
 
     Raises:
         SettingError: a value is out of range.
@@ -122,6 +124,8 @@ class EncoderSettings:
             return cls("openai", address.rstrip("/"), model)
         if kind == "tei" and rest:
             return cls("tei", rest.rstrip("/"))
+        if kind == "fastembed" and rest:
+            return cls("fastembed", rest)
         for folder in FOLDERS:
             if rest and kind == folder:
                 return cls(folder, str(Path(rest).expanduser().resolve()))
@@ -293,8 +297,7 @@ def needs_agreement(settings: EncoderSettings | RerankerSettings) -> bool:
 
 def is_agreed(settings: EncoderSettings | RerankerSettings) -> bool:
     """Return whether this user named just this encoder or reranker before; see the rule above."""
-    variable = os.environ.get(AGREED_VARIABLE, "")
-    return settings.agreement in {one.strip() for one in variable.split(",")} | set(_agreed())
+    return agreement.is_agreed(settings.agreement, AGREED_VARIABLE)
 
 
 def agree(settings: EncoderSettings | RerankerSettings) -> None:
@@ -303,27 +306,8 @@ def agree(settings: EncoderSettings | RerankerSettings) -> None:
     Raises:
         OSError: it cannot be written.
     """
-    if not needs_agreement(settings) or is_agreed(settings):
-        return
-    path = agreed_file()
-    path.parent.mkdir(parents=True, exist_ok=True)
-    replace_whole(path, json.dumps(sorted({*_agreed(), settings.agreement}), indent=1).encode(), is_narrow=True)
-
-
-def agreed_file() -> Path:
-    """Return the file of the encoders that this user has agreed to; it need not be there."""
-    if os.name == "nt" and "APPDATA" in os.environ:
-        return Path(os.environ["APPDATA"]) / "askalike" / "encoders.json"
-    root = os.environ.get("XDG_CONFIG_HOME", "")
-    return (Path(root) if root else Path("~/.config").expanduser()) / "askalike" / "encoders.json"
-
-
-def _agreed() -> list[str]:
-    try:
-        found = json.loads(agreed_file().read_bytes())
-    except (OSError, ValueError, RuntimeError):  # RuntimeError: there is no home
-        return []
-    return [one for one in found if isinstance(one, str)] if isinstance(found, list) else []
+    if needs_agreement(settings) and not is_agreed(settings):
+        agreement.agree(settings.agreement)
 
 
 # -- checks --------------------------------------------------------------------------------------------------------
