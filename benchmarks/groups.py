@@ -1,6 +1,6 @@
 """Whether questions of one group ask the same, read by hand; and what groups cost with 225,000 questions.
 
-Command: ``python -m benchmarks.groups``; ``--reading`` or ``--cost`` for one of both. One language model read pairs of
+Command: ``python -m benchmarks.groups``; ``--reading``, ``--slicer`` or ``--cost`` for a part. One language model read pairs of
 groups (``groups-judged.jsonl``) by the guide of the judged pools, without being told any probability; of several
 readings the mean counts, and 1.75 is enough. By how the pairs were drawn:
 
@@ -34,7 +34,7 @@ from askalike import Forum, ForumSettings, Link
 from askalike.forum.groups import DEFAULT_MINIMUM
 from askalike.forum.reliability import wilson
 from askalike.store.pairs import Pair
-from benchmarks.record import WORK, need_data, write
+from benchmarks.record import WORK, need_data, stamp, write
 
 JUDGED = Path(__file__).with_name("groups-judged.jsonl")
 MINIMA = (0.6, 0.7, 0.8)
@@ -80,13 +80,9 @@ def reading() -> dict[str, Any]:
         of.setdefault(one["drawn"], {})[one["first"], one["second"]] = fmean(one["grades"])
     every = {pair: grade for grades in of.values() for pair, grade in grades.items()}
     twice = [one["grades"] for one in judged if len(one["grades"]) > 1]
-    alone, linked, slicer = (
-        compared(f"groups-{name}.forum", archive, has_links=name == "linked")
-        for name, archive in (
-            ("without-links", "travel-stackexchange"),
-            ("linked", "travel-stackexchange"),
-            ("slicer", "slicer-discourse/topics.jsonl.gz"),
-        )
+    alone, linked = (
+        compared(f"groups-{name}.forum", "travel-stackexchange", has_links=name == "linked")
+        for name in ("without-links", "linked")
     )
     duplicates = {
         (min(link.source_id, link.target_id), max(link.source_id, link.target_id))
@@ -103,10 +99,6 @@ def reading() -> dict[str, Any]:
         "without links": {
             str(minimum): share(within(alone, minimum), every, groups=len(alone.groups(minimum))) for minimum in MINIMA
         },
-        "slicer": {
-            str(minimum): share(within(slicer, minimum), of.get("slicer", {}), groups=len(slicer.groups(minimum)))
-            for minimum in MINIMA
-        },
         "read twice": {
             "pairs": len(twice),
             "same grade": sum(one[0] == one[1] for one in twice),
@@ -115,6 +107,14 @@ def reading() -> dict[str, Any]:
         "kinds": Counter(group.kind for group in groups),
         "largest": max(len(group.members) for group in groups if group.kind != "recurring"),
     }
+
+
+def slicer() -> dict[str, Any]:
+    """Return how many pairs of Slicer's groups were read as the same."""
+    judged = [json.loads(line) for line in JUDGED.read_text(encoding="utf-8").splitlines()]
+    grades = {(one["first"], one["second"]): fmean(one["grades"]) for one in judged if one["drawn"] == "slicer"}
+    forum = compared("groups-slicer.forum", "slicer-discourse/topics.jsonl.gz", has_links=True)
+    return share(within(forum, DEFAULT_MINIMUM), grades, groups=len(forum.groups()))
 
 
 def cost() -> dict[str, Any]:
@@ -173,15 +173,16 @@ def main() -> None:
     """Measure, and write ``results/groups.json``."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--reading", action="store_true")
+    parser.add_argument("--slicer", action="store_true")
     parser.add_argument("--cost", action="store_true")
     wanted = parser.parse_args()
     kept = Path("results/groups.json")
     body = json.loads(kept.read_text(encoding="utf-8")) if kept.exists() else {}
-    body = {name: body[name] for name in ("reading", "cost") if name in body}
-    if wanted.reading or not wanted.cost:
-        body["reading"] = reading()
-    if wanted.cost or not wanted.reading:
-        body["cost"] = cost()
+    parts = {"reading": reading, "slicer": slicer, "cost": cost}
+    body = {name: body[name] for name in parts if name in body}
+    chosen = [name for name in parts if getattr(wanted, name)]
+    for name in chosen or parts:
+        body[name] = {**parts[name](), **stamp()}
     write("groups", "python -m benchmarks.groups", body)
 
 

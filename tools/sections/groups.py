@@ -18,12 +18,12 @@ def held_together(result: Mapping[str, Any]) -> list[str]:
         ("of these, by probability alone", *_cells(reading["shown, by probability alone"])),
         ("what a minimum of 0.6 adds", *_cells(reading["from 0.6"])),
     ]
-    for name, forum in (("without links", "travel without its links"), ("slicer", "Slicer")):
-        rows += [
-            (f"{forum}, a minimum of {minimum}", *_cells(found))
-            for minimum, found in reading[name].items()
-            if found["pairs"]
-        ]
+    rows += [
+        (f"travel without its links, a minimum of {minimum}", *_cells(found))
+        for minimum, found in reading["without links"].items()
+    ]
+    if "slicer" in result:
+        rows.append(("Slicer, shown", *_cells(result["slicer"])))
     twice = reading["read twice"]
     lines = [
         "## Groups",

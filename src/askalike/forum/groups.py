@@ -62,6 +62,10 @@ _OCCASION: Final = re.compile(
     re.IGNORECASE,
 )
 _WORD: Final = re.compile(r"\w+")
+_DAY: Final = re.compile(
+    rf"(?:19|20)\d\d[-./]\d\d?[-./]\d\d?|(?:{_MONTHS}|oct(?:ober)?|nov(?:ember)?|dec(?:ember)?)\.? \d\d?(?!\d)"
+    rf"|\d\d?(?:st|nd|rd|th)?(?: of)? (?:{_MONTHS}|oct(?:ober)?|nov(?:ember)?|dec(?:ember)?)\b"
+)
 _DATE: Final = re.compile(r"\b((?:19|20)\d\d-\d\d-\d\d)\b")
 
 
@@ -80,13 +84,18 @@ def template(title: str) -> str:
 def differ_in_names(first: str, second: str) -> bool:
     """Return whether two titles ask alike of different things: most words are the same, each has a name of its own.
 
-    A name begins with a capital within a title of which few words do.
+    A name begins with a capital within a title of which few words do. Titles of different days announce.
 
     >>> differ_in_names("Is there a depth limit for divers in Turkey?", "Is there a depth limit for divers in Egypt?")
+    True
+    >>> differ_in_names("2024.05.14 Weekly meeting, 11 AM", "2024.05.21 Weekly meeting")
     True
     >>> differ_in_names("Is China Airlines safe?", "China Airlines, safe?")
     False
     """
+    days = [set(_DAY.findall(" ".join(title.casefold().split()))) for title in (first, second)]
+    if all(days) and days[0].isdisjoint(days[1]):
+        return True
     words = [set(_WORD.findall(title.casefold())) for title in (first, second)]
     if len(words[0] & words[1]) < ALIKE * max(map(len, words)):
         return False
