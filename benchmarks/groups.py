@@ -1,7 +1,7 @@
 """Whether questions of one group ask the same, read by hand; and what groups cost with 225,000 questions.
 
-Command: ``python -m benchmarks.groups``; ``--reading``, ``--slicer`` or ``--cost`` for a part. One language model read pairs of
-groups (``groups-judged.jsonl``) by the guide of the judged pools, without being told any probability; of several
+Command: ``python -m benchmarks.groups``; ``--reading``, ``--slicer`` or ``--cost`` for a part. One language model read
+pairs of groups (``groups-judged.jsonl``) by the guide of the judged pools, without being told any probability; of two
 readings the mean counts, and 1.75 is enough. By how the pairs were drawn:
 
 - ``shown``: of the groups of travel that are shown, 120 of 164 pairs; ``from 0.6``: 50 of the others that a minimum of
