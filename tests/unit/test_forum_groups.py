@@ -218,6 +218,8 @@ def test_names_are_told_by_capitals_and_a_title_of_capitals_has_none() -> None:
     assert differ_in_names(
         "How do I mount a volume in Docker on a server", "How do I mount a volume in Podman on a server"
     )
+    assert differ_in_names("Reminder: preparation meeting on Dec 12th", "preparation meeting tomorrow, 19 December")
+    assert not differ_in_names("Reminder: meeting on Dec 12th", "The meeting on Dec 12th is tomorrow")
     assert not differ_in_names("how do i mount a volume in docker", "how do i mount a volume in podman")
     assert not differ_in_names("How To Mount A Volume In Docker", "How To Mount A Volume In Podman")
     assert not differ_in_names("Volume in Docker is lost after a restart", "Why did my data in Podman go")
