@@ -144,7 +144,7 @@ class Site:
         terms = weigh(written, QuerySettings(), counts)
         assert search.encoder is not None
         assert search.scoring is not None
-        vector = search.encoder.encode(query)
+        vector = search.encoder.encode([query])[0]
         weights = {term: found.weight for term, found in terms.items()}
         asked = PreparedQuery(query, terms, weights, vector=vector if vector.any() else None)
         filters = Filters(exclude_ids=frozenset([own])) if own else ALL

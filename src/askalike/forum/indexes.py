@@ -221,14 +221,6 @@ class Indexes:
         held, vectors = self._answering().index.vectors(nums)
         return held.tolist(), vectors
 
-    def vector_of(self, num: int) -> NDArray[np.float32]:
-        """Return the vector of a question as it is stored, zeros where it has none.  # (D,)"""
-        answering = None if self.vectors is None else self.vectors.answering()
-        if answering is None:
-            return np.zeros(1, dtype=np.float32)
-        _, found = answering.index.vectors([num])
-        return found[0] if len(found) else np.zeros(answering.dimensions, dtype=np.float32)
-
     def ask(self, question: Callable[[Searcher], _Found]) -> _Found:
         """Return what a searcher finds, on one thread; another is asked once where the first one's model cannot be
         read.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from functools import lru_cache
 from typing import Final
 
 from askalike.errors import SettingError
@@ -14,6 +15,9 @@ from askalike.text.markdown import read_markdown
 from askalike.types import Markup
 
 __all__ = ["Segment", "excerpt", "plain_text", "readable", "segments"]
+
+LONGEST_REMEMBERED: Final = 20_000
+MOST_REMEMBERED: Final = 256
 
 
 def _read_plain(body: str) -> list[Segment]:
@@ -46,7 +50,16 @@ def segments(body: str, markup: Markup) -> list[Segment]:
 
 
 def readable(body: str, markup: Markup, *, with_code: bool) -> str:
-    """Return the text of a body, white space as it comes: what terms are made from."""
+    """Return the text of a body, white space as it comes: what terms are made from.
+
+    The last ones are remembered: a search reads its own body and those of its hits several times.
+    """
+    read = _readable if len(body) <= LONGEST_REMEMBERED else _readable.__wrapped__
+    return read(body, markup, with_code)
+
+
+@lru_cache(MOST_REMEMBERED)
+def _readable(body: str, markup: Markup, with_code: bool) -> str:
     return "\n\n".join(part.text for part in segments(body, markup) if with_code or part.kind == "prose")
 
 
