@@ -27,7 +27,7 @@ from askalike.index.vector_set import VectorSet, forget_sets, lock_of_makers
 from askalike.index.vector_sets import Vectors, VectorsState
 from askalike.index.word_indexer import WordIndexer, fitting_index, open_index
 from askalike.index.words import WordIndex
-from askalike.models.student.model import Student
+from askalike.models.student import Student
 from askalike.models.text_encoder import TextEncoder, checked
 from askalike.processes import one_blas_thread
 from askalike.progress import Progress

@@ -30,8 +30,7 @@ from askalike.schemas import (
 )
 from askalike.text.analyzer import Analyzer
 from askalike.text.characters import safe
-from askalike.text.hypertext import LONGEST_PARSED, MOST_TAGS
-from askalike.text.markup import LONGEST_REMEMBERED, MOST_REMEMBERED, excerpt, plain_text
+from askalike.text.markup import LONGEST_PARSED, LONGEST_REMEMBERED, MOST_REMEMBERED, MOST_TAGS, excerpt, plain_text
 from askalike.types import Answer, Hit, Markup, Match, Question, likelihood_word
 
 EXCERPT_CHARACTERS: Final = 280
