@@ -165,6 +165,8 @@ def killed(running: Any, folder: Path, seed: int, chance: random.Random, held: d
     writing.kill()
     acknowledged, pending = 0, ""
     for line in [first, *writing.stdout]:
+        if not line.endswith("\n"):  # the kill came in the middle of it
+            break
         word, _, rest = line.rstrip("\n").partition(" ")
         identifier, _, title = rest.partition(" ")
         if word == "begin":
