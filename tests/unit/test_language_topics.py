@@ -15,6 +15,7 @@ from askalike.models.query_likelihood.likelihood import QueryLikelihood, Smoothi
 from askalike.models.query_likelihood.terms import Collection, TermLists
 from askalike.models.topics.learning import TopicLearning, TopicTraining, learn_topics, learn_voted_topics, vote_weights
 from askalike.models.topics.topics import TopicModel, Topics, pair_counts
+from askalike.models.topics.topics import digamma as own_digamma
 
 Floats = NDArray[np.float64]
 
@@ -131,7 +132,8 @@ def test_a_step_is_that_of_the_equations_and_the_bound_is_the_bound() -> None:
     counts = pair_counts(questions, answers, V, np.linspace(0.2, 2, len(answers.ids)))
     settings = TopicLearning(topics=3, alpha=0.3, eta=0.05, seed=5)
     training = TopicTraining(counts, settings)
-    dense = counts.toarray()
+    dense = np.zeros((len(questions), counts.width))
+    dense[np.repeat(np.arange(len(questions)), np.diff(counts.starts)), counts.columns] = counts.values
     for _ in range(3):
         words, gamma = training._words.copy(), training._gamma.copy()
         bound = training.step()
@@ -139,6 +141,11 @@ def test_a_step_is_that_of_the_equations_and_the_bound_is_the_bound() -> None:
         expected = step_by_loops(dense, words, gamma, 0.05, 0.3)
         np.testing.assert_allclose(training._words, expected[0])
         np.testing.assert_allclose(training._gamma, expected[1])
+
+
+def test_the_digamma_function_is_scipys() -> None:
+    values = np.concatenate([np.geomspace(1e-6, 1e6, 500), np.linspace(0.01, 20, 500)])
+    np.testing.assert_allclose(own_digamma(values), digamma(values), rtol=1e-13, atol=1e-14)
 
 
 def test_no_step_makes_the_bound_smaller() -> None:

@@ -54,9 +54,9 @@ from numpy.typing import NDArray
 
 from askalike.errors import SettingError
 from askalike.models.query_likelihood.terms import TermLists
-from askalike.models.topics.topics import Topics, pair_counts, responsibilities
+from askalike.models.topics.topics import Topics, WordCounts, digamma, first_gamma, pair_counts, responsibilities
 
-if TYPE_CHECKING:  # SciPy takes long to import, and no search needs it
+if TYPE_CHECKING:  # of the extra train; no search needs it
     from scipy.sparse import csr_array
 
 
@@ -150,19 +150,20 @@ class TopicTraining:
         settings: K, α, η, and the seed.
     """
 
-    def __init__(self, counts: csr_array, settings: TopicLearning) -> None:
+    def __init__(self, counts: WordCounts, settings: TopicLearning) -> None:
         self._counts = counts
         self._settings = settings
-        words, count = counts.shape[1], settings.topics
-        self._total = max(float(counts.sum()), np.finfo(np.float64).tiny)
+        words, count = counts.width, settings.topics
+        self._total = max(float(counts.values.sum()), np.finfo(np.float64).tiny)
         # all topics nearly alike, so that what parts them first is what the texts part most
         self._words = self._normalised(np.random.default_rng(settings.seed).gamma(100, size=(words, count)))  # (2V, K)
-        self._gamma = np.repeat(settings.alpha + counts.sum(axis=1)[:, None] / count, count, axis=1)  # (N, K)
+        self._gamma = first_gamma(counts, settings.alpha, count)  # (N, K)
 
     def step(self) -> float:
         """Make γ, φ and ψ anew, and return the bound per word before it."""
-        shared, weights = responsibilities(self._counts, self._words, self._gamma)
-        bound = self._bound(shared)
+        values, weights = responsibilities(self._counts, self._words, self._gamma)
+        bound = self._bound(values)
+        shared = self._matrix(values)
         self._gamma = self._settings.alpha + weights * (shared @ self._words)
         self._words = self._normalised(self._settings.eta + self._words * (shared.T @ weights))
         return bound / self._total
@@ -179,18 +180,25 @@ class TopicTraining:
         either /= np.maximum(either.sum(axis=1, keepdims=True), np.finfo(np.float64).tiny)
         return either.reshape(words.shape)
 
-    def _bound(self, shared: csr_array) -> float:
+    def _matrix(self, values: Floats) -> csr_array:
+        """Return a number for each count as a matrix.  # (N, 2V)"""
+        from scipy.sparse import csr_array
+
+        counts = self._counts
+        return csr_array((values, counts.columns, counts.starts), shape=(len(self._gamma), counts.width))
+
+    def _bound(self, shared: Floats) -> float:
         """Return the bound at γ, φ and ψ as they are.
 
         Args:
             shared: n_dw / Σ_z exp(E log θ_dz + log Σ_z' γ_dz') φ_zw, as ``responsibilities`` gives it.
         """
-        from scipy.special import digamma, gammaln
+        from scipy.special import gammaln
 
         alpha, gamma = self._settings.alpha, self._gamma
         totals = gamma.sum(axis=1)
-        likelihood = float(self._counts.data @ np.log(self._counts.data / shared.data))
-        likelihood -= float(self._counts.sum(axis=1) @ digamma(totals))  # E log θ = Ψ(γ) - Ψ(Σ γ)
+        likelihood = float(self._counts.values @ np.log(self._counts.values / shared))
+        likelihood -= float(self._counts.totals() @ digamma(totals))  # E log θ = Ψ(γ) - Ψ(Σ γ)
         expected = digamma(gamma) - digamma(totals)[:, None]  # (N, K)
         divergence = gammaln(totals) - gammaln(gamma).sum(axis=1) + ((gamma - alpha) * expected).sum(axis=1)
         divergence -= gammaln(alpha * gamma.shape[1]) - gamma.shape[1] * gammaln(alpha)

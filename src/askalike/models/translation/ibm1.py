@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 from askalike.errors import SettingError
 from askalike.models.query_likelihood.terms import Parallel, TermLists, row_sums
 
-if TYPE_CHECKING:  # SciPy takes long to import, and no search needs it
+if TYPE_CHECKING:  # of the extra train; no search needs it
     from scipy.sparse import csr_array
 
 

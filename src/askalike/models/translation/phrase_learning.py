@@ -51,7 +51,7 @@ from askalike.models.query_likelihood.terms import Parallel, TermLists
 from askalike.models.translation.ibm1 import Translations
 from askalike.models.translation.phrases import PhraseBook, PhraseTable, reaches
 
-if TYPE_CHECKING:  # SciPy takes long to import, and no search needs it
+if TYPE_CHECKING:  # of the extra train; no search needs it
     from scipy.sparse import csr_array
 
 
