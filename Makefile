@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 export OMP_WAIT_POLICY ?= PASSIVE
 
-.PHONY: help setup demo test test-page check format bench clean constraints
+.PHONY: help setup demo test test-page check format bench docs journeys pythons release-check clean constraints
 
 help:  ## show this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 14
@@ -50,6 +50,28 @@ $(VENV)/.bench: $(VENV)/.ready
 
 bench: $(VENV)/.bench  ## measure speed and quality on the real data sets; writes results/
 	$(BIN)/python -m benchmarks
+
+$(VENV)/.docs: $(VENV)/.core
+	$(PIP) --constraint constraints.txt pip
+	$(PIP) --constraint constraints.txt --group docs
+	@touch $@
+
+docs: $(VENV)/.docs  ## build the documentation into build/docs; a warning is an error
+	$(BIN)/python -m sphinx --builder html --fail-on-warning --keep-going --quiet docs build/docs
+
+journeys: setup  ## play five people from a bare folder to their goals by the documents alone; writes results/journeys.json
+	$(BIN)/python -m tools.journeys
+
+pythons:  ## install the core with every Python from 3.11 on that is here, and run the demonstration
+	tools/journeys/pythons.sh
+
+$(VENV)/.release: $(VENV)/.core
+	$(PIP) --constraint constraints.txt pip
+	$(PIP) --constraint constraints.txt --group release
+	@touch $@
+
+release-check: $(VENV)/.release  ## build wheel and sdist twice, compare, inspect, install, run the demonstration
+	tools/release_check.sh $(BIN)/python
 
 constraints:  ## write constraints.txt anew from what is installed
 	$(BIN)/python -m pip freeze --exclude-editable --all | grep -v '^setuptools' | sed -E 's|^torch==([0-9.]+).*|torch==\1|' > constraints.txt
