@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import os
 import re
-import shlex
 import signal
+import socket
 import subprocess
 import sys
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
@@ -22,7 +21,9 @@ FENCE = re.compile(r"^```(?P<language>[a-z]+)\n(?P<code>.*?)^```$", flags=re.DOT
 RUN: tuple[str, ...] = ("sh", "console", "python")
 INSTALLS: tuple[str, ...] = ("make setup", "python3 -m venv", "pip install", ". .venv/bin/activate")
 """Commands that a journey over an environment that is there already leaves out."""
-READY_S = 60.0
+PORT = 8765
+"""Where a service of the documents answers."""
+READY_S = 120.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +41,11 @@ class Block:
     code: str
     line: int
     why_not: str = ""
+
+    @property
+    def is_run(self) -> bool:
+        """Whether it is a program for a shell or for Python, and not marked."""
+        return self.language in RUN and not self.why_not
 
     @property
     def commands(self) -> list[str]:
@@ -87,7 +93,8 @@ class Shell:
 
     Args:
         folder: where it starts.
-        is_installed: leave out commands that install; ``askalike`` and ``python`` are those of this interpreter.
+        is_installed: leave out commands that install; ``askalike`` and ``python`` are those of this interpreter, and
+            the service takes a port that is free.
 
     Raises:
         AssertionError: a command failed; the message has what it printed.
@@ -97,10 +104,12 @@ class Shell:
         self._folder = folder
         self._is_installed = is_installed
         self._services: list[subprocess.Popen[bytes]] = []
-        self._environment = dict(os.environ, COLUMNS="100", PYTHONUNBUFFERED="1")
+        self._environment = dict(os.environ, COLUMNS="100", PYTHONUNBUFFERED="1", LC_ALL="C.UTF-8")
+        self._port = _free_port() if is_installed else PORT
         if is_installed:
             tools = str(Path(sys.executable).parent)
             self._environment["PATH"] = tools + os.pathsep + self._environment["PATH"]
+        self._state = folder / ".journey"
         self.ran: list[Ran] = []
 
     def __enter__(self) -> Shell:
@@ -131,12 +140,11 @@ class Shell:
 
     def _finish(self, script: str, command: str) -> None:
         began = time.monotonic()
-        # a command may enter a folder or an environment: what it leaves is where the next one starts
-        state = self._folder / ".journey"
-        before = f". {shlex.quote(str(state))} 2>/dev/null\n" if state.exists() else ""
-        after = f"\n{{ code=$?; set +x; echo \"cd $(printf %q \"$PWD\"); export PATH=$(printf %q \"$PATH\")\" > {state}; exit $code; }}"
+        # a command may enter a folder or an environment: where it ends, the next one starts
+        before = f". {self._state}\n" if self._state.exists() else ""
+        after = f'\ncode=$?; printf "cd %q\\nexport PATH=%q\\n" "$PWD" "$PATH" > {self._state}; exit $code'
         done = subprocess.run(
-            ["bash", "-c", f"{before}{script}{after}"],
+            ["bash", "-c", f"{before}{script}{after}".replace(f":{PORT}", f":{self._port}")],
             cwd=self._folder,
             env=self._environment,
             capture_output=True,
@@ -148,26 +156,29 @@ class Shell:
 
     def _serve(self, command: str) -> None:
         began = time.monotonic()
-        state = self._folder / ".journey"
-        before = f". {shlex.quote(str(state))}\n" if state.exists() else ""
+        before = f". {self._state}\n" if self._state.exists() else ""
         log = self._folder / f"service-{len(self._services)}.log"
         with log.open("wb") as file:
             service = subprocess.Popen(
-                ["bash", "-c", f"{before}exec {command}"],
+                ["bash", "-c", f"{before}exec {command.split(' #')[0]} --port {self._port}"],
                 cwd=self._folder,
                 env=self._environment,
                 stdout=file,
                 stderr=subprocess.STDOUT,
             )
         self._services.append(service)
-        port = re.search(r"--port[ =](\d+)", command)
-        address = f"http://127.0.0.1:{port[1] if port else 8765}/readyz"
+        address = f"http://127.0.0.1:{self._port}/readyz"
         while not _answers(address):
             said = log.read_text(encoding="utf-8", errors="replace")
             assert service.poll() is None, f"{command}\nhas ended\n{said}"
             assert time.monotonic() < began + READY_S, f"{command}\n{address} does not answer\n{said}"
             time.sleep(0.1)
         self.ran.append(Ran(command, time.monotonic() - began, ""))
+
+
+def _free_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        return int(server.getsockname()[1])
 
 
 def _answers(address: str) -> bool:
@@ -178,12 +189,3 @@ def _answers(address: str) -> bool:
         return error.code != 503
     except OSError:
         return False
-
-
-def run_page(path: Path, folder: Path, *, languages: Sequence[str] = RUN) -> list[Ran]:
-    """Run every block of a page that is not marked, in its order, in a folder; return what was run."""
-    with Shell(folder) as shell:
-        for block in blocks_of(path):
-            if block.language in languages and not block.why_not:
-                shell.run(block)
-        return shell.ran
