@@ -6,7 +6,7 @@ import ast
 import inspect
 import re
 import textwrap
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -50,7 +50,8 @@ def _route(route: Mapping[str, Any]) -> Iterator[str]:
         yield from ("", "| parameter | in | type | meaning |", "|---|---|---|---|")
         for one in route["parameters"]:
             required = ", required" if one.get("required") and one["in"] != "path" else ""
-            yield f"| `{one['name']}` | {one['in']}{required} | {_type(one['schema'])} | {_cell(one.get('description'))} |"
+            about = _cell(one.get("description"))
+            yield f"| `{one['name']}` | {one['in']}{required} | {_type(one['schema'])} | {about} |"
     for kind, content in route.get("requestBody", {}).get("content", {}).items():
         yield from ("", f"Body (`{kind}`): {_type(content.get('schema', {}))}.")
     for status, answer in route["responses"].items():
@@ -71,8 +72,8 @@ def _fields(schema: Mapping[str, Any]) -> Iterator[str]:
         meaning = _cell(one.get("description") or _nested(one))
         if name in required:
             meaning = f"required. {meaning}".strip()
-        elif one.get("default") not in (None, "", [], {}):
-            meaning = f"{meaning} Default `{str(one['default']).lower() if one['default'] in (True, False) else one['default']}`."
+        elif (default := one.get("default")) not in (None, "", [], {}):
+            meaning = f"{meaning} Default `{str(default).lower() if isinstance(default, bool) else default}`."
         yield f"| `{name}` | {_type(one)} | {meaning.strip()} |"
 
 
@@ -141,12 +142,15 @@ def python_document() -> str:
         "",
         "## Judging runs: askalike.evaluation",
         "",
-        f"Protocols: {', '.join(f'`{name}`' for name in PROTOCOLS)}; measures: {', '.join(f'`{name}`' for name in MEASURES)}."
-        " See [evaluation](evaluation.md).",
+        f"Protocols: {_names(PROTOCOLS)}; measures: {_names(MEASURES)}. See [evaluation](evaluation.md).",
         "",
-        f"Tables that `Forum.records` and `to_dataframe` know: {', '.join(f'`{name}`' for name in records.TABLES)}.",
+        f"Tables that `Forum.records` and `to_dataframe` know: {_names(records.TABLES)}.",
     ]
     return re.sub(r"\n{3,}", "\n\n", "\n".join(parts) + "\n")
+
+
+def _names(names: Iterable[str]) -> str:
+    return ", ".join(f"`{name}`" for name in names)
 
 
 def _entry(name: str, thing: Any) -> Entry:
@@ -234,7 +238,13 @@ def _described(doc: str) -> Iterator[str]:
             end = place
             while end < len(lines) and lines[end].strip():
                 end += 1
-            yield from ("", "```pycon", *(one.strip() if one.lstrip() == one else one for one in lines[place:end]), "```", "")
+            yield from (
+                "",
+                "```pycon",
+                *(one.strip() if one.lstrip() == one else one for one in lines[place:end]),
+                "```",
+                "",
+            )
             place = end
         elif line.rstrip().endswith("::"):
             place, block = _indented(lines, place + 1)

@@ -45,19 +45,19 @@ def readme() -> str:
         "| | nDCG@5 | what it gives |",
         "|---|---|---|",
         f"| words alone, as Elasticsearch's `more_like_this` | {rows['words']} | no probability; a cluster to run |",
-        f"| MiniLM's cosine, as in a column of pgvector | {rows['minilm alone']} | a cosine; whatever is built around it |",
-        "| Discourse's related topics | not measured | topics of the same Discourse; an embedding service to run |",
+        f"| MiniLM's cosine, as in a column of pgvector | {rows['minilm alone']} | a cosine; the rest is yours to build |",
+        "| Discourse's related topics | not measured | topics of one Discourse; an embedding service to run |",
         "| semhash | not measured | a data set without repeats; no search, answers or service |",
-        f"| askalike as it is installed | {rows['general']} | probability, answers, reasons, changes at once, a widget |",
+        f"| askalike as it is installed | {rows['general']} | probability, answers, reasons, a page, a widget |",
         f"| askalike with MiniLM | {rows['minilm']} | the same; a query costs some milliseconds more |",
-        f"| askalike with a student of MiniLM | {rows['student']} | the same; a query costs what it does as installed |",
+        f"| askalike with a student of MiniLM | {rows['student']} | the same; a query costs as much as installed |",
     ]
     figures = [
-        "nDCG@5 of 105 graded queries over four whole forums. askalike's scorer was learned on these forums among others;"
-        " with each left out it has 57.2 as installed and 71.4 with MiniLM. So MiniLM in pgvector finds as much:"
-        " choose askalike for what surrounds the ranking.",
-        f"- On 2 cores and {indexing['questions']:,} real questions a search takes {search['title']['p50_ms']:.0f} ms by"
-        f" title, {search['title and body']['p50_ms']:.0f} ms with a body; indexing them takes"
+        "nDCG@5 of 105 graded queries over four whole forums. askalike's scorer was learned on these forums among"
+        " others; with each left out it has 57.2 as installed and 71.4 with MiniLM. So MiniLM in pgvector finds as"
+        " much: choose askalike for what surrounds the ranking.",
+        f"- On 2 cores and {indexing['questions']:,} real questions a search takes {search['title']['p50_ms']:.0f} ms"
+        f" by title, {search['title and body']['p50_ms']:.0f} ms with a body; indexing them takes"
         f" {indexing['seconds'] / 60:.0f} minutes and {indexing['peak_memory_mb']} MB of memory.",
         f"- A change shows in searches after {slowest:.0f} ms. Killed {kill['kills']} times while writing, a forum lost"
         f" none of {kill['acknowledged_writes']:,} acknowledged writes.",

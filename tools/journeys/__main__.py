@@ -1,7 +1,7 @@
 """Plays the five people from a bare folder, installing what the documents say: ``python -m tools.journeys [NAME …]``.
 
-Each starts in a copy of what is committed, without an environment. Takes some ten minutes with a warm package cache, most
-of them the contributor's set-up, and writes results/journeys.json.
+Each starts in a copy of what is committed, without an environment. It takes some ten minutes with a warm package cache,
+most of them the contributor's set-up, and writes results/journeys.json.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import tempfile
 from pathlib import Path
 
 from benchmarks.record import write
+
 from tools.journeys.people import PEOPLE, REPOSITORY, play
 
 

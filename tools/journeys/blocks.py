@@ -151,7 +151,9 @@ class Shell:
             text=True,
             check=False,
         )
-        assert done.returncode == 0, f"{command}\nexit code {done.returncode}\n{done.stdout[-3000:]}{done.stderr[-3000:]}"
+        assert done.returncode == 0, (
+            f"{command}\nexit code {done.returncode}\n{done.stdout[-3000:]}{done.stderr[-3000:]}"
+        )
         self.ran.append(Ran(command, time.monotonic() - began, done.stdout))
 
     def _serve(self, command: str) -> None:

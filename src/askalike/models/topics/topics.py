@@ -157,7 +157,9 @@ class Topics:
         return np.asarray(held @ mixtures.T)
 
 
-def pair_counts(questions: TermLists, answers: TermLists | None, size: int, weights: Floats | None = None) -> WordCounts:
+def pair_counts(
+    questions: TermLists, answers: TermLists | None, size: int, weights: Floats | None = None
+) -> WordCounts:
     """Return how often each word occurs in each question, and then the same of its answers.  # (N, 2V)
 
     Args:
