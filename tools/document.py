@@ -45,7 +45,7 @@ def readme() -> str:
         "| | nDCG@5 | what it gives |",
         "|---|---|---|",
         f"| words alone, as Elasticsearch's `more_like_this` | {rows['words']} | no probability; a cluster to run |",
-        f"| MiniLM's cosine, as in a column of pgvector | {rows['minilm alone']} | a cosine; the rest is yours to build |",
+        f"| MiniLM's cosine, as in a column of pgvector | {rows['minilm alone']} | a cosine; the rest you build |",
         "| Discourse's related topics | not measured | topics of one Discourse; an embedding service to run |",
         "| semhash | not measured | a data set without repeats; no search, answers or service |",
         f"| askalike as it is installed | {rows['general']} | probability, answers, reasons, a page, a widget |",

@@ -47,6 +47,7 @@ ALLOWED: dict[str, set[str]] = {
     "models.text_encoder": {"errors"},
     "models.remote": {"errors", "models.text_encoder"},
     "models.static": {"errors", "models.text_encoder"},
+    "models.fast_embed": {"errors", "models.text_encoder"},
     "index.cursor": set(),
     "index.words": {"types", "errors", "files", "index.cursor"},
     "index.vectors": {"types", "errors", "files", "index.cursor"},
@@ -66,6 +67,7 @@ ALLOWED: dict[str, set[str]] = {
         "models.transformer",
         "models.remote",
         "models.static",
+        "models.fast_embed",
         "data",
     },
     "forum": {

@@ -10,7 +10,7 @@ import numpy as np
 
 from askalike.errors import EncoderError
 from askalike.files import remove_file, replace_whole, sync_folder
-from askalike.index.encoder_settings import REMOTE, EncoderSettings, RerankerSettings, read_settings
+from askalike.index.encoder_settings import PROBED, EncoderSettings, RerankerSettings, read_settings
 from askalike.index.text_questions import is_same, loaded_reranker, taken
 from askalike.models.text_encoder import TextEncoder
 from askalike.search import PairScorer
@@ -91,6 +91,6 @@ def take_encoder(encoder: AnyEncoder, before_in: ForumLayout) -> tuple[EncoderSe
 
 
 def _is_same_endpoint(before: EncoderSettings, now: EncoderSettings) -> bool:
-    """Return whether an endpoint gives the vectors that it gave before, wherever it is now."""
-    is_alike = now.kind in REMOTE and before.has_same_vectors(now)
+    """Return whether an endpoint or a model of fastembed gives the vectors that it gave before, wherever it is now."""
+    is_alike = now.kind in PROBED and before.has_same_vectors(now)
     return is_alike and is_same(np.array(now.probe, dtype=np.float32), before.probe)

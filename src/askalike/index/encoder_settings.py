@@ -21,7 +21,7 @@ from urllib.parse import urlsplit
 from askalike.errors import EncoderError, SettingError
 from askalike.files import replace_whole
 
-Kind = Literal["minilm", "sentence-transformers", "model2vec", "openai", "tei", "ollama", "python"]
+Kind = Literal["minilm", "sentence-transformers", "model2vec", "fastembed", "openai", "tei", "ollama", "python"]
 RerankerKind = Literal["cross-encoder", "tei", "cohere"]
 Precision = Literal["float32", "int8"]
 
@@ -31,8 +31,11 @@ ENCODING_VERSION: Final = 1
 """Raised whenever the same question and encoder give another vector than before, so that vectors are made anew."""
 
 REMOTE: Final[tuple[Kind, ...]] = ("openai", "tei", "ollama")
+PROBED: Final[tuple[Kind, ...]] = (*REMOTE, "fastembed")
+"""Those that are known again by their vector of a fixed text, since nothing of them can be hashed."""
 FOLDERS: Final[tuple[Kind, ...]] = ("sentence-transformers", "model2vec")
-SHAPES: Final = "minilm, general, sentence-transformers:PATH, model2vec:PATH, openai:URL#NAME, tei:URL or ollama:NAME"
+_LOCAL_SHAPES: Final = "minilm, general, sentence-transformers:PATH, model2vec:PATH, fastembed:NAME"
+SHAPES: Final = f"{_LOCAL_SHAPES}, openai:URL#NAME, tei:URL or ollama:NAME"
 RERANKER_SHAPES: Final = "cross-encoder:PATH, tei:URL or cohere:URL#NAME"
 OLLAMA: Final = "http://127.0.0.1:11434"
 AGREED_VARIABLE: Final = "ASKALIKE_ENCODERS"
@@ -52,7 +55,7 @@ class EncoderSettings:
     """An encoder, and how it is asked.
 
     Args:
-        target: its folder or address; "" for one that the package brings or a program gives.
+        target: its folder, address or name; "" for one that the package brings or a program gives.
         model: what an endpoint calls it.
         name: what it called itself when it was taken, ``kind:model@revision``.
         dimensions: of the vectors that are kept.
@@ -63,7 +66,7 @@ class EncoderSettings:
         truncate: keep the first so many numbers of a vector (Matryoshka), or None.
         pca: keep so many principal directions of the forum's vectors, or None.
         max_characters: of a question that are read.
-        probe: the vector of a fixed text when the encoder was taken, by which an endpoint is known again.
+        probe: the vector of a fixed text when the encoder was taken, by which one of ``PROBED`` is known again.
 
     Raises:
         SettingError: a value is out of range.
@@ -122,6 +125,8 @@ class EncoderSettings:
             return cls("openai", address.rstrip("/"), model)
         if kind == "tei" and rest:
             return cls("tei", rest.rstrip("/"))
+        if kind == "fastembed" and rest:
+            return cls("fastembed", rest)
         for folder in FOLDERS:
             if rest and kind == folder:
                 return cls(folder, str(Path(rest).expanduser().resolve()))

@@ -14,13 +14,15 @@ import numpy as np
 from askalike.errors import EncoderError, MissingExtraError, ModelError
 from askalike.index.encoder_settings import (
     AGREED_VARIABLE,
-    REMOTE,
+    FOLDERS,
+    PROBED,
     EncoderSettings,
     Kind,
     RerankerSettings,
     is_agreed,
     needs_agreement,
 )
+from askalike.models.fast_embed import FastEmbedEncoder
 from askalike.models.remote import Dialect, RemoteEncoder, RemoteReranker, key_in
 from askalike.models.static import StaticEncoder
 from askalike.models.text_encoder import Array, TextEncoder, checked, document_vectors, query_vectors
@@ -54,7 +56,7 @@ class TextQuestions:
         self.encoder = encoder
         self.settings = settings
         self._directions = directions
-        self._is_known = settings.kind not in REMOTE
+        self._is_known = settings.kind not in PROBED
 
     def encode(self, questions: Sequence[Question]) -> Array:
         """Return the vectors of the forum's questions; an empty one has zeros.  # (N, D) float32
@@ -126,7 +128,7 @@ class TextQuestions:
         return found
 
     def _recognise(self, encode: Callable[[TextEncoder, Sequence[str]], Array]) -> None:
-        """Ask an endpoint once for what it was asked when it was taken.
+        """Ask an encoder once for what it was asked when it was taken.
 
         Raises:
             EncoderError: it gives another vector: its vectors and those that are stored do not belong together.
@@ -171,12 +173,12 @@ def taken(settings: EncoderSettings, given: TextEncoder | None = None) -> tuple[
     Raises:
         EncoderError, SettingError: it cannot be had, or gives no vectors.
     """
-    encoder = given or _found(settings)
+    encoder = given or _found(settings, is_fetched=True)
     vector = document_vectors(encoder, [(settings.document_prompt or "") + PROBE])[0]
-    if settings.kind in REMOTE and not vector.any():
+    if settings.kind in PROBED and not vector.any():
         raise EncoderError(f"the encoder {encoder.name} gave a vector of zeros for a plain sentence", "use another one")
     width, name = len(vector), encoder.name
-    if settings.kind in REMOTE:  # what an endpoint serves under a name is known by its vectors alone
+    if settings.kind in PROBED:  # what is served or cached under a name is known by its vectors alone
         name += "@" + hashlib.sha256(vector.tobytes()).hexdigest()[:12]
     dimensions = min(width, settings.truncate or width, settings.pca or width)
     probe = tuple(round(float(one), 6) for one in vector)
@@ -200,7 +202,7 @@ def problem_of(settings: EncoderSettings) -> EncoderError | None:
         return _missing(MissingExtraError("the package of MiniLM's weights is not installed", "minilm"))
     if settings.kind == "minilm" and not has_minilm():
         return _missing(MissingExtraError("the packages that run MiniLM are not installed", "minilm"))
-    if settings.kind not in REMOTE and settings.kind != "minilm" and not Path(settings.target).is_dir():
+    if settings.kind in FOLDERS and not Path(settings.target).is_dir():
         return EncoderError(f"there is no encoder at {settings.target}", f"put the model back there, {_ELSEWHERE}")
     return None
 
@@ -215,7 +217,7 @@ def loaded(settings: EncoderSettings) -> TextEncoder:
     if problem is not None:
         raise problem
     encoder = _found(settings)
-    if settings.kind not in REMOTE and encoder.name != settings.name:
+    if settings.kind not in PROBED and encoder.name != settings.name:
         raise EncoderError(
             f"the encoder at {settings.target or settings.kind} is {encoder.name}, and the vectors are by"
             f" {settings.name}",
@@ -256,8 +258,10 @@ def _missing(error: MissingExtraError) -> EncoderError:
     return EncoderError(error.message, f"{error.hint}, {_ELSEWHERE}")
 
 
-def _found(settings: EncoderSettings) -> TextEncoder:
+def _found(settings: EncoderSettings, *, is_fetched: bool = False) -> TextEncoder:
     try:
+        if settings.kind == "fastembed":
+            return FastEmbedEncoder.load(settings.target, is_fetched=is_fetched)
         return LOADERS[settings.kind](settings)
     except MissingExtraError as error:
         raise _missing(error) from error
