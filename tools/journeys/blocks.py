@@ -106,7 +106,9 @@ class Shell:
         self._services: list[subprocess.Popen[bytes]] = []
         self._environment = dict(os.environ, COLUMNS="100", PYTHONUNBUFFERED="1", LC_ALL="C.UTF-8")
         self._port = _free_port() if is_installed else PORT
-        if is_installed:
+        if not is_installed:  # nothing of the checkout that plays
+            self._environment = {k: v for k, v in self._environment.items() if k not in ("PYTHONPATH", "VIRTUAL_ENV")}
+        else:
             tools = str(Path(sys.executable).parent)
             self._environment["PATH"] = tools + os.pathsep + self._environment["PATH"]
         self._state = folder / ".journey"
