@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from math import exp, log
 from typing import Any
 
@@ -146,6 +147,15 @@ def test_a_step_is_that_of_the_equations_and_the_bound_is_the_bound() -> None:
 def test_the_digamma_function_is_scipys() -> None:
     values = np.concatenate([np.geomspace(1e-6, 1e6, 500), np.linspace(0.01, 20, 500)])
     np.testing.assert_allclose(own_digamma(values), digamma(values), rtol=1e-13, atol=1e-14)
+
+
+def test_a_text_gets_its_topics_without_scipy(monkeypatch: pytest.MonkeyPatch) -> None:
+    questions, answers = two_topics(6, seed=1)
+    topics = learn_topics(questions, answers, V, TopicLearning(topics=2, iterations=5))
+    expected = topics.mixtures(questions, answers)
+    for name in ("scipy", "scipy.sparse", "scipy.special"):
+        monkeypatch.setitem(sys.modules, name, None)
+    np.testing.assert_array_equal(topics.mixtures(questions, answers), expected)
 
 
 def test_no_step_makes_the_bound_smaller() -> None:
