@@ -9,6 +9,7 @@ html_title = "askalike"
 html_extra_path = ["openapi.json"]
 html_copy_source = False
 html_show_sphinx = False
+html_show_copyright = False
 myst_heading_anchors = 4
 myst_enable_extensions = ["attrs_inline"]
 nitpicky = True

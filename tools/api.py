@@ -33,7 +33,8 @@ def http_document() -> str:
         f"{document['info']['description']} The same as a document for programs: [openapi.json](openapi.json), which"
         " the service sends at `/openapi.json`.",
     ]
-    for path, methods in document["paths"].items():
+    first = sorted(document["paths"].items(), key=lambda one: not one[0].startswith("/v1"))
+    for path, methods in first:
         for method, route in methods.items():
             parts += ["", f"## {method.upper()} {path}", "", route["summary"], *_route(route)]
     parts += ["", "## Values", "", "What requests and answers are made of."]
@@ -212,14 +213,14 @@ def _parsed_module(path: Path) -> Iterator[str]:
 
 
 def _markdown(entry: Entry, level: str) -> Iterator[str]:
-    called = entry.called if len(entry.called) <= 100 else _wrapped(entry.called)
+    called = entry.called if len(entry.called) <= 88 else _wrapped(entry.called)
     yield from ("", f"{level} {entry.name}", "", "```text", called, "```", "", *_described(entry.doc))
     for member in entry.members:
         yield from _markdown(member, level + "#")
 
 
 def _wrapped(called: str) -> str:
-    return "\n".join(textwrap.wrap(called, 100, subsequent_indent="    ", break_long_words=False))
+    return "\n".join(textwrap.wrap(called, 88, subsequent_indent="    ", break_long_words=False))
 
 
 def _described(doc: str) -> Iterator[str]:

@@ -119,10 +119,10 @@ def test_every_public_name_and_every_route_is_in_the_reference() -> None:
 
 @WITH_MODEL
 def test_the_worked_example_of_a_search_has_the_programs_figures(capsys: pytest.CaptureFixture[str]) -> None:
-    for block in blocks(REPOSITORY / "docs" / "search.md", "python"):
-        exec(compile(block, "docs/search.md", "exec"), {})
+    for block in blocks(REPOSITORY / "docs" / "how-a-search-works.md", "python"):
+        exec(compile(block, "docs/how-a-search-works.md", "exec"), {})
     score, cosine, share, title = capsys.readouterr().out.strip().split(" ", 3)
-    row = next(line for line in text_of("docs/search.md").splitlines() if line.startswith(f"| {title} |"))
+    row = next(line for line in text_of("docs/how-a-search-works.md").splitlines() if line.startswith(f"| {title} |"))
     assert all(figure.removeprefix("0") in row for figure in (score, cosine, share))
 
 
