@@ -17,6 +17,7 @@ EXAMPLES: Mapping[str, tuple[str, ...]] = {
         "askalike index travel.stackexchange.com.7z --into travel.forum",
         "askalike index posts.csv --into my.forum --column title=subject --column body=message",
     ),
+    "attach": ("askalike attach postgresql://db.example.org/travel --into travel.forum",),
     "reindex": ("askalike reindex my.forum",),
     "check": ("askalike check my.forum", "askalike check my.forum --repair"),
     "encode": ("askalike encode my.forum", "askalike encode my.forum --model another-model"),

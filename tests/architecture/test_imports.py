@@ -30,7 +30,8 @@ ALLOWED: dict[str, set[str]] = {
     "text": {"types", "errors", "settings"},
     "records": {"types", "errors"},
     "readers": {"types", "errors", "files", "text", "records"},
-    "store": {"types", "errors", "files"},
+    "agreement": {"files"},
+    "store": {"types", "errors", "files", "agreement"},
     "evaluation": {"types", "errors"},
     "models": set(),
     "models.term_weighting": {"errors"},
@@ -54,6 +55,7 @@ ALLOWED: dict[str, set[str]] = {
     "search": {"types", "errors", "text", "models.term_weighting", "models.ramn"},
     "index": {
         *BASE,
+        "agreement",
         *INDEX,
         "files",
         "processes",
@@ -145,6 +147,7 @@ ALLOWED: dict[str, set[str]] = {
     },
     "server": {*BASE, "files", "processes", "schemas", "text", "store", "search", "forum"},
     "cli": {
+        "agreement",
         *BASE,
         "records",
         *LANGUAGE,

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from tests.memory_store import MemoryStore
+from tests.postgres_server import new_database
 
 from askalike.errors import BusyForumError, InputError, UnknownIdError
 from askalike.forum.settings import stored_text_settings
@@ -16,6 +17,7 @@ from askalike.index.catchup import Steps, catch_up
 from askalike.index.word_indexer import WordIndexer, open_index
 from askalike.progress import SilentProgress
 from askalike.store import ForumLayout, Store, create_store, open_store
+from askalike.store.postgres import PostgresStore
 from askalike.text.analyzer import Analyzer
 from askalike.text.settings import TextSettings
 from askalike.types import Answer, Feedback, Link, Question, Record, Reject, Source
@@ -44,7 +46,15 @@ def _memory(tmp_path: Path, settings: dict[str, str]) -> Store:
     return MemoryStore(settings)
 
 
-STORES: dict[str, Callable[[Path, dict[str, str]], Store]] = {"sqlite": _sqlite, "memory": _memory}
+def _postgres(tmp_path: Path, settings: dict[str, str]) -> Store:
+    return PostgresStore.create(new_database(), settings)
+
+
+STORES: dict[str, Callable[[Path, dict[str, str]], Store]] = {
+    "sqlite": _sqlite,
+    "memory": _memory,
+    "postgres": _postgres,
+}
 
 
 @pytest.fixture(params=STORES)
@@ -399,7 +409,8 @@ def test_others_write_while_an_archive_is_read_but_none_loads(store: Store) -> N
 
 
 def test_a_second_load_is_refused_while_one_is_under_way(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("askalike.store.sqlite.load.BUSY_TIMEOUT_S", 0.0)
+    monkeypatch.setattr("askalike.store.sqlite.staging.BUSY_TIMEOUT_S", 0.0)
+    monkeypatch.setattr("askalike.store.postgres.LOADS_WAIT", "1ms")
     errors: list[Exception] = []
 
     def second() -> None:

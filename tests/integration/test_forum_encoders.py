@@ -14,8 +14,9 @@ from tests.embedding_server import EmbeddingServer, WordHashes, serving
 from tests.tiny_models import synonym_model
 
 from askalike import Forum, Question
+from askalike.agreement import agreed_file
 from askalike.errors import DamagedForumError, EncoderError, NotLearnedError, SettingError
-from askalike.index.encoder_settings import EncoderSettings, agree, agreed_file
+from askalike.index.encoder_settings import EncoderSettings, agree
 from askalike.models.remote import Patience, RemoteEncoder
 from askalike.progress import SilentProgress
 from askalike.server.app import build

@@ -26,7 +26,7 @@ def forum_names(incomplete: str) -> Iterator[str]:
     for child in sorted(folder.glob("*/")) if folder.is_dir() else ():
         if child.name.startswith(start) and (start or not child.name.startswith(".")):
             name = str(child) if not incomplete.startswith("./") else f"./{child}"
-            yield name if ForumLayout(child).archive.is_file() else f"{name}/"
+            yield name if ForumLayout(child).is_forum() else f"{name}/"
 
 
 def _ranker_names(incomplete: str) -> list[str]:

@@ -11,6 +11,7 @@ from typing import Annotated, Any, Final, get_args
 
 import typer
 
+from askalike.agreement import agreed_file
 from askalike.cli.arguments import ForumArgument, JsonOption
 from askalike.cli.calling import command, same_again, telling_how_to_go_on
 from askalike.cli.display import console, print_json, print_whole, safe
@@ -26,7 +27,6 @@ from askalike.index.encoder_settings import (
     Kind,
     RerankerSettings,
     agree,
-    agreed_file,
 )
 from askalike.index.model_source import remove_own_model
 from askalike.index.text_questions import has_minilm

@@ -113,7 +113,7 @@ def index(
     began = time.monotonic()
     settings = ForumSettings(has_vectors=encode)
     find_archive(archive, form or None)  # a wrong path or format is said before a forum is made
-    is_new = not ForumLayout(into).archive.exists()
+    is_new = not ForumLayout(into).is_forum()
     with (
         telling_how_to_go_on(lambda: _kept(into, is_new)),
         BarProgress() as progress,
@@ -203,7 +203,7 @@ def report_object(report: ImportReport, into: Path, seconds: float) -> dict[str,
 
 def _kept(into: Path, was_new: bool) -> tuple[str, str]:
     """Return what an import that was stopped leaves, and the command that goes on: reading is whole or not at all."""
-    if not ForumLayout(into).archive.exists():
+    if not ForumLayout(into).is_forum():
         return "nothing has been stored; there is no forum yet", same_again()
     if was_new and ForumLayout(into).vectors.is_dir():  # vectors come last
         return f"all questions were read; vectors encoded so far are kept in {into}", command("encode", into)

@@ -16,6 +16,7 @@ import typer
 
 from askalike._version import __version__
 from askalike.cli import (
+    attach,
     change,
     check,
     config,
@@ -51,6 +52,7 @@ app = typer.Typer(
 
 app.command("demo")(demo.demo)
 app.command("index")(index.index)
+app.command("attach")(attach.attach)
 app.command("reindex")(index.reindex)
 app.command("check")(check.check)
 app.command("encode")(encode.encode)

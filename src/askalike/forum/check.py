@@ -129,7 +129,7 @@ RESTORE: Final = "restore archive.sqlite from a backup, or load what it was fill
 _SQLITE: Final = r"\.sqlite(-wal|-shm|-journal)?"
 _FORUM: Final = Owned(
     rf"(archive|pairs|loading|helped){_SQLITE}|(index|pairs|loading|keys|keys\.json)\.lock"
-    r"|(keys|parts|learned|encoder|reranker|queries)\.json(\.\d+\.tmp)?"
+    r"|(archive|keys|parts|learned|encoder|reranker|queries)\.json(\.\d+\.tmp)?"
     r"|rejects\.jsonl|config\.toml(\.\d+\.tmp)?",
     (
         ("lexical", LEXICAL_FILES),
@@ -148,7 +148,7 @@ def check_forum(path: Path, progress: Progress) -> CheckReport:
         ForumNotFoundError: there is none.
     """
     layout = ForumLayout(path)
-    if not (layout.archive.exists() or layout.lexical.is_dir()):
+    if not (layout.is_forum() or layout.lexical.is_dir()):
         raise not_found(layout.archive)
     return CheckReport(tuple(_findings(layout, progress)))
 
@@ -178,7 +178,7 @@ def _named(part: Part, found: Iterator[Finding]) -> Iterator[Finding]:
 
 def _archive(layout: ForumLayout, progress: Progress, hold: Callable[[Contents], None]) -> Iterator[Finding]:
     name = layout.archive.name
-    if not layout.archive.is_file():
+    if not layout.is_forum():
         yield Finding("archive", name, "is not there", RESTORE)
         return
     faults = stored_faults(

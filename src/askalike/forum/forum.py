@@ -53,6 +53,7 @@ from askalike.store import (
     Position,
     SourceCounts,
     Store,
+    attach_store,
     create_store,
     open_helped,
     open_store,
@@ -90,7 +91,7 @@ MOST_NAMED = 20
 
 _OWNED = Owned(
     r"(archive|pairs|loading|helped)\.sqlite(-wal|-shm|-journal)?|(index|pairs|loading)\.lock|rejects\.jsonl"
-    r"|(encoder|reranker)\.json(\.\d+\.tmp)?|config\.toml(\.\d+\.tmp)?",
+    r"|(archive|encoder|reranker)\.json(\.\d+\.tmp)?|config\.toml(\.\d+\.tmp)?",
     (("lexical", LEXICAL_FILES), ("vectors", VECTOR_FILES)),
 )
 """What a forum's folder holds before anything was learned or keys were made."""
@@ -180,6 +181,36 @@ class Forum:
             store.close()
             raise
         return forum
+
+    @classmethod
+    def attach(
+        cls,
+        path: str | Path,
+        database: str,
+        *,
+        text: TextSettings | None = None,
+        settings: ForumSettings | None = None,
+        progress: Progress | None = None,
+    ) -> Forum:
+        """Make or join a forum whose records are in a PostgreSQL database; this machine keeps its indexes in a folder.
+
+        Several machines may do so with one database; each sees what the others have written.
+
+        Args:
+            database: such as "postgresql://host/travel"; secrets are taken from PGPASSWORD or ~/.pgpass.
+            text: of a forum that is made; one that is there keeps its own.
+
+        Raises:
+            SettingError: it is no address, or holds a password.
+            ForumExistsError: the folder holds something else already.
+            ForumError: the database cannot be used.
+            MissingExtraError: psycopg is not installed.
+        """
+        layout = ForumLayout(Path(path))
+        if not layout.attached.is_file():
+            _refuse_taken(layout)
+        attach_store(layout, database, _stored(text or TextSettings())).close()
+        return cls.open(path, settings=settings, progress=progress)
 
     @classmethod
     def from_dataframe(
@@ -1043,7 +1074,7 @@ class Forum:
         """
         layout, settings, shown = ForumLayout(Path(path)), settings or ForumSettings(), progress or SilentProgress()
         found = check_forum(layout.folder, shown)
-        if found.is_sound or not layout.archive.is_file():
+        if found.is_sound or not layout.is_forum():
             return found
         done = clear_damage(layout, found, settings)
         with cls.open(path, settings=settings, progress=shown) as forum:
@@ -1085,14 +1116,24 @@ def _new_store(layout: ForumLayout, text: TextSettings) -> Store:
     Raises:
         ForumExistsError: the folder holds something already.
     """
-    folder = layout.folder
-    if layout.archive.exists():
+    if layout.is_forum():
         with contextlib.suppress(ForumNotFoundError):
             open_store(layout).close()
-            raise ForumExistsError(f"there is a forum at {folder} already", "open it, or choose another folder")
-    elif folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+            raise ForumExistsError(f"there is a forum at {layout.folder} already", "open it, or choose another folder")
+    else:
+        _refuse_taken(layout)
+    return create_store(layout, _stored(text))
+
+
+def _refuse_taken(layout: ForumLayout) -> None:
+    """Raise ForumExistsError where a forum's folder holds something."""
+    folder = layout.folder
+    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise ForumExistsError(f"{folder} exists and is not empty", "choose another folder for the forum")
-    return create_store(layout, {name: json.dumps(value) for name, value in text.to_json().items()})
+
+
+def _stored(text: TextSettings) -> dict[str, str]:
+    return {name: json.dumps(value) for name, value in text.to_json().items()}
 
 
 def size_bytes(folder: Path) -> int:

@@ -11,15 +11,14 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any, Final, Literal, get_args
 from urllib.parse import urlsplit
 
+from askalike import agreement
 from askalike.errors import EncoderError, SettingError
-from askalike.files import replace_whole
 
 Kind = Literal["minilm", "sentence-transformers", "model2vec", "fastembed", "openai", "tei", "ollama", "python"]
 RerankerKind = Literal["cross-encoder", "tei", "cohere"]
@@ -298,8 +297,7 @@ def needs_agreement(settings: EncoderSettings | RerankerSettings) -> bool:
 
 def is_agreed(settings: EncoderSettings | RerankerSettings) -> bool:
     """Return whether this user named just this encoder or reranker before; see the rule above."""
-    variable = os.environ.get(AGREED_VARIABLE, "")
-    return settings.agreement in {one.strip() for one in variable.split(",")} | set(_agreed())
+    return agreement.is_agreed(settings.agreement, AGREED_VARIABLE)
 
 
 def agree(settings: EncoderSettings | RerankerSettings) -> None:
@@ -308,27 +306,8 @@ def agree(settings: EncoderSettings | RerankerSettings) -> None:
     Raises:
         OSError: it cannot be written.
     """
-    if not needs_agreement(settings) or is_agreed(settings):
-        return
-    path = agreed_file()
-    path.parent.mkdir(parents=True, exist_ok=True)
-    replace_whole(path, json.dumps(sorted({*_agreed(), settings.agreement}), indent=1).encode(), is_narrow=True)
-
-
-def agreed_file() -> Path:
-    """Return the file of the encoders that this user has agreed to; it need not be there."""
-    if os.name == "nt" and "APPDATA" in os.environ:
-        return Path(os.environ["APPDATA"]) / "askalike" / "encoders.json"
-    root = os.environ.get("XDG_CONFIG_HOME", "")
-    return (Path(root) if root else Path("~/.config").expanduser()) / "askalike" / "encoders.json"
-
-
-def _agreed() -> list[str]:
-    try:
-        found = json.loads(agreed_file().read_bytes())
-    except (OSError, ValueError, RuntimeError):  # RuntimeError: there is no home
-        return []
-    return [one for one in found if isinstance(one, str)] if isinstance(found, list) else []
+    if needs_agreement(settings) and not is_agreed(settings):
+        agreement.agree(settings.agreement)
 
 
 # -- checks --------------------------------------------------------------------------------------------------------

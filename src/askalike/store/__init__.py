@@ -1,10 +1,19 @@
 """A forum's questions, answers, links and judgements: the one source of truth; everything else is rebuilt from it.
 
-The rest of askalike knows ``Store`` and ``PairStore`` alone. Today they are SQLite files in the forum's folder.
+The rest of askalike knows ``Store`` and ``PairStore`` alone. Records are in an SQLite file in the forum's folder, or in
+a PostgreSQL database that ``archive.json`` names there; likely pairs are in a file in any case, since they are rebuilt.
 """
 
+import json
+from collections.abc import Callable, Iterator
+from typing import Final
+
+from askalike import agreement
+from askalike.errors import AskalikeError, ForumError, SettingError
+from askalike.files import replace_whole
 from askalike.store.layout import ForumLayout
 from askalike.store.pairs import PairStore
+from askalike.store.postgres import PostgresStore, check_address
 from askalike.store.protocol import (
     Change,
     ChangeLog,
@@ -18,9 +27,10 @@ from askalike.store.protocol import (
     Store,
 )
 from askalike.store.rows import check_question
+from askalike.store.sqlite import soundness
 from askalike.store.sqlite.helped import Helped
 from askalike.store.sqlite.pairs import SqlitePairStore
-from askalike.store.sqlite.soundness import pair_faults, stored_faults
+from askalike.store.sqlite.soundness import pair_faults
 from askalike.store.sqlite.store import SqliteStore
 
 __all__ = [
@@ -35,6 +45,7 @@ __all__ = [
     "Position",
     "SourceCounts",
     "Store",
+    "attach_store",
     "check_question",
     "create_store",
     "open_helped",
@@ -45,15 +56,93 @@ __all__ = [
 ]
 
 
+AGREED_VARIABLE: Final = "ASKALIKE_DATABASES"
+_MOST_BYTES: Final = 1 << 16
+
+
 def open_store(layout: ForumLayout) -> Store:
     """Open a forum's store.
 
     Raises:
         ForumNotFoundError: there is none, or it was not finished when it was made.
         ForumVersionError: it is one of another program or format.
-        DamagedForumError, ForumError: it cannot be read, or not written.
+        DamagedForumError, ForumError: it cannot be read, or not written; or the user has not agreed to the database.
+        MissingExtraError: it is in PostgreSQL, and psycopg is not installed.
     """
-    return SqliteStore(layout.archive)
+    if not layout.attached.is_file():
+        return SqliteStore(layout.archive)
+    address = _attached(layout)
+    if not agreement.is_agreed(address, AGREED_VARIABLE):
+        raise ForumError(
+            f"the forum {layout.folder} names the database {address}, which you have not agreed to use",
+            f'agree with "askalike attach {address} --into {layout.folder}" or {AGREED_VARIABLE}="{address}"',
+        )
+    return PostgresStore(address)
+
+
+def attach_store(layout: ForumLayout, address: str, settings: dict[str, str]) -> Store:
+    """Let a folder stand for the forum in a PostgreSQL database, which is made where there is none.
+
+    Args:
+        settings: of a forum that is made.
+
+    Raises:
+        SettingError: it is no address, or holds a password.
+        ForumError: the database cannot be used, or the user's own settings not written.
+    """
+    store = PostgresStore.create(check_address(address), settings)
+    try:
+        agreement.agree(address)
+        layout.folder.mkdir(parents=True, exist_ok=True)
+        replace_whole(layout.attached, json.dumps({"format": 1, "database": address}).encode())
+    except OSError as error:
+        store.close()
+        raise ForumError(f"{error.filename} cannot be written: {error.strerror}", "check its rights") from error
+    return store
+
+
+def _attached(layout: ForumLayout) -> str:
+    """Return the database that a folder names.
+
+    Raises:
+        ForumError: it names none.
+    """
+    try:
+        with layout.attached.open("rb") as file:
+            found = json.loads(file.read(_MOST_BYTES))
+        if not isinstance(found, dict) or found.get("format") != 1 or not isinstance(found.get("database"), str):
+            raise ValueError("it does not have the fields that are expected")
+        return check_address(found["database"])
+    except (OSError, ValueError, RecursionError, SettingError) as error:
+        again = f'write it again with "askalike attach ADDRESS --into {layout.folder}"'
+        raise ForumError(f"{layout.attached} cannot be read: {error}", again) from error
+
+
+def stored_faults(
+    layout: ForumLayout,
+    on_start: Callable[[int], None],
+    on_rows: Callable[[int], None],
+    on_contents: Callable[[Contents], None],
+) -> Iterator[str]:
+    """Yield what is wrong with a forum's store, without writing to it: its structure, and each row that cannot be read
+    or is not what was written.
+
+    Args:
+        on_start: told how many questions and answers will be read; 0 where that is not known.
+        on_rows: told how many more were read.
+        on_contents: given what indexes are compared with, where it can be read.
+    """
+    if not layout.attached.is_file():
+        yield from soundness.stored_faults(layout, on_start, on_rows, on_contents)
+        return
+    try:
+        store = PostgresStore(_attached(layout))
+        on_start(store.count_questions())
+        yield from store.faults(on_rows)
+        on_contents(store.contents())
+        store.close()
+    except AskalikeError as error:
+        yield f"cannot be read: {error}"
 
 
 def create_store(layout: ForumLayout, settings: dict[str, str]) -> Store:

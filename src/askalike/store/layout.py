@@ -19,6 +19,7 @@ class ForumLayout:
     ::
 
         FORUM/
+          archive.json        in place of archive.sqlite: the PostgreSQL database that holds the same
           archive.sqlite      questions, answers, links, change log: the only thing that cannot be rebuilt
           lexical/            word index, rebuilt from the archive at need
           model/              the forum's own model, where it has one
@@ -55,6 +56,15 @@ class ForumLayout:
     def archive(self) -> Path:
         """Return the SQLite file."""
         return self.folder / "archive.sqlite"
+
+    @property
+    def attached(self) -> Path:
+        """Return the file that names the database that holds the forum's records; it need not be there."""
+        return self.folder / "archive.json"
+
+    def is_forum(self) -> bool:
+        """Return whether the folder holds a forum, or stands for one in a database."""
+        return self.archive.is_file() or self.attached.is_file()
 
     @property
     def lexical(self) -> Path:
@@ -147,14 +157,14 @@ class ForumLayout:
 
 def forum_names(folder: Path) -> list[str]:
     """Return the names of the forums in a folder, in order; none where the folder is a forum itself."""
-    if not folder.is_dir() or ForumLayout(folder).archive.exists():
+    if not folder.is_dir() or ForumLayout(folder).is_forum():
         return []
     return sorted(path.name for path in folder.iterdir() if holds_forum(folder, path.name))
 
 
 def holds_forum(folder: Path, name: str) -> bool:
     """Return whether a folder of forums has one of this name."""
-    return NAME.fullmatch(name) is not None and ForumLayout(folder / name).archive.is_file()
+    return NAME.fullmatch(name) is not None and ForumLayout(folder / name).is_forum()
 
 
 def not_found(archive: Path) -> ForumNotFoundError:

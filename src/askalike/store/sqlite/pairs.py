@@ -10,8 +10,9 @@ from pathlib import Path
 from typing import Any, Final, Literal
 
 from askalike.errors import BusyForumError, ForumError
+from askalike.store.connections import ThreadConnections
 from askalike.store.pairs import DamagedPairsError, Pair, PairPosition, permanent_factors
-from askalike.store.sqlite.schema import ThreadConnections, identity
+from askalike.store.sqlite.schema import identity
 
 FORMAT: Final = 3
 BUSY_TIMEOUT_S: Final = 10.0

@@ -4,67 +4,10 @@ from __future__ import annotations
 
 import contextlib
 import sqlite3
-import threading
-import weakref
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import Generic, TypeVar
 
 from askalike.errors import BusyForumError, DamagedForumError, ForumError, ForumVersionError
-
-_Connection = TypeVar("_Connection", bound=sqlite3.Connection)
-
-
-class ThreadConnections(Generic[_Connection]):
-    """The connections of all threads to one file.
-
-    A thread's connection is opened at its first use. It is closed when the thread ends, when this object goes, or by
-    ``close``, so that threads that come and go leave no file handles.
-
-    Args:
-        opened: opens a connection, with ``check_same_thread=False``: another thread may close it.
-    """
-
-    def __init__(self, opened: Callable[[], _Connection]) -> None:
-        self._opened = opened
-        self._local = threading.local()
-        self._guard = threading.Lock()
-        self._all: weakref.WeakSet[_Closing[_Connection]] = weakref.WeakSet()
-
-    def get(self) -> _Connection:
-        """Return this thread's connection."""
-        own: _Closing[_Connection] | None = getattr(self._local, "own", None)
-        if own is None:
-            own = _Closing(self._opened())
-            self._local.own = own
-            with self._guard:
-                self._all.add(own)
-        return own.connection
-
-    def forget(self) -> None:
-        """Close this thread's connection; the next ``get`` opens another."""
-        if hasattr(self._local, "own"):
-            self._local.own.connection.close()
-            del self._local.own
-
-    def close(self) -> None:
-        """Close every connection; a later ``get`` opens another."""
-        with self._guard:
-            for one in list(self._all):
-                one.connection.close()
-            self._all.clear()
-        self._local = threading.local()
-
-
-class _Closing(Generic[_Connection]):
-    """Closes its connection when nothing refers to it: what a thread has of its own goes with the thread."""
-
-    def __init__(self, connection: _Connection) -> None:
-        self.connection = connection
-
-    def __del__(self) -> None:
-        self.connection.close()
-
 
 FORMAT = 3
 """Raised with each incompatible change of the tables; an older format passes through a named ``upgrade_N_to_M``."""

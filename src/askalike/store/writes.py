@@ -5,10 +5,9 @@ Shared by the store's own methods and the bulk load, so that a row is written an
 
 from __future__ import annotations
 
-import sqlite3
 import time
 from collections.abc import Sequence
-from typing import Literal
+from typing import Any, Literal, Protocol
 
 from msgspec import structs
 
@@ -19,17 +18,39 @@ from askalike.types import Answer, Feedback, Link, Question
 
 PostKind = Literal["question", "answer"]
 
+
+class Cursor(Protocol):
+    """What a statement found; each row by place and by name."""
+
+    @property
+    def rowcount(self) -> int:
+        """Return how many rows a change concerned."""
+
+    def fetchone(self) -> Any:
+        """Return the next row, or None."""
+
+    def fetchall(self) -> list[Any]:
+        """Return the rows that are left."""
+
+
+class Connection(Protocol):
+    """A connection to a database that understands SQL with ``?`` for values."""
+
+    def execute(self, statement: str, values: Sequence[Any] = ..., /) -> Cursor:
+        """Run one statement."""
+
+
 _TABLE_OF = {"question": ("questions", rows.QUESTION_COLUMNS), "answer": ("answers", rows.ANSWER_COLUMNS)}
 
 
-def source_number(connection: sqlite3.Connection, name: str, form: str) -> int:
+def source_number(connection: Connection, name: str, form: str) -> int:
     """Return the number of a source, made at its first use."""
-    connection.execute("INSERT OR IGNORE INTO sources (name, format) VALUES (?, ?)", (name, form))
+    connection.execute("INSERT INTO sources (name, format) VALUES (?, ?) ON CONFLICT DO NOTHING", (name, form))
     return int(connection.execute("SELECT num FROM sources WHERE name = ?", (name,)).fetchone()[0])
 
 
 def log_change(
-    connection: sqlite3.Connection, kind: RecordKind, operation: Operation, identifier: str, num: int | None
+    connection: Connection, kind: RecordKind, operation: Operation, identifier: str, num: int | None
 ) -> None:
     """Append one entry to the change log."""
     connection.execute(
@@ -38,7 +59,7 @@ def log_change(
     )
 
 
-def put_questions(connection: sqlite3.Connection, questions: Sequence[Question]) -> dict[str, Operation]:
+def put_questions(connection: Connection, questions: Sequence[Question]) -> dict[str, Operation]:
     """Add or edit questions; return for each id that changed which of both."""
     source = source_number(connection, MANUAL_SOURCE, "manual")
     done: dict[str, Operation] = {}
@@ -49,7 +70,7 @@ def put_questions(connection: sqlite3.Connection, questions: Sequence[Question])
     return done
 
 
-def put_answers(connection: sqlite3.Connection, answers: Sequence[Answer], *, are_new: bool) -> dict[str, Operation]:
+def put_answers(connection: Connection, answers: Sequence[Answer], *, are_new: bool) -> dict[str, Operation]:
     """Add or edit answers; return for each id that changed which of both.
 
     Raises:
@@ -70,7 +91,7 @@ def put_answers(connection: sqlite3.Connection, answers: Sequence[Answer], *, ar
 
 
 def _put(
-    connection: sqlite3.Connection, kind: PostKind, identifier: str, values: tuple[rows.Value, ...], source: int
+    connection: Connection, kind: PostKind, identifier: str, values: tuple[rows.Value, ...], source: int
 ) -> Operation | None:
     """Insert or update one question or answer and log it; return None when nothing of it changed.
 
@@ -82,8 +103,9 @@ def _put(
     if known is None:
         names = ", ".join((*columns, "source", "digest"))
         marks = ", ".join("?" * (len(columns) + 2))
-        cursor = connection.execute(f"INSERT INTO {table} ({names}) VALUES ({marks})", (*values, source, fresh))
-        log_change(connection, kind, "add", identifier, cursor.lastrowid)
+        added = f"INSERT INTO {table} ({names}) VALUES ({marks}) RETURNING num"
+        num = connection.execute(added, (*values, source, fresh)).fetchone()["num"]
+        log_change(connection, kind, "add", identifier, num)
         return "add"
     if known["digest"] == fresh:
         return None
@@ -93,7 +115,7 @@ def _put(
     return "edit"
 
 
-def put_links(connection: sqlite3.Connection, links: Sequence[Link]) -> int:
+def put_links(connection: Connection, links: Sequence[Link]) -> int:
     """Store links, each logged under its source's id; return how many were new.
 
     Raises:
@@ -105,13 +127,13 @@ def put_links(connection: sqlite3.Connection, links: Sequence[Link]) -> int:
         require_question(connection, link.source_id)
         require_question(connection, link.target_id)
         key = (link.source_id, link.target_id, link.kind)
-        if connection.execute("INSERT OR IGNORE INTO links VALUES (?, ?, ?, ?)", (*key, source)).rowcount:
+        if connection.execute("INSERT INTO links VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING", (*key, source)).rowcount:
             added += 1
             log_change(connection, "link", "add", link.source_id, None)
     return added
 
 
-def put_feedback(connection: sqlite3.Connection, given: Feedback, at_us: int) -> None:
+def put_feedback(connection: Connection, given: Feedback, at_us: int) -> None:
     """Store a judgement, logged under both questions."""
     pair = (given.question_id, given.candidate_id)
     connection.execute(
@@ -123,7 +145,7 @@ def put_feedback(connection: sqlite3.Connection, given: Feedback, at_us: int) ->
         log_change(connection, "feedback", "add", identifier, None)
 
 
-def delete_question(connection: sqlite3.Connection, identifier: str) -> None:
+def delete_question(connection: Connection, identifier: str) -> None:
     """Delete one question with its answers, links and judgements, as a person wants it, and log it."""
     remove_question(connection, identifier)
     connection.execute("DELETE FROM answers WHERE question_id = ?", (identifier,))
@@ -131,7 +153,7 @@ def delete_question(connection: sqlite3.Connection, identifier: str) -> None:
     connection.execute("DELETE FROM feedback WHERE question_id = ? OR candidate_id = ?", (identifier, identifier))
 
 
-def remove_question(connection: sqlite3.Connection, identifier: str) -> bool:
+def remove_question(connection: Connection, identifier: str) -> bool:
     """Delete one question alone and log it; return whether it was there.
 
     What others said of it waits for its return: it has no effect while the question is not there.
@@ -142,7 +164,7 @@ def remove_question(connection: sqlite3.Connection, identifier: str) -> bool:
     return gone is not None
 
 
-def delete_answer(connection: sqlite3.Connection, identifier: str) -> bool:
+def delete_answer(connection: Connection, identifier: str) -> bool:
     """Delete one answer and log it; return whether it was there: it may have gone with its question."""
     gone = connection.execute("DELETE FROM answers WHERE id = ? RETURNING num", (identifier,)).fetchone()
     if gone is not None:
@@ -150,7 +172,7 @@ def delete_answer(connection: sqlite3.Connection, identifier: str) -> bool:
     return gone is not None
 
 
-def delete_link(connection: sqlite3.Connection, link: Link) -> bool:
+def delete_link(connection: Connection, link: Link) -> bool:
     """Delete one link and log it under its source's id; return whether it was there: it may go with a question."""
     gone = connection.execute(
         "DELETE FROM links WHERE source_id = ? AND target_id = ? AND kind = ? RETURNING source_id",
@@ -161,14 +183,14 @@ def delete_link(connection: sqlite3.Connection, link: Link) -> bool:
     return gone is not None
 
 
-def has_question(connection: sqlite3.Connection, identifier: str) -> bool:
+def has_question(connection: Connection, identifier: str) -> bool:
     """Return whether the question is there; one with half a surrogate pair in its id, as from a shell, cannot be."""
     if not rows.is_storable(identifier):
         return False
     return connection.execute("SELECT 1 FROM questions WHERE id = ?", (identifier,)).fetchone() is not None
 
 
-def require_question(connection: sqlite3.Connection, identifier: str) -> None:
+def require_question(connection: Connection, identifier: str) -> None:
     """Raise UnknownIdError unless the question is there."""
     if not has_question(connection, identifier):
         raise rows.unknown_id("question", identifier)

@@ -1,0 +1,45 @@
+"""What this user has agreed to: folders, addresses and databases that a forum's folder may name.
+
+A forum's folder may come from anybody. What it names is read, called or sent a key only where this user has named just
+that before: by a command (kept in ``encoders.json`` in the user's own settings) or in an environment variable.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+
+from askalike.files import replace_whole
+
+
+def is_agreed(what: str, variable: str) -> bool:
+    """Return whether this user has agreed to something, by a command or in the variable's list, parted by commas."""
+    return what in {one.strip() for one in os.environ.get(variable, "").split(",")} | set(_agreed())
+
+
+def agree(what: str) -> None:
+    """Keep in the user's own settings that something may be used, whichever forum names it.
+
+    Raises:
+        OSError: it cannot be written.
+    """
+    path = agreed_file()
+    path.parent.mkdir(parents=True, exist_ok=True)
+    replace_whole(path, json.dumps(sorted({*_agreed(), what}), indent=1).encode(), is_narrow=True)
+
+
+def agreed_file() -> Path:
+    """Return the file of what this user has agreed to; it need not be there."""
+    if os.name == "nt" and "APPDATA" in os.environ:
+        return Path(os.environ["APPDATA"]) / "askalike" / "encoders.json"
+    root = os.environ.get("XDG_CONFIG_HOME", "")
+    return (Path(root) if root else Path("~/.config").expanduser()) / "askalike" / "encoders.json"
+
+
+def _agreed() -> list[str]:
+    try:
+        found = json.loads(agreed_file().read_bytes())
+    except (OSError, ValueError, RuntimeError):  # RuntimeError: there is no home
+        return []
+    return [one for one in found if isinstance(one, str)] if isinstance(found, list) else []

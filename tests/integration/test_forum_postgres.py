@@ -1,0 +1,217 @@
+"""A forum in PostgreSQL: several machines, lost servers, late commits, and folders that name a database."""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+from pathlib import Path
+
+import pytest
+from tests.command import Run
+from tests.postgres_server import new_database
+
+from askalike import Forum, Link, Question
+from askalike.errors import ForumError, ForumExistsError, ForumNotFoundError, SettingError
+from askalike.forum.check import check_forum
+from askalike.progress import SilentProgress
+from askalike.store import ForumLayout, open_store
+from askalike.store.postgres import WRITING, PostgresStore
+from askalike.types import Source
+
+psycopg = pytest.importorskip("psycopg", reason="psycopg is not installed")
+
+
+@pytest.fixture(autouse=True)
+def _own_settings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "home"))
+
+
+@pytest.fixture
+def database() -> str:
+    return new_database()
+
+
+def ids(forum: Forum, title: str) -> list[str]:
+    return [hit.question.id for hit in forum.similar(title, ranker="lexical")]
+
+
+def test_two_machines_share_one_database_and_each_sees_what_the_other_writes(database: str, tmp_path: Path) -> None:
+    with Forum.attach(tmp_path / "here", database) as here, Forum.attach(tmp_path / "there", database) as there:
+        here.add([Question("1", "Wifi drops every evening"), Question("2", "Printer is offline")])
+        there.catch_up()
+        assert ids(there, "wifi drops") == ids(here, "wifi drops") == ["1"]
+        there.edit(Question("1", "Bluetooth stutters"))
+        there.delete("2")
+        here.catch_up()
+        assert (ids(here, "bluetooth stutters"), ids(here, "printer offline")) == (["1"], [])
+        assert here.info().counts == there.info().counts
+        assert check_forum(tmp_path / "here", SilentProgress()).is_sound
+    with Forum.open(tmp_path / "there") as there:
+        assert ids(there, "bluetooth stutters") == ["1"]
+
+
+def test_an_archive_is_loaded_by_the_command_line_and_loaded_again(run: Run, database: str, tmp_path: Path) -> None:
+    archive, forum = tmp_path / "archive.jsonl", tmp_path / "travel.forum"
+    archive.write_text('{"id": "1", "title": "Wifi drops"}\n{"id": "2", "title": "Printer is offline"}\n')
+    assert run("attach", database, "--into", forum, "--json").json["questions"] == 0
+    assert run("index", archive, "--into", forum, "--json").json["questions"]["added"] == 2
+    archive.write_text('{"id": "1", "title": "Wifi drops"}\n{"id": "3", "title": "Scanner hums"}\n')
+    again = run("index", archive, "--into", forum, "--json").json["questions"]
+    assert (again["added"], again["deleted"], again["unchanged"]) == (1, 1, 1)
+    assert "Scanner hums" in run("search", forum, "scanner").out
+    second = run("attach", database, "--into", tmp_path / "second", "--json").json
+    assert second["questions"] == 2
+
+
+def test_a_load_that_is_killed_changes_nothing_and_keeps_nobody_out(database: str, tmp_path: Path) -> None:
+    store = PostgresStore.create(database, {})
+    store.add_questions([Question("1", "t")])
+
+    def killed() -> object:
+        yield Question("2", "t")
+        with psycopg.connect(database, autocommit=True) as other:
+            other.execute(
+                "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
+                " WHERE datname = current_database() AND pid <> pg_backend_pid()"
+            )
+        yield Question("3", "t")
+
+    with pytest.raises(ForumError, match="cannot be used"):
+        store.load(killed(), Source("dump", "jsonl"), print)  # type: ignore[arg-type]
+    assert [question.id for _, question in store.all_questions()] == ["1"]  # through a new connection
+    assert not store.is_loading()
+    store.load([Question("2", "t")], Source("dump", "jsonl"), print)
+    store.add_questions([Question("4", "t")])
+    assert store.count_questions() == 3
+    store.close()
+
+
+def test_a_connection_that_was_lost_in_a_write_stores_nothing_and_the_next_write_goes_on(database: str) -> None:
+    store = PostgresStore.create(database, {})
+
+    def half() -> None:
+        with store.write() as connection:
+            connection.execute("INSERT INTO sources (name, format) VALUES ('half', 'x')")
+            connection.execute("SELECT pg_terminate_backend(pg_backend_pid())")
+
+    with pytest.raises(ForumError, match="cannot be used"):
+        half()
+    assert store.sources() == ()
+    store.add_questions([Question("1", "t")])
+    assert store.count_questions() == 1
+    store.close()
+
+
+def _written_late(database: str, wait: str) -> tuple[list[int], list[int]]:
+    """Write with eight writers whose commits come late, follow meanwhile, and return (sequence numbers, seen)."""
+    store = PostgresStore.create(database, {})
+    with psycopg.connect(database, autocommit=True) as connection:  # a commit takes up to 3 ms
+        connection.execute(
+            "CREATE FUNCTION askalike.late() RETURNS trigger LANGUAGE plpgsql AS"
+            " 'BEGIN PERFORM pg_sleep(random() * 0.003); RETURN NULL; END';"
+            " CREATE CONSTRAINT TRIGGER late AFTER INSERT ON askalike.changes DEFERRABLE INITIALLY DEFERRED"
+            " FOR EACH ROW EXECUTE FUNCTION askalike.late()"
+        )
+    done, seen, cursor = threading.Event(), [], 0
+
+    def writes(writer: int) -> None:
+        for number in range(25):
+            with contextlib.closing(psycopg.connect(database, options="-c search_path=askalike")) as own:
+                own.execute(wait)
+                own.execute(
+                    "INSERT INTO changes (at_us, kind, operation, id, num) VALUES (0, 'question', 'add', 'x', %s)",
+                    (100 * writer + number,),
+                )
+                own.commit()
+
+    threads = [threading.Thread(target=writes, args=(writer,)) for writer in range(8)]
+
+    def follow() -> None:
+        nonlocal cursor
+        while True:
+            is_last = done.is_set()
+            for change in store.changes(cursor, 1000):
+                seen.append(change.seq)
+                cursor = change.seq
+            if is_last:
+                return
+
+    follower = threading.Thread(target=follow)
+    for thread in (follower, *threads):
+        thread.start()
+    for thread in threads:
+        thread.join()
+    done.set()
+    follower.join()
+    everything = [row[0] for row in store.rows("SELECT seq FROM changes ORDER BY seq")]
+    store.close()
+    return everything, seen
+
+
+def test_a_follower_misses_no_change_of_eight_writers_whose_commits_come_late(database: str) -> None:
+    everything, seen = _written_late(database, f"SELECT pg_advisory_xact_lock({WRITING})")
+    assert len(everything) == 200
+    assert seen == everything
+
+
+def test_without_the_writers_lock_a_follower_would_miss_changes(database: str) -> None:
+    everything, seen = _written_late(database, "SELECT 1")
+    assert len(everything) == 200
+    assert len(seen) < len(everything)
+
+
+def test_the_lock_of_the_test_is_that_of_writers(database: str) -> None:
+    store = PostgresStore.create(database, {})
+    with store.write():
+        held = store.rows("SELECT (classid::bigint << 32) | objid::bigint FROM pg_locks WHERE locktype = 'advisory'")
+    assert held[0][0] == WRITING
+    store.close()
+
+
+def test_a_folder_names_no_database_that_its_user_has_not_agreed_to(
+    database: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    Forum.attach(tmp_path / "forum", database).close()
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "another"))
+    with pytest.raises(ForumError, match="have not agreed"):
+        Forum.open(tmp_path / "forum")
+    monkeypatch.setenv("ASKALIKE_DATABASES", f"postgresql://else/where, {database}")
+    Forum.open(tmp_path / "forum").close()
+
+
+@pytest.mark.parametrize("content", ["", "[]", "{}", '{"format": 1, "database": "http://x/y"}', "[" * 100_000])
+def test_a_file_that_names_no_database_is_named(tmp_path: Path, content: str) -> None:
+    layout = ForumLayout(tmp_path)
+    layout.attached.write_text(content)
+    with pytest.raises(ForumError, match=r"archive\.json cannot be read"):
+        open_store(layout)
+
+
+@pytest.mark.parametrize(
+    "address", ["http://x/y", "postgresql://host", "postgresql://a:secret@host/d", "postgresql://h/d?password=x", "["]
+)
+def test_an_address_that_is_none_or_holds_a_password_is_refused(tmp_path: Path, address: str) -> None:
+    with pytest.raises(SettingError) as found:
+        Forum.attach(tmp_path / "forum", address)
+    assert "secret" not in str(found.value)
+    assert not (tmp_path / "forum").exists()
+
+
+def test_what_cannot_be_attached_is_said(database: str, tmp_path: Path) -> None:
+    with pytest.raises(ForumNotFoundError, match="no forum in"):
+        PostgresStore(database)
+    with pytest.raises(ForumError, match="cannot be used"):
+        Forum.attach(tmp_path / "none", "postgresql://127.0.0.1:1/none")
+    (tmp_path / "full").mkdir()
+    (tmp_path / "full" / "notes.txt").touch()
+    with pytest.raises(ForumExistsError):
+        Forum.attach(tmp_path / "full", database)
+
+
+def test_a_changed_row_is_found_by_the_check(database: str, tmp_path: Path) -> None:
+    with Forum.attach(tmp_path / "forum", database) as forum:
+        forum.add([Question("1", "Wifi drops"), Question("2", "Printer")], links=[Link("1", "2")])
+        with psycopg.connect(database, autocommit=True) as connection:
+            connection.execute("UPDATE askalike.questions SET title = 'other' WHERE id = '1'")
+    found = check_forum(tmp_path / "forum", SilentProgress())
+    assert any("'1'" in finding.what and "does not hold what was written" in finding.what for finding in found.findings)

