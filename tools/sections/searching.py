@@ -227,7 +227,15 @@ def reranking(result: Mapping[str, Any]) -> list[str]:
 def journeys(result: Mapping[str, Any]) -> list[str]:
     """Return what it takes five people from a bare folder to their goals."""
     rows = [
-        (name, one["goal"], ", ".join(one["pages"]), one["commands"], one["seconds"], one["setting_up_s"])
+        (
+            name,
+            one["goal"],
+            ", ".join(one["pages"]),
+            one["commands"],
+            f"{one['seconds']:.0f}",
+            f"{one['setting_up_s']:.0f}",
+            f"{one['processor_s']:.0f}" if one.get("processor_s") else "",
+        )
         for name, one in result["people"].items()
     ]
     return [
@@ -236,5 +244,5 @@ def journeys(result: Mapping[str, Any]) -> list[str]:
         "Each types what stands in the pages named, in a copy of what is committed and without an environment; package"
         f" files were in the cache. {result['note']}",
         "",
-        *table(("who", "goal", "pages", "commands", "seconds", "of them setting up"), rows),
+        *table(("who", "goal", "pages", "commands", "seconds", "of them setting up", "processor's"), rows),
     ]
