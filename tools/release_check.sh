@@ -2,8 +2,9 @@
 # What has to hold before a release: the same hashes from two builds, sound wheel and sdist, one version everywhere, and a
 # demonstration that runs where nothing but the wheel is installed. Argument: the Python with the group "release".
 set -euo pipefail
-python=$(realpath --no-symlinks "${1:-.venv/bin/python}")
 cd "$(dirname "$0")/.."
+python=${1:-.venv/bin/python}
+case $python in /*) ;; *) python=$PWD/$python ;; esac
 SOURCE_DATE_EPOCH=$(git log -1 --format=%ct)
 export SOURCE_DATE_EPOCH
 folder=$(mktemp -d)

@@ -161,6 +161,18 @@ def test_the_architecture_fits_its_length() -> None:
     assert len(text_of("ARCHITECTURE.md").splitlines()) <= 120
 
 
+def test_every_make_target_that_documents_and_workflows_name_exists() -> None:
+    targets = set(re.findall(r"^([a-z-]+):", text_of("Makefile"), flags=re.MULTILINE))
+    workflows = sorted((REPOSITORY / ".github" / "workflows").glob("*.yml"))
+    assert workflows
+    lines = [line for path in workflows for line in re.findall(r"run: (.*)", path.read_text(encoding="utf-8"))]
+    lines += [line for path in DOCS for block in blocks(path, "sh") for line in block.splitlines()]
+    lines += text_of(".ci/run").splitlines()
+    named = {match[1] for line in lines if (match := re.match(r"make ([a-z-]+)", line))}
+    assert named >= {"check", "test", "docs", "release-check"}
+    assert named <= targets
+
+
 def test_every_result_says_how_it_was_made() -> None:
     for path in RESULTS.glob("*.json"):
         result = json.loads(path.read_text(encoding="utf-8"))
