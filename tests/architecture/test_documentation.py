@@ -15,6 +15,7 @@ from tools.document import DOCUMENTS, RESULTS
 
 import askalike
 from askalike import Forum
+from askalike.cli.display import console
 from askalike.cli.main import app, main
 from askalike.data import bundled_forum, default_model
 from askalike.evaluation import MEASURES, PROTOCOLS
@@ -93,7 +94,7 @@ def test_the_readmes_screen_is_what_the_command_prints(
 ) -> None:
     typed, *shown = blocks(REPOSITORY / "README.md", "console")[0].splitlines()
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("COLUMNS", "80")
+    monkeypatch.setattr(console, "width", 80)  # whatever the terminal of who runs the tests has
     with Forum.create("homenet.forum") as forum:
         forum.load(bundled_forum())
     monkeypatch.setattr("sys.argv", shlex.split(typed.removeprefix("$ ")))

@@ -104,7 +104,7 @@ class Shell:
         self._folder = folder
         self._is_installed = is_installed
         self._services: list[subprocess.Popen[bytes]] = []
-        self._environment = dict(os.environ, COLUMNS="100", PYTHONUNBUFFERED="1", LC_ALL="C.UTF-8")
+        self._environment = dict(os.environ, PYTHONUNBUFFERED="1", LC_ALL="C.UTF-8")
         self._port = _free_port() if is_installed else PORT
         if not is_installed:  # nothing of the checkout that plays
             self._environment = {k: v for k, v in self._environment.items() if k not in ("PYTHONPATH", "VIRTUAL_ENV")}

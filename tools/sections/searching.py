@@ -233,8 +233,7 @@ def journeys(result: Mapping[str, Any]) -> list[str]:
             ", ".join(one["pages"]),
             one["commands"],
             f"{one['seconds']:.0f}",
-            f"{one['setting_up_s']:.0f}",
-            f"{one['processor_s']:.0f}" if one.get("processor_s") else "",
+            *(f"{one[key]:.0f}" if key in one else "" for key in ("setting_up_s", "processor_s")),
         )
         for name, one in result["people"].items()
     ]
