@@ -81,6 +81,7 @@ PAGES: Mapping[str, Page] = {
         {
             "index-and-search": searching.indexing,
             "search-cost": searching.cost,
+            "many-queries": searching.many,
             "updates": searching.updates,
             "serve-load": service.load,
             "encode-runtime": encoders.runtime,

@@ -22,6 +22,7 @@ from askalike.types import (
     Explanation,
     Filters,
     GroupKind,
+    LikelihoodWord,
     LinkKind,
     Markup,
     Match,
@@ -346,7 +347,6 @@ class RerankRequest(_Request, frozen=True):
 
 # -- answers -----------------------------------------------------------------------------------------------------------
 
-LikelihoodWord = Literal["almost certain", "likely", "possible", "unlikely", "unknown"]
 Ranges = list[tuple[int, int]]
 """(start, end) in Unicode code points, the end not included, ascending."""
 

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from html import escape
@@ -42,7 +42,7 @@ class Question:
         created: when it was asked, with a time zone (UTC where the source names none), or None when unknown.
         closed: when it was closed, or None.
         score: votes, or None when the source has none.
-        url: where it can be read, or "".
+        url: where it can be read, by the pattern of the forum's site where it has no address of its own; or "".
         author: a display name or id, or "".
     """
 
@@ -213,6 +213,22 @@ class Filters:
         )
 
 
+LikelihoodWord = Literal["almost certain", "likely", "possible", "unlikely", "unknown"]
+
+
+def likelihood_word(value: float | None) -> LikelihoodWord:
+    """Return a probability of being a duplicate in words; None is "unknown".
+
+    >>> [likelihood_word(value) for value in (0.93, 0.7, 0.05, None)]
+    ['almost certain', 'likely', 'unlikely', 'unknown']
+    """
+    if value is None:
+        return "unknown"
+    return (
+        "almost certain" if value >= 0.9 else "likely" if value >= 0.6 else "possible" if value >= 0.3 else "unlikely"
+    )
+
+
 Order = Literal["probability", "help"]
 """What hits are ordered by."""
 
@@ -371,6 +387,11 @@ class Hit(msgspec.Struct, frozen=True, rename={"answer": "best_answer", "answer_
     explanation: Explanation | None = None
     notice: str = ""
 
+    @property
+    def url(self) -> str:
+        """Where the question can be read: its own address, or by the pattern of the forum's site; or ""."""
+        return self.question.url
+
     def _repr_html_(self) -> str:
         """Return the hit as a notebook shows it."""
         return hits_html([self])
@@ -394,16 +415,27 @@ def hits_html(hits: Sequence[Hit]) -> str:
     rows = []
     for hit in hits:
         question = hit.question
-        title = escape(question.title or "(no title)")
-        if question.url.lower().startswith(("http://", "https://")):  # others may run something
-            title = f'<a href="{escape(question.url)}" rel="noopener noreferrer">{title}</a>'
         likely = "" if hit.likelihood is None else f"{hit.likelihood:.0%}"
         when = question.created.date().isoformat() if question.created else ""
-        cells = [str(hit.rank), f"{hit.score:.3g}", likely, title, escape(question.id), when, str(hit.answer_count)]
-        rows.append(f"<tr>{''.join(f'<td>{cell}</td>' for cell in cells)}</tr>")
-    names = ("", "score", "likely", "question", "id", "asked", "answers")
+        linked = _linked_html(question)
+        rows.append(
+            [str(hit.rank), f"{hit.score:.3g}", likely, linked, escape(question.id), when, str(hit.answer_count)]
+        )
+    return _table_html(("", "score", "likely", "question", "id", "asked", "answers"), rows)
+
+
+def _linked_html(question: Question) -> str:
+    """Return a question's title, which leads to its address where that is one of the web: others may run something."""
+    title = escape(question.title or "(no title)")
+    if not question.url.lower().startswith(("http://", "https://")):
+        return title
+    return f'<a href="{escape(question.url)}" rel="noopener noreferrer">{title}</a>'
+
+
+def _table_html(names: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     heading = "".join(f"<th>{name}</th>" for name in names)
-    return f"<table><thead><tr>{heading}</tr></thead><tbody>{''.join(rows)}</tbody></table>"
+    body = "".join(f"<tr>{''.join(f'<td>{cell}</td>' for cell in cells)}</tr>" for cells in rows)
+    return f"<table><thead><tr>{heading}</tr></thead><tbody>{body}</tbody></table>"
 
 
 GroupKind = Literal["same question", "same text", "linked", "recurring"]
@@ -436,6 +468,43 @@ class Group:
     canonical: str
     weakest: WeakestPair | None = None
     kind: GroupKind = "same question"
+
+
+SHOWN_GROUPS = 20
+SHOWN_MEMBERS = 5
+
+
+class GroupList(list[Group]):
+    """Groups, largest first; a notebook shows the first of them as a table.
+
+    Args:
+        questions: of the groups that are shown, by id.
+    """
+
+    def __init__(self, groups: Iterable[Group] = (), questions: Mapping[str, Question] | None = None) -> None:
+        super().__init__(groups)
+        self._questions = questions or {}
+
+    def _repr_html_(self) -> str:
+        """Return the first groups with their first questions; every text of the forum is escaped.
+
+        >>> group = Group(("a", "b"), "a", WeakestPair("a", "b", 0.9))
+        >>> "&lt;b&gt;" in GroupList([group], {"a": Question("a", "<b>")})._repr_html_()
+        True
+        """
+        if not self:
+            return "<p>No questions ask the same.</p>"
+        rows = []
+        for group in self[:SHOWN_GROUPS]:
+            titles = [
+                _linked_html(self._questions.get(one, Question(one, one))) for one in group.members[:SHOWN_MEMBERS]
+            ]
+            if len(group.members) > SHOWN_MEMBERS:
+                titles.append(f"and {len(group.members) - SHOWN_MEMBERS:,} more")
+            least = "" if group.weakest is None else f"{group.weakest.probability:.0%}"
+            rows.append([str(len(group.members)), group.kind, least, "<br>".join(titles)])
+        more = f"<p>and {len(self) - SHOWN_GROUPS:,} more groups</p>" if len(self) > SHOWN_GROUPS else ""
+        return _table_html(("questions", "kind", "least likely pair", "the question to answer by first"), rows) + more
 
 
 @dataclass(frozen=True, slots=True)

@@ -634,3 +634,45 @@ def test_the_colours_follow_the_system_until_they_are_chosen_and_are_kept(opened
     page.reload()
     assert page.evaluate(colour) != light
     assert "dark" in button.inner_text()
+
+
+def test_the_api_is_documented_by_the_service_itself(opened: Opened, service: str) -> None:
+    page = opened("/docs#post_similar")
+    described = page.request.get(f"{service}/openapi.json").json()
+    page.wait_for_selector(".route[open]")
+    assert page.locator(".route").count() == sum(map(len, described["paths"].values()))
+    assert page.locator(".shape").count() == len(described["components"]["schemas"])
+    asked = page.locator("#post_similar")
+    assert "One line; title or body must hold something." in asked.inner_text()
+    assert f"curl -X POST '{service}/v1/similar'" in asked.locator("pre").inner_text()
+    asked.get_by_role("link", name="Similar", exact=True).click()
+    page.wait_for_selector("#Similar[open]")
+
+
+def test_the_call_that_the_api_page_shows_is_answered(opened: Opened, service: str) -> None:
+    page = opened("/docs#put_questions_id")
+    shown = page.locator("#put_questions_id pre").inner_text()
+    assert '"title":"…"' in shown
+    sent = shown.split("-d '")[1].split("'")[0]
+    answer = page.request.put(f"{service}/v1/questions/shown", data=sent, headers={"Content-Type": "application/json"})
+    assert answer.json()["operation"] == "added"
+    page.request.delete(f"{service}/v1/questions/shown")
+
+
+@pytest.mark.parametrize("width", [390, 1200])
+def test_the_api_page_is_accessible_light_and_dark_and_fits_a_phone(opened: Opened, width: int) -> None:
+    page = opened("/docs#post_similar", width=width)
+    page.wait_for_selector(".route[open]")
+    page.locator("#SimilarHit summary").click()
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+    assert accessibility_wrongs(page) == []
+
+
+def test_the_api_page_says_what_went_wrong(opened: Opened) -> None:
+    page = opened("/docs", may_fail=True)
+    page.route("**/openapi.json", lambda route: route.fulfill(status=503, body="{}"))
+    page.reload()
+    page.get_by_text("The service answered 503.", exact=True).first.wait_for()
+    page.unroute("**/openapi.json")
+    page.get_by_role("button", name="Try again").click()
+    page.wait_for_selector(".route")

@@ -21,7 +21,7 @@ ITEMS = "[data-askalike-suggestions] li"
 
 
 def test_the_widget_is_small() -> None:
-    assert (PAGE / "widget.js").stat().st_size < 10_000
+    assert (PAGE / "widget.js").stat().st_size < 12_000
 
 
 def test_a_foreign_forum_shows_suggestions_below_its_title_field(opened: Opened, foreign: Site, service: str) -> None:
@@ -77,6 +77,70 @@ def test_its_words_follow_the_pages_language_or_the_attribute(opened: Opened, fo
     page.goto(foreign.page(service, language="de", attributes='data-language="fr"'))
     page.fill("#title", TITLE)
     page.get_by_text("Déjà demandé").wait_for()
+
+
+def test_how_likely_a_suggestion_is_stands_there_in_words(opened: Opened, foreign: Site, service: str) -> None:
+    page = opened(foreign.page(service))
+    page.fill("#title", "ssh asks for the passphrase of my key every single time")
+    page.wait_for_selector(ITEMS)
+    assert page.locator(f"{ITEMS} small").first.inner_text() == "almost certainly the same · answers: 1"
+
+
+def test_who_was_helped_is_counted_once_and_thanked(opened: Opened, foreign: Site, service: str) -> None:
+    def times() -> int:
+        return int(page.request.get(f"{service}/v1/status").json()["helped"]["times"])
+
+    page = opened(foreign.page(service))
+    page.fill("#title", TITLE)
+    page.wait_for_selector(ITEMS)
+    before = times()
+    page.locator(f"{ITEMS} summary").first.click()
+    button = page.get_by_role("button", name="This answered my question").first
+    button.click()
+    page.locator(f"{ITEMS} .helped", has_text="Thank you.").wait_for()
+    expect(button).not_to_be_visible()
+    assert times() == before + 1
+
+
+def test_thanks_are_not_said_for_what_was_not_counted(opened: Opened, foreign: Site, service: str) -> None:
+    page = opened(foreign.page(service), may_fail=True)
+    page.route("**/helped", lambda route: route.abort())
+    page.fill("#title", TITLE)
+    page.wait_for_selector(ITEMS)
+    page.locator(f"{ITEMS} summary").first.click()
+    button = page.get_by_role("button", name="This answered my question").first
+    with page.expect_event("requestfailed"):
+        button.click()
+    expect(button).to_be_enabled()
+    assert page.get_by_text("Thank you.").count() == 0
+
+
+def test_the_forums_page_learns_what_is_shown_opened_helped_and_hidden(
+    opened: Opened, foreign: Site, service: str
+) -> None:
+    page = opened(foreign.page(service))
+    page.evaluate(
+        """() => {
+          window.heard = [];
+          for (const name of ["shown", "opened", "helped", "hidden"])
+            document.addEventListener(`askalike:${name}`, ({ type, detail }) => window.heard.push([type, detail]));
+        }"""
+    )
+    page.fill("#title", TITLE)
+    page.wait_for_selector(ITEMS)
+    with page.context.expect_page():
+        page.locator(f"{ITEMS} a").first.click()
+    page.locator(f"{ITEMS} summary").first.click()
+    page.get_by_role("button", name="This answered my question").first.click()
+    page.locator(f"{ITEMS} .helped", has_text="Thank you.").wait_for()
+    page.get_by_role("button", name="Hide the suggestions").click()
+    heard = page.evaluate("window.heard")
+    assert [name for name, _ in heard] == [f"askalike:{name}" for name in ("shown", "opened", "helped", "hidden")]
+    shown = heard[0][1]["questions"]
+    assert len(shown) == page.locator(ITEMS).count()
+    assert shown[0].keys() == {"id", "title", "url", "probability"}
+    assert heard[1][1] in shown
+    assert heard[2][1] in shown
 
 
 def test_a_key_is_sent_where_the_tag_names_one(opened: Opened, foreign: Site, service: str) -> None:

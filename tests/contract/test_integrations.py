@@ -50,6 +50,12 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
+@pytest.fixture(scope="module")
+def anyio_backend() -> str:
+    return "asyncio"
+
+
+@pytest.mark.anyio  # its plugins of pytest are switched off in pyproject.toml: one of them warns at each start
 @pytest.mark.skipif(_LANGCHAIN is None, reason="langchain-tests is not installed")
 class TestLangChain(_CONTRACT):
     """LangChain's own tests of a retriever."""
@@ -79,7 +85,10 @@ class TestLangChain(_CONTRACT):
         assert "ssh" in documents[0].metadata["tags"]
 
 
-def test_a_haystack_pipeline_finds_stores_and_loads_the_retriever(folder: Path) -> None:
+def test_a_haystack_pipeline_finds_stores_and_loads_the_retriever(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HAYSTACK_TELEMETRY_ENABLED", "False")  # it is read when haystack is imported
     haystack = pytest.importorskip("haystack")
     retriever = importlib.import_module("askalike.integrations.haystack").AskalikeRetriever
     importlib.import_module("haystack.core.serialization").allow_deserialization_module(retriever.__module__)

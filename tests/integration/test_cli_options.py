@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -12,7 +13,7 @@ import pytest
 import typer
 from tests.command import Run
 
-from askalike import Forum, Question
+from askalike import Answer, Forum, Question
 from askalike.cli.arguments import forum_names
 from askalike.cli.config import _FUNCTIONS, CONFIGURABLE
 from askalike.cli.main import app
@@ -146,3 +147,107 @@ def test_a_shell_completes_forums_rankers_and_recipes(tmp_path: Path, typed: str
         [sys.executable, "-c", program], capture_output=True, text=True, env=environment, cwd=tmp_path, check=False
     )
     assert offered in done.stdout.split(), done.stderr
+
+
+@pytest.mark.parametrize(
+    ("shell", "asks"),
+    [
+        ("bash", "COMP_WORDS=(askalike search my); COMP_CWORD=2; _askalike_completion askalike; echo ${COMPREPLY[@]}"),
+        ("fish", 'complete -C "askalike search my"'),
+        ("zsh", "words=(askalike search my); CURRENT=3; _arguments() { print -r -- $*; }; _askalike_completion"),
+    ],
+)
+def test_a_shell_completes_by_the_script_that_it_was_given(tmp_path: Path, shell: str, asks: str) -> None:
+    if shutil.which(shell) is None:
+        pytest.skip(f"{shell} is not installed")
+    Forum.create(tmp_path / "my.forum").close()
+    program = tmp_path / "bin" / "askalike"
+    program.parent.mkdir()
+    program.write_text(f"#!{sys.executable}\nfrom askalike.cli.main import main\nmain()\n")
+    program.chmod(0o755)
+    environment = os.environ | {"PATH": f"{program.parent}{os.pathsep}{os.environ['PATH']}"}
+    environment["_ASKALIKE_COMPLETE"] = f"source_{shell}"
+    given = subprocess.run([program], capture_output=True, text=True, env=environment, check=False)
+    del environment["_ASKALIKE_COMPLETE"]
+    (tmp_path / "script").write_text(("compdef() { :; }\n" if shell == "zsh" else "") + given.stdout)
+    done = subprocess.run(
+        [shell, "-c", f"source ./script; {asks}"],
+        capture_output=True,
+        text=True,
+        env=environment,
+        cwd=tmp_path,
+        check=False,
+    )
+    assert "my.forum" in done.stdout, done.stderr
+
+
+SITE = "https://forum.example.org/t/{id}"
+
+
+def test_links_lead_to_the_forums_own_site_by_its_pattern(run: Run, forum: Path) -> None:
+    with Forum.open(forum) as opened:
+        opened.add(Question("a b", "Scanner is silent", url="https://elsewhere.example.org/7"))
+        opened.add(Question("c/d", "Scanner is silent too"))
+    assert "[site]" not in run("config", forum, "site.url", SITE).out
+    found = {one["question"]["id"]: one["question"]["url"] for one in run("search", forum, "scanner", "--json").json}
+    assert found["a b"] == "https://elsewhere.example.org/7"
+    assert found["c/d"] == "https://forum.example.org/t/c%2Fd"
+    assert "https://forum.example.org/t/q1" in run("show", forum, "q1").out
+    with Forum.open(forum) as opened:
+        assert [hit.url for hit in opened.similar("Printer 1 is offline", k=1)] == ["https://forum.example.org/t/q1"]
+
+
+def test_an_address_by_the_pattern_is_never_stored(run: Run, forum: Path) -> None:
+    run("config", forum, "site.url", SITE)
+    assert run("edit", forum, "q1", "--title", "Printer 1 is back").code == 0
+    with Forum.open(forum) as opened:
+        assert opened.store(opened.question("q1")) == {}
+    run("config", forum, "site.url", "--unset")
+    assert run("show", forum, "q1", "--json").json["question"]["url"] == ""
+
+
+@pytest.mark.parametrize("odd", ["forum.example.org/{id}", "https://forum.example.org/t/", "javascript:alert({id})"])
+def test_a_site_that_shows_no_question_is_refused(run: Run, forum: Path, odd: str) -> None:
+    done = run("config", forum, "site.url", odd)
+    assert (done.code, "expected one such as https://forum.example.org/t/{id}" in done.err) == (2, True)
+    (forum / "config.toml").write_text(f'[site]\nurl = "{odd}"')
+    assert "site.url" in run("info", forum).err
+    assert run("config", forum, "site.url", "--unset").code == 0
+    assert run("info", forum).code == 0
+
+
+def test_a_good_answer_goes_first_where_the_order_is_help(run: Run, tmp_path: Path) -> None:
+    with Forum.create(tmp_path / "b.forum") as made:
+        made.add([Question("a", "Printer is offline"), Question("b", "Printer is offline")])
+        made.add_answers([Answer("b1", "b", "Turn it on.", is_accepted=True)])
+    words = ("search", tmp_path / "b.forum", "Printer is offline", "--json")
+    assert [one["question"]["id"] for one in run(*words).json] == ["a", "b"]
+    assert [one["question"]["id"] for one in run(*words, "--order", "help").json] == ["b", "a"]
+    run("config", tmp_path / "b.forum", "search.order", "help")
+    assert [one["question"]["id"] for one in run(*words).json] == ["b", "a"]
+
+
+def test_how_likely_a_hit_is_stands_there_in_words(run: Run, forum: Path) -> None:
+    assert "almost certainly the same (" in run("search", forum, "Printer 1 is offline", "-k", 1).out
+
+
+@pytest.mark.parametrize(
+    ("words", "found", "expected"),
+    [
+        (("--precision", 1.5), "--precision is 1.5", "above 0 and below 1"),
+        (("--recall", 0), "--recall is 0", "above 0 and below 1"),
+        (("--precision", "nan"), "--precision is nan", "above 0 and below 1"),
+        ((), "no promise was given", "either --precision or --recall"),
+        (("--precision", 0.9, "--recall", 0.9), "--precision and --recall was given", "either"),
+    ],
+)
+def test_a_promise_that_none_can_keep_names_its_option(
+    run: Run, forum: Path, words: tuple[object, ...], found: str, expected: str
+) -> None:
+    done = run("threshold", forum, *words)
+    assert (done.code, found in done.err, expected in done.err) == (2, True, True)
+
+
+def test_the_threshold_of_a_tiny_share_can_be_copied(run: Run, forum: Path) -> None:
+    shown = run("threshold", forum, "--recall", 0.00001).out
+    assert run("search", forum, "printer", "--minimum", shown.split("--minimum ")[1].strip()).code == 0

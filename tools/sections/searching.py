@@ -7,7 +7,7 @@ from typing import Any
 
 from tools.sections.cells import seconds, table
 
-__all__ = ["cost", "damage", "indexing", "journeys", "kills", "ramn_tuning", "reranking", "tuning", "updates"]
+__all__ = ["cost", "damage", "indexing", "journeys", "kills", "many", "ramn_tuning", "reranking", "tuning", "updates"]
 
 PERCENTILES = ("p50_ms", "p95_ms", "p99_ms")
 
@@ -65,6 +65,23 @@ def cost(result: Mapping[str, Any]) -> list[str]:
         lines += ["", f"{name}, {one['questions']:,} questions, {one['asked']} asked:", ""]
         lines += table(("query, ranker", "before", "now", "ratio"), rows + added)
     return lines
+
+
+def many(result: Mapping[str, Any]) -> list[str]:
+    """Return what many questions at once take beside a loop."""
+    rows = [
+        (kind, *(f"{ways[name][unit]:.2f}" for unit in ("processor_ms", "ms") for name in ("loop", "similar_many")))
+        for kind, ways in result["spent"].items()
+    ]
+    heading = ("query", "loop, processor", "at once, processor", "loop, clock", "at once, clock")
+    return [
+        "## Many questions at once",
+        "",
+        f"{result['queries']:,} questions of a forum of {result['questions']:,}, encoded by {result['model']}:"
+        " milliseconds a question of `Forum.similar_many` and of a loop over `Forum.search`, the same blocks in turn.",
+        "",
+        *table(heading, rows),
+    ]
 
 
 def updates(result: Mapping[str, Any]) -> list[str]:

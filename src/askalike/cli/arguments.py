@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated
@@ -15,7 +16,7 @@ from askalike.records import FORMS, Form
 from askalike.search import RANKER_NAMES
 from askalike.search.settings import ALL, THRESHOLDS
 from askalike.store import ForumLayout
-from askalike.types import Filters
+from askalike.types import Filters, Order, Query
 
 
 def forum_names(incomplete: str) -> Iterator[str]:
@@ -73,32 +74,61 @@ ThresholdOption = Annotated[
     ),
 ]
 ExplainOption = Annotated[bool, typer.Option("--explain", help="Show the parts of scores and weights of words.")]
-NO_THRESHOLD = ALL
 
 
-def filters_of(
-    tag: list[str] | None,
-    not_tag: list[str] | None,
-    before: str | None,
-    after: str | None,
-    exclude: list[str] | None,
-    answered: bool | None,
-    closed: bool | None,
-) -> Filters:
-    """Return what the options of a search ask of its hits.
+OrderOption = Annotated[
+    Order,
+    typer.Option(
+        "--order", help="probability, or help: a good answer before other hits that are about as likely the same."
+    ),
+]
 
-    Raises:
-        SettingError: a date is none.
-    """
-    return Filters(
-        tuple(tag or ()),
-        moment(before, "--before"),
-        frozenset(exclude or ()),
-        tuple(not_tag or ()),
-        moment(after, "--after"),
-        answered,
-        closed,
-    )
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SearchOptions:
+    """The options of every command that searches; a command's parameter of this type becomes one option for each."""
+
+    k: KOption = 10
+    tag: TagOption = None
+    not_tag: NotTagOption = None
+    before: BeforeOption = None
+    after: AfterOption = None
+    answered: AnsweredOption = None
+    closed: ClosedOption = None
+    exclude: ExcludeOption = None
+    minimum: MinimumOption = "0"
+    order: OrderOption = "probability"
+    ranker: RankerOption = None
+    threshold: ThresholdOption = ALL
+    explain: ExplainOption = False
+
+    def query(self, title: str = "", body: str = "", own: str = "") -> Query:
+        """Return the search that is asked for.
+
+        Raises:
+            SettingError: a date is none.
+        """
+        filters = Filters(
+            tuple(self.tag or ()),
+            moment(self.before, "--before"),
+            frozenset(self.exclude or ()),
+            tuple(self.not_tag or ()),
+            moment(self.after, "--after"),
+            self.answered,
+            self.closed,
+        )
+        return Query(
+            title,
+            body,
+            "markdown",
+            self.k,
+            filters,
+            self.ranker,
+            own=own,
+            is_explained=self.explain,
+            minimum=self.minimum,
+            order=self.order,
+        )
 
 
 def form_of(as_json: bool, as_csv: bool, as_parquet: bool) -> Form | None:

@@ -1,11 +1,11 @@
-"""``askalike add``, ``edit``, ``delete``, ``link``, ``unlink`` and ``judge``: single changes to a forum."""
+"""``askalike add``, ``edit``, ``delete``, ``link`` and ``unlink``: single changes to a forum."""
 
 from __future__ import annotations
 
 import secrets
 from dataclasses import replace
 from datetime import UTC, datetime
-from typing import Annotated, get_args
+from typing import Annotated
 
 import typer
 
@@ -14,7 +14,7 @@ from askalike.cli.calling import command
 from askalike.cli.display import console, print_json, safe
 from askalike.errors import SettingError, UnknownIdError
 from askalike.forum import Forum
-from askalike.types import Answer, Link, Question, Verdict
+from askalike.types import Answer, Link, Question
 
 IdOption = Annotated[str, typer.Option("--id", help="Its id; generated if omitted.")]
 BodyOption = Annotated[str | None, typer.Option("--body", help="In Markdown; - reads standard input.")]
@@ -143,23 +143,3 @@ def _tell_link(one: Link, done: str, as_json: bool) -> None:
     else:
         kind = "a duplicate of" if one.kind == "duplicate" else "related to"
         console.print(f"{done}: {safe(one.source_id)} is {kind} {safe(one.target_id)}", markup=False)
-
-
-def judge(
-    forum: ForumArgument,
-    identifier: Annotated[str, typer.Argument(metavar="ID", help="The question's id.")],
-    candidate: Annotated[str, typer.Argument(metavar="OTHER", help="The id of the question it may repeat.")],
-    verdict: Annotated[Verdict, typer.Argument(metavar="VERDICT", help=f"One of {', '.join(get_args(Verdict))}.")],
-    by: Annotated[str, typer.Option("--by", help="Who judged.")] = "",
-    as_json: JsonOption = False,
-) -> None:
-    """Store whether two questions are duplicates.
-
-    It is a label to train and calibrate with; a pair that differs is proposed no more.
-    """
-    with Forum.open(forum) as opened:
-        stored = opened.judge(identifier, candidate, verdict, by)
-    if as_json:
-        print_json(stored)
-    else:
-        console.print(f"judged {verdict}: {safe(identifier)} and {safe(candidate)}", markup=False)

@@ -6,8 +6,11 @@
     k = 5
     answered = true
 
+    [site]
+    url = "https://forum.example.org/t/{id}"
+
 What is given on the command line counts more. Only options of ``CONFIGURABLE`` have defaults here, none that lets
-everyone in.
+everyone in. ``site.url`` is of the forum itself: where its own site shows a question.
 """
 
 from __future__ import annotations
@@ -17,30 +20,34 @@ import inspect
 import json
 import tomllib
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Annotated, Any, Final, get_args, get_origin
+from typing import Annotated, Any, Final, get_args, get_origin, get_type_hints
 
 import typer
 
-from askalike.cli.arguments import ForumArgument, JsonOption, moment
+from askalike.addresses import check_pattern, read_config
+from askalike.cli.arguments import ForumArgument, JsonOption, SearchOptions, moment
 from askalike.cli.display import print_json, print_whole, safe
 from askalike.errors import InputError, SettingError
 from askalike.files import replace_whole
 from askalike.search import RANKER_NAMES
 from askalike.search.settings import THRESHOLDS
 from askalike.search.thresholds import parse_minimum
-from askalike.store import ForumLayout, open_store
+from askalike.store import ForumLayout
+from askalike.store.layout import not_found
+from askalike.types import Order
 
 CONFIGURABLE: Final[Mapping[str, tuple[str, ...]]] = {
     **dict.fromkeys(
         ("search", "similar"),
-        ("k", "tag", "not-tag", "before", "after", "answered", "closed", "exclude", "minimum", "ranker", "threshold"),
+        tuple(one.name.replace("_", "-") for one in fields(SearchOptions) if one.name != "explain"),
     ),
     "duplicates": ("min", "since", "exact", "limit"),
     "serve": ("host", "port", "workers", "threads", "allow-origin", "rate", "timeout"),
+    "site": ("url",),
 }
-"""Command → the options that may have a default of the forum's own."""
+"""Command → the options that may have a default of the forum's own; ``site`` is no command."""
 
 Settings = dict[str, dict[str, Any]]
 
@@ -77,20 +84,28 @@ class _Option:
             raise SettingError(f"the forum's default of {key} is {_toml(given)}", f"expected {expected}")
         if option in ("before", "after", "since"):
             moment(str(given), key)
+        if option == "url":
+            check_pattern(str(given), key)
         return given
 
 
 _NAMES: Final[Mapping[type, str]] = {int: "a whole number", float: "a number", bool: "true or false", str: "a text"}
-_CHOICES: Final[Mapping[str, Collection[str]]] = {"ranker": RANKER_NAMES, "threshold": THRESHOLDS}
-_FUNCTIONS: Final[dict[str, dict[str, _Option]]] = {}
+_CHOICES: Final[Mapping[str, Collection[str]]] = {
+    "ranker": RANKER_NAMES,
+    "threshold": THRESHOLDS,
+    "order": get_args(Order),
+}
+_FUNCTIONS: Final[dict[str, dict[str, _Option]]] = {"site": {"url": _Option("url", str, False, None, None)}}
 
 
 def _options(function: Callable[..., None]) -> dict[str, _Option]:
     """Return the options of a command's function by their names without dashes."""
     found: dict[str, _Option] = {}
-    for name, parameter in inspect.signature(function, eval_str=True).parameters.items():
+    for parameter in _parameters(function):
+        name = parameter.name
         annotated, info = get_args(parameter.annotation)[:2]
-        kinds = [one for one in (get_args(annotated) or (annotated,)) if one is not type(None)]
+        kinds = [type(one) if isinstance(one, str) else one for one in (get_args(annotated) or (annotated,))]  # choices
+        kinds = [one for one in kinds if one is not type(None)]
         is_list = get_origin(kinds[0]) is list
         kind = get_args(kinds[0])[0] if is_list else kinds[0]
         named = [info.default, *(info.param_decls or ())]  # typer holds the first word of an option as its default
@@ -100,14 +115,27 @@ def _options(function: Callable[..., None]) -> dict[str, _Option]:
     return found
 
 
+def _parameters(function: Callable[..., None]) -> list[inspect.Parameter]:
+    """Return the parameters of a command's function, those of ``SearchOptions`` in place of one of that type."""
+    found: list[inspect.Parameter] = []
+    for one in inspect.signature(function, eval_str=True).parameters.values():
+        if one.annotation is SearchOptions:
+            kinds = get_type_hints(SearchOptions, include_extras=True)
+            found += [
+                one.replace(name=it.name, default=it.default, annotation=kinds[it.name]) for it in fields(SearchOptions)
+            ]
+        else:
+            found.append(one)
+    return found
+
+
 def configured(function: Callable[..., None]) -> Callable[..., None]:
     """Return a command that takes what its forum's configuration says for options that were not given."""
     command = function.__name__
     options = _FUNCTIONS[command] = _options(function)
-    parameters = [
-        inspect.Parameter("ctx", inspect.Parameter.POSITIONAL_OR_KEYWORD, annotation=typer.Context),
-        *inspect.signature(function, eval_str=True).parameters.values(),
-    ]
+    context = inspect.Parameter("ctx", inspect.Parameter.POSITIONAL_OR_KEYWORD, annotation=typer.Context)
+    parameters = [context, *_parameters(function)]
+    has_search = "options" in inspect.signature(function).parameters
 
     @functools.wraps(function)
     def with_defaults(ctx: typer.Context, **given: Any) -> None:
@@ -115,6 +143,8 @@ def configured(function: Callable[..., None]) -> Callable[..., None]:
             source = ctx.get_parameter_source(options[key].name)
             if source is None or source.name == "DEFAULT":
                 given[options[key].name] = options[key].value(f"{command}.{key}", value)
+        if has_search:
+            given["options"] = SearchOptions(**{one.name: given.pop(one.name) for one in fields(SearchOptions)})
         function(**given)
 
     with_defaults.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
@@ -129,12 +159,7 @@ def load_config(forum: Path) -> Settings:
         InputError: the file cannot be read, or names a command or an option that has no default there.
     """
     path = ForumLayout(forum).config
-    try:
-        found = tomllib.loads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        return {}
-    except (OSError, ValueError) as error:
-        raise InputError(f"{path} cannot be read: {error}", "correct it, or delete it") from error
+    found: Settings = read_config(path)
     for command, options in found.items():
         for key in options if isinstance(options, dict) else ("",):
             if key not in CONFIGURABLE.get(command, ()):
@@ -149,7 +174,7 @@ def config(
         str,
         typer.Argument(
             metavar="KEY",
-            help="An option of a command, as search.k; all if omitted.",
+            help="An option of a command, as search.k, or site.url; all if omitted.",
             show_default=False,
             autocompletion=lambda incomplete: [
                 name
@@ -168,9 +193,11 @@ def config(
     """Show or set a forum's own defaults for options.
 
     They are kept in config.toml in the forum's folder, and count where an option is not given: of search, similar,
-    duplicates and serve.
+    duplicates and serve. site.url is where the forum's site shows a question, as https://forum.example.org/t/{id}:
+    links of page, widget, library and commands lead there. A service reads it when it starts.
     """
-    open_store(ForumLayout(forum)).close()  # there has to be a forum
+    if not ForumLayout(forum).is_forum():
+        raise not_found(ForumLayout(forum).archive)
     held = load_config(forum)
     command, _, option = key.partition(".")
     if key and option not in CONFIGURABLE.get(command, ()):

@@ -33,7 +33,7 @@ from rich.text import Text
 from askalike.errors import SettingError
 from askalike.records import Form, write_records
 from askalike.text.markup import excerpt, plain_text
-from askalike.types import Answer, Explanation, Hit, WordEffect, WordMatch, WordWeight
+from askalike.types import Answer, Explanation, Hit, LikelihoodWord, WordEffect, WordMatch, WordWeight, likelihood_word
 
 ANSWER_CHARACTERS = 240
 MATCHED_WORDS = 8
@@ -183,6 +183,24 @@ def print_hits(hits: Sequence[Hit], to: Console = console, *, has_scores: bool =
     print_aligned(table, to)
 
 
+_LIKELY: Mapping[LikelihoodWord, str] = {
+    "almost certain": "almost certainly the same",
+    "likely": "probably the same",
+    "possible": "perhaps the same",
+    "unlikely": "maybe related",
+}
+
+
+def likely(probability: float) -> str:
+    """Return how likely two questions ask the same, in the words of the page.
+
+    >>> likely(0.93), likely(0.004)
+    ('almost certainly the same (93 %)', 'maybe related (below 1 %)')
+    """
+    share = "below 1 %" if probability < 0.01 else f"{100 * probability:.0f} %"
+    return f"{_LIKELY[likelihood_word(probability)]} ({share})"
+
+
 def score_digits(best: float) -> int:
     """Return with how many decimals scores are told apart, by the best of them: small ones, as of ranks, need more.
 
@@ -196,7 +214,7 @@ def _details(hit: Hit) -> Text:
     question = hit.question
     parts = [safe(question.id)]
     if hit.likelihood is not None:
-        parts.insert(0, f"{hit.likelihood:.0%} likely a duplicate")
+        parts.insert(0, likely(hit.likelihood))
     if question.created is not None:
         parts.append(question.created.date().isoformat())
     if question.tags:

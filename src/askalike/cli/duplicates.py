@@ -1,18 +1,23 @@
-"""``askalike duplicates``: the pairs of a forum's questions that may ask the same."""
+"""``askalike duplicates``: the pairs or groups of a forum's questions that may ask the same."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import islice
 from typing import Annotated, Final
 
 import msgspec
 import typer
+from msgspec import to_builtins
 
 from askalike.cli.arguments import CsvOption, ForumArgument, JsonOption, ParquetOption, form_of, moment
 from askalike.cli.calling import same_again, telling_how_to_go_on
-from askalike.cli.display import print_records
+from askalike.cli.display import console, print_file, print_json, print_records, print_whole, safe
 from askalike.cli.progress import BarProgress
+from askalike.errors import SettingError
 from askalike.forum import Duplicate, Forum
+from askalike.forum.groups import DEFAULT_MINIMUM
+from askalike.types import Group, GroupKind, Question
 
 
 class Row(msgspec.Struct, frozen=True):
@@ -28,6 +33,22 @@ class Row(msgspec.Struct, frozen=True):
     original_title: str
 
 
+class Member(msgspec.Struct, frozen=True):
+    """A question of a group, which has a number; ``canonical_id`` is the one to answer the others by.
+
+    Args:
+        weakest: how likely the least likely pair of the group asks the same; None where links, judgements or the same
+            text join all.
+    """
+
+    group: int
+    kind: GroupKind
+    weakest: float | None
+    id: str
+    canonical_id: str
+    title: str
+
+
 COLUMNS: Final[Mapping[str, Callable[[Row], str]]] = {
     "likely": lambda row: "exact" if row.exact else f"{row.likelihood:.0%}",
     "question": lambda row: f"{row.id}: {row.title}",
@@ -38,13 +59,21 @@ COLUMNS: Final[Mapping[str, Callable[[Row], str]]] = {
 def duplicates(
     forum: ForumArgument,
     minimum: Annotated[
-        str, typer.Option("--min", help="The least probability of being duplicates; or precision:P or recall:R.")
-    ] = "0.5",
+        str | None,
+        typer.Option(
+            "--min",
+            help="The least probability of being duplicates; or precision:P or recall:R. Default: 0.5; with --groups"
+            " 0.8, of the least likely pair.",
+        ),
+    ] = None,
     since: Annotated[
         str | None, typer.Option("--since", help="Only pairs of which one was asked on this date or later.")
     ] = None,
     exact: Annotated[bool, typer.Option("--exact", help="Only questions with the same text.")] = False,
-    limit: Annotated[int, typer.Option("--limit", help="Print at most so many pairs; 0: all.", min=0)] = 0,
+    groups: Annotated[
+        bool, typer.Option("--groups", help="Groups in which each question asks the same as every other.")
+    ] = False,
+    limit: Annotated[int, typer.Option("--limit", help="Print at most so many pairs or groups; 0: all.", min=0)] = 0,
     as_json: JsonOption = False,
     as_csv: CsvOption = False,
     as_parquet: ParquetOption = False,
@@ -53,20 +82,62 @@ def duplicates(
 
     The best come first; pairs that are linked or were judged are left out. Every question is compared with all others
     once, and again after it has changed: what was compared is kept, so that Ctrl-C loses nothing.
+
+    With --groups, links and judgements count too; the largest groups come first, announcements at regular dates last,
+    and of each group the question to answer the others by.
     """
     form = form_of(as_json, as_csv, as_parquet)
     start = moment(since, "--since")
+    if groups and (since or exact):
+        raise SettingError(f"{'--since' if since else '--exact'} does not go with --groups", "leave one of them out")
     with (
         telling_how_to_go_on(lambda: ("what was compared is kept", same_again())),
         BarProgress() as progress,
         Forum.open(forum, progress=progress) as opened,
     ):
-        found = opened.duplicates(opened.least_score(minimum), since=start, is_exact=exact, progress=progress)
-        rows = [row for row, _ in zip(_rows(found), range(limit), strict=False)] if limit else list(_rows(found))
-    print_records(rows, Row, form, COLUMNS)
+        if groups:
+            opened.compare(progress=progress)
+            listed = opened.groups(opened.least(minimum or DEFAULT_MINIMUM))[: limit or None]
+            held = opened.questions_by_id([one for group in listed for one in group.members])
+        else:
+            found = opened.duplicates(
+                opened.least_score(minimum or 0.5), since=start, is_exact=exact, progress=progress
+            )
+            rows = list(islice(_rows(found), limit or None))
+    if not groups:
+        print_records(rows, Row, form, COLUMNS)
+    elif form is None:
+        _show(listed, held)
+    elif form == "jsonl":
+        titles = {one: question.title for one, question in held.items()}
+        print_json([{**to_builtins(one), "titles": [titles.get(it, "") for it in one.members]} for one in listed])
+    else:
+        print_file(_members(listed, held), Member, form)
 
 
 def _rows(found: Iterator[Duplicate]) -> Iterator[Row]:
     for one in found:
         new, old = one.question, one.candidate
         yield Row(one.score, one.likelihood, one.cosine, one.is_exact, new.id, old.id, new.title, old.title)
+
+
+def _members(groups: Sequence[Group], held: Mapping[str, Question]) -> Iterator[Member]:
+    for number, group in enumerate(groups, start=1):
+        weakest = None if group.weakest is None else group.weakest.probability
+        for one in group.members:
+            title = held[one].title if one in held else ""
+            yield Member(number, group.kind, weakest, one, group.canonical, title)
+
+
+def _show(groups: Sequence[Group], held: Mapping[str, Question]) -> None:
+    for group in groups:
+        first, *others = (f"{safe(one)}: {safe(held[one].title if one in held else '')}" for one in group.members)
+        weakest = group.weakest
+        least = f", the least likely pair {safe(weakest.first)} and {safe(weakest.second)}" if weakest else ""
+        share = f" ({100 * weakest.probability:.0f} %)" if weakest else ""
+        print_whole(first)
+        console.print(f"  {len(group.members)} times, {group.kind}{least}{share}", style="dim", markup=False)
+        for one in others:
+            print_whole(f"  {one}")
+    if not groups:
+        print_whole("No questions ask the same.")

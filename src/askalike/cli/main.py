@@ -27,6 +27,7 @@ from askalike.cli import (
     export,
     index,
     info,
+    judge,
     keys,
     mcp,
     reproduce,
@@ -72,7 +73,7 @@ app.command("edit")(change.edit)
 app.command("delete")(change.delete)
 app.command("link")(change.link)
 app.command("unlink")(change.unlink)
-app.command("judge")(change.judge)
+app.command("judge")(judge.judge)
 app.command("source")(show.source)
 app.command("export")(export.export)
 app.command("score")(score.score)

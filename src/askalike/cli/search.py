@@ -9,25 +9,7 @@ from typing import Annotated
 
 import typer
 
-from askalike.cli.arguments import (
-    NO_THRESHOLD,
-    AfterOption,
-    AnsweredOption,
-    BeforeOption,
-    ClosedOption,
-    ExcludeOption,
-    ExplainOption,
-    ForumArgument,
-    JsonOption,
-    KOption,
-    MinimumOption,
-    NotTagOption,
-    RankerOption,
-    TagOption,
-    ThresholdOption,
-    body_text,
-    filters_of,
-)
+from askalike.cli.arguments import ForumArgument, JsonOption, SearchOptions, body_text
 from askalike.cli.calling import command
 from askalike.cli.display import console, messages, print_hits, print_json, print_whole, query_lines, safe
 from askalike.cli.progress import BarProgress
@@ -41,24 +23,14 @@ from askalike.search import RANKERS
 from askalike.types import Filters, Query, Question, SearchResult
 
 SETTINGS = ForumSettings()
+USUAL = SearchOptions()
 
 
 def search(
     forum: ForumArgument,
     title: Annotated[str, typer.Argument(metavar="TITLE", help="The question's title.", show_default=False)] = "",
     body: Annotated[str, typer.Option("--body", help="Its body, in Markdown; - reads standard input.")] = "",
-    k: KOption = 10,
-    tag: TagOption = None,
-    not_tag: NotTagOption = None,
-    before: BeforeOption = None,
-    after: AfterOption = None,
-    answered: AnsweredOption = None,
-    closed: ClosedOption = None,
-    exclude: ExcludeOption = None,
-    minimum: MinimumOption = "0",
-    ranker: RankerOption = None,
-    threshold: ThresholdOption = NO_THRESHOLD,
-    explain: ExplainOption = False,
+    options: SearchOptions = USUAL,
     batch: Annotated[
         Path | None,
         typer.Option(
@@ -80,38 +52,24 @@ def search(
         raise SettingError("the question is empty", "give a title, or a body with --body")
     if run is not None and batch is None:
         raise SettingError("--run goes with --batch alone", "name a file of questions with --batch")
-    filters = filters_of(tag, not_tag, before, after, exclude, answered, closed)
-    query = Query(title, text, "markdown", k, filters, ranker, is_explained=explain, minimum=minimum)
+    query = options.query(title, text)
     if batch is not None:
-        _search_many(forum, batch, query, threshold, run, as_json=as_json)
+        _search_many(forum, batch, query, options.threshold, run, as_json=as_json)
     else:
-        _search(forum, query, threshold, as_json=as_json)
+        _search(forum, query, options.threshold, as_json=as_json)
 
 
 def similar(
     forum: ForumArgument,
     identifier: Annotated[str, typer.Argument(metavar="ID", help="The question's id.")],
-    k: KOption = 10,
-    tag: TagOption = None,
-    not_tag: NotTagOption = None,
-    before: BeforeOption = None,
-    after: AfterOption = None,
-    answered: AnsweredOption = None,
-    closed: ClosedOption = None,
-    exclude: ExcludeOption = None,
-    minimum: MinimumOption = "0",
-    ranker: RankerOption = None,
-    threshold: ThresholdOption = NO_THRESHOLD,
-    explain: ExplainOption = False,
+    options: SearchOptions = USUAL,
     as_json: JsonOption = False,
 ) -> None:
     """Find the questions most similar to one of the forum.
 
     It is not among them itself, nor is what people judged different from it.
     """
-    filters = filters_of(tag, not_tag, before, after, exclude, answered, closed)
-    query = Query("", "", k=k, filters=filters, ranker=ranker, own=identifier, is_explained=explain, minimum=minimum)
-    _search(forum, query, threshold, as_json=as_json)
+    _search(forum, options.query(own=identifier), options.threshold, as_json=as_json)
 
 
 def _search(forum: Path, query: Query, threshold: str, *, as_json: bool) -> None:

@@ -10,6 +10,7 @@ import typer
 from askalike.cli.arguments import ForumArgument, JsonOption
 from askalike.cli.calling import command
 from askalike.cli.display import print_json, print_whole
+from askalike.errors import SettingError
 from askalike.forum import Forum
 from askalike.search.thresholds import Threshold
 
@@ -28,10 +29,18 @@ def threshold(
 
     The promise is that a share of what is shown is a duplicate, or that a share of the duplicates is shown.
 
-    It rests on judged pairs that chance drew from the whole range of probability, as every fifth of the page's Review
-    is; where these are too few, on how right the probabilities are in other forums. It is so for pairs of a question
-    and the five others that a search for it finds best.
+    It rests on judged pairs that chance drew from the whole range of probability, as every fifth of askalike judge and
+    of the page's Review is; where these are too few, on how right the probabilities are in other forums. It is so for
+    pairs of a question and the five others that a search for it finds best.
     """
+    given = {name: one for name, one in (("--precision", precision), ("--recall", recall)) if one is not None}
+    if len(given) != 1:
+        raise SettingError(
+            f"{' and '.join(given) or 'no promise'} was given", "expected either --precision or --recall"
+        )
+    for option, share in given.items():
+        if not 0 < share < 1:
+            raise SettingError(f"{option} is {share:g}", "expected a share above 0 and below 1, such as 0.9")
     with Forum.open(forum) as opened:
         found = opened.threshold(precision=precision, recall=recall)
     if as_json:
@@ -63,4 +72,5 @@ def _lines(found: Threshold, forum: str) -> Iterator[str]:
     yield f"{kind:<10} {share.value:.3f} (90 % interval {share.low:.3f} to {share.high:.3f})"
     yield found.about
     if found.minimum is not None:
-        yield f'  {command("search", forum)} "your question" --minimum {kind}:{found.promise.share:g}'
+        promise = f"{kind}:{found.promise.share:.6f}".rstrip("0")
+        yield f'  {command("search", forum)} "your question" --minimum {promise}'

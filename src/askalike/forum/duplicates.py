@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from itertools import zip_longest
 from typing import TYPE_CHECKING, Final
+
+from msgspec import structs
 
 from askalike.errors import BusyForumError
 from askalike.progress import Progress
 from askalike.store.pairs import Pair
-from askalike.types import Question
+from askalike.types import Draw, Question
 
 if TYPE_CHECKING:
     from askalike.forum.forum import Forum
@@ -21,6 +24,7 @@ PAUSE_S: Final = 0.01
 PATIENCE_S: Final = 60.0
 """So long another process that compares may get nowhere."""
 _PAGE: Final = 500
+_QUEUED: Final = 20
 _LATEST: Final = datetime.max.replace(tzinfo=UTC)
 
 
@@ -35,6 +39,7 @@ class Duplicate:
         likelihood: the same with what they judged.
         cosine: of their vectors, None where they have none.
         is_exact: they have the same text.
+        draw: how the pair was chosen for a person to judge, where it was: ``Forum.judge`` takes it.
     """
 
     question: Question
@@ -43,6 +48,7 @@ class Duplicate:
     likelihood: float
     cosine: float | None
     is_exact: bool
+    draw: Draw | None = None
 
 
 def compare(forum: Forum, progress: Progress, *, is_exact: bool = False) -> None:
@@ -85,10 +91,7 @@ def open_duplicates(
     position = None
     while True:
         pairs, position = forum.pairs.page(1.0 if is_exact else minimum, _PAGE, position)
-        held = forum.questions_by_number(list({num for pair in pairs for num in (pair.first, pair.second)}))
-        pairs = [pair for pair in pairs if held.keys() >= {pair.first, pair.second}]
-        for pair, likelihood in zip(pairs, forum.likelihoods([pair.score for pair in pairs]), strict=True):
-            found = _duplicate(forum, pair, held[pair.first], held[pair.second], likelihood)
+        for found in _described(forum, pairs):
             moments = (found.question.created, found.candidate.created)
             is_recent = since is None or any(one is not None and one >= since for one in moments)
             if is_recent and (found.is_exact or not is_exact):
@@ -97,7 +100,24 @@ def open_duplicates(
             return
 
 
-def _duplicate(forum: Forum, pair: Pair, first: Question, second: Question, likelihood: float) -> Duplicate:
-    earlier, later = sorted((first, second), key=lambda one: (one.created or _LATEST, one is second))
-    is_exact = pair.score == 1.0 and forum.pairs.are_copies(pair)
-    return Duplicate(later, earlier, pair.score, likelihood, pair.cosine, is_exact)
+def proposals(forum: Forum, minimum: float) -> Iterator[Duplicate]:
+    """Yield the pairs of the queue that people judge; see ``Forum.proposals``."""
+    place = None
+    while True:
+        found, place = forum.queue.page(minimum, _QUEUED, place)
+        yield from _described(forum, [one.pair for one in found], [one.draw for one in found])
+        if place is None:
+            return
+
+
+def _described(forum: Forum, pairs: Sequence[Pair], draws: Sequence[Draw] = ()) -> Iterator[Duplicate]:
+    """Yield pairs with their questions; one of which a question was deleted meanwhile is left out."""
+    held = forum.questions_by_number(list({num for pair in pairs for num in (pair.first, pair.second)}))
+    likelihoods = forum.likelihoods([pair.score for pair in pairs])
+    for pair, likelihood, draw in zip_longest(pairs, likelihoods, draws):
+        if held.keys() >= {pair.first, pair.second}:
+            first, second = held[pair.first], held[pair.second]
+            earlier, later = sorted((first, second), key=lambda one: (one.created or _LATEST, one is second))
+            is_exact = pair.score == 1.0 and forum.pairs.are_copies(pair)
+            drawn = None if draw is None else structs.replace(draw, probability=likelihood)
+            yield Duplicate(later, earlier, pair.score, likelihood, pair.cosine, is_exact, drawn)

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from askalike.errors import BusyForumError, EncoderError, ForumExistsError, ForumNotFoundError, SettingError
 from askalike.files import Owned, remove_owned
 from askalike.forum.check import CheckReport, check_forum, clear_damage
-from askalike.forum.duplicates import Duplicate, open_duplicates
+from askalike.forum.duplicates import Duplicate, compare, open_duplicates, proposals
 from askalike.forum.encoders import AnyEncoder, AnyReranker, take_encoder
 from askalike.forum.exporting import export_forum, records_of
 from askalike.forum.frames import FrameLibrary, archive_of, frame_of
@@ -61,11 +61,14 @@ from askalike.store import (
 from askalike.text.analyzer import Analyzer
 from askalike.text.settings import TextSettings
 from askalike.types import (
+    SHOWN_GROUPS,
+    SHOWN_MEMBERS,
     Answer,
     Draw,
     Feedback,
     Filters,
     Group,
+    GroupList,
     Hits,
     Link,
     Markup,
@@ -409,12 +412,14 @@ class Forum:
         Raises:
             SettingError: not one of both is given, in (0, 1).
         """
-        given = [one for one in (("precision", precision), ("recall", recall)) if one[1] is not None]
+        given = [(name, one) for name, one in (("precision", precision), ("recall", recall)) if one is not None]
         if len(given) != 1:
             raise SettingError(f"{len(given)} promises", "give a precision or a recall, such as precision=0.9")
-        promise = parse_minimum(f"{given[0][0]}:{given[0][1]:.6f}")
-        assert isinstance(promise, Promise), "the form of one was given"
-        return self._thresholds.of(promise)
+        ((kind, given_share),) = given
+        share = round(given_share, 6)
+        if not 0 < share < 1:
+            raise SettingError(f"the {kind} is {given_share:g}", "expected a share above 0 and below 1, such as 0.9")
+        return self._thresholds.of(Promise("recall" if precision is None else "precision", share))
 
     def least(self, minimum: float | str) -> float:
         """Return the least probability that a setting asks for: a number, a promise such as "recall:0.9", or "default".
@@ -466,6 +471,10 @@ class Forum:
     def questions_by_number(self, nums: Sequence[int]) -> dict[int, Question]:
         """Return the questions with these numbers, as ``pairs`` gives them; those that have gone are left out."""
         return self._store.questions_by_num(nums)
+
+    def questions_by_id(self, ids: Sequence[str]) -> dict[str, Question]:
+        """Return the questions with these ids; those that are not there are left out."""
+        return self._store.questions_by_id(ids)
 
     def numbers(self, ids: Sequence[str]) -> dict[str, int]:
         """Return the numbers of those ids that are there."""
@@ -566,11 +575,11 @@ class Forum:
         update = self._indexes.ask(lambda searcher: UNMOVED if searcher.scoring is None else searcher.scoring.update)
         return unmoved_probabilities(update, [found])[0]
 
-    def groups(self, minimum: float = DEFAULT_MINIMUM) -> list[Group]:
+    def groups(self, minimum: float = DEFAULT_MINIMUM) -> GroupList:
         """Return groups of questions that ask the same, largest first, announcements last, as far as was compared.
 
         In a group, each question is as likely as ``minimum`` the same as every other, unless people's links and
-        judgements or the same text join both; what was judged different is in no group together. ``pairs.advance``
+        judgements or the same text join both; what was judged different is in no group together. ``compare``
         compares what waits.
 
         Args:
@@ -579,7 +588,9 @@ class Forum:
         Raises:
             SettingError: it is out of range.
         """
-        return list(self.describe_groups(self.group_nodes(minimum)))
+        found = list(self.describe_groups(self.group_nodes(minimum)))
+        shown = [identifier for group in found[:SHOWN_GROUPS] for identifier in group.members[:SHOWN_MEMBERS]]
+        return GroupList(found, self._store.questions_by_id(shown))
 
     def group_nodes(self, minimum: float = DEFAULT_MINIMUM, *, is_waiting: bool = True) -> list[Node]:
         """Return the groups of ``groups`` by the numbers of their questions, without reading these.
@@ -661,6 +672,27 @@ class Forum:
             BusyForumError: another process has been indexing or comparing for too long.
         """
         return open_duplicates(self, minimum, since, progress or SilentProgress(), is_exact=is_exact)
+
+    def compare(self, *, progress: Progress | None = None) -> None:
+        """Compare all questions that were not compared yet: ``groups`` and ``proposals`` then know of all.
+
+        What was compared is kept, so that it can be interrupted and goes on where it was.
+
+        Raises:
+            BusyForumError: another process has been indexing or comparing for too long.
+        """
+        self.catch_up(progress=progress)
+        compare(self, progress or SilentProgress())
+
+    def proposals(self, minimum: float = 0.5) -> Iterator[Duplicate]:
+        """Yield pairs for a person to judge, as far as was compared: the likeliest open ones, and drawn ones between.
+
+        Every fifth is drawn by chance over the whole range of probability. ``judge`` takes a pair's ``draw``.
+
+        Args:
+            minimum: the least probability of the likeliest ones, before what people judged meanwhile.
+        """
+        return proposals(self, minimum)
 
     # -- changes -----------------------------------------------------------------------------------------------
 

@@ -7,8 +7,8 @@ from typing import Any
 from haystack import Document, component, default_from_dict, default_to_dict
 
 from askalike.forum import Forum
-from askalike.text.markup import plain_text
-from askalike.types import Filters, Hit, Query
+from askalike.integrations import metadata_of, text_of
+from askalike.types import Filters, Query
 
 
 @component
@@ -37,7 +37,7 @@ class AskalikeRetriever:
             self._opened.close()
             self._opened = None
 
-    @component.output_types(documents=list[Document])  # type: ignore[untyped-decorator]
+    @component.output_types(documents=list[Document])
     def run(self, query: str, top_k: int | None = None, tags: list[str] | None = None) -> dict[str, Any]:
         """Return the documents for a query, best first.
 
@@ -48,7 +48,11 @@ class AskalikeRetriever:
         assert self._opened is not None
         filters = Filters(tuple(tags or ()))
         asked = Query(query, k=top_k or self.top_k, filters=filters, ranker=self.ranker, minimum=self.minimum)
-        return {"documents": [_document(hit) for hit in self._opened.search(asked).hits]}
+        found = [
+            Document(id=hit.question.id, content=text_of(hit), meta=metadata_of(hit), score=hit.score)
+            for hit in self._opened.search(asked).hits
+        ]
+        return {"documents": found}
 
     def to_dict(self) -> dict[str, Any]:
         """Return the component as a pipeline stores it."""
@@ -62,13 +66,3 @@ class AskalikeRetriever:
         """Return the component that ``to_dict`` described."""
         made: AskalikeRetriever = default_from_dict(cls, data)
         return made
-
-
-def _document(hit: Hit) -> Any:
-    question, answer = hit.question, hit.answer
-    parts = [question.title, plain_text(question.body, question.markup)]
-    if answer is not None:
-        parts.append(f"Answer: {plain_text(answer.body, answer.markup)}")
-    known = {"title": question.title, "url": question.url, "tags": list(question.tags), "answers": hit.answer_count}
-    text = "\n\n".join(part for part in parts if part.strip())
-    return Document(id=question.id, content=text, meta=known, score=hit.score)

@@ -2,43 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from langchain_core.callbacks import CallbackManagerForRetrieverRun
 from langchain_core.documents import Document
 from langchain_core.retrievers import BaseRetriever
 from pydantic import ConfigDict
 
 from askalike.forum import Forum
-from askalike.text.markup import plain_text
-from askalike.types import Filters, Hit, Query
+from askalike.integrations import metadata_of, text_of
+from askalike.types import Filters, Query
 
 
-def text_of(hit: Hit) -> str:
-    """Return a hit as a model reads it: title, body, and the best answer, in plain text."""
-    question, answer = hit.question, hit.answer
-    parts = [question.title, plain_text(question.body, question.markup)]
-    if answer is not None:
-        parts.append(f"Answer: {plain_text(answer.body, answer.markup)}")
-    return "\n\n".join(part for part in parts if part.strip())
-
-
-def metadata_of(hit: Hit) -> dict[str, Any]:
-    """Return what is known of a hit besides its text."""
-    question = hit.question
-    return {
-        "id": question.id,
-        "title": question.title,
-        "url": question.url,
-        "tags": list(question.tags),
-        "created": None if question.created is None else question.created.isoformat(),
-        "answers": hit.answer_count,
-        "score": hit.score,
-        "likelihood": hit.likelihood,
-    }
-
-
-class AskalikeRetriever(BaseRetriever):  # type: ignore[misc]
+class AskalikeRetriever(BaseRetriever):
     """Finds a forum's questions that ask the same, each with its best answer.
 
     Args:

@@ -13,7 +13,7 @@ from askalike.errors import NotLearnedError
 from askalike.models.encoders.model import Model
 
 
-class QuestionVectorizer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
+class QuestionVectorizer(TransformerMixin, BaseEstimator):
     """Turns texts into vectors of length 1; a text without a known word has the zero vector.
 
     ::

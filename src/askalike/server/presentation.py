@@ -21,7 +21,6 @@ from msgspec.structs import asdict
 from askalike.schemas import (
     Highlights,
     Likelihood,
-    LikelihoodWord,
     ListedQuestion,
     Ranges,
     ShownAnswer,
@@ -32,7 +31,7 @@ from askalike.text.analyzer import Analyzer
 from askalike.text.characters import safe
 from askalike.text.hypertext import LONGEST_PARSED, MOST_TAGS
 from askalike.text.markup import excerpt, plain_text
-from askalike.types import Answer, Hit, Markup, Match, Question
+from askalike.types import Answer, Hit, Markup, Match, Question, likelihood_word
 
 EXCERPT_CHARACTERS: Final = 280
 READ_CHARACTERS: Final = 20_000
@@ -96,24 +95,9 @@ def _paragraphs(text: str) -> str:
     return "".join(f"<p>{part}</p>" for part in parts if part.strip())
 
 
-LIKELIHOOD_WORDS: Final[tuple[tuple[float, LikelihoodWord], ...]] = (
-    (0.9, "almost certain"),
-    (0.6, "likely"),
-    (0.3, "possible"),
-    (0.0, "unlikely"),
-)
-"""(the least likelihood, its word)."""
-
-
 def shown_likelihood(value: float | None) -> Likelihood:
-    """Return how likely two questions are duplicates, as a number and in words.
-
-    >>> [shown_likelihood(value).word for value in (0.93, 0.7, 0.05, None)]
-    ['almost certain', 'likely', 'unlikely', 'unknown']
-    """
-    if value is None:
-        return Likelihood(None, "unknown")
-    return Likelihood(value, next((word for least, word in LIKELIHOOD_WORDS if value >= least), "unlikely"))
+    """Return how likely two questions are duplicates, as a number and in words."""
+    return Likelihood(value, likelihood_word(value))
 
 
 def shown_answer(answer: Answer) -> ShownAnswer:

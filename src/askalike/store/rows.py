@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Any, get_args
 
+from askalike.addresses import address
 from askalike.errors import DamagedForumError, InputError, UnknownIdError
 from askalike.types import Answer, DrawnBy, Feedback, Link, LinkKind, Markup, Question, Verdict
 
@@ -152,8 +153,11 @@ def is_storable(text: str) -> bool:
     return True
 
 
-def question_of(row: Mapping[str, Any]) -> Question:
+def question_of(row: Mapping[str, Any], site: str = "") -> Question:
     """Return the question of a row that has ``QUESTION_COLUMNS``.
+
+    Args:
+        site: the pattern of the address of questions that have none of their own.
 
     Raises:
         DamagedForumError: the row is not as it was written.
@@ -174,7 +178,7 @@ def question_of(row: Mapping[str, Any]) -> Question:
         created=from_microseconds(row["created_us"]),
         closed=from_microseconds(row["closed_us"]),
         score=row["score"],
-        url=row["url"],
+        url=row["url"] or (address(site, row["id"]) if site else ""),
         author=row["author"],
     )
 

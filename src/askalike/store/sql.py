@@ -6,10 +6,12 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
+from dataclasses import replace
 from typing import Any, ClassVar, Final
 
 from msgspec import structs
 
+from askalike.addresses import address
 from askalike.errors import InputError
 from askalike.store import rows, writes
 from askalike.store.protocol import QUESTIONS, Change, Counts, Operation, Position, RecordKind, SourceCounts
@@ -35,6 +37,9 @@ class SqlStore(ABC):
 
     ordered_join: ClassVar = "JOIN"
     """A join whose first table is read first, where that has to be said."""
+
+    site: str = ""
+    """The pattern of the address of questions that have none of their own: it is filled in when they are read."""
 
     _counted: tuple[int, Counts] | None = None
 
@@ -101,7 +106,7 @@ class SqlStore(ABC):
             if taken is not None or len(set(ids)) < len(ids):
                 twice = taken if taken is not None else next(one for one in ids if ids.count(one) > 1)
                 raise InputError(f"the id {twice!r} is taken already", "edit that question, or choose another id")
-            writes.put_questions(connection, questions)
+            writes.put_questions(connection, self._own(questions))
             writes.put_links(connection, links)
 
     def edit_questions(self, questions: Sequence[Question]) -> None:
@@ -109,16 +114,22 @@ class SqlStore(ABC):
         with self.write() as connection:
             for question in questions:
                 writes.require_question(connection, question.id)
-            writes.put_questions(connection, questions)
+            writes.put_questions(connection, self._own(questions))
 
     def put_questions(self, questions: Sequence[Question], gone: Sequence[str] = ()) -> dict[str, Operation]:
         """Add new questions, edit those whose id is known, and delete others with all that is said of them."""
         with self.write() as connection:
-            done = writes.put_questions(connection, questions)
+            done = writes.put_questions(connection, self._own(questions))
             for identifier in gone:
                 writes.require_question(connection, identifier)
                 writes.delete_question(connection, identifier)
             return done
+
+    def _own(self, questions: Sequence[Question]) -> Sequence[Question]:
+        """Return questions without the addresses that the pattern gives."""
+        if not self.site:
+            return questions
+        return [replace(one, url="") if one.url == address(self.site, one.id) else one for one in questions]
 
     def add_answers(self, answers: Sequence[Answer]) -> None:
         """Add new answers to questions that are there."""
@@ -184,12 +195,12 @@ class SqlStore(ABC):
     def questions_by_num(self, nums: Sequence[int]) -> dict[int, Question]:
         """Return the questions with these numbers; numbers that are gone are left out."""
         found = self._rows_of(f"SELECT num, {_QUESTION} FROM questions WHERE num IN ({{wanted}})", nums)
-        return {row["num"]: rows.question_of(row) for row in found}
+        return {row["num"]: rows.question_of(row, self.site) for row in found}
 
     def questions_by_id(self, ids: Sequence[str]) -> dict[str, Question]:
         """Return the questions with these ids; ids that are not there are left out."""
         found = self._rows_of_ids(f"SELECT {_QUESTION} FROM questions WHERE id IN ({{wanted}})", ids)
-        return {row["id"]: rows.question_of(row) for row in found}
+        return {row["id"]: rows.question_of(row, self.site) for row in found}
 
     def nums_by_id(self, ids: Iterable[str]) -> dict[str, int]:
         """Return the numbers of those ids that are there."""
@@ -210,7 +221,7 @@ class SqlStore(ABC):
         wanted = f"SELECT num, {_QUESTION} FROM questions WHERE num > ? ORDER BY num LIMIT ?"
         while found := self.rows(wanted, (after, _BATCH)):
             for row in found:
-                yield row["num"], rows.question_of(row)
+                yield row["num"], rows.question_of(row, self.site)
             after = found[-1]["num"]
 
     def count_questions(self, after: int = 0) -> int:
@@ -236,7 +247,7 @@ class SqlStore(ABC):
                 " LIMIT ?",
                 (num, limit - len(found)),
             )
-        return [((row["created_us"], row["num"]), rows.question_of(row)) for row in found]
+        return [((row["created_us"], row["num"]), rows.question_of(row, self.site)) for row in found]
 
     # -- answers and links -------------------------------------------------------------------------------------
 

@@ -7,11 +7,12 @@
   const base = new URL(".", script.src);
   const set = script.dataset;
   const WORDS = {
-    en: { head: "Asked before?", one: "1 similar question", more: "# similar questions", accepted: "accepted answer", answers: "answers: #", show: "Answer", tab: "opens a new tab", hide: "Hide the suggestions" },
-    de: { head: "Schon gefragt?", one: "1 ähnliche Frage", more: "# ähnliche Fragen", accepted: "akzeptierte Antwort", answers: "Antworten: #", show: "Antwort", tab: "öffnet einen neuen Tab", hide: "Vorschläge ausblenden" },
-    es: { head: "¿Ya se preguntó?", one: "1 pregunta parecida", more: "# preguntas parecidas", accepted: "respuesta aceptada", answers: "respuestas: #", show: "Respuesta", tab: "se abre en otra pestaña", hide: "Ocultar las sugerencias" },
-    fr: { head: "Déjà demandé ?", one: "1 question semblable", more: "# questions semblables", accepted: "réponse acceptée", answers: "réponses : #", show: "Réponse", tab: "s’ouvre dans un nouvel onglet", hide: "Masquer les suggestions" },
+    en: { head: "Asked before?", one: "1 similar question", more: "# similar questions", accepted: "Accepted answer", answers: "answers: #", show: "Answer", tab: "opens a new tab", hide: "Hide the suggestions", helped: "This answered my question", thanks: "Thank you.", likely: ["almost certainly the same", "probably the same", "perhaps the same", "maybe related"] },
+    de: { head: "Schon gefragt?", one: "1 ähnliche Frage", more: "# ähnliche Fragen", accepted: "Akzeptierte Antwort", answers: "Antworten: #", show: "Antwort", tab: "öffnet einen neuen Tab", hide: "Vorschläge ausblenden", helped: "Das beantwortet meine Frage", thanks: "Danke.", likely: ["fast sicher dieselbe Frage", "wahrscheinlich dieselbe Frage", "vielleicht dieselbe Frage", "vielleicht verwandt"] },
+    es: { head: "¿Ya se preguntó?", one: "1 pregunta parecida", more: "# preguntas parecidas", accepted: "Respuesta aceptada", answers: "respuestas: #", show: "Respuesta", tab: "se abre en otra pestaña", hide: "Ocultar las sugerencias", helped: "Esto responde a mi pregunta", thanks: "Gracias.", likely: ["casi seguro la misma", "probablemente la misma", "quizá la misma", "quizá relacionada"] },
+    fr: { head: "Déjà demandé ?", one: "1 question semblable", more: "# questions semblables", accepted: "Réponse acceptée", answers: "réponses : #", show: "Réponse", tab: "s’ouvre dans un nouvel onglet", hide: "Masquer les suggestions", helped: "Cela répond à ma question", thanks: "Merci.", likely: ["presque sûrement la même", "probablement la même", "peut-être la même", "peut-être liée"] },
   };
+  const LIKELY = ["almost certain", "likely", "possible", "unlikely"];
   const language = (set.language || document.documentElement.lang || "en").slice(0, 2).toLowerCase();
   const words = WORDS[language] ?? WORDS.en;
   const limit = Math.min(20, Math.max(1, parseInt(set.limit, 10) || 5));
@@ -29,8 +30,8 @@ section{position:relative;padding:.7em 1em;border:1px solid;border-color:color-m
 p,ul{margin:0;padding:0}ul{list-style:none}li{padding:.35em 0}li+li{border-top:1px solid color-mix(in srgb,currentColor 14%,transparent)}
 .head{font-weight:600;padding-right:2em}a{color:inherit;font-weight:500;text-underline-offset:.2em;overflow-wrap:anywhere}a:hover{text-decoration-thickness:2px}
 mark{background:color-mix(in srgb,#f0b400 35%,transparent);color:inherit;border-radius:3px}
-small{font-size:.87em}summary{cursor:pointer;font-size:.87em;width:fit-content;padding:.25em 0}details p{padding:.3em 0 .3em .8em;border-left:3px solid color-mix(in srgb,currentColor 40%,transparent);white-space:pre-line;overflow-wrap:anywhere}
-button{position:absolute;top:.4em;right:.5em;width:2em;height:2em;border:0;border-radius:6px;background:none;color:inherit;font:inherit;cursor:pointer}
+small,.helped{font-size:.87em}small{display:block;opacity:.85}summary{cursor:pointer;font-size:.87em;width:fit-content;padding:.25em 0}details p{padding:.3em 0 .3em .8em;border-left:3px solid color-mix(in srgb,currentColor 40%,transparent);white-space:pre-line;overflow-wrap:anywhere}
+button{border-radius:6px;background:none;color:inherit;font:inherit;cursor:pointer}.hide{position:absolute;top:.4em;right:.5em;width:2em;height:2em;border:0}.helped{margin:.3em 0 .2em .8em}.helped button{min-height:2em;padding:.1em .7em;border:1px solid}
 :focus-visible{outline:2px solid;outline-offset:2px}
 .unseen{position:absolute;width:1px;height:1px;overflow:hidden;clip-path:inset(50%);white-space:nowrap}`;
 
@@ -50,6 +51,7 @@ button{position:absolute;top:.4em;right:.5em;width:2em;height:2em;border:0;borde
     }
     return null;
   };
+  const tell = (name, detail) => host.dispatchEvent(new CustomEvent(`askalike:${name}`, { bubbles: true, detail }));
   const textOf = (field) => (field ? (field.value ?? field.innerText ?? "") : "").trim();
   const webAddress = (address) => (/^https?:\/\//i.test(address ?? "") ? address : null);
 
@@ -113,10 +115,8 @@ button{position:absolute;top:.4em;right:.5em;width:2em;height:2em;border:0;borde
     running?.abort();
     running = new AbortController();
     asked = typed;
-    const headers = { "Content-Type": "application/json" };
-    if (set.key) headers.Authorization = `Bearer ${set.key}`;
     const { signal } = running;
-    const answer = await fetch(new URL("v1/similar", base), { method: "POST", body: typed, headers, signal, credentials: "omit", referrerPolicy: "no-referrer" });
+    const answer = await post("v1/similar", { body: typed, signal });
     const found = await answer.json();
     if (signal.aborted) return;
     if (answer.ok) return show(found.hits);
@@ -124,26 +124,49 @@ button{position:absolute;top:.4em;right:.5em;width:2em;height:2em;border:0;borde
     console.warn(`askalike: ${found.error}. ${found.hint}`);
   }
 
+  function post(path, more) {
+    const headers = { "Content-Type": "application/json" };
+    if (set.key) headers.Authorization = `Bearer ${set.key}`;
+    return fetch(new URL(path, base), { method: "POST", headers, credentials: "omit", referrerPolicy: "no-referrer", ...more });
+  }
+
   function show(hits) {
     const count = hits.length === 1 ? words.one : words.more.replace("#", hits.length);
     said.textContent = hits.length ? count : "";
     box.hidden = !hits.length;
-    const hide = el("button", { type: "button", textContent: "×", onclick: () => ((hiddenFor = title), clear(), title?.focus()) });
+    const hide = el("button", { type: "button", className: "hide", textContent: "×", onclick: () => ((hiddenFor = title), clear(), title?.focus(), tell("hidden", {})) });
     hide.setAttribute("aria-label", words.hide);
     box.replaceChildren(el("p", { className: "head" }, words.head), el("ul", {}, ...hits.map(item)), hide);
+    tell("shown", { questions: hits.map(factsOf) });
   }
 
-  function item({ question, highlights, best_answer: answer, answers }) {
-    const href = webAddress(question.url) ?? new URL(`#/explore/${encodeURIComponent(question.id)}`, base).href;
-    const link = el("a", { href, target: "_blank", rel: "noopener" }, ...marked(question.title || question.id, highlights?.title ?? []));
+  const factsOf = ({ question, likelihood }) => ({ id: question.id, title: question.title, url: addressOf(question), probability: likelihood.value });
+  const addressOf = ({ id, url }) => webAddress(url) ?? new URL(`#/explore/${encodeURIComponent(id)}`, base).href;
+
+  function item(hit) {
+    const { question, highlights, likelihood, best_answer: answer, answers } = hit;
+    const opened = () => tell("opened", factsOf(hit));
+    const link = el("a", { href: addressOf(question), target: "_blank", rel: "noopener", onclick: opened }, ...marked(question.title || question.id, highlights?.title ?? []));
     link.append(el("span", { className: "unseen" }, ` (${words.tab})`));
-    const facts = answers ? ` · ${words.answers.replace("#", answers)}` : "";
-    const made = el("li", {}, link, el("small", {}, facts));
+    const facts = [words.likely[LIKELY.indexOf(likelihood?.word)], answers && words.answers.replace("#", answers)];
+    const made = el("li", {}, link, el("small", {}, facts.filter(Boolean).join(" · ")));
     if (!answer?.text) return made;
     const text = answer.text.length > ANSWER_LETTERS ? `${answer.text.slice(0, ANSWER_LETTERS)}…` : answer.text;
-    const name = answer.accepted ? words.accepted : words.show;
-    made.append(el("details", {}, el("summary", {}, name.charAt(0).toUpperCase() + name.slice(1)), el("p", {}, text)));
+    made.append(el("details", {}, el("summary", {}, answer.accepted ? words.accepted : words.show), el("p", {}, text), helpedButton(hit)));
     return made;
+  }
+
+  function helpedButton(hit) {
+    const button = el("button", { type: "button" }, words.helped);
+    const place = el("div", { className: "helped" }, button);
+    button.onclick = async () => {
+      button.disabled = true;
+      const answer = await post(`v1/questions/${encodeURIComponent(hit.question.id)}/helped`).catch(() => null);
+      if (!answer?.ok) return (button.disabled = false);
+      place.textContent = said.textContent = words.thanks;
+      tell("helped", factsOf(hit));
+    };
+    return place;
   }
 
   function marked(text, ranges) {

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, contextmanager
 from itertools import islice
 from pathlib import Path
-from typing import Final, get_args
+from typing import Any, Final, get_args
 
 from askalike.errors import DamagedForumError
 from askalike.store import rows
@@ -22,7 +22,7 @@ from askalike.store.sqlite.schema import APPLICATION_ID, FORMAT, UPGRADES
 from askalike.types import DrawnBy, LinkKind, Verdict
 
 _MOST_MESSAGES: Final = 100
-_POSTS: Final = {
+_POSTS: Final[dict[str, tuple[str, tuple[str, ...], tuple[str, ...], Callable[[Mapping[str, Any]], object]]]] = {
     "question": ("questions", rows.QUESTION_COLUMNS, ("created_us", "closed_us"), rows.question_of),
     "answer": ("answers", rows.ANSWER_COLUMNS, ("created_us",), rows.answer_of),
 }

@@ -147,11 +147,12 @@ function drawEmpty({ results, took, weights }) {
 function draw({ results, took, weights }, answer) {
   results.removeAttribute("aria-busy");
   const readAs = (answer.corrections ?? []).map(({ written, meant }) => `${written} read as ${meant}`);
-  const found = answer.hits.length ? [`${count(answer.hits.length, "question")} in ${milliseconds(answer.took_ms)}`] : [];
+  const isNew = !answer.hits.length || isNothingAlike(answer.hits);
+  const found = isNew ? [] : [`${count(answer.hits.length, "question")} in ${milliseconds(answer.took_ms)}`];
   fill(took, [...readAs, ...found].join(" · "));
   drawWeights(weights, answer.hits[0]?.attended);
   const lacking = answer.notice ? note("Part of the search could not be used.", answer.notice) : null;
-  if (!answer.hits.length || isNothingAlike(answer.hits)) {
+  if (isNew) {
     announce("Nothing like it was asked");
     const about = kept.isAnswered ? "No question with an answer is like yours." : "Your question looks new: ask it.";
     const nearest = answer.hits.length
